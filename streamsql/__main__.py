@@ -1,0 +1,5 @@
+import sys
+
+from streamsql.cli import main
+
+sys.exit(main())

@@ -1,0 +1,174 @@
+"""A PySpark program as a small tree of Python calls, with two folds that cannot drift apart.
+
+`run` evaluates it against real objects (a SparkSession, or a recorder in the tests); `render`
+writes it as Python source. Nothing else in streamsql makes PySpark calls for a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+WIDTH = 96
+
+
+class Node:
+    """Base of the tree; `attr` and `call` build on a node."""
+
+    def attr(self, name: str) -> Node:
+        return Attr(self, name)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Node:
+        """self.name(*args, **kwargs); plain values become literals."""
+        return Call(Attr(self, name), tuple(map(lit, args)), tuple((k, lit(v)) for k, v in kwargs.items()))
+
+
+@dataclass(frozen=True)
+class Var(Node):
+    name: str
+
+
+@dataclass(frozen=True)
+class Lit(Node):
+    """A text, number, truth value, None, or a list of nodes (as a tuple)."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Attr(Node):
+    target: Node
+    name: str
+
+
+@dataclass(frozen=True)
+class Call(Node):
+    function: Node
+    args: tuple[Node, ...] = ()
+    kwargs: tuple[tuple[str, Node], ...] = ()
+
+
+@dataclass(frozen=True)
+class Assign:
+    """name = node; an empty name is a statement whose value is dropped."""
+
+    name: str
+    node: Node
+
+
+Program = tuple[Assign, ...]
+
+
+def lit(value: Any) -> Node:
+    if isinstance(value, Node):
+        return value
+    if isinstance(value, (list, tuple)):
+        return Lit(tuple(lit(v) for v in value))
+    return Lit(value)
+
+
+def expr(text: str) -> Node:
+    """F.expr("text"): a scalar expression, in the analyst's own words."""
+    return Var("F").call("expr", text)
+
+
+def evaluate(node: Node, env: Mapping[str, Any]) -> Any:
+    """The value of a node; env gives the variables. A chain of calls may be of any length."""
+    first, links = _links(node)
+    value = env[first.name] if isinstance(first, Var) else _plain(first, env)
+    for link in links:
+        if isinstance(link, Attr):
+            value = getattr(value, link.name)
+        else:
+            value = value(
+                *(evaluate(a, env) for a in link.args), **{k: evaluate(v, env) for k, v in link.kwargs}
+            )
+    return value
+
+
+def _links(node: Node) -> tuple[Node, list[Attr | Call]]:
+    """The variable or literal that a node begins with, and what is done to it, first to last."""
+    links: list[Attr | Call] = []
+    while isinstance(node, (Attr, Call)):
+        links.append(node)
+        node = node.target if isinstance(node, Attr) else node.function
+    return node, links[::-1]
+
+
+def _plain(node: Node, env: Mapping[str, Any]) -> Any:
+    assert isinstance(node, Lit)
+    return [evaluate(v, env) for v in node.value] if isinstance(node.value, tuple) else node.value
+
+
+def run(program: Program, env: dict[str, Any]) -> Any:
+    """Evaluate a program; env gets its variables. Returns the last value."""
+    value = None
+    for step in program:
+        value = evaluate(step.node, env)
+        if step.name:
+            env[step.name] = value
+    return value
+
+
+def render(program: Program) -> str:
+    """A program as Python source, one step a paragraph."""
+    return "".join(_step(step) for step in program)
+
+
+def _step(step: Assign) -> str:
+    lead = f"{step.name} = " if step.name else ""
+    flat = render_node(step.node)
+    if len(lead + flat) <= WIDTH:
+        return lead + flat + "\n"
+    head, links = _chain(step.node)
+    if len(links) < 2:
+        return lead + flat + "\n"
+    body = "\n".join("    " + link for link in links)
+    return f"{lead}(\n    {head}\n{body}\n)\n"
+
+
+def _chain(node: Node) -> tuple[str, list[str]]:
+    """A method chain as its head and its links; an attribute stays with the link behind it."""
+    links: list[str] = []
+    tail = ""
+    while True:
+        if isinstance(node, Call) and isinstance(node.function, Attr):
+            links.append(f".{node.function.name}({_arguments(node)}){tail}")
+            node, tail = node.function.target, ""
+        elif isinstance(node, Attr):
+            tail = f".{node.name}{tail}"
+            node = node.target
+        else:
+            return render_node(node) + tail, links[::-1]
+
+
+def _arguments(node: Call) -> str:
+    return ", ".join([render_node(a) for a in node.args] + [f"{k}={render_node(v)}" for k, v in node.kwargs])
+
+
+def render_node(node: Node) -> str:
+    first, links = _links(node)
+    text = first.name if isinstance(first, Var) else _literal(first)
+    return text + "".join(
+        f".{link.name}" if isinstance(link, Attr) else f"({_arguments(link)})" for link in links
+    )
+
+
+def _literal(node: Node) -> str:
+    assert isinstance(node, Lit)
+    if isinstance(node.value, tuple):
+        return "[" + ", ".join(render_node(v) for v in node.value) + "]"
+    return _text(node.value) if isinstance(node.value, str) else repr(node.value)
+
+
+def _text(value: str) -> str:
+    """A Python literal, with double quotes where that needs no escapes."""
+    # Python reads \r as a line's end and stops at \0, so only plain text goes over several lines.
+    plain_lines = all(c.isprintable() or c in "\n\t" for c in value)
+    if "\n" in value and plain_lines and '"""' not in value and "\\" not in value and value[-1] != '"':
+        return f'"""{value}"""'
+    plain = repr(value)
+    if plain.startswith("'") and '"' not in value:
+        return '"' + plain[1:-1].replace("\\'", "'") + '"'
+    return plain

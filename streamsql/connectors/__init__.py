@@ -1,0 +1,5 @@
+"""What streams and sinks are made of: one file for each connector.
+
+A connector is added by its file and its line in registry.py, or by a package with an entry point
+in the group `streamsql.connectors`.
+"""

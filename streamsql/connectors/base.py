@@ -1,0 +1,163 @@
+"""What a connector is: a name, its options, and the PySpark calls that read and write with it."""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from streamsql.calls import Node, Var
+from streamsql.catalog import Sink, Stream, column_sql
+from streamsql.errors import SECRET_WORDS, NameFault, RuleFault, SyntaxFault, did_you_mean
+from streamsql.language.statements.base import Column, Name, Option
+
+ALL_MODES = ("append", "update", "complete")
+
+
+@dataclass(frozen=True)
+class OptionSpec:
+    """One option. kind: text, number, positive integer, boolean, path or duration; secret: never shown."""
+
+    name: str
+    help: str
+    kind: str = "text"
+    required: bool = False
+    default: str = ""
+    secret: bool = False
+
+
+def _file_name(name: str) -> str:
+    """A name as one part of a path; a quoted name may hold anything, `../x` too."""
+    return urllib.parse.quote(name.casefold(), safe="").replace(".", "%2E")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Folders of the console (texts, so that planning needs no files)."""
+
+    folder: str
+
+    def checkpoint(self, query: str) -> str:
+        return f"{self.folder}/queries/{_file_name(query)}/checkpoint"
+
+    def values(self, stream: str) -> str:
+        return f"{self.folder}/streams/{_file_name(stream)}"
+
+
+def schema_text(columns: Iterable[Column]) -> str:
+    return ", ".join(column_sql(c) for c in columns)
+
+
+class Connector:
+    """Base of all connectors. A subclass says what it can do by overriding.
+
+    reads / writes: the options of CREATE STREAM / CREATE SINK; None when it cannot.
+    modes: output modes that the sink takes. needs_columns: a stream must declare them.
+    fixed_columns: the columns when none may be declared.
+    infers_columns: they may be left out and are read from what is there at CREATE.
+    triggers: the kinds of trigger that the source takes. path_option: the option that names a folder.
+    """
+
+    name = ""
+    help = ""
+    reads: tuple[OptionSpec, ...] | None = None
+    writes: tuple[OptionSpec, ...] | None = None
+    modes: tuple[str, ...] = ALL_MODES
+    triggers: frozenset[str] = frozenset({"default", "every", "once", "available_now"})
+    needs_columns = False
+    infers_columns = False
+    fixed_columns: tuple[Column, ...] = ()
+    formats: tuple[str, ...] = ()
+    path_option = ""
+
+    def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
+        """The options that a stream with these columns may be given."""
+        return self.reads or ()
+
+    def columns(self, stream: Stream) -> tuple[Column, ...]:
+        """The columns of a stream that declares none."""
+        return self.fixed_columns
+
+    def source(self, stream: Stream, places: Places) -> Node:
+        """The calls that give a streaming DataFrame with the declared columns."""
+        raise NotImplementedError
+
+    def infer(self, stream: Stream) -> Node | None:
+        """The calls that give a static DataFrame whose schema is the stream's, if that can be had."""
+        return None
+
+    def write_stream(self, sink: Sink, writer: Node) -> Node:
+        """Calls on a DataStreamWriter that make it write to the sink."""
+        raise NotImplementedError
+
+    def write_batch(self, sink: Sink, frame: Node) -> Node | None:
+        """The calls that write a static DataFrame to the sink, if it can."""
+        return None
+
+    def check_stream(self, stream: Stream, options: dict[str, Option]) -> None:
+        """Rules of this connector beyond kinds and names; raises a placed error."""
+
+    def secrets(self) -> frozenset[str]:
+        specs = (*(self.reads or ()), *(self.writes or ()))
+        return frozenset(s.name.casefold() for s in specs if s.secret)
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value of an option or setting must never be shown, declared or not."""
+    folded = key.casefold()
+    return any(word in folded for word in SECRET_WORDS)
+
+
+def with_options(node: Node, options: Iterable[tuple[str, str]], skip: Iterable[str] = ()) -> Node:
+    """node.option(key, value) for each option that is not in skip."""
+    skipped = {s.casefold() for s in skip}
+    for key, value in options:
+        if key.casefold() not in skipped:
+            node = node.call("option", key, value)
+    return node
+
+
+def read_stream(format: str) -> Node:
+    return Var("spark").attr("readStream").call("format", format)
+
+
+_KINDS = {
+    "number": lambda v: v.lstrip("+-").isdigit(),
+    "positive integer": lambda v: v.isdigit() and int(v) > 0,
+    "boolean": lambda v: v.casefold() in ("true", "false"),
+}
+
+
+def check_options(
+    connector: Connector, specs: tuple[OptionSpec, ...], options: tuple[Option, ...], span_of: Name
+) -> None:
+    """Raise a placed error for an option that is unknown, misspelt, of the wrong kind or missing.
+
+    Spark itself ignores unknown options in silence. span_of: where a missing option is reported.
+    """
+    known = {s.name.casefold(): s for s in specs}
+    for option in options:
+        spec = known.get(option.key.value.casefold())
+        if spec is None:
+            names = [s.name for s in specs]
+            raise NameFault(
+                f"{connector.name} has no option {option.key.value}",
+                hint=did_you_mean(option.key.value, names) or f"SHOW CONNECTORS {connector.name}; lists them",
+                span=option.key.span,
+            )
+        check = _KINDS.get(spec.kind)
+        if check and not check(option.value.value):
+            raise SyntaxFault(
+                f"option {spec.name} takes a {spec.kind}, not '{option.value.value}'",
+                detail=spec.help,
+                span=option.value.span,
+            )
+    given = {o.key.value.casefold() for o in options}
+    for spec in specs:
+        if spec.required and spec.name.casefold() not in given:
+            raise RuleFault(
+                f"{connector.name} needs the option {spec.name}",
+                detail=spec.help,
+                hint=f"OPTIONS ({spec.name} '…')",
+                span=span_of.span,
+            )

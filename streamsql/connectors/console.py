@@ -1,0 +1,15 @@
+"""console: each micro-batch's rows on standard output."""
+
+from streamsql.calls import Node, Var
+from streamsql.catalog import Sink
+from streamsql.connectors.base import Connector, OptionSpec
+
+
+class Console(Connector):
+    name = "console"
+    help = "each micro-batch's rows on standard output"
+    writes = (OptionSpec("numRows", "most rows shown of a micro-batch", "number", default="20"),)
+
+    def write_stream(self, sink: Sink, writer: Node) -> Node:
+        # Spark's own console sink prints in the JVM, whose output goes to the log.
+        return writer.call("foreachBatch", Var("show_batch"))

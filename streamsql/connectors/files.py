@@ -1,0 +1,92 @@
+"""What all directory formats share. Options: Spark guide, "Data Sources" and "File source"."""
+
+from __future__ import annotations
+
+from streamsql.calls import Node, Var
+from streamsql.catalog import Sink, Stream
+from streamsql.connectors.base import Connector, OptionSpec, Places, read_stream, schema_text, with_options
+
+PATH = OptionSpec("path", "the directory, or a glob of directories", "path", required=True)
+SOURCE_OPTIONS = (
+    PATH,
+    OptionSpec("maxFilesPerTrigger", "most new files in one micro-batch", "positive integer"),
+    OptionSpec("maxBytesPerTrigger", "most bytes of new files in one micro-batch", "text"),
+    OptionSpec("maxCachedFiles", "listed files kept for later micro-batches", "number", default="10000"),
+    OptionSpec("latestFirst", "newest files first", "boolean", default="false"),
+    OptionSpec("fileNameOnly", "tell files by name and not by whole path", "boolean", default="false"),
+    OptionSpec("maxFileAge", "how old a file may be beside the newest", "text", default="7d"),
+    OptionSpec("cleanSource", "what happens to read files: archive, delete or off", default="off"),
+    OptionSpec("sourceArchiveDir", "where cleanSource archive moves them", "path"),
+    OptionSpec("pathGlobFilter", "only files whose name fits this glob"),
+    OptionSpec("recursiveFileLookup", "sub-directories too, without partition columns", "boolean"),
+    OptionSpec("basePath", "where partition discovery begins", "path"),
+    OptionSpec("ignoreCorruptFiles", "leave out files that cannot be read", "boolean"),
+    OptionSpec("ignoreMissingFiles", "leave out files that have gone", "boolean"),
+)
+SINK_OPTIONS = (
+    OptionSpec("path", "the directory to write into", "path", required=True),
+    OptionSpec("compression", "codec of the written files"),
+    OptionSpec("retention", "how long the sink's log keeps a file's entry", "duration"),
+)
+COLUMN_OPTIONS = (
+    OptionSpec("columnNameOfCorruptRecord", "column that takes a row that cannot be read"),
+    OptionSpec("mode", "PERMISSIVE, DROPMALFORMED or FAILFAST", default="PERMISSIVE"),
+    OptionSpec("dateFormat", "pattern of dates", default="yyyy-MM-dd"),
+    OptionSpec("timestampFormat", "pattern of timestamps"),
+    OptionSpec("timestampNTZFormat", "pattern of timestamps without time zone"),
+    OptionSpec("timeFormat", "pattern of times of day"),
+    OptionSpec("timeZone", "time zone of timestamps that name none"),
+    OptionSpec("locale", "language of day and month names", default="en-US"),
+    OptionSpec("encoding", "character set", default="UTF-8"),
+    OptionSpec("charset", "another word for encoding"),
+    OptionSpec("lineSep", "what ends a line"),
+    OptionSpec("multiLine", "a record may take several lines", "boolean", default="false"),
+    OptionSpec("samplingRatio", "part of the rows that inference reads"),
+    OptionSpec("singleVariantColumn", "whole record into one VARIANT column of this name"),
+)
+
+
+class FileConnector(Connector):
+    """A directory of files of one format. Writing is append only (Spark guide: File sink)."""
+
+    modes = ("append",)
+    infers_columns = True
+    path_option = "path"
+    own: tuple[OptionSpec, ...] = ()
+
+    def __init__(self) -> None:
+        self.reads = SOURCE_OPTIONS + self.own
+        self.writes = SINK_OPTIONS + tuple(s for s in self.own if s.name not in ("mode", "samplingRatio"))
+
+    def source(self, stream: Stream, places: Places) -> Node:
+        reader = read_stream(self.name)
+        if stream.columns:
+            reader = reader.call("schema", schema_text(stream.columns))
+        return with_options(reader, stream.options, skip=("path",)).call("load", stream.option("path"))
+
+    def infer(self, stream: Stream) -> Node:
+        reader = Var("spark").attr("read").call("format", self.name)
+        source_only = [
+            s.name for s in SOURCE_OPTIONS if s.name.startswith(("max", "latest", "clean", "source"))
+        ]
+        return with_options(reader, self.inference(stream), skip=("path", *source_only)).call(
+            "load", stream.option("path")
+        )
+
+    def inference(self, stream: Stream) -> tuple[tuple[str, str], ...]:
+        """The options under which the columns are inferred."""
+        return stream.options
+
+    def write_stream(self, sink: Sink, writer: Node) -> Node:
+        writer = with_options(writer.call("format", self.name), sink.options)
+        if sink.partitioned_by:
+            writer = writer.call("partitionBy", *sink.partitioned_by)
+        return writer
+
+    def write_batch(self, sink: Sink, frame: Node) -> Node:
+        writer = with_options(
+            frame.attr("write").call("format", self.name).call("mode", "append"), sink.options, skip=("path",)
+        )
+        if sink.partitioned_by:
+            writer = writer.call("partitionBy", *sink.partitioned_by)
+        return writer.call("save", sink.option("path"))

@@ -1,0 +1,19 @@
+"""memory: a live table. The rows are kept by runtime/live.py, fed batch by batch."""
+
+from streamsql.calls import Node, Var
+from streamsql.catalog import Sink
+from streamsql.connectors.base import Connector
+
+
+def rows_variable(name: str) -> str:
+    """The program's variable that holds the rows of a live table."""
+    return "".join(c if c.isalnum() and c.isascii() else "_" for c in name.lower()) + "_rows"
+
+
+class Memory(Connector):
+    name = "memory"
+    help = "a live table: kept by the console, read with SELECT while it refreshes"
+    writes = ()
+
+    def write_stream(self, sink: Sink, writer: Node) -> Node:
+        return writer.call("foreachBatch", Var(rows_variable(sink.name)).attr("feed"))

@@ -1,0 +1,17 @@
+"""noop: results are computed and thrown away, to measure or to fill state."""
+
+from streamsql.calls import Node
+from streamsql.catalog import Sink
+from streamsql.connectors.base import Connector
+
+
+class Noop(Connector):
+    name = "noop"
+    help = "computes and throws away, for measuring"
+    writes = ()
+
+    def write_stream(self, sink: Sink, writer: Node) -> Node:
+        return writer.call("format", "noop")
+
+    def write_batch(self, sink: Sink, frame: Node) -> Node:
+        return frame.attr("write").call("format", "noop").call("mode", "append").call("save")

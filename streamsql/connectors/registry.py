@@ -1,0 +1,61 @@
+"""All connectors by name. A new one is one line here, or an entry point `streamsql.connectors`."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+
+from streamsql.connectors.base import Connector
+from streamsql.connectors.console import Console
+from streamsql.connectors.csv import Csv
+from streamsql.connectors.datagen import Datagen
+from streamsql.connectors.json import Json
+from streamsql.connectors.memory import Memory
+from streamsql.connectors.noop import Noop
+from streamsql.connectors.orc import Orc
+from streamsql.connectors.parquet import Parquet
+from streamsql.connectors.rate import Rate
+from streamsql.connectors.rate_micro_batch import RateMicroBatch
+from streamsql.connectors.socket import Socket
+from streamsql.connectors.text import Text
+from streamsql.connectors.values import Values
+from streamsql.errors import NameFault, did_you_mean
+from streamsql.language.statements.base import Name
+
+_BUILT_IN: tuple[type[Connector], ...] = (
+    Csv, Json, Parquet, Orc, Text, Socket, Rate, RateMicroBatch, Values, Datagen, Memory, Console, Noop,
+)  # fmt: skip
+
+
+@cache
+def connectors() -> dict[str, Connector]:
+    """Connector name (folded) → connector."""
+    found: dict[str, Connector] = {c.name: c() for c in _BUILT_IN}
+    for point in entry_points(group="streamsql.connectors"):
+        found[point.name.casefold()] = point.load()()
+    return found
+
+
+def connector(name: Name, purpose: str = "") -> Connector:
+    """The connector of that name. purpose "read" or "write" also asks that it can do that.
+
+    Raises NameFault with the nearest name.
+    """
+    known = connectors()
+    found = known.get(name.value.casefold())
+    can = {"read": lambda c: c.reads is not None, "write": lambda c: c.writes is not None}.get(
+        purpose, lambda c: True
+    )
+    usable = [c.name for c in known.values() if can(c)]
+    if found is None:
+        raise NameFault(
+            f"there is no connector {name.value}",
+            hint=did_you_mean(name.value, usable) or f"connectors: {', '.join(usable)}",
+            span=name.span,
+        )
+    if not can(found):
+        verb = "read from" if purpose == "read" else "written to"
+        raise NameFault(
+            f"{found.name} cannot be {verb}", hint=f"connectors for it: {', '.join(usable)}", span=name.span
+        )
+    return found

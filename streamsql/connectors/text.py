@@ -1,0 +1,17 @@
+"""text: directories of lines, one column `value`. Options: Spark guide, "Text Files"."""
+
+from streamsql.connectors.base import OptionSpec
+from streamsql.connectors.files import FileConnector
+from streamsql.language.statements.base import Column
+
+
+class Text(FileConnector):
+    name = "text"
+    help = "directories of lines, as one column value"
+    infers_columns = False
+    fixed_columns = (Column("value", "STRING"),)
+    own = (
+        OptionSpec("wholetext", "a file is one row", "boolean", default="false"),
+        OptionSpec("lineSep", "what ends a line"),
+        OptionSpec("encoding", "character set", default="UTF-8"),
+    )

@@ -1,0 +1,353 @@
+"""Reads grammars/*.gram and matches statements with them.
+
+A .gram file is a PEG:
+
+    # One sentence for HELP.
+    DropStream <- 'DROP' 'STREAM' ~ IfExists? StreamName
+
+`'WORD'` a keyword or sign, `Rule` another rule, `( )` a group, `/` ordered choice, `?` `*` `+`
+as usual, `List(Rule)` one or more with commas, `~` commits: what fails behind it is an error
+of this statement and not a reason to try another. Names without a rule are terminals; each is
+named by what completes it (StreamName, OptionKey, …) and is listed in TERMINALS.
+
+One grammar serves parsing, HELP, completion and highlighting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from streamsql.errors import Source, Span, SyntaxFault, nearest
+from streamsql.language.reader import Reader
+from streamsql.language.terminals import TERMINALS
+from streamsql.language.tokens import Token
+
+
+@dataclass(frozen=True)
+class Node:
+    """A matched rule or terminal: its name, its tokens' span, its named parts in order."""
+
+    name: str
+    span: Span
+    parts: tuple[Node, ...] = ()
+    value: str = ""
+
+    def get(self, name: str) -> Node | None:
+        """The first direct part of that name."""
+        return next((p for p in self.parts if p.name == name), None)
+
+    def all(self, name: str) -> list[Node]:
+        """All direct parts of that name."""
+        return [p for p in self.parts if p.name == name]
+
+    def has(self, name: str) -> bool:
+        return self.get(name) is not None
+
+    def text(self, name: str, default: str = "") -> str:
+        """The value of the first direct part of that name."""
+        part = self.get(name)
+        return part.value if part else default
+
+
+@dataclass
+class State:
+    """One run over a token list: how far it came and what could have stood there."""
+
+    tokens: list[Token]
+    length: int
+    furthest: int = -1
+    expected: dict[str, None] = field(default_factory=dict)
+    committed: str = ""
+
+    def fail(self, at: int, wanted: str) -> None:
+        if at > self.furthest:
+            self.furthest, self.expected = at, {wanted: None}
+        elif at == self.furthest:
+            self.expected[wanted] = None
+
+
+# A matcher takes (state, position, parts so far) and gives the position behind, or -1.
+Matcher = Callable[[State, int, list[Node]], int]
+
+
+class Grammar:
+    """The rules of all .gram files, compiled.
+
+    rules: name → source text of its right side; help: name → sentence; keywords: all literals.
+    """
+
+    def __init__(self, texts: list[str]) -> None:
+        self.rules: dict[str, str] = {}
+        self.help: dict[str, str] = {}
+        self.keywords: set[str] = set()
+        self._compiled: dict[str, Matcher] = {}
+        for text in texts:
+            self._read(text)
+
+    def _read(self, text: str) -> None:
+        comment: list[str] = []
+        name = ""
+        for line in text.splitlines():
+            rule = re.match(r"(\w+)\s*<-\s*(.*)", line)
+            if line.startswith("#"):
+                comment.append(line[1:].strip())
+            elif rule:
+                name = rule.group(1)
+                if name in self.rules:
+                    raise ValueError(f"rule {name} is defined twice")
+                self.rules[name] = rule.group(2)
+                self.help[name] = " ".join(comment)
+                comment = []
+            elif line.strip() and name:
+                self.rules[name] += " " + line.strip()
+            elif not line.strip():
+                comment = []
+        self.keywords = {
+            word.upper() for right in self.rules.values() for word in re.findall(r"'([A-Za-z_]+)'", right)
+        }
+
+    def rule(self, name: str) -> Matcher:
+        if name not in self._compiled:
+            if name in self.rules:
+                body = _Compiler(self, self.rules[name]).alternatives()
+                self._compiled[name] = _node(name, body)
+            elif name in TERMINALS:
+                self._compiled[name] = _terminal(name)
+            else:
+                raise ValueError(f"grammar names {name}, which is neither a rule nor a terminal")
+        return self._compiled[name]
+
+    def match(self, rule: str, tokens: list[Token]) -> tuple[Node | None, State]:
+        """Match all tokens against a rule: the node (None when it does not fit) and how far it came.
+
+        Raises SyntaxFault for what is nested hundreds of levels deep.
+        """
+        state = State(tokens, len(tokens))
+        parts: list[Node] = []
+        try:
+            end = self.rule(rule)(state, 0, parts)
+        except RecursionError:
+            place = tokens[max(state.furthest, 0)].span
+            raise SyntaxFault("this is nested too deeply to be read", span=place) from None
+        if end == len(tokens):
+            return parts[0], state
+        if end >= 0:
+            state.fail(end, "")
+        return None, state
+
+    def expected(self, rule: str, tokens: list[Token]) -> list[str]:
+        """What may follow a complete list of tokens: keywords in quotes, and terminals by name."""
+        state = State(tokens, len(tokens))
+        end = self.rule(rule)(state, 0, [])
+        wanted = [w for w in state.expected if w] if state.furthest == len(tokens) else []
+        return wanted + ([";"] if end == len(tokens) else [])
+
+
+class _Compiler(Reader):
+    def __init__(self, grammar: Grammar, text: str) -> None:
+        super().__init__(text)
+        self.grammar = grammar
+
+    def alternatives(self) -> Matcher:
+        options = [self.sequence()]
+        while self.peek() == "/":
+            self.take()
+            options.append(self.sequence())
+        return options[0] if len(options) == 1 else _choice(options)
+
+    def sequence(self) -> Matcher:
+        items: list[Matcher] = []
+        while self.peek() not in ("", "/", ")"):
+            items.append(self.item())
+        return items[0] if len(items) == 1 else _sequence(items)
+
+    def item(self) -> Matcher:
+        part = self.take()
+        literal, is_list, name, sign = part.groups()
+        if literal:
+            matcher = _literal(literal)
+        elif is_list:
+            matcher = _list(self.alternatives())
+            self.take()
+        elif name:
+            matcher = _lazy(self.grammar, name)
+        elif sign == "(":
+            matcher = self.alternatives()
+            self.take()
+        else:
+            return _commit()
+        while self.peek() in ("?", "*", "+"):
+            matcher = _repeat(matcher, self.take().group())
+        return matcher
+
+
+def _lazy(grammar: Grammar, name: str) -> Matcher:
+    def match(state: State, at: int, out: list[Node]) -> int:
+        return grammar.rule(name)(state, at, out)
+
+    return match
+
+
+def _literal(word: str) -> Matcher:
+    upper = word.upper()
+    wanted = f"'{upper}'"
+
+    def match(state: State, at: int, out: list[Node]) -> int:
+        if at < state.length:
+            token = state.tokens[at]
+            if token.kind in ("word", "sign") and token.text.upper() == upper:
+                out.append(Node(upper, token.span))
+                return at + 1
+        state.fail(at, wanted)
+        return -1
+
+    return match
+
+
+def _terminal(name: str) -> Matcher:
+    read = TERMINALS[name][0]
+
+    def match(state: State, at: int, out: list[Node]) -> int:
+        found = read(state.tokens, at) if at < state.length else None
+        if found is None:
+            state.fail(at, name)
+            return -1
+        end, value = found
+        out.append(Node(name, Span(state.tokens[at].start, state.tokens[end - 1].end), (), value))
+        return end
+
+    return match
+
+
+def _node(name: str, body: Matcher) -> Matcher:
+    def match(state: State, at: int, out: list[Node]) -> int:
+        parts: list[Node] = []
+        end = body(state, at, parts)
+        if end < 0:
+            return -1
+        place = state.tokens[at].start if at < state.length else 0
+        stop = state.tokens[end - 1].end if end > at else place
+        out.append(Node(name, Span(place, stop), tuple(parts)))
+        return end
+
+    return match
+
+
+def _sequence(items: list[Matcher]) -> Matcher:
+    def match(state: State, at: int, out: list[Node]) -> int:
+        mark = len(out)
+        for item in items:
+            at = item(state, at, out)
+            if at < 0:
+                del out[mark:]
+                return -1
+        return at
+
+    return match
+
+
+def _choice(options: list[Matcher]) -> Matcher:
+    def match(state: State, at: int, out: list[Node]) -> int:
+        for option in options:
+            committed = state.committed
+            end = option(state, at, out)
+            if end >= 0:
+                return end
+            if state.committed != committed:
+                return -1
+        return -1
+
+    return match
+
+
+def _repeat(item: Matcher, sign: str) -> Matcher:
+    def match(state: State, at: int, out: list[Node]) -> int:
+        count = 0
+        while True:
+            end = item(state, at, out)
+            if end < 0 or end == at:
+                break
+            at, count = end, count + 1
+            if sign == "?":
+                break
+        return -1 if sign == "+" and not count else at
+
+    return match
+
+
+def _list(item: Matcher) -> Matcher:
+    comma = _literal(",")
+
+    def match(state: State, at: int, out: list[Node]) -> int:
+        at = item(state, at, out)
+        while at >= 0:
+            after = comma(state, at, [])
+            if after < 0:
+                break
+            end = item(state, after, out)
+            if end < 0:
+                break
+            at = end
+        return at
+
+    return match
+
+
+def _commit() -> Matcher:
+    def match(state: State, at: int, out: list[Node]) -> int:
+        state.committed = state.committed or str(at)
+        return at
+
+    return match
+
+
+def grammar_folder() -> Path:
+    """Where the .gram files are: inside an installed wheel, or beside the package in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "grammars"
+    return inside if inside.is_dir() else package.parent / "grammars"
+
+
+@cache
+def load() -> Grammar:
+    """The grammar of the language, read once."""
+    folder = grammar_folder()
+    files = sorted(folder.glob("*.gram")) + sorted((folder / "statements").glob("*.gram"))
+    return Grammar([f.read_text(encoding="utf-8") for f in files])
+
+
+def _words(expected: dict[str, None]) -> Iterator[str]:
+    for wanted in expected:
+        if wanted.startswith("'"):
+            yield wanted.strip("'")
+        elif wanted:
+            yield TERMINALS[wanted][1]
+
+
+def syntax_fault(state: State, tokens: list[Token]) -> SyntaxFault:
+    """The error for a match that failed: what was expected at the furthest place, what stood there."""
+    wanted = list(dict.fromkeys(_words(state.expected)))
+    listed = ", ".join(wanted[:-1]) + (" or " if len(wanted) > 1 else "") + wanted[-1] if wanted else ""
+    if len(wanted) > 8:
+        listed = ", ".join(wanted[:8]) + ", …"
+    if state.furthest < len(tokens):
+        token = tokens[state.furthest]
+        literals = [w.strip("'") for w in state.expected if w.startswith("'")]
+        like = nearest(token.text, literals) if token.kind == "word" else None
+        if like:
+            return SyntaxFault(
+                f"expected {like}, found {token.text}", hint=f"did you mean {like}?", span=token.span
+            )
+        fact = f"expected {listed}, found {token.text}" if listed else f"did not expect {token.text} here"
+        return SyntaxFault(fact, span=token.span)
+    end = tokens[-1].end if tokens else 0
+    return SyntaxFault(f"the statement ends too early: expected {listed}", span=Span(max(0, end - 1), end))
+
+
+def text_of(source: Source, node: Node) -> str:
+    """The analyst's own text of a node."""
+    return source.text[node.span.start : node.span.end]

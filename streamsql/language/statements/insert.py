@@ -1,0 +1,62 @@
+"""INSERT INTO a sink, a stream of values, or a table of Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamsql.errors import Source, SyntaxFault
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import (
+    Fragment,
+    Name,
+    Statement,
+    Trigger,
+    clause,
+    fragment_of,
+    name_of,
+    output_mode_of,
+    trigger_of,
+)
+from streamsql.language.statements.sink import names_of
+from streamsql.language.statements.spark import Spark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Insert(Statement):
+    targets: tuple[Name, ...]
+    query: Fragment
+    columns: tuple[Name, ...] = ()
+    query_name: Name | None = None
+    output_mode: Name | None = None
+    trigger: Trigger | None = None
+    checkpoint: Name | None = None
+
+    @property
+    def has_clauses(self) -> bool:
+        """Whether a clause is written that only a streaming query has."""
+        return bool(self.query_name or self.output_mode or self.trigger or self.checkpoint)
+
+
+def _insert(node: Node, source: Source) -> Statement:
+    if node.has("SparkInsert"):
+        return Spark()
+    clauses: dict[str, Node] = {}
+    for wrapper in node.all("InsertClause"):
+        part = wrapper.parts[0]
+        if part.name in clauses:
+            raise SyntaxFault("this clause is written twice", span=part.span)
+        clauses[part.name] = part
+    query, name, checkpoint = node.get("Query"), clauses.get("AsQuery"), clauses.get("Checkpoint")
+    assert query
+    return Insert(
+        targets=names_of(node, "Target"),
+        query=fragment_of(source, query),
+        columns=names_of(clause(node, "ColumnNames")),
+        query_name=name_of(name.get("NewName")) if name else None,
+        output_mode=output_mode_of(clauses.get("OutputMode")),
+        trigger=trigger_of(clauses.get("Trigger")),
+        checkpoint=name_of(checkpoint.get("Path")) if checkpoint else None,
+    )
+
+
+BUILDERS = {"Insert": _insert}

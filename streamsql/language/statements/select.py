@@ -1,0 +1,23 @@
+"""A query by itself: SELECT, WITH, FROM, VALUES, TABLE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamsql.errors import Source
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import Fragment, Statement, fragment_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select(Statement):
+    query: Fragment
+
+
+def _select(node: Node, source: Source) -> Select:
+    query = node.get("Query")
+    assert query
+    return Select(query=fragment_of(source, query))
+
+
+BUILDERS = {"Select": _select}

@@ -1,0 +1,104 @@
+"""CREATE, DROP, SHOW and DESCRIBE STREAM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from streamsql.errors import Source, SyntaxFault
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import (
+    Column,
+    Fragment,
+    Name,
+    Option,
+    Statement,
+    Watermark,
+    clause,
+    columns_of,
+    fragment_of,
+    name_of,
+    options_of,
+    watermark_of,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateStream(Statement):
+    """A stream USING a connector, or AS a query (then connector is None)."""
+
+    name: Name
+    connector: Name | None = None
+    format: Name | None = None
+    columns: tuple[Column, ...] = ()
+    options: tuple[Option, ...] = ()
+    watermark: Watermark | None = None
+    comment: str = ""
+    query: Fragment | None = None
+    or_replace: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropStream(Statement):
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowStreams(Statement):
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeStream(Statement):
+    name: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowCreateStream(Statement):
+    name: Name
+
+
+def create_stream(node: Node, source: Source) -> CreateStream:
+    unless_there = node.get("IfNotExists")
+    if node.has("OrReplace") and unless_there:
+        raise SyntaxFault("OR REPLACE and IF NOT EXISTS exclude each other", span=unless_there.span)
+    head = CreateStream(
+        name=name_of(node.get("NewName")),
+        or_replace=node.has("OrReplace"),
+        if_not_exists=unless_there is not None,
+    )
+    query = node.get("StreamQuery")
+    if query:
+        body = query.get("Query")
+        assert body
+        return replace(
+            head,
+            query=fragment_of(source, body),
+            watermark=watermark_of(source, query.get("Watermark")),
+        )
+    part = node.get("StreamSource")
+    assert part
+    format_node, comment = clause(part, "Format"), clause(part, "Comment")
+    return replace(
+        head,
+        connector=name_of(part.get("Connector")),
+        format=name_of(format_node.get("FormatName")) if format_node else None,
+        columns=columns_of(source, part.get("ColumnDefs")),
+        options=options_of(clause(part, "Options")),
+        watermark=watermark_of(source, clause(part, "Watermark")),
+        comment=comment.text("String") if comment else "",
+    )
+
+
+def _drop(node: Node, source: Source) -> DropStream:
+    return DropStream(name=name_of(node.get("StreamName")), if_exists=node.has("IfExists"))
+
+
+BUILDERS = {
+    "CreateStream": create_stream,
+    "DropStream": _drop,
+    "ShowStreams": lambda node, source: ShowStreams(),
+    "DescribeStream": lambda node, source: DescribeStream(name=name_of(node.get("StreamName"))),
+    "ShowCreateStream": lambda node, source: ShowCreateStream(name=name_of(node.get("StreamName"))),
+}

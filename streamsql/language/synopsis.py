@@ -1,0 +1,85 @@
+"""A rule as a person writes it, for HELP: CREATE [OR REPLACE] STREAM name …"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from streamsql.language.reader import Reader
+
+
+class HasRules(Protocol):
+    rules: dict[str, str]
+
+
+def synopsis(grammar: HasRules, rule: str) -> str:
+    """A rule of a grammar in one line, small rules put in, others named as in `rule_label`."""
+    text = _Synopsis(grammar, grammar.rules[rule], (rule,)).alternatives()
+    return re.sub(r"\s+([,)])|([(])\s+", r"\1\2", text)
+
+
+def rule_label(name: str) -> str:
+    """How a synopsis names a rule that it does not write out: <stream source>."""
+    return "<" + re.sub(r"(?<!^)([A-Z])", r" \1", name).lower() + ">"
+
+
+_SHORT = {"String": "'text'", "Path": "'path'", "Number": "n", "Rest": "…", "NewName": "name",
+          "StreamName": "name", "SinkName": "name", "LiveTableName": "name", "QueryName": "name",
+          "ColumnName": "column", "OptionKey": "key", "OptionValue": "'value'", "SettingKey": "key",
+          "FormatName": "format", "RelationName": "name"}  # fmt: skip
+# Rules small enough to be written out inside a synopsis.
+_INLINE_LENGTH = 60
+
+
+class _Synopsis(Reader):
+    def __init__(self, grammar: HasRules, text: str, inside: tuple[str, ...]) -> None:
+        super().__init__(text)
+        self.grammar = grammar
+        self.inside = inside
+
+    def alternatives(self) -> str:
+        options = [self.sequence()]
+        while self.peek() == "/":
+            self.take()
+            options.append(self.sequence())
+        return " | ".join(options)
+
+    def sequence(self) -> str:
+        items: list[str] = []
+        while self.peek() not in ("", "/", ")"):
+            item = self.item()
+            if item:
+                items.append(item)
+        return " ".join(items)
+
+    def item(self) -> str:
+        literal, is_list, name, sign = self.take().groups()
+        if literal:
+            text = literal
+        elif is_list:
+            inner = self.alternatives()
+            self.take()
+            text = f"{inner} [, …]"
+        elif name:
+            text = self.named(name)
+        elif sign == "(":
+            text = self.alternatives()
+            self.take()
+            if self.peek() not in ("?", "*", "+") and " | " in text:
+                text = "{" + text + "}"
+        else:
+            return ""
+        while self.peek() in ("?", "*", "+"):
+            repeat = self.take().group()
+            text = f"[{text}]" if repeat == "?" else f"[{text} …]" if repeat == "*" else f"{text} …"
+        return text
+
+    def named(self, name: str) -> str:
+        if name not in self.grammar.rules:
+            return _SHORT.get(name) or re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
+        if name in self.inside:
+            return name.lower()
+        inner = _Synopsis(self.grammar, self.grammar.rules[name], (*self.inside, name)).alternatives()
+        if len(inner) > _INLINE_LENGTH:
+            return rule_label(name)
+        return "{" + inner + "}" if " | " in inner else inner

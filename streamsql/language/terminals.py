@@ -1,0 +1,196 @@
+"""The terminals of the grammar: what a name, a path, an option, an expression is made of.
+
+Each is named by what completes it. A terminal looks at the tokens from a position on and gives the
+position behind it and its value, or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamsql.language.tokens import NOT_A_NAME, Token, unquote
+
+Terminal = Callable[[list[Token], int], tuple[int, str] | None]
+
+
+def _is_name(token: Token) -> bool:
+    return token.kind == "quoted" or (token.kind == "word" and token.upper not in NOT_A_NAME)
+
+
+def _name(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    if at < len(tokens) and _is_name(tokens[at]):
+        return at + 1, unquote(tokens[at])
+    return None
+
+
+def _any_name(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    """A name where no clause could begin, such as an alias behind AS."""
+    if at < len(tokens) and tokens[at].kind in ("word", "quoted"):
+        return at + 1, unquote(tokens[at])
+    return None
+
+
+def _dotted(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    found = _name(tokens, at)
+    while found and found[0] + 1 < len(tokens) and tokens[found[0]].text == ".":
+        more = found[0] + 1
+        if tokens[more].kind not in ("word", "quoted"):
+            break
+        found = more + 1, f"{found[1]}.{unquote(tokens[more])}"
+    return found
+
+
+def _hyphened(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    # A connector may have the name of a keyword, such as values.
+    found = _any_name(tokens, at)
+    while found and found[0] + 1 < len(tokens) and tokens[found[0]].text == "-":
+        found = found[0] + 2, f"{found[1]}-{tokens[found[0] + 1].text}"
+    return found
+
+
+def _kind(kind: str) -> Terminal:
+    def match(tokens: list[Token], at: int) -> tuple[int, str] | None:
+        if at < len(tokens) and tokens[at].kind == kind:
+            return at + 1, unquote(tokens[at])
+        return None
+
+    return match
+
+
+def _signed_number(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    sign = at < len(tokens) and tokens[at].text in "+-"
+    found = _kind("number")(tokens, at + sign)
+    return (found[0], tokens[at].text + found[1]) if found and sign else found
+
+
+_KEY_PARTS = ("word", "quoted", "number")
+
+
+def _joins_key(tokens: list[Token], at: int) -> bool:
+    """Whether the token at that place joins two parts of a key: a dot, or a hyphen without spaces
+    (`a -5` is the key a and a number).
+    """
+    if at + 1 >= len(tokens) or tokens[at + 1].kind not in _KEY_PARTS:
+        return False
+    adjacent = tokens[at - 1].end == tokens[at].start and tokens[at].end == tokens[at + 1].start
+    return tokens[at].text == "." or (tokens[at].text == "-" and adjacent)
+
+
+def _option_key(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    if at < len(tokens) and tokens[at].kind == "string":
+        return at + 1, unquote(tokens[at])
+    if at >= len(tokens) or tokens[at].kind not in _KEY_PARTS:
+        return None
+    end = at + 1
+    while _joins_key(tokens, end):
+        end += 2
+    return end, "".join(unquote(t) for t in tokens[at:end])
+
+
+def _option_value(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    for terminal in (_kind("string"), _signed_number, _kind("word")):
+        found = terminal(tokens, at)
+        if found:
+            return found
+    return None
+
+
+_OPENERS, _CLOSERS = frozenset("([{"), frozenset(")]}")
+QUERY_HEADS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"])
+
+
+def _balanced(tokens: list[Token], at: int, stop: Callable[[int], bool]) -> int:
+    """Position of the first token at depth 0 for which stop holds, or of an unmatched closer."""
+    depth = 0
+    while at < len(tokens):
+        text = tokens[at].text
+        if depth == 0 and (text in _CLOSERS or stop(at)):
+            return at
+        depth += (text in _OPENERS) - (text in _CLOSERS)
+        at += 1
+    return at
+
+
+def _raw(tokens: list[Token], start: int, end: int) -> tuple[int, str] | None:
+    """Tokens [start, end) as a terminal without a value: its text is taken by span."""
+    return (end, "") if end > start else None
+
+
+def _query(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    first = at
+    while first < len(tokens) and tokens[first].text == "(":
+        first += 1
+    if first < len(tokens) and tokens[first].kind == "word" and tokens[first].upper in QUERY_HEADS:
+        return _raw(tokens, at, _balanced(tokens, at, lambda i: False))
+    return None
+
+
+_ENDS_EXPRESSION = frozenset(
+    """FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET UNION EXCEPT MINUS
+    INTERSECT LATERAL WINDOW JOIN INNER LEFT RIGHT FULL CROSS NATURAL ON USING QUALIFY AS DELAY
+    TABLESAMPLE PIVOT UNPIVOT ANTI SEMI ASOF""".split()
+)
+
+
+def _expression(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    def stop(i: int) -> bool:
+        token = tokens[i]
+        if token.kind != "word":
+            return token.text in (",", ";", "|>") or token.kind == "hint"
+        if token.upper not in _ENDS_EXPRESSION:
+            return False
+        after = [t.upper for t in tokens[i + 1 : i + 3]]
+        called = after[:1] == ["("]
+        if token.upper in ("LEFT", "RIGHT") and called:
+            return False
+        if token.upper == "WINDOW":
+            return after[1:] == ["AS"]
+        if i == at and token.upper in ("OFFSET", "DELAY", "MINUS", "PIVOT", "UNPIVOT"):
+            return False
+        distinct_from = token.upper == "FROM" and i and tokens[i - 1].upper == "DISTINCT"
+        field_name = i and tokens[i - 1].text == "."
+        within_group = token.upper == "GROUP" and i and tokens[i - 1].upper == "WITHIN"
+        star_except = token.upper == "EXCEPT" and i > at and tokens[i - 1].text == "*" and called
+        return not (distinct_from or field_name or within_group or star_except)
+
+    return _raw(tokens, at, _balanced(tokens, at, stop))
+
+
+def _relation_alias(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    if at < len(tokens) and tokens[at].upper in _ENDS_EXPRESSION | {"WATERMARK"}:
+        return None
+    return _name(tokens, at)
+
+
+def _rest(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    return _raw(tokens, at, len(tokens))
+
+
+# What a person reads in "expected …" for each terminal.
+TERMINALS: dict[str, tuple[Terminal, str]] = {
+    "NewName": (_name, "a name"),
+    "StreamName": (_name, "the name of a stream"),
+    "SinkName": (_name, "the name of a sink"),
+    "LiveTableName": (_name, "the name of a live table"),
+    "QueryName": (_name, "the name of a query"),
+    "Target": (_dotted, "the name of a sink, stream or table"),
+    "RelationName": (_dotted, "the name of a stream or table"),
+    "FunctionName": (_dotted, "the name of a function"),
+    "Alias": (_any_name, "an alias"),
+    "RelationAlias": (_relation_alias, "an alias"),
+    "ColumnName": (_dotted, "a column"),
+    "Connector": (_hyphened, "a connector"),
+    "FormatName": (_name, "a format"),
+    "OptionKey": (_option_key, "an option"),
+    "OptionValue": (_option_value, "a value in quotes"),
+    "SettingKey": (_option_key, "a setting"),
+    "Variable": (_name, "a variable"),
+    "String": (_kind("string"), "a text in quotes"),
+    "Path": (_kind("string"), "a path in quotes"),
+    "Number": (_signed_number, "a number"),
+    "Word": (_kind("word"), "a word"),
+    "TypeName": (_kind("word"), "a type"),
+    "Expression": (_expression, "an expression"),
+    "Query": (_query, "a query"),
+    "Rest": (_rest, "the rest of the statement"),
+}

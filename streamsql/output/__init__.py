@@ -1,0 +1,1 @@
+"""A Result to text: table, csv, tsv, json, jsonl, markdown, vertical."""

@@ -1,0 +1,60 @@
+"""What planning looks at, and the helpers that all plans share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from streamsql.catalog import Catalog
+from streamsql.connectors.base import Places
+from streamsql.errors import StreamsqlError, did_you_mean
+from streamsql.language.statements.base import Fragment
+from streamsql.language.tokens import Token, tokenize, unquote
+from streamsql.plan.lower import Lowered, lower
+from streamsql.plan.plans import Reads
+from streamsql.plan.sources import Sources
+
+
+@dataclass(frozen=True)
+class Context:
+    """What planning looks at: the names, and where the console keeps things."""
+
+    catalog: Catalog
+    places: Places = Places("streamsql")
+
+
+def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
+    """Lower a query; spans of its errors and shape are moved to the statement's text."""
+    start = body.span.start
+    try:
+        lowered = lower(body.text, sources)
+    except StreamsqlError as error:
+        if error.span:
+            error.span = error.span.shift(start)
+        raise
+    ops = tuple(replace(op, span=op.span.shift(start)) for op in lowered.shape.ops)
+    return replace(lowered, shape=replace(lowered.shape, ops=ops))
+
+
+def stream_hint(text: str, context: Context) -> str:
+    """A hint for a query that reads no stream: the stream whose name one of its tables resembles."""
+    names = [s.name for s in context.catalog.streams.values()]
+    for token in relations_of(text):
+        hint = did_you_mean(unquote(token), names)
+        if hint and context.catalog.relation(unquote(token)) is None:
+            return hint
+    return ""
+
+
+def relations_of(text: str) -> list[Token]:
+    """The tokens of a query that name what it reads."""
+    tokens = tokenize(text)
+    return [
+        t
+        for i, t in enumerate(tokens)
+        if i and t.kind in ("word", "quoted") and tokens[i - 1].upper in ("FROM", "JOIN", ",", "STREAM")
+    ]
+
+
+def reads_of(sources: Sources) -> Reads:
+    """The live tables that a program reads."""
+    return Reads(tuple(sources.live.values()))

@@ -1,0 +1,161 @@
+"""CREATE STREAM and CREATE SINK to plans: names free, connector known, options and columns checked."""
+
+from __future__ import annotations
+
+from streamsql.catalog import DEFAULT_RETAIN, Sink, Stream
+from streamsql.connectors.base import Connector, check_options
+from streamsql.connectors.registry import connector
+from streamsql.errors import NameFault, RuleFault, did_you_mean
+from streamsql.language.statements.base import Column, Name
+from streamsql.language.statements.sink import CreateSink
+from streamsql.language.statements.stream import CreateStream
+from streamsql.language.tokens import unquote
+from streamsql.plan.context import Context, lower_fragment, relations_of, stream_hint
+from streamsql.plan.plans import DefineSink, DefineStream, Plan
+from streamsql.plan.sources import Sources
+
+
+def create_stream(statement: CreateStream, context: Context) -> Plan:
+    if (
+        not statement.or_replace
+        and not statement.if_not_exists
+        or statement.name.value.casefold() in context.catalog.sinks
+    ):
+        context.catalog.check_free(statement.name)
+    if statement.query:
+        stream = _stream_of_query(statement, context)
+        return DefineStream(stream, statement.if_not_exists)
+    assert statement.connector
+    made = connector(statement.connector, "read")
+    stream = Stream(
+        statement.name.value,
+        made.name,
+        statement.format.value.lower() if statement.format else "",
+        statement.columns,
+        tuple((o.key.value, o.value.value) for o in statement.options),
+        statement.watermark,
+        statement.comment,
+    )
+    options = {o.key.value.casefold(): o for o in statement.options}
+    check_options(made, made.stream_options(stream.columns), statement.options, statement.connector)
+    _check_columns(statement, made)
+    _check_format(statement, made)
+    made.check_stream(stream, options)
+    columns = stream.columns or made.columns(stream)
+    _check_watermark(statement, columns)
+    path = options.get(made.path_option.casefold())
+    infer = made.infer(stream) if not columns and made.infers_columns else None
+    return DefineStream(stream, statement.if_not_exists, infer, path.value if path else None)
+
+
+def _stream_of_query(statement: CreateStream, context: Context) -> Stream:
+    assert statement.query
+    name = statement.name.value
+    if name.casefold() in {unquote(t).casefold() for t in relations_of(statement.query.text)}:
+        raise RuleFault(f"the stream {name} reads itself", span=statement.name.span)
+    lowered = lower_fragment(statement.query, Sources(context.catalog, context.places))
+    if not lowered.shape.streaming:
+        raise RuleFault(
+            f"the query of {name} reads no stream",
+            hint=stream_hint(statement.query.text, context) or f"CREATE TEMPORARY VIEW {name} AS …",
+            span=statement.query.span,
+        )
+    return Stream(name, query=statement.query.text, watermark=statement.watermark)
+
+
+def _check_columns(statement: CreateStream, made: Connector) -> None:
+    assert statement.connector
+    if made.needs_columns and not statement.columns:
+        raise RuleFault(
+            f"a {made.name} stream declares its columns",
+            hint=f"CREATE STREAM {statement.name} (id INT, ts TIMESTAMP) USING {made.name} …",
+            span=statement.connector.span,
+        )
+    parsed = statement.format is not None and statement.format.value.lower() in ("json", "csv")
+    fixed = made.fixed_columns or (made.formats and not parsed)
+    if fixed and statement.columns and made.name != "text":
+        listed = ", ".join(f"{c.name} {c.type}" for c in made.fixed_columns) or "value STRING"
+        raise RuleFault(
+            f"the columns of {made.name} are given: {listed}",
+            hint="leave the column list out" + (", or say FORMAT json | csv" if made.formats else ""),
+            span=statement.columns[0].span,
+        )
+    if parsed and made.formats and not statement.columns:
+        assert statement.format
+        raise RuleFault(
+            f"FORMAT {statement.format} needs the columns that the payload holds",
+            hint=f"CREATE STREAM {statement.name} (id INT, …) USING {made.name} FORMAT {statement.format} …",
+            span=statement.format.span,
+        )
+
+
+def _check_format(statement: CreateStream, made: Connector) -> None:
+    if statement.format is None or statement.format.value.lower() in made.formats:
+        return
+    formats = ", ".join(made.formats)
+    raise NameFault(
+        f"{made.name} has no format {statement.format}" if formats else f"{made.name} takes no FORMAT",
+        hint=did_you_mean(statement.format.value, made.formats)
+        or (f"formats: {formats}" if formats else "FORMAT is for message connectors such as socket"),
+        span=statement.format.span,
+    )
+
+
+def _check_watermark(statement: CreateStream, columns: tuple[Column, ...]) -> None:
+    """The event-time column is a declared timestamp (withWatermark, Spark guide)."""
+    mark = statement.watermark
+    if mark is None or mark.computed or not columns:
+        return
+    name = mark.column.value
+    found = next((c for c in columns if c.name.casefold() == name.casefold()), None)
+    if found is None:
+        raise NameFault(
+            f"there is no column {name} for the watermark",
+            hint=did_you_mean(name, [c.name for c in columns])
+            or f"columns: {', '.join(c.name for c in columns)}",
+            span=mark.column.span,
+        )
+    if not found.type.upper().startswith("TIMESTAMP"):
+        raise RuleFault(
+            f"the watermark's column {name} is {found.type.lower()}, not a timestamp",
+            hint=f"WITH WATERMARK to_timestamp({name}) AS event_time DELAY '{mark.delay}'",
+            span=mark.column.span,
+        )
+
+
+def create_sink(statement: CreateSink, context: Context) -> Plan:
+    if not (statement.or_replace or statement.if_not_exists) or (
+        statement.name.value.casefold() in context.catalog.streams
+    ):
+        context.catalog.check_free(statement.name)
+    made = connector(statement.connector, "write")
+    check_options(made, made.writes or (), statement.options, statement.connector)
+    if statement.format:
+        raise NameFault(f"{made.name} takes no FORMAT", span=statement.format.span)
+    if statement.key and made.name != "memory":
+        raise RuleFault(
+            f"{made.name} takes no KEY", hint="KEY belongs to memory sinks", span=statement.key[0].span
+        )
+    if statement.partitioned_by and made.path_option == "":
+        raise RuleFault(f"{made.name} takes no PARTITIONED BY", span=statement.partitioned_by[0].span)
+    _check_replaced(statement.name, statement.or_replace, context)
+    sink = Sink(
+        statement.name.value,
+        made.name,
+        "",
+        statement.columns,
+        tuple(k.value for k in statement.key),
+        tuple(p.value for p in statement.partitioned_by),
+        tuple((o.key.value, o.value.value) for o in statement.options),
+        statement.retain or DEFAULT_RETAIN,
+        statement.comment,
+    )
+    return DefineSink(sink, statement.if_not_exists)
+
+
+def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
+    feeding = [q.name for q in context.catalog.queries.values() if q.sink.casefold() == name.value.casefold()]
+    if or_replace and feeding:
+        raise NameFault(
+            f"the query {feeding[0]} writes into {name}", hint=f"DROP QUERY {feeding[0]};", span=name.span
+        )

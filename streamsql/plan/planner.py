@@ -1,0 +1,98 @@
+"""The way of a statement to a plan: one function for each kind of statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from streamsql.calls import Assign, Var
+from streamsql.catalog import Query, Sink
+from streamsql.errors import Source, StreamsqlError, SyntaxFault
+from streamsql.language.parser import parse_text
+from streamsql.language.statements.base import Fragment, Name, Statement
+from streamsql.language.statements.explain import Explain as ExplainStatement
+from streamsql.language.statements.insert import Insert
+from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.select import Select
+from streamsql.language.statements.sink import CreateSink
+from streamsql.language.statements.spark import Spark
+from streamsql.language.statements.stream import CreateStream
+from streamsql.plan.context import Context, lower_fragment, reads_of
+from streamsql.plan.definitions import create_sink, create_stream
+from streamsql.plan.plans import Collect, Direct, Explain, Plan, Run, Write
+from streamsql.plan.queries import as_declared, create_live_table, insert, run_plan, select
+from streamsql.plan.sources import Sources
+
+
+def plan(statement: Statement, context: Context) -> Plan:
+    """The plan of a statement. Raises faults whose spans lie in statement.text."""
+    make = _PLANNERS.get(type(statement))
+    return make(statement, context) if make else Direct(statement)
+
+
+_CREATES = re.compile(
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:GLOBAL\s+)?(?:TEMP(?:ORARY)?\s+)?(?:EXTERNAL\s+)?(?:TABLE|VIEW)\s+"
+    r"(?:IF\s+NOT\s+EXISTS\s+)?([\w.`]+)",
+    re.IGNORECASE,
+)
+
+
+def _spark(statement: Spark, context: Context) -> Plan:
+    sources = Sources(context.catalog, context.places)
+    made = _CREATES.match(statement.text)
+    name = made.group(1).replace("`", "") if made else ""
+    if name and context.catalog.relation(name):
+        context.catalog.check_free(Name(name))
+    sources.register_views(statement.text)
+    program = (*sources.program, Assign("result", Var("spark").call("sql", statement.text)))
+    return Collect(program, reads_of(sources), "a statement of Spark", name)
+
+
+def _explain(statement: ExplainStatement, context: Context) -> Plan:
+    if statement.query_name:
+        return Explain(statement.mode, _restart(statement.query_name, context))
+    assert statement.body
+    try:
+        inner = parse_text(Source("", statement.body.text))
+        inner = replace(inner, text=statement.body.text)
+        made = plan(inner, context)
+    except StreamsqlError as error:
+        if error.span:
+            error.span = error.span.shift(statement.body.span.start)
+        raise
+    if isinstance(made, (Collect, Write, Run)):
+        return Explain(statement.mode, made)
+    raise SyntaxFault(
+        "there is no program to explain: this statement is answered by the console itself",
+        hint="EXPLAIN takes SELECT, INSERT and CREATE LIVE TABLE",
+        span=statement.body.span,
+    )
+
+
+def _restart(name: Name, context: Context) -> Run:
+    return restart(context.catalog.query(name), context)
+
+
+def restart(query: Query, context: Context) -> Run:
+    """The plan that runs a query of the catalog (again)."""
+    sink = context.catalog.sinks.get(query.sink.casefold()) or Sink(query.sink, "table")
+    sources = Sources(context.catalog, context.places)
+    body = Fragment(query.text)
+    lowered = lower_fragment(body, sources)
+    lowered = replace(lowered, node=as_declared(lowered.node, sink.columns))
+    return run_plan(
+        query, sink, lowered, sources, context, body, mode=Name(query.mode) if query.mode else None
+    )
+
+
+_PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
+    CreateStream: create_stream,
+    CreateSink: create_sink,
+    CreateLiveTable: create_live_table,
+    Insert: insert,
+    Select: select,
+    Spark: _spark,
+    ExplainStatement: _explain,
+}

@@ -1,0 +1,276 @@
+"""Streaming rules: which output modes a query can have, why, and what to write instead.
+
+The rules are those of the Spark guide, "Output Modes" and "Unsupported Operations". What is said
+here before Spark is asked is a part of them; Spark's own checker is asked before every start, and
+`explain_refusal` puts its words into the same form.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from streamsql.errors import RuleFault, Span
+from streamsql.plan.shape import Op, Shape
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a mode cannot be: the fact, the cause, what to write instead, and the clause at fault."""
+
+    fact: str
+    cause: str = ""
+    hint: str = ""
+    span: Span | None = None
+    condition: str = ""
+
+    def fault(self) -> RuleFault:
+        return RuleFault(
+            self.fact, detail=self.cause, hint=self.hint, span=self.span, condition=self.condition
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An output mode and the reason for it, as said to the analyst."""
+
+    mode: str
+    reason: str
+
+
+_WATERMARK_HINT = (
+    "give the stream a watermark and group by its event time:\n"
+    "CREATE STREAM … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES; … GROUP BY window(ts, '10 minutes')"
+)
+_MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
+_NO_WATERMARK = Refusal(
+    "output mode append is not supported for streaming aggregations without watermark",
+    "without a watermark a group is never finished, so append would never show it",
+    _WATERMARK_HINT + "\nor write into a live table or another sink that takes OUTPUT MODE UPDATE",
+    condition=_MODE,
+)
+_NO_GROUPS = Refusal(
+    "output mode complete is not supported without an aggregation",
+    "complete hands over the whole result every time, so Spark would have to keep every row",
+    "leave OUTPUT MODE out, or write OUTPUT MODE APPEND",
+    condition=_MODE,
+)
+_SORTED = Refusal(
+    "sorting a stream is not supported, unless after an aggregation in output mode complete",
+    "rows that come later could belong before rows that are already out",
+    "leave ORDER BY out and sort when reading: CREATE LIVE TABLE t AS …; SELECT * FROM t ORDER BY …",
+)
+_DISTINCT_COUNT = Refusal(
+    "a distinct aggregation is not supported on a stream",
+    "the state would have to keep every value of every group",
+    "approx_count_distinct(x) instead of count(DISTINCT x)",
+)
+_OVER = Refusal(
+    "a window function (OVER …) is not supported on a stream (NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING)",
+    "its frame would have to span rows that have not come yet",
+    "GROUP BY window(ts, '10 minutes') for time windows; SELECT DISTINCT ON (id) … to keep the first row",
+)
+_SESSION_UPDATE = Refusal(
+    "output mode update is not supported for session windows",
+    "a session can still merge with another, so a row given out could not be taken back",
+    "OUTPUT MODE APPEND with a watermark, or COMPLETE",
+)
+_SESSION_GLOBAL = Refusal(
+    "a session window needs a second grouping key on a stream",
+    "Spark refuses it only while running: [a global aggregation with session window]",
+    "GROUP BY session_window(ts, '10 minutes'), user_id",
+)
+_UPDATE_LIMIT = Refusal(
+    "LIMIT is not supported in output mode update",
+    "",
+    "OUTPUT MODE APPEND, or LIMIT when reading a live table",
+)
+_OFFSET = Refusal("OFFSET is not supported on a stream", "", "use OFFSET when reading a live table")
+_NO_EQUALITY = Refusal(
+    "a join of two streams needs an equality in its condition",
+    "Spark keeps the rows of both sides by that key; it refuses the join only while running",
+    "JOIN … ON a.id = b.id AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR",
+)
+
+
+def _at(refusal: Refusal, op: Op) -> Refusal:
+    return replace(refusal, span=op.span)
+
+
+def verdict(shape: Shape, mode: str) -> Refusal | None:
+    """Why a query of that shape cannot have that mode; None when nothing is known against it."""
+    if not shape.known:
+        return None
+    for op in shape.ops:
+        found = _verdict_of(op, shape, mode)
+        if found:
+            return _at(found, op)
+    if mode == "complete" and not shape.aggregates:
+        return _NO_GROUPS
+    return None
+
+
+def _verdict_of(op: Op, shape: Shape, mode: str) -> Refusal | None:
+    if op.kind == "over":
+        return _OVER
+    if op.kind == "offset":
+        return _OFFSET
+    if op.kind == "limit" and mode == "update":
+        return _UPDATE_LIMIT
+    if op.kind == "order" and not (mode == "complete" and shape.aggregates):
+        return _NO_WATERMARK if shape.aggregates and mode == "append" else _SORTED
+    if op.kind == "join" and all(op.sides) and not op.equi:
+        return _NO_EQUALITY
+    return _verdict_of_aggregate(op, mode) if op.kind == "aggregate" else None
+
+
+def _verdict_of_aggregate(op: Op, mode: str) -> Refusal | None:
+    if op.distinct:
+        return _DISTINCT_COUNT
+    if op.window == "session_window":
+        if op.only_window:
+            return _SESSION_GLOBAL
+        if mode == "update":
+            return _SESSION_UPDATE
+    return _NO_WATERMARK if mode == "append" and not op.watermarked else None
+
+
+def choices(shape: Shape, takes: tuple[str, ...], *, keyed: bool) -> list[Choice]:
+    """The modes to try, best first, each with its reason.
+
+    takes: modes of the sink. keyed: whether the sink shows the newest row of each group (a live
+    table, the console), so that update is worth more than waiting for the watermark.
+    """
+    reasons = _reasons(shape, keyed)
+    order = [m for m in reasons if m in takes and verdict(shape, m) is None]
+    return [Choice(m, reasons[m]) for m in order]
+
+
+def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
+    groups = shape.aggregates
+    if not groups:
+        only = "each row is handed over once" if shape.known else "Spark accepts it"
+        modes = {"append": only, "update": "Spark accepts only this", "complete": "Spark accepts it"}
+        # Complete shows at once what append may hold back; Spark refuses it where nothing is grouped.
+        return {"complete": modes.pop("complete"), **modes} if shape.groups and keyed else modes
+    ordered = any(op.kind == "order" for op in shape.ops)
+    closes = next((op for op in groups if op.watermarked), None)
+    append = "the watermark closes the groups" if closes else ""
+    update = "a group is handed over whenever it changes"
+    complete = "the whole result is handed over each time, so that it can be sorted" if ordered else (
+        "the whole result is handed over each time"
+    )  # fmt: skip
+    if ordered:
+        return {"complete": complete}
+    if keyed and shape.loses_groups:
+        complete = "the whole result is handed over each time, since a filter can take a group out again"
+        return {"complete": complete, "append": append}
+    if keyed and groups[-1].keys is not None:
+        return {"update": update, "append": append, "complete": complete}
+    if keyed:
+        return {"complete": complete + ", because the groups' keys are not selected", "append": append}
+    return {"append": append, "update": update, "complete": complete}
+
+
+def refuse_all(shape: Shape, takes: tuple[str, ...], sink: str) -> RuleFault:
+    """The error when no mode works: why the first that the sink takes does not, and what helps."""
+    reasons = {m: verdict(shape, m) for m in takes}
+    first = next((r for r in reasons.values() if r), None)
+    if first is None:
+        return RuleFault(f"no output mode of {sink} suits this query")
+    also = f"the sink {sink} takes only {' and '.join(takes)}" if len(takes) < 3 else ""
+    return RuleFault(
+        first.fact,
+        detail="\n".join(p for p in (first.cause, also) if p),
+        hint=first.hint,
+        span=first.span,
+        condition=first.condition,
+    )
+
+
+def bad_mode(mode: str, takes: tuple[str, ...], sink: str, connector: str, span: Span) -> RuleFault:
+    """The error for a mode that the sink does not take."""
+    return RuleFault(
+        f"the sink {sink} does not take output mode {mode}",
+        detail=f"{connector} takes {', '.join(takes)}",
+        hint="write into a live table, or leave OUTPUT MODE out and give the stream a watermark",
+        span=span,
+    )
+
+
+# Spark's words (ENGINE.md, "Output mode x query") → ours. {0} is what the pattern caught.
+_SPARKS: tuple[tuple[str, Refusal], ...] = (
+    (r"streaming aggregations without watermark", _NO_WATERMARK),
+    (r"output mode: complete.*no streaming aggregations", _NO_GROUPS),
+    (r"Distinct aggregations are not supported", _DISTINCT_COUNT),
+    (r"session window streaming aggregations", _SESSION_UPDATE),
+    (r"Global aggregation with session window", _SESSION_GLOBAL),
+    (r"correctness.*global watermark", Refusal(
+        "this order of stateful operations can give wrong results in this output mode",
+        "Detected pattern of possible 'correctness' issue: an operation after an aggregation would miss "
+        "rows that are older than the watermark",
+        "OUTPUT MODE APPEND with a watermark, or feed a live table and query that")),
+    (r"dropDuplicatesWithinWatermark is not supported.*without watermark", Refusal(
+        "dropDuplicatesWithinWatermark is not supported without watermark: WITHIN WATERMARK needs one",
+        "the watermark says how long an id is remembered",
+        "CREATE STREAM … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES, or leave WITHIN WATERMARK out")),
+    (r"Stream-stream (\w+) join between two stream.* is not supported without a watermark", Refusal(
+        "a {0} join of two streams needs a watermark and a range of time",
+        "an unmatched row can only be given out once the watermark says that no match will come",
+        "give both streams a watermark and write: "
+        "ON a.id = b.id AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR")),
+    (r"(\w+) joins? between two stream.* not supported in (\w+) output mode", Refusal(
+        "a {0} join of two streams is not supported in {1} output mode", "", "OUTPUT MODE APPEND")),
+    (r"(\w+) joins? with (?:a )?streaming DataFrames?/Datasets? on the (\w+) and a static.* not supported",
+     Refusal(
+        "{0} join with the stream on the {1} and a static table on the other side is not supported",
+        "an unmatched row of the static side could still find a match later",
+        "put the stream on the side that is kept: stream LEFT JOIN table, or table RIGHT JOIN stream")),
+    (r"(\w+) joins? with (?:streams|a streaming DataFrame/Dataset) on the (\w+).*not supported", Refusal(
+        "{0} join with a stream on the {1} is not supported",
+        "an unmatched row could still find a match later",
+        "an inner or left join with the stream on the left; or feed a live table and join that")),
+    (r"without equality predicate", _NO_EQUALITY),
+    (r"Limits are not supported", _UPDATE_LIMIT),
+    (r"Offset is not supported", _OFFSET),
+    (r"Sorting is not supported", _SORTED),
+    (r"Union between streaming and batch", Refusal(
+        "a stream and a static table cannot be put together by UNION", "",
+        "make the table a stream too: CREATE STREAM … USING parquet …")),
+    (r"(Intersect|Except).*not supported|EXCEPT on a streaming", Refusal(
+        "INTERSECT and EXCEPT of two streams are not supported", "",
+        "a LEFT SEMI join on a range of time for INTERSECT; feed live tables for EXCEPT")),
+    (r"Window function is not supported|NON_TIME_WINDOW", _OVER),
+    (r"Sampling is not supported", Refusal(
+        "TABLESAMPLE is not supported on a stream", "", "WHERE rand() < 0.1")),
+)  # fmt: skip
+
+
+def explain_refusal(message: str) -> Refusal | None:
+    """Spark's refusal in the console's words; None when its message is not known here."""
+    for pattern, refusal in _SPARKS:
+        found = re.search(pattern, message, re.IGNORECASE | re.DOTALL)
+        if found:
+            caught = [g or "" for g in found.groups()]
+            return replace(refusal, fact=refusal.fact.format(*caught)) if caught else refusal
+    return None
+
+
+_SPAN_OF = {
+    "sort": "order",
+    "LIMIT": "limit",
+    "OFFSET": "offset",
+    "join": "join",
+    "window function": "over",
+    "distinct aggregation": "aggregate",
+    "aggregation": "aggregate",
+    "WITHIN": "distinct_on",
+}
+
+
+def span_of(refusal: Refusal, shape: Shape) -> Span | None:
+    """The clause of the query that a refusal of Spark's most likely means."""
+    for word, kind in _SPAN_OF.items():
+        if word in refusal.fact:
+            return next((op.span for op in shape.ops if op.kind == kind), None)
+    return None

@@ -1,0 +1,142 @@
+"""Streams, live tables and tables as variables of a program."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import unicodedata
+import zlib
+from functools import lru_cache
+
+from streamsql.calls import Assign, Node, Var, expr
+from streamsql.catalog import Catalog, Sink, Stream
+from streamsql.connectors.base import Places
+from streamsql.connectors.memory import rows_variable
+from streamsql.connectors.registry import connector
+from streamsql.language.statements.base import Name, Watermark
+from streamsql.language.tokens import Token, quote_name, tokenize, unquote
+from streamsql.plan.shape import Shape
+
+# What programs use themselves; Python's own names are left to Python, too.
+RESERVED = frozenset(
+    """spark result query checkpoint show_batch live_rows tempfile threading pa pc""".split()
+) | frozenset(dir(builtins))
+
+
+@lru_cache(maxsize=4096)
+def variable(name: str) -> str:
+    """A Python variable for a name of the catalog; two names never share one."""
+    text = name.casefold()
+    if not text.isidentifier() or text.endswith("_") or unicodedata.normalize("NFKC", text) != text:
+        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
+        return f"t_{plain}_{zlib.crc32(text.encode('utf-8', 'replace')):x}"
+    return text + "_" if text in RESERVED or keyword.iskeyword(text) or text.endswith("_rows") else text
+
+
+def _reads(tokens: list[Token], at: int) -> bool:
+    """Whether the name at that place stands where a relation stands, and not a column."""
+    heads = ("FROM", "JOIN", "STREAM", "TABLE", ",")
+    outer, before = ["", "", *(t.upper for t in tokens[:at][-2:])][-2:]
+    return before in heads or (before == "(" and outer in (*heads, "("))
+
+
+def watermarked(frame: Node, mark: Watermark | None) -> Node:
+    """frame with its event-time column computed, if need be, and its watermark set."""
+    if mark is None:
+        return frame
+    if mark.computed:
+        frame = frame.call("withColumn", mark.column.value, expr(mark.computed.text))
+    return frame.call("withWatermark", mark.column.value, mark.delay)
+
+
+def columns_of(stream: Stream) -> tuple[str, ...] | None:
+    """The names of a stream's columns; None when they come from a query or are not known."""
+    columns = stream.columns
+    if not columns and stream.connector:
+        columns = connector(Name(stream.connector)).columns(stream)
+    names = [c.name for c in columns]
+    if stream.watermark and stream.watermark.computed:
+        names.append(stream.watermark.column.value)
+    return tuple(names) if columns else None
+
+
+class Sources:
+    """The sources that one program reads: each is defined once, in the order first needed."""
+
+    def __init__(self, catalog: Catalog, places: Places) -> None:
+        self.catalog = catalog
+        self.places = places
+        self.program: list[Assign] = []
+        self.shapes: dict[str, Shape] = {}
+        self.views: set[str] = set()
+        self.live: dict[str, Sink] = {}
+        self.streams: dict[str, Stream] = {}
+
+    def stream(self, stream: Stream) -> tuple[Node, Shape]:
+        """The variable that holds a stream, defined on first use."""
+        name = variable(stream.name)
+        if name not in self.shapes:
+            self.shapes[name] = self._define(stream, name)
+            self.streams[name] = stream
+        return Var(name), self.shapes[name]
+
+    def _define(self, stream: Stream, name: str) -> Shape:
+        mark = stream.watermark
+        event_time = frozenset({mark.column.value.casefold()}) if mark else frozenset()
+        if stream.query:
+            from streamsql.plan.lower import lower
+
+            lowered = lower(stream.query, self)
+            self.program.append(Assign(name, watermarked(lowered.node, mark)))
+            shape = lowered.shape
+            return Shape(True, shape.columns, shape.event_time | event_time, shape.ops, shape.known)
+        frame = connector(Name(stream.connector)).source(stream, self.places)
+        self.program.append(Assign(name, watermarked(frame, mark)))
+        return Shape(True, columns_of(stream), event_time)
+
+    def live_table(self, sink: Sink, limit: int | None) -> Node:
+        """The rows of a live table as of now; at most limit of them when it is given."""
+        self.live[sink.name.casefold()] = sink
+        rows = Var(rows_variable(sink.name))
+        arguments = () if limit is None else (limit,)
+        return rows.call("frame", Var("spark"), *arguments)
+
+    def relation(self, name: str, limit: int | None = None, written: str = "") -> tuple[Node, Shape]:
+        """What FROM name reads: a stream, a live table, or a table of Spark.
+
+        written: the name in its backticks, for Spark, which reads it again.
+        """
+        found = self.catalog.relation(name)
+        if isinstance(found, Stream):
+            return self.stream(found)
+        if isinstance(found, Sink):
+            return self.live_table(found, limit), Shape()
+        table = self.catalog.tables.get(name.casefold())
+        shape = Shape(streaming=True, known=False) if table and table.streaming else Shape()
+        return Var("spark").call("table", written or name), shape
+
+    def free_variable(self, name: str) -> str:
+        """A variable of that name which no source has."""
+        base = variable(name)
+        taken = {a.name for a in self.program} | {variable(n) for n in self.catalog.relation_names()}
+        while base in taken:
+            base += "_"
+        return base
+
+    def register_views(self, text: str) -> bool:
+        """Make each stream and live table that a text names a temporary view for it.
+
+        Returns whether one of them is a stream.
+        """
+        streaming = False
+        tokens = tokenize(text)
+        for at, token in enumerate(tokens):
+            found = self.catalog.relation(unquote(token)) if token.kind in ("word", "quoted") else None
+            if found is None:
+                continue
+            node, shape = self.relation(found.name)
+            streaming = streaming or (shape.streaming and _reads(tokens, at))
+            if found.name.casefold() not in self.views:
+                self.views.add(found.name.casefold())
+                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(found.name))))
+        return streaming

@@ -1,0 +1,114 @@
+"""EXPLAIN PYSPARK: a plan as a program that runs by itself. Needs no Spark to be written."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from typing import Any
+
+from streamsql.calls import Attr, Call, Lit, Node, Program, render
+from streamsql.connectors.base import is_secret
+from streamsql.connectors.memory import rows_variable
+from streamsql.plan.context import Context
+from streamsql.plan.planner import restart
+from streamsql.plan.plans import Collect, Plan, Reads, Run, Write
+from streamsql.runtime import live
+from streamsql.runtime.settings import Settings
+
+_SHOW_BATCH = """
+def show_batch(batch, batch_id):
+    print(f"-- batch {batch_id}")
+    batch.show(truncate=False)
+
+"""
+_LIVE_IMPORTS = """\
+import threading
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+"""
+_CHECKPOINT = """
+def checkpoint(name):
+    # The console keeps this folder, so that a stopped query goes on where it was.
+    return tempfile.mkdtemp(prefix=f"{name}-")
+
+"""
+
+
+def program_text(plan: Plan, context: Context, settings: Settings) -> str:
+    """The program of a plan as Python source: plain `python` with PySpark gives the same rows."""
+    assert isinstance(plan, (Collect, Write, Run))
+    feeding = _feeding(plan.reads, context)
+    body = "".join(_run(f) + "query.processAllAvailable()\n\n" for f in feeding)
+    if isinstance(plan, Run):
+        body += _run(plan) + "query.awaitTermination()\n"
+        if plan.transient:
+            body += f"{rows_variable(plan.sink.name)}.frame(spark).show(truncate=False)\n"
+    else:
+        body += _note(plan) + _render(plan.program)
+        if isinstance(plan, Collect):
+            body += "result.show(truncate=False)\n"
+    return _prelude(body, settings) + body
+
+
+def _hide(node: Node) -> Node:
+    """A program's node with the values of secret options hidden."""
+    if isinstance(node, Attr):
+        return replace(node, target=_hide(node.target))
+    if not isinstance(node, Call):
+        return node
+    args = tuple(map(_hide, node.args))
+    is_option = isinstance(node.function, Attr) and node.function.name == "option" and len(args) == 2
+    if is_option and isinstance(args[0], Lit) and is_secret(str(args[0].value)):
+        args = (args[0], Lit("***"))
+    return replace(node, function=_hide(node.function), args=args)
+
+
+def _render(program: Program) -> str:
+    return render(tuple(replace(step, node=_hide(step.node)) for step in program))
+
+
+def _feeding(reads: Reads, context: Context) -> list[Run]:
+    """The queries whose live tables a program reads."""
+    wanted = {s.name.casefold() for s in reads.live}
+    return [restart(q, context) for q in context.catalog.queries.values() if q.sink.casefold() in wanted]
+
+
+def _run(plan: Run) -> str:
+    choice = plan.choices[0]
+    reason = f"# output mode {choice.mode}: {choice.reason}\n" if choice.reason else ""
+    return _note(plan) + reason + _render(plan.program + plan.writer(choice.mode))
+
+
+def _note(plan: Collect | Write | Run) -> str:
+    why = plan.as_text if not isinstance(plan, Write) else ""
+    return f"# handed to Spark as text: {why}\n" if why else ""
+
+
+def _prelude(body: str, settings: Settings) -> str:
+    """The imports, helpers and session that a body needs."""
+    imports, helpers = "", ""
+    if "checkpoint(" in body:
+        imports += "import tempfile\n"
+        helpers += _CHECKPOINT
+    if "show_batch" in body:
+        helpers += _SHOW_BATCH
+    if "LiveRows(" in body:
+        imports += (
+            "import threading\nfrom typing import Any\n\nimport pyarrow as pa\nimport pyarrow.compute as pc\n"
+        )
+        helpers += "\n" + inspect.getsource(live.LiveRows) + "\n"
+    conf = {k: v for k, v in settings.start_conf().items() if k.startswith("spark.sql.") and not is_secret(k)}
+    options = "".join(f"\n    .config({k!r}, {v!r})" for k, v in conf.items())
+    session = f"spark = (\n    SparkSession.builder{options}\n    .getOrCreate()\n)\n"
+    return f"{imports}from pyspark.sql import SparkSession, functions as F\n{helpers}\n{session}\n"
+
+
+def spark_plan(frame: Any, mode: str) -> str:
+    """Spark's own plan of a DataFrame, as its EXPLAIN shows it."""
+    execution = frame._jdf.queryExecution()
+    if mode == "logical":
+        return str(execution.analyzed().toString())
+    text = frame._sc._jvm.PythonSQLUtils.explainString(execution, mode or "simple")
+    return str(text)

@@ -1,0 +1,171 @@
+"""Spark's exceptions as the console's errors: one line of cause, the place in the text, a hint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from streamsql.errors import EngineFault, QueryFault, Span, StreamsqlError, did_you_mean
+from streamsql.language.tokens import tokenize
+
+_PREFIX = re.compile(r"^\s*\[([A-Z0-9_.]+)\]\s*")
+_STATE = re.compile(r"\s*SQLSTATE:\s*\w+.*", re.DOTALL)
+_PLAN = re.compile(r";?\s*\n\s*[!'+]?\s*(?:\+-|'?\w+ \[|'[A-Z]\w+|[A-Z]\w+ [\[\(']).*", re.DOTALL)
+_TREE = re.compile(r";\s*\n.*", re.DOTALL)
+_POSITION = re.compile(r"\(line (\d+), pos (\d+)\)\s*\n\n== SQL ==\n(.*?)\n-*\^\^\^", re.DOTALL)
+_STACK = re.compile(r"\n\s*(at |===|Driver stacktrace|Caused by|JVM stacktrace|Traceback).*", re.DOTALL)
+
+
+def clean(text: str) -> tuple[str, str]:
+    """(condition, message) of a Spark message: no class prefix, SQLSTATE, plan or stack."""
+    found = _PREFIX.match(text)
+    condition = found.group(1) if found else ""
+    text = text[found.end() :] if found else text
+    for pattern in (_STACK, _STATE, _TREE, _PLAN):
+        text = pattern.sub("", text)
+    lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
+    return _named(condition), "\n".join(lines[:6]).rstrip(".;")
+
+
+def _named(condition: str | None) -> str:
+    """A condition worth showing; names such as _LEGACY_ERROR_TEMP_3102 tell nobody anything."""
+    return "" if not condition or condition.startswith("_LEGACY") else condition
+
+
+def first_sentence(message: str) -> tuple[str, str]:
+    """A message as (fact, detail): its first sentence, and what follows."""
+    head, _, detail = message.partition("\n")
+    found = re.match(r"(.+?\.) (?=[A-Z])(.*)", head, re.DOTALL)
+    if found:
+        head, detail = found.group(1), f"{found.group(2)}\n{detail}".strip()
+    return _lower(head), detail
+
+
+def translate(error: BaseException, text: str = "", known: Iterable[str] = ()) -> StreamsqlError:
+    """Any exception of PySpark, Py4J or Python as a StreamsqlError.
+
+    text: the statement, to find the place in; known: names of streams and tables, for a hint.
+    """
+    if isinstance(error, StreamsqlError):
+        return error
+    from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, Py4JJavaError):
+        return _of_java(error.java_exception, text, known)
+    if isinstance(error, (Py4JNetworkError, ConnectionError)) or (
+        isinstance(error, Py4JError) and "Answer from Java side is empty" in str(error)
+    ):
+        return EngineFault(
+            "the connection to Spark is lost", detail="its JVM has ended", hint="start streamsql again"
+        )
+    if isinstance(error, PySparkException):
+        return _of_pyspark(error, text, known)
+    return EngineFault(
+        f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
+    )
+
+
+def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
+    parameters = error.getMessageParameters() or {}
+    condition, message = clean(str(error))
+    condition = _named(error.getCondition()) or condition
+    span = _span(error, text)
+    hint = ""
+    if condition.startswith("UNRESOLVED_COLUMN"):
+        name = parameters.get("objectName", "").replace("`", "")
+        near = parameters.get("proposal", "").replace("`", "").split(", ")
+        message = f"there is no column {name}"
+        hint = did_you_mean(name, near) or (f"columns: {', '.join(n for n in near if n)}" if near[0] else "")
+    elif condition == "TABLE_OR_VIEW_NOT_FOUND":
+        name = parameters.get("relationName", "").replace("`", "")
+        message = f"there is no stream, table or view {name}"
+        hint = did_you_mean(name, known) or "SHOW STREAMS; and SHOW TABLES; list them"
+    elif condition == "UNRESOLVED_ROUTINE":
+        name = parameters.get("routineName", "").replace("`", "")
+        message, hint = f"there is no function {name}", "SHOW FUNCTIONS; lists them"
+    elif condition == "PARSE_SYNTAX_ERROR":
+        near = parameters.get("error", "")
+        message = f"Spark cannot read the statement at {near}" + parameters.get("hint", "")
+    head, detail = first_sentence(message)
+    return EngineFault(head, detail=detail, hint=hint, span=span, condition=condition)
+
+
+def _lower(message: str) -> str:
+    """A message of Spark's as the console writes them: no capital, no full stop."""
+    first = message.split(" ", 1)[0]
+    plain = (first[1:].islower() or len(first) == 1) and first != "Spark"
+    return (message[0].lower() + message[1:] if plain else message).rstrip(". ") if message else message
+
+
+def _span(error: Any, text: str) -> Span | None:
+    """Where in the statement Spark saw the fault."""
+    position = _POSITION.search(str(error))
+    if position:
+        line, column, sql = int(position.group(1)), int(position.group(2)), position.group(3)
+        start = text.find(sql)
+        if start >= 0:
+            lines = sql.split("\n")
+            offset = start + sum(len(x) + 1 for x in lines[: line - 1]) + column
+            token = next((t for t in tokenize(text, strict=False) if t.end > offset), None)
+            return token.span if token else Span(max(0, len(text) - 1), len(text))
+    for context in error.getQueryContext() or []:
+        if "SQL" not in str(context.contextType()):
+            continue
+        found = _find(text, context.fragment())
+        if found:
+            return found
+    parameters = error.getMessageParameters() or {}
+    name = (parameters.get("objectName") or parameters.get("relationName") or "").replace("`", "")
+    return _find(text, name) if name else None
+
+
+def _find(text: str, fragment: str) -> Span | None:
+    """The first place where a piece of SQL stands in a text, word by word."""
+    if not fragment:
+        return None
+    for found in re.finditer(re.escape(fragment), text):
+        before, after = text[: found.start()][-1:], text[found.end() :][:1]
+        whole = not (before.isalnum() and fragment[0].isalnum()) and not (
+            after.isalnum() and fragment[-1].isalnum()
+        )
+        if whole:
+            return Span(*found.span())
+    return None
+
+
+def _root(java: Any) -> Any:
+    while java.getCause() is not None:
+        java = java.getCause()
+    return java
+
+
+def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
+    root = _root(java)
+    condition, message = clean(root.getMessage() or root.getClass().getSimpleName())
+    head, _, detail = message.partition("\n")
+    kind = root.getClass().getSimpleName()
+    if kind == "ConnectException":
+        return EngineFault("connection refused", detail=head, hint="is the server running on that port?")
+    if kind.endswith("ClassNotFoundException"):
+        return EngineFault(
+            f"Spark has no class {head}", hint="add its package: --packages group:name:version"
+        )
+    return EngineFault(_lower(head), detail=detail, condition=condition)
+
+
+def query_fault(error: Any, name: str) -> QueryFault:
+    """Why a streaming query ended: the root cause in one line, the rest in the detail."""
+    while getattr(error, "_cause", None) is not None:
+        error = error._cause
+    text = getattr(error, "_desc", None) or str(error)
+    text = re.sub(r"^(?:[a-z]\w*\.)+\w+(?:Exception|Error): ", "", text.split("=== Streaming Query")[0])
+    python = list(re.finditer(r"^(?:\w+\.)+\w*(?:Error|Exception): ", text, re.MULTILINE))
+    if python:
+        # A foreachBatch function failed: what it raised stands at the end of Python's traceback.
+        text = text[python[-1].end() :]
+    condition, message = clean(text)
+    head, detail = first_sentence(message)
+    hint = "is a server listening on that host and port?" if "Connection refused" in head else ""
+    return QueryFault(f"query {name} failed: {head}", detail=detail, hint=hint, condition=condition)

@@ -1,0 +1,100 @@
+"""The rows of a live table. EXPLAIN PYSPARK prints this class into its programs, so it stands alone."""
+
+import threading
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+class LiveRows:
+    """Rows that a streaming query keeps up to date, batch by batch.
+
+    mode "append" keeps the last `retain` rows, "complete" the whole newest result, "update" one
+    row for each value of `keys` (a list of columns; None keeps all rows, as in append). When the
+    keys are those of groups, a micro-batch holds all rows of a group that changed (a join behind
+    the aggregation may make several); `one` says that of rows with equal keys only the last counts.
+    """
+
+    KEY = "__live_key"
+
+    def __init__(self, schema, mode, keys, retain, one=False):
+        self.schema = schema
+        self.mode = mode
+        self.keys = keys if mode == "update" else None
+        self.retain = retain
+        self.one = one
+        self.last_batch = -1
+        self.version = 0
+        self.dropped = 0
+        self.table: Any = None
+        self._lock = threading.Lock()
+        self._frame = (None, None)
+
+    def feed(self, batch, batch_id):
+        """Take one micro-batch; one that was taken before is passed over (exactly once)."""
+        if batch_id <= self.last_batch:
+            return
+        if self.keys is not None:
+            batch = batch.selectExpr("*", f"{self._key_text()} AS {self.KEY}")
+        new = batch.toArrow()
+        with self._lock:
+            if self.mode == "complete" or self.table is None:
+                self.table = self._newest(new)
+            elif self.keys is not None:
+                self.table = self._replace(self._newest(new))
+            elif new.num_rows:
+                self.table = pa.concat_tables([self.table, new])
+            self._trim()
+            self.last_batch = batch_id
+            self.version += 1
+
+    def _key_text(self):
+        """One text that tells two keys apart, whatever their types."""
+        if not self.keys:
+            return "''"
+        names = ", ".join("`" + k.replace("`", "``") + "`" for k in self.keys)
+        micros = "yyyy-MM-dd HH:mm:ss.SSSSSS"
+        return (
+            f"to_json(struct({names}), map('timestampFormat', '{micros}', 'timestampNTZFormat', '{micros}'))"
+        )
+
+    def _newest(self, new):
+        """Of rows with equal keys in one batch only the last, if only one counts."""
+        if not (self.one and self.keys) or new.num_rows == len(pc.unique(new[self.KEY])):
+            return new
+        last = {key: row for row, key in enumerate(new[self.KEY].to_pylist())}
+        return new.take(sorted(last.values()))
+
+    def _replace(self, new):
+        if not new.num_rows:
+            return self.table
+        kept = self.table.filter(pc.invert(pc.is_in(self.table[self.KEY], new[self.KEY].combine_chunks())))
+        return pa.concat_tables([kept, new])
+
+    def _trim(self):
+        if self.mode != "complete" and self.keys is None and self.table.num_rows > self.retain:
+            over = self.table.num_rows - self.retain
+            self.dropped += over
+            self.table = self.table.slice(over)
+        if self.table.num_columns and self.table.column(0).num_chunks > 64:
+            self.table = self.table.combine_chunks()
+
+    def rows(self):
+        """(an Arrow table of the rows as of now, or None before the first batch; its version)."""
+        with self._lock:
+            table = self.table
+            if table is not None and self.keys is not None:
+                table = table.drop_columns([self.KEY])
+            return table, self.version
+
+    def frame(self, spark, limit=None):
+        """A DataFrame of the rows as of now, of at most limit of them when it is given."""
+        table, version = self.rows()
+        if table is None:
+            return spark.createDataFrame([], self.schema)
+        if limit is not None:
+            return spark.createDataFrame(table.slice(0, limit), self.schema)
+        if self._frame[0] != version:
+            self._frame = (version, spark.createDataFrame(table, self.schema))
+        return self._frame[1]

@@ -1,0 +1,275 @@
+"""The streaming queries of a session: start, watch, stop, and why one failed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from streamsql.calls import run
+from streamsql.errors import Cancelled, NameFault, RuleFault, Source, Span, StreamsqlError, TimeFault
+from streamsql.language.tokens import tokenize
+from streamsql.plan import rules
+from streamsql.plan.plans import Run
+from streamsql.runtime.faults import query_fault, translate
+
+POLL = 0.1
+MARKER = "streamsql.json"
+
+
+@dataclass
+class Running:
+    """A query that was started in this session, running or not.
+
+    handle: PySpark's StreamingQuery. source, span: the statement that started it, for its errors.
+    """
+
+    plan: Run
+    mode: str
+    reason: str
+    handle: Any
+    started: datetime
+    source: Source | None = None
+    span: Span | None = None
+    stopped: bool = False
+    ended: datetime | None = None
+    fault: StreamsqlError | None = None
+    reported: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def name(self) -> str:
+        return self.plan.query.name
+
+    def status(self) -> str:
+        """running, stopped (by a statement), finished (its trigger was done) or FAILED."""
+        if self.ended is None and self.is_active():
+            return "running"
+        with self.lock:
+            if self.ended is None:
+                self.ended = datetime.now()
+                self._find_fault()
+        return "FAILED" if self.fault else "stopped" if self.stopped else "finished"
+
+    def is_active(self) -> bool:
+        try:
+            return bool(self.handle.isActive)
+        except Exception as error:  # the JVM may be gone
+            self.fault = self.fault or translate(error)
+            return False
+
+    def _find_fault(self) -> None:
+        if self.fault is None and not self.stopped:
+            error = self.handle.exception()
+            if error is not None:
+                self.fault = query_fault(error, self.name)
+                if self.source and self.span:
+                    self.fault.at(self.source, self.span)
+
+    def progress(self, last: int = 1) -> list[dict[str, Any]]:
+        """The newest progress reports of Spark, oldest first, as plain values."""
+        try:
+            reports = self.handle.recentProgress[-last:]
+        except Exception:
+            return []
+        return [json.loads(p.json) for p in reports]
+
+
+class Queries:
+    """All queries by folded name."""
+
+    def __init__(self) -> None:
+        self.all: dict[str, Running] = {}
+        self.cancelled = threading.Event()
+
+    def prepare(self, plan: Run, env: dict[str, Any], *, fresh: bool = False) -> rules.Choice:
+        """Run a plan's program up to its result, and find the first mode that Spark accepts.
+
+        env: the program's variables; fresh: its checkpoint will be a new one. Nothing is started.
+        Raises faults, or exceptions of Spark.
+        """
+        if not fresh:
+            self._check_checkpoint(plan, env["spark"])
+        run(plan.program, env)
+        return self._choose(plan, env["spark"], env["result"])
+
+    def launch(self, plan: Run, env: dict[str, Any], choice: rules.Choice) -> Running:
+        """Start a prepared query."""
+        run(plan.writer(choice.mode), env)
+        running = Running(plan, choice.mode, choice.reason, env["query"], datetime.now())
+        self.all[plan.query.name.casefold()] = running
+        write_marker(env["spark"], plan)
+        return running
+
+    def _choose(self, plan: Run, spark: Any, result: Any) -> rules.Choice:
+        refusals: list[StreamsqlError] = []
+        for choice in plan.choices:
+            refusal = spark_verdict(spark, result, choice.mode)
+            if refusal is None:
+                return choice
+            refusals.append(refusal.at_span(plan) if isinstance(refusal, _Verdict) else refusal)
+        # What no mode allows says more than what one mode does not.
+        raise next((r for r in refusals if "output mode" not in r.message), refusals[0])
+
+    def _check_checkpoint(self, plan: Run, spark: Any) -> None:
+        for other in self.all.values():
+            if other.status() == "running" and other.plan.checkpoint == plan.checkpoint:
+                raise NameFault(
+                    f"the checkpoint {plan.checkpoint} is in use by the query {other.name}",
+                    hint="give each query a checkpoint of its own",
+                )
+        owner = read_marker(spark, plan.checkpoint)
+        if owner and owner.get("fingerprint") != fingerprint(plan):
+            raise NameFault(
+                f"the checkpoint {plan.checkpoint} belongs to another query",
+                detail=f"{owner.get('query')}: {owner.get('text')}",
+                hint=f"CHECKPOINT '{plan.checkpoint}_2' (a new folder), or the statement as it was",
+            )
+
+    def stop(self, running: Running) -> None:
+        """End a query; its checkpoint stays. Returns once it has ended."""
+        if running.status() == "running":
+            running.stopped = True
+            try:
+                running.handle.stop()
+            except Exception as error:
+                running.fault = translate(error)
+            running.ended = datetime.now()
+
+    def stop_all(self) -> None:
+        for running in list(self.all.values()):
+            self.stop(running)
+
+    def active(self) -> list[Running]:
+        return [q for q in self.all.values() if q.status() == "running"]
+
+    def wait(self, names: list[str], *, idle: bool, timeout: float | None) -> None:
+        """Wait until the queries have ended, or (idle) have processed all input that is there.
+
+        timeout: seconds, None for ever. Raises TimeFault, or the fault of a query that failed.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for name in names:
+            running = self.all[name]
+            if running.status() == "running":
+                done = self._idle(running) if idle else None
+                self._wait_one(running, done, deadline)
+            if running.status() == "FAILED" and running.fault:
+                raise running.fault
+
+    def _wait_one(self, running: Running, done: threading.Event | None, deadline: float | None) -> None:
+        while running.is_active() and not (done and done.is_set()):
+            if self.cancelled.is_set():
+                raise Cancelled("cancelled")
+            left = POLL if deadline is None else min(POLL, deadline - time.monotonic())
+            if left <= 0:
+                raise TimeFault(
+                    f"the query {running.name} is still {'busy' if done else 'running'}",
+                    hint="SHOW QUERIES; tells what it does"
+                    if done
+                    else "AWAIT QUERY … IDLE waits for input only",
+                )
+            try:
+                # Spark counts in whole milliseconds and refuses 0.
+                done.wait(left) if done else running.handle.awaitTermination(max(left, 0.001))
+            except Exception:
+                if not running.is_active():
+                    return  # it failed: its status tells why
+                raise
+
+    def _idle(self, running: Running) -> threading.Event:
+        """An event that is set once the query has processed what is there (or has ended)."""
+        done = threading.Event()
+
+        def work() -> None:
+            try:
+                running.handle.processAllAvailable()
+            except Exception:
+                pass  # the query failed or was stopped: its status tells
+            finally:
+                done.set()
+
+        threading.Thread(target=work, daemon=True, name=f"idle-{running.name}").start()
+        return done
+
+
+class _Verdict(RuleFault):
+    """A refusal of Spark's, not yet placed in the statement."""
+
+    def at_span(self, plan: Run) -> StreamsqlError:
+        refusal = rules.explain_refusal(self.message)
+        if refusal is None:
+            return RuleFault(self.message, condition=self.condition, span=plan.mode_span or plan.body_span)
+        span = rules.span_of(refusal, plan.shape) or plan.mode_span or plan.body_span
+        condition = refusal.condition or self.condition
+        return RuleFault(
+            refusal.fact, detail=refusal.cause, hint=refusal.hint, span=span, condition=condition
+        )
+
+
+def spark_verdict(spark: Any, frame: Any, mode: str) -> StreamsqlError | None:
+    """What Spark's own checker says of a streaming DataFrame and a mode, before any start."""
+    jvm = spark._jvm
+    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    try:
+        checker.checkForStreaming(
+            frame._jdf.queryExecution().analyzed(),
+            getattr(jvm.org.apache.spark.sql.streaming.OutputMode, mode.capitalize())(),
+        )
+    except Exception as error:
+        fault = translate(error)
+        return _Verdict(
+            fault.message + (f" {fault.detail}" if fault.detail else ""), condition=fault.condition
+        )
+    return None
+
+
+def fingerprint(plan: Run) -> str:
+    """What a checkpoint remembers of its query: the SELECT, its sources and its sink, as a digest."""
+    from streamsql.calls import render_node
+
+    steps = " ".join(render_node(step.node) for step in plan.program)
+    words = " ".join(t.text for t in tokenize(plan.query.text))
+    whole = f"{words} | {steps} | {plan.sink.connector} {plan.sink.options}"
+    # Options may hold secrets, and a checkpoint is no place for them.
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _path(spark: Any, folder: str) -> tuple[Any, Any]:
+    path = spark._jvm.org.apache.hadoop.fs.Path(folder, MARKER)
+    return path, path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+
+
+def read_marker(spark: Any, folder: str) -> dict[str, Any]:
+    """Which query a checkpoint folder belongs to; empty when nothing says so."""
+    try:
+        path, files = _path(spark, folder)
+        if not files.exists(path):
+            return {}
+        stream = files.open(path)
+        try:
+            text = spark._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+        finally:
+            stream.close()
+        found = json.loads(text)
+        return found if isinstance(found, dict) else {}
+    except Exception:
+        return {}
+
+
+def write_marker(spark: Any, plan: Run) -> None:
+    """Say in the checkpoint folder whose it is. Nothing is lost when that cannot be written."""
+    known = {"query": plan.query.name, "text": plan.query.text, "fingerprint": fingerprint(plan)}
+    try:
+        path, files = _path(spark, plan.checkpoint)
+        stream = files.create(path, True)
+        try:
+            stream.write(bytearray(json.dumps(known).encode()))
+        finally:
+            stream.close()
+    except Exception:
+        pass

@@ -1,0 +1,489 @@
+"""The one place where a statement is carried out: Session.execute(statement) → Result.
+
+The shell, a script, -e and standard input all end here. Nothing is printed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from streamsql.calls import Assign, evaluate, run
+from streamsql.catalog import Catalog, Query, Sink, Table
+from streamsql.connectors.base import Places, is_secret
+from streamsql.connectors.memory import rows_variable
+from streamsql.errors import (
+    Cancelled,
+    EngineFault,
+    InputFault,
+    NameFault,
+    Source,
+    StartFault,
+    StreamsqlError,
+    did_you_mean,
+)
+from streamsql.language.statements import live_table, query, session, sink, stream
+from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.plan import plans
+from streamsql.plan.context import Context
+from streamsql.plan.planner import plan, restart
+from streamsql.results import Done, Leave, Result, Rows, Started, Text
+from streamsql.runtime import show
+from streamsql.runtime.explain import program_text, spark_plan
+from streamsql.runtime.faults import translate
+from streamsql.runtime.live import LiveRows
+from streamsql.runtime.paths import check_path
+from streamsql.runtime.queries import Queries, Running
+from streamsql.runtime.settings import LOCAL_CHECKPOINTS, Settings
+from streamsql.runtime.values import collect
+
+JOBS = "streamsql-statement"
+
+
+@dataclass
+class Config:
+    """How a session runs. folder: where it keeps checkpoints and the like; java: see find_java."""
+
+    settings: Settings
+    folder: Path
+    log: Path
+    cache: Path
+    java: str = "auto"
+    show_batch: Callable[[Result, int], None] = lambda result, batch_id: None
+    on_wait: Callable[[str], None] = lambda message: None
+
+
+class Session:
+    """The state behind a prompt or a script: catalog, settings, variables, queries, and Spark."""
+
+    def __init__(self, config: Config, spark: Any = None) -> None:
+        self.config = config
+        self.catalog = Catalog()
+        self.places = Places(str(config.folder))
+        self.variables: dict[str, str] = {}
+        self.settings = config.settings
+        self.queries = Queries()
+        self.live: dict[str, LiveRows] = {}
+        self._spark = spark
+        self._starting: threading.Thread | None = None
+        self._failure: StreamsqlError | None = None
+        self._own_spark = spark is None
+
+    # ---- Spark ----------------------------------------------------------------------------
+
+    def begin_start(self) -> None:
+        """Start Spark on a thread of its own, so that reading and planning go on meanwhile."""
+        if self._spark is None and self._starting is None:
+            self._starting = threading.Thread(target=self._start, daemon=True, name="start-spark")
+            self._starting.start()
+
+    def _start(self) -> None:
+        from streamsql.runtime import jvm
+
+        try:
+            java = jvm.find_java(self.config.java)
+            conf = self.settings.start_conf()
+            conf.setdefault("spark.sql.warehouse.dir", str(self.config.folder / "warehouse"))
+            self._spark = jvm.start_session(conf, self.config.log, self.config.cache, java)
+        except (jvm.JavaNotFound, jvm.SparkStartError) as error:
+            self._failure = StartFault(error.message, hint=error.hint)
+        except Exception as error:
+            self._failure = StartFault(f"Spark could not start: {error}", hint=f"see {self.config.log}")
+
+    @property
+    def spark(self) -> Any:
+        """The SparkSession; waits for it. Raises StartFault when it could not start."""
+        if self._spark is None:
+            self.begin_start()
+            assert self._starting is not None
+            while self._starting.is_alive():
+                self._starting.join(0.1)
+                if self.queries.cancelled.is_set():
+                    raise Cancelled("cancelled")
+            if self._failure:
+                raise self._failure
+        return self._spark
+
+    @property
+    def started(self) -> bool:
+        return self._spark is not None
+
+    @property
+    def failed(self) -> bool:
+        """Whether Spark could not start."""
+        return self._failure is not None
+
+    def cancel(self) -> None:
+        """Give up what is being carried out on another thread, until `resume`; queries run on."""
+        self.queries.cancelled.set()
+        if self._spark is not None:
+            self._spark.sparkContext.cancelJobGroup(JOBS)
+
+    def resume(self) -> None:
+        """Carry out statements again after a `cancel`."""
+        self.queries.cancelled.clear()
+
+    def close(self) -> None:
+        """Stop all queries, then Spark if this session started it."""
+        if self._spark is None:
+            return
+        self.queries.stop_all()
+        if self._own_spark:
+            try:
+                self._spark.stop()
+            except Exception:
+                pass  # the JVM is gone already
+
+    # ---- statements -----------------------------------------------------------------------
+
+    def execute(self, statement: Statement, source: Source | None = None) -> Result:
+        """Carry out one statement. Raises StreamsqlError, its span within statement.text; whatever
+        else runs is untouched by that.
+        """
+        if self.queries.cancelled.is_set():
+            raise Cancelled("cancelled")
+        made = plan(statement, Context(self.catalog, self.places))
+        try:
+            if isinstance(made, plans.Direct):
+                return self._direct(made.statement)
+            return self._PLANS[type(made)](self, made, statement)
+        except StreamsqlError:
+            raise
+        except Exception as error:
+            if self.queries.cancelled.is_set():
+                raise Cancelled("cancelled") from None
+            raise translate(error, statement.text, self.catalog.relation_names()) from error
+
+    def _env(self, reads: tuple[Sink, ...] = ()) -> dict[str, Any]:
+        """The variables that programs begin with."""
+        from pyspark.sql import functions
+
+        # Jobs of a statement go by a name of their own, to be cancelled without touching a query's.
+        self.spark.sparkContext.setJobGroup(JOBS, "a statement")
+        env: dict[str, Any] = {"spark": self.spark, "F": functions, "show_batch": self._show_batch,
+                               "checkpoint": self.places.checkpoint}  # fmt: skip
+        for table in reads:
+            env[rows_variable(table.name)] = self._rows_of(table)
+        return env
+
+    def _rows_of(self, table: Sink) -> LiveRows:
+        found = self.live.get(table.name.casefold())
+        if found is None:
+            raise EngineFault(
+                f"the live table {table.name} has no query yet", hint=f"INSERT INTO {table.name} SELECT …"
+            )
+        return found
+
+    def _show_batch(self, batch: Any, batch_id: int) -> None:
+        rows = collect(batch.limit(20))
+        self.config.show_batch(replace(rows, notes=(f"batch {batch_id}",)), batch_id)
+
+    def _define_stream(self, made: plans.DefineStream, statement: Statement) -> Result:
+        name = made.stream.name
+        key = name.casefold()
+        if made.skip_existing and (key in self.catalog.streams or key in self.catalog.sinks):
+            return Done(message=f"stream {name} is there already")
+        if made.path:
+            check_path(made.path)
+        made_stream, notes = made.stream, tuple[str, ...]()
+        if made.infer is not None:
+            made_stream = replace(made_stream, columns=self._infer(made, statement), inferred=True)
+            listed = ", ".join(f"{c.name} {c.type}" for c in made_stream.columns)
+            notes = (f"columns of {name}, as inferred and kept: {listed}",)
+        if made_stream.connector == "values":
+            folder = Path(self.places.values(name))
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        self.catalog.streams[key] = made_stream
+        return Done(notes, f"stream {name} created")
+
+    def _infer(self, made: plans.DefineStream, statement: Statement) -> tuple[Column, ...]:
+        assert made.infer is not None
+        try:
+            fields = evaluate(made.infer, self._env()).schema.fields
+        except Exception as error:
+            fault = translate(error, statement.text)
+            if fault.condition != "UNABLE_TO_INFER_SCHEMA":
+                raise fault from error
+            fields = []
+        if not fields:
+            raise InputFault(
+                f"the columns of {made.stream.name} cannot be inferred: there are no rows yet",
+                hint=f"declare them: CREATE STREAM {made.stream.name} (id INT, ts TIMESTAMP) USING …",
+                span=made.path.span if made.path else None,
+            )
+        return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
+
+    def _define_sink(self, made: plans.DefineSink, statement: Statement) -> Result:
+        key = made.sink.name.casefold()
+        if made.skip_existing and key in self.catalog.sinks:
+            return Done(message=f"sink {made.sink.name} is there already")
+        self.catalog.sinks[key] = made.sink
+        kind = "live table" if made.sink.is_live else "sink"
+        return Done(message=f"{kind} {made.sink.name} created")
+
+    def _collect_plan(self, made: plans.Collect, statement: Statement) -> Result:
+        began = time.monotonic()
+        frame = run(made.program, self._env(made.reads.live))
+        if made.creates:
+            streaming = self.spark.table(made.creates).isStreaming
+            self.catalog.tables[made.creates.casefold()] = Table(made.creates, streaming)
+        if frame.isStreaming:
+            raise EngineFault(
+                "this query reads a stream that Spark knows and the console does not",
+                hint="CREATE STREAM name AS SELECT … FROM STREAM table;  then SELECT from that",
+            )
+        rows = collect(frame)
+        if not rows.columns:
+            return Done(message="done")
+        return replace(rows, seconds=time.monotonic() - began)
+
+    def _write(self, made: plans.Write, statement: Statement) -> Result:
+        run(made.program, self._env(made.reads.live))
+        return Done(message=made.message)
+
+    # ---- streaming queries ----------------------------------------------------------------
+
+    def _run(self, made: plans.Run, statement: Statement) -> Result:
+        if made.skip_existing and made.sink.name.casefold() in self.catalog.sinks:
+            return Done(message=f"live table {made.sink.name} is there already")
+        if made.transient:
+            return self._follow(made, statement)
+        running = self._start_query(made, replaces=made.define)
+        if made.define:
+            self.catalog.sinks[made.sink.name.casefold()] = made.sink
+        self.catalog.queries[made.query.name.casefold()] = made.query
+        what = f"live table {made.sink.name}" if made.define else f"query {made.query.name}"
+        notes = [f"output mode {running.mode}: {running.reason}"] if running.reason else []
+        if made.sink.is_live and self.live[made.sink.name.casefold()].dropped:
+            notes.append(f"only the last {made.sink.retain} rows are kept")
+        return Started(tuple(notes), made.query.name, f"{what} started", not made.sink.is_live)
+
+    def _start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
+        """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
+        env = self._env(made.reads.live)
+        env["LiveRows"] = lambda *arguments: self.live.setdefault(
+            made.sink.name.casefold(), LiveRows(*arguments)
+        )
+        choice = self.queries.prepare(made, env, fresh=replaces)
+        if replaces:
+            self._forget_query(made.query.name)
+        self._set_checkpoint_manager(made.checkpoint)
+        return self.queries.launch(made, env, choice)
+
+    def _set_checkpoint_manager(self, checkpoint: str) -> None:
+        """The fast manager promises enough on a local file system only."""
+        key = "spark.sql.streaming.checkpointFileManagerClass"
+        if self.settings.start_conf().get(key) != LOCAL_CHECKPOINTS:
+            return
+        remote = "://" in checkpoint and not checkpoint.startswith("file:")
+        if remote:
+            self.spark.conf.unset(key)
+        else:
+            self.spark.conf.set(key, LOCAL_CHECKPOINTS)
+
+    def _follow(self, made: plans.Run, statement: Statement) -> Result:
+        """A SELECT over a stream: read what is there, give the final result."""
+        began = time.monotonic()
+        name = f"select_{len(self.queries.all) + 1}_{os.getpid()}"
+        made = replace(
+            made,
+            query=replace(made.query, name=name),
+            sink=replace(made.sink, name=name),
+            checkpoint=self.places.checkpoint(name),
+        )
+        running = self._start_query(made)
+        try:
+            self.queries.wait([name.casefold()], idle=False, timeout=None)
+            rows = collect(self.live[name.casefold()].frame(self.spark))
+        except StreamsqlError as error:
+            error.message = error.message.replace(f"query {name} failed: ", "the query failed: ")
+            raise
+        finally:
+            self.queries.stop(running)
+            self.queries.all.pop(name.casefold(), None)
+            self.live.pop(name.casefold(), None)
+            shutil.rmtree(Path(made.checkpoint).parent, ignore_errors=True)
+        notes = show.why_empty(running, made) if not rows.rows else ()
+        return replace(rows, seconds=time.monotonic() - began, notes=notes)
+
+    def _forget_query(self, name: str) -> None:
+        """Stop a query, drop its definition, the console's own checkpoint and the rows it fed."""
+        running = self.queries.all.pop(name.casefold(), None)
+        if running:
+            self.queries.stop(running)
+        found = self.catalog.queries.pop(name.casefold(), None)
+        if found:
+            self.live.pop(found.sink.casefold(), None)
+            shutil.rmtree(Path(self.places.checkpoint(found.name)).parent, ignore_errors=True)
+
+    def _explain(self, made: plans.Explain, statement: Statement) -> Result:
+        if made.mode == "pyspark":
+            return Text(text=program_text(made.plan, Context(self.catalog, self.places), self.settings))
+        assert isinstance(made.plan, (plans.Collect, plans.Write, plans.Run))
+        program = made.plan.program
+        if isinstance(made.plan, plans.Write):
+            program = tuple(step for step in program if step.name)
+        env = self._env(made.plan.reads.live)
+        run((*program, Assign("", program[-1].node)), env)
+        return Text(text=spark_plan(env["result"], made.mode))
+
+    # ---- statements without a program -----------------------------------------------------
+
+    def _direct(self, statement: Statement) -> Result:
+        answer = self._DIRECT.get(type(statement))
+        if answer is None:
+            return show.answer(statement, self)
+        return answer(self, statement)
+
+    def _drop_stream(self, statement: stream.DropStream) -> Result:
+        key = statement.name.value.casefold()
+        if statement.if_exists and key not in self.catalog.streams:
+            return Done(message=f"there is no stream {statement.name}")
+        found = self.catalog.stream(statement.name)
+        del self.catalog.streams[key]
+        return Done(message=f"stream {found.name} dropped")
+
+    def _drop_sink(self, statement: sink.DropSink) -> Result:
+        key = statement.name.value.casefold()
+        if statement.if_exists and key not in self.catalog.sinks:
+            return Done(message=f"there is no sink {statement.name}")
+        found = self.catalog.sink(statement.name)
+        feeding = [q.name for q in self.catalog.queries.values() if q.sink.casefold() == key]
+        if feeding:
+            raise NameFault(
+                f"the query {feeding[0]} writes into {found.name}",
+                hint=f"DROP QUERY {feeding[0]};",
+                span=statement.name.span,
+            )
+        del self.catalog.sinks[key]
+        self.live.pop(key, None)
+        return Done(message=f"sink {found.name} dropped")
+
+    def _drop_live_table(self, statement: live_table.DropLiveTable) -> Result:
+        key = statement.name.value.casefold()
+        if statement.if_exists and key not in self.catalog.sinks:
+            return Done(message=f"there is no live table {statement.name}")
+        found = self.catalog.live_table(statement.name)
+        for feeding in [q for q in self.catalog.queries.values() if q.sink.casefold() == key]:
+            self._forget_query(feeding.name)
+        del self.catalog.sinks[key]
+        self.live.pop(key, None)
+        return Done(message=f"live table {found.name} dropped")
+
+    def _named(self, name: Name | None) -> list[Query]:
+        return [self.catalog.query(name)] if name else list(self.catalog.queries.values())
+
+    def _stop(self, statement: query.StopQuery) -> Result:
+        stopped = []
+        for found in self._named(statement.name):
+            running = self.queries.all.get(found.name.casefold())
+            if running and running.status() == "running":
+                self.queries.stop(running)
+                stopped.append(found.name)
+        if statement.name and not stopped:
+            return Done(message=f"query {statement.name} was not running")
+        return Done(message=f"stopped: {', '.join(stopped)}" if stopped else "no query was running")
+
+    def _start_again(self, statement: query.StartQuery) -> Result:
+        started = []
+        for found in self._named(statement.name):
+            running = self.queries.all.get(found.name.casefold())
+            if running and running.status() == "running":
+                continue
+            again = restart(found, Context(self.catalog, self.places))
+            self._start_query(again)
+            started.append(found.name)
+        if not started:
+            return Done(message="already running" if self.catalog.queries else "there are no queries")
+        return Started((), started[0], f"started: {', '.join(started)}", True)
+
+    def _drop_query(self, statement: query.DropQuery) -> Result:
+        if statement.if_exists and statement.name.value.casefold() not in self.catalog.queries:
+            return Done(message=f"there is no query {statement.name}")
+        found = self.catalog.query(statement.name)
+        self._forget_query(found.name)
+        if found.live_table:
+            self.catalog.sinks.pop(found.sink.casefold(), None)
+        return Done(message=f"query {found.name} dropped")
+
+    def _await(self, statement: query.AwaitQuery) -> Result:
+        names = [q.name.casefold() for q in self._named(statement.name)]
+        names = [n for n in names if n in self.queries.all]
+        self.queries.wait(names, idle=statement.idle, timeout=statement.timeout)
+        notes = tuple(n for name in names for n in show.held_back(self.queries.all[name]))
+        return Done(notes, "idle" if statement.idle else "ended")
+
+    def _set(self, statement: session.Set) -> Result:
+        if statement.value is None:
+            return self._show_settings(statement.key)
+        assert statement.key
+        key = statement.key.value
+        if not key.startswith("spark."):
+            raise NameFault(
+                f"there is no setting {key}",
+                hint=did_you_mean(key, [k for k, _, _ in self.settings.rows()])
+                or "settings begin with spark.",
+                span=statement.key.span,
+            )
+        if self.started or self._starting:
+            self.spark.conf.set(key, statement.value)
+        self.settings.changed[key] = statement.value
+        return Done(message=f"{key} = {'***' if is_secret(key) else statement.value}")
+
+    def _show_settings(self, key: Name | None) -> Result:
+        rows = self.settings.rows()
+        if key is not None:
+            rows = [r for r in rows if r[0] == key.value]
+            if not rows:
+                try:
+                    value = self.spark.conf.get(key.value)  # Spark's own default
+                except Exception:
+                    value = "<undefined>"
+                rows = [(key.value, "***" if is_secret(key.value) else value, "Spark")]
+        return Rows((), ("key", "value", "from"), rows, (False, False, False))
+
+    def _reset(self, statement: session.Reset) -> Result:
+        keys = [statement.key.value] if statement.key else list(self.settings.changed)
+        for key in keys:
+            self.settings.changed.pop(key, None)
+            before = self.settings.start_conf().get(key)
+            if self.started:
+                if before is None:
+                    self.spark.conf.unset(key)
+                else:
+                    self.spark.conf.set(key, before)
+        return Done(message=f"reset: {', '.join(keys)}" if keys else "nothing was set")
+
+    def _define(self, statement: session.Define) -> Result:
+        self.variables[statement.name.value] = statement.value
+        return Done(message=f"{statement.name} defined")
+
+    _PLANS: dict[type, Callable[..., Result]] = {
+        plans.DefineStream: _define_stream,
+        plans.DefineSink: _define_sink,
+        plans.Collect: _collect_plan,
+        plans.Write: _write,
+        plans.Run: _run,
+        plans.Explain: _explain,
+    }
+    _DIRECT: dict[type, Callable[..., Result]] = {
+        stream.DropStream: _drop_stream,
+        sink.DropSink: _drop_sink,
+        live_table.DropLiveTable: _drop_live_table,
+        query.StopQuery: _stop,
+        query.StartQuery: _start_again,
+        query.DropQuery: _drop_query,
+        query.AwaitQuery: _await,
+        session.Set: _set,
+        session.Reset: _reset,
+        session.Define: _define,
+        session.Exit: lambda self, statement: Leave(),
+        session.Clear: lambda self, statement: Text(text=""),
+    }

@@ -1,0 +1,383 @@
+"""SHOW, DESCRIBE and HELP: answers from the catalog and from what the queries report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from streamsql.catalog import Sink, Stream
+from streamsql.connectors.base import OptionSpec, is_secret
+from streamsql.connectors.registry import connector, connectors
+from streamsql.errors import NameFault, did_you_mean
+from streamsql.language.grammar import load
+from streamsql.language.parser import BUILDERS
+from streamsql.language.statements import live_table, query, session, sink, stream
+from streamsql.language.statements.base import Name, Statement
+from streamsql.language.synopsis import rule_label, synopsis
+from streamsql.plan.plans import Run
+from streamsql.plan.sources import columns_of
+from streamsql.results import Result, Rows, Text
+from streamsql.runtime.queries import Running
+
+if TYPE_CHECKING:
+    from streamsql.runtime.session import Session
+
+
+def answer(statement: Statement, session: Session) -> Result:
+    """The answer to a statement that changes nothing."""
+    return _ANSWERS[type(statement)](statement, session)
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[Any, ...]], numeric: tuple[int, ...] = ()) -> Rows:
+    return Rows((), columns, rows, tuple(i in numeric for i in range(len(columns))))
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> Rows:
+    return _table(("property", "value"), [p for p in pairs if p[1] not in ("", None)])
+
+
+def _secret_keys(entry: Stream | Sink) -> frozenset[str]:
+    declared = connector(Name(entry.connector)).secrets() if entry.connector else frozenset()
+    return declared | {k.casefold() for k, _ in entry.options if is_secret(k)}
+
+
+def _mark(entry: Stream) -> str:
+    mark = entry.watermark
+    return f"{mark.column.value}, {mark.delay}" if mark else ""
+
+
+def _show_streams(statement: stream.ShowStreams, session: Session) -> Result:
+    rows = [
+        (s.name, s.connector or "query", ", ".join(columns_of(s) or ()), _mark(s), s.comment)
+        for s in session.catalog.streams.values()
+    ]
+    return _table(("name", "connector", "columns", "watermark", "comment"), rows)
+
+
+def _describe_stream(statement: stream.DescribeStream, session: Session) -> Result:
+    found = session.catalog.stream(statement.name)
+    columns = found.columns
+    if not columns and found.connector:
+        columns = connector(Name(found.connector)).columns(found)
+    secret = _secret_keys(found)
+    pairs = [(f"column {c.name}", c.type + (f"  {c.comment}" if c.comment else "")) for c in columns]
+    pairs += [("connector", found.connector), ("format", found.format), ("query", found.query)]
+    pairs += [(f"option {k}", "***" if k.casefold() in secret else v) for k, v in found.options]
+    readers = [q.name for q in session.catalog.queries.values() if found.name.casefold() in q.text.casefold()]
+    pairs += [("watermark", _mark(found)), ("comment", found.comment), ("read by", ", ".join(readers))]
+    return _pairs(pairs)
+
+
+def _create_text(entry: Stream | Sink) -> Result:
+    return Text(text=entry.sql(redact=_secret_keys(entry)) + ";")
+
+
+def _show_sinks(statement: sink.ShowSinks, session: Session) -> Result:
+    rows = [
+        (s.name, s.connector, s.option("path"), ", ".join(_fed_by(s, session)), s.comment)
+        for s in session.catalog.sinks.values()
+    ]
+    return _table(("name", "connector", "path", "queries", "comment"), rows)
+
+
+def _fed_by(found: Sink, session: Session) -> list[str]:
+    return [q.name for q in session.catalog.queries.values() if q.sink.casefold() == found.name.casefold()]
+
+
+def _create_stream(statement: stream.ShowCreateStream, session: Session) -> Result:
+    return _create_text(session.catalog.stream(statement.name))
+
+
+def _create_sink(statement: sink.ShowCreateSink, session: Session) -> Result:
+    return _create_text(session.catalog.sink(statement.name))
+
+
+def _describe_sink(statement: sink.DescribeSink, session: Session) -> Result:
+    found = session.catalog.sink(statement.name)
+    secret = _secret_keys(found)
+    pairs = [(f"column {c.name}", c.type) for c in found.columns]
+    pairs += [("connector", found.connector), ("key", ", ".join(found.key))]
+    pairs += [("partitioned by", ", ".join(found.partitioned_by))]
+    pairs += [(f"option {k}", "***" if k.casefold() in secret else v) for k, v in found.options]
+    made = connector(Name(found.connector))
+    pairs += [("output modes", ", ".join(made.modes)), ("queries", ", ".join(_fed_by(found, session)))]
+    return _pairs([*pairs, ("comment", found.comment)])
+
+
+def _live_numbers(found: Sink, session: Session) -> tuple[int, int, str, str]:
+    """(rows kept, rows dropped, mode, columns) of a live table."""
+    rows = session.live.get(found.name.casefold())
+    if rows is None:
+        return 0, 0, "", ""
+    table, _ = rows.rows()
+    listed = ", ".join(f.name for f in rows.schema.fields)
+    return (table.num_rows if table is not None else 0), rows.dropped, rows.mode, listed
+
+
+def _show_live(statement: live_table.ShowLiveTables, session: Session) -> Result:
+    rows = []
+    for found in session.catalog.sinks.values():
+        if found.is_live:
+            kept, dropped, mode, listed = _live_numbers(found, session)
+            live = session.live.get(found.name.casefold())
+            key = ", ".join(live.keys) if live and live.keys else ""
+            fed = ", ".join(_fed_by(found, session))
+            rows.append((found.name, kept, dropped, mode, key, listed, fed))
+    return _table(("name", "rows", "dropped", "mode", "key", "columns", "query"), rows, (1, 2))
+
+
+def _describe_live(statement: live_table.DescribeLiveTable, session: Session) -> Result:
+    found = session.catalog.live_table(statement.name)
+    live = session.live.get(found.name.casefold())
+    pairs: list[tuple[str, Any]] = []
+    if live:
+        pairs += [(f"column {f.name}", f.dataType.simpleString()) for f in live.schema.fields]
+    kept, dropped, mode, _ = _live_numbers(found, session)
+    pairs += [("rows", kept), ("dropped", dropped or ""), ("output mode", mode)]
+    if live and live.keys:
+        pairs.append(("key", ", ".join(live.keys)))
+    limit = f"{found.retain} rows" if mode == "append" else ""
+    return _pairs([*pairs, ("keeps", limit), ("query", ", ".join(_fed_by(found, session)))])
+
+
+def _create_live(statement: live_table.ShowCreateLiveTable, session: Session) -> Result:
+    found = session.catalog.live_table(statement.name)
+    made = session.catalog.queries.get(found.name.casefold())
+    if made and made.live_table:
+        return Text(text=made.sql(found) + ";")
+    return _create_text(found)
+
+
+# ---- queries ----------------------------------------------------------------------------------
+
+_QUERY_COLUMNS = (
+    "name", "status", "sink", "mode", "trigger", "batch", "rows in", "rows/s in", "rows/s done",
+    "watermark", "state rows", "uptime", "last error",
+)  # fmt: skip
+
+
+def _show_queries(statement: query.ShowQueries, session: Session) -> Result:
+    rows = []
+    for found in session.catalog.queries.values():
+        running = session.queries.all.get(found.name.casefold())
+        trigger = found.trigger.sql().lower() if found.trigger else "as fast as it can"
+        if running is None:
+            rows.append((found.name, "stopped", found.sink, found.mode, trigger, *[None] * 7, ""))
+        else:
+            rows.append((found.name, running.status(), found.sink, running.mode, trigger, *_numbers(running)))
+        if statement.extended:
+            extra = (running.plan.checkpoint if running else "", " ".join(found.text.split()))
+            rows[-1] = (*rows[-1], *extra)
+    columns = _QUERY_COLUMNS + (("checkpoint", "query") if statement.extended else ())
+    return _table(columns, rows, (5, 6, 7, 8, 10))
+
+
+def _numbers(running: Running) -> tuple[Any, ...]:
+    reports = running.progress(100)
+    last = reports[-1] if reports else {}
+    rows_in = sum(r.get("numInputRows", 0) for r in reports)
+    state = sum(o.get("numRowsTotal", 0) for o in last.get("stateOperators", []))
+    watermark = last.get("eventTime", {}).get("watermark", "")
+    until = running.ended or datetime.now()
+    error = running.fault.message if running.fault else ""
+    return (
+        last.get("batchId"),
+        rows_in,
+        _rate(last.get("inputRowsPerSecond")),
+        _rate(last.get("processedRowsPerSecond")),
+        "" if watermark.startswith("1970-01-01T00:00:00") else watermark,
+        state,
+        f"{int((until - running.started).total_seconds())} s",
+        error,
+    )
+
+
+def _rate(value: Any) -> str | None:
+    return None if value is None or value == "NaN" else f"{value:.1f}"
+
+
+def _describe_query(statement: query.DescribeQuery, session: Session) -> Result:
+    found = session.catalog.query(statement.name)
+    sink_entry = session.catalog.sinks.get(found.sink.casefold())
+    pairs: list[tuple[str, Any]] = [("name", found.name), ("sink", found.sink)]
+    running = session.queries.all.get(found.name.casefold())
+    if running:
+        status = running.status()
+        pairs += [("status", status), ("output mode", f"{running.mode}  {running.reason}".strip())]
+        pairs += [
+            ("started", running.started.isoformat(" ", "seconds")),
+            ("checkpoint", running.plan.checkpoint),
+        ]
+        names = _QUERY_COLUMNS[5:11]
+        pairs += [(n, str(v)) for n, v in zip(names, _numbers(running), strict=False) if v not in (None, "")]
+        pairs += _last_batch(running)
+        if running.fault:
+            fault = running.fault
+            pairs += [("error", fault.message), ("detail", fault.detail), ("hint", fault.hint)]
+    pairs.append(("statement", found.sql(sink_entry) + ";"))
+    return _pairs(pairs)
+
+
+def _last_batch(running: Running) -> list[tuple[str, Any]]:
+    reports = running.progress()
+    if not reports:
+        return []
+    last = reports[-1]
+    pairs: list[tuple[str, Any]] = [
+        (f"source {s.get('description', '')}", f"{s.get('numInputRows', 0)} rows, up to {s.get('endOffset')}")
+        for s in last.get("sources", [])
+    ]
+    for number, op in enumerate(last.get("stateOperators", [])):
+        dropped = op.get("numRowsDroppedByWatermark", 0)
+        text = f"{op.get('numRowsTotal', 0)} rows, {op.get('memoryUsedBytes', 0)} bytes"
+        name = f"state {number} {op.get('operatorName', '')}"
+        pairs.append((name, f"{text}, {dropped} late rows dropped"))
+    phases = ", ".join(f"{k} {v} ms" for k, v in last.get("durationMs", {}).items())
+    return [*pairs, ("durations", phases)]
+
+
+def _show_progress(statement: query.ShowProgress, session: Session) -> Result:
+    found = session.catalog.query(statement.name)
+    running = session.queries.all.get(found.name.casefold())
+    rows = []
+    for r in running.progress(statement.last) if running else []:
+        state = r.get("stateOperators", [])
+        rows.append(
+            (
+                r.get("batchId"),
+                r.get("timestamp"),
+                r.get("numInputRows"),
+                _rate(r.get("processedRowsPerSecond")),
+                r.get("durationMs", {}).get("triggerExecution"),
+                r.get("eventTime", {}).get("watermark", ""),
+                sum(o.get("numRowsTotal", 0) for o in state),
+                sum(o.get("numRowsDroppedByWatermark", 0) for o in state),
+            )
+        )
+    columns = ("batch", "time", "rows in", "rows/s", "ms", "watermark", "state rows", "late rows dropped")
+    return _table(columns, rows, (0, 2, 3, 4, 6, 7))
+
+
+def why_empty(running: Running, plan: Run) -> tuple[str, ...]:
+    """What to say when a SELECT over a stream gave no rows."""
+    reports = running.progress(100)
+    rows_in = sum(r.get("numInputRows", 0) for r in reports)
+    if rows_in == 0:
+        return (
+            "no rows: the streams had nothing to read at this moment; rate and socket make rows as "
+            "time goes on: CREATE LIVE TABLE t AS SELECT … keeps reading",
+        )
+    return held_back(running) or (f"no rows: none of the {rows_in} rows read came through",)
+
+
+def held_back(running: Running) -> tuple[str, ...]:
+    """What to say of groups that append mode holds back until the watermark passes them."""
+    reports = running.progress()
+    if running.mode != "append" or not reports:
+        return ()
+    last = reports[-1]
+    state = [o for o in last.get("stateOperators", []) if o.get("operatorName") in _GROUPS]
+    kept = sum(o.get("numRowsTotal", 0) for o in state)
+    watermark = last.get("eventTime", {}).get("watermark", "")
+    if not kept or not watermark:
+        return ()
+    return (
+        f"{running.name}: {kept} groups are still open: append shows a window once the watermark "
+        f"(now {watermark}) has passed its end",
+    )
+
+
+_GROUPS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
+
+
+# ---- connectors and help ----------------------------------------------------------------------
+
+
+def _show_connectors(statement: session.ShowConnectors, session: Session) -> Result:
+    if statement.name is None:
+        rows = [
+            (c.name, "yes" if c.reads is not None else "", "yes" if c.writes is not None else "", c.help)
+            for c in connectors().values()
+        ]
+        return _table(("name", "reads", "writes", "what it is"), rows)
+    found = connector(statement.name)
+    listed: list[tuple[Any, ...]] = []
+    for use, specs in (("read", found.reads), ("write", found.writes)):
+        listed += [_option_row(use, s) for s in specs or ()]
+    return _table(("for", "option", "kind", "required", "default", "what it does"), listed)
+
+
+def _option_row(use: str, spec: OptionSpec) -> tuple[Any, ...]:
+    return use, spec.name, spec.kind, "yes" if spec.required else "", spec.default, spec.help
+
+
+def _help(statement: session.Help, session: Session) -> Result:
+    grammar = load()
+    entries = [(synopsis(grammar, r), grammar.help[r], r) for r in BUILDERS if r not in ("Spark", "Select")]
+    entries.append(("SELECT …", grammar.help["Select"], "Select"))
+    if not statement.words:
+        return _table(("statement", "what it does"), sorted((_head(s), h) for s, h, _ in entries))
+    asked = " ".join(statement.words)
+    wanted = [(s, h, r) for s, h, r in entries if _plain(s).startswith(asked) or asked in _plain(s)]
+    if not wanted:
+        known = [_head(s) for s, _, _ in entries]
+        hint = did_you_mean(asked, known) or "HELP; lists the statements"
+        raise NameFault(f"there is no help for {asked}", hint=hint)
+    parts = []
+    for written, text, rule in wanted:
+        parts.append(f"{written}\n    {text}" + _where(rule))
+    return Text(text="\n\n".join(parts))
+
+
+def _plain(written: str) -> str:
+    """A synopsis without what may be left out, for looking it up by its first words."""
+    depth, out = 0, []
+    for word in written.replace("[", " [ ").replace("]", " ] ").split():
+        depth += (word == "[") - (word == "]")
+        if depth == 0 and word != "]":
+            out.append(word)
+    return " ".join(out).replace("{DESCRIBE | DESC}", "DESCRIBE").replace("{EXIT | QUIT}", "EXIT")
+
+
+def _head(written: str) -> str:
+    words = []
+    for word in _plain(written).split():
+        if not word.isupper() or not word.isalpha():
+            break
+        words.append(word)
+    return " ".join(words)
+
+
+def _where(rule: str) -> str:
+    """The clauses that a statement's synopsis names in <…>, each written out."""
+    grammar = load()
+    shown, lines, queue = set(), [], [synopsis(grammar, rule)]
+    while queue:
+        text = queue.pop(0)
+        for name in grammar.rules:
+            label = rule_label(name)
+            if label in text and name not in shown:
+                shown.add(name)
+                written = synopsis(grammar, name)
+                lines.append(f"\n    {label} is {written}")
+                queue.append(written)
+    return "".join(lines)
+
+
+_ANSWERS: dict[type, Callable[[Any, Session], Result]] = {
+    stream.ShowStreams: _show_streams,
+    stream.DescribeStream: _describe_stream,
+    stream.ShowCreateStream: _create_stream,
+    sink.ShowSinks: _show_sinks,
+    sink.DescribeSink: _describe_sink,
+    sink.ShowCreateSink: _create_sink,
+    live_table.ShowLiveTables: _show_live,
+    live_table.DescribeLiveTable: _describe_live,
+    live_table.ShowCreateLiveTable: _create_live,
+    query.ShowQueries: _show_queries,
+    query.DescribeQuery: _describe_query,
+    query.ShowProgress: _show_progress,
+    session.ShowConnectors: _show_connectors,
+    session.Help: _help,
+}

@@ -1,0 +1,1 @@
+"""The prompt. The only package that imports prompt_toolkit."""

@@ -1,0 +1,44 @@
+"""When Enter runs a statement, and what history keeps: pure functions, and the history file."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from prompt_toolkit.history import FileHistory
+
+from streamsql.errors import SECRET_WORDS, StreamsqlError
+from streamsql.language.tokens import tokenize
+
+_AT_ONCE = re.compile(r"\s*(help|exit|quit|clear)\s*\Z", re.IGNORECASE)
+_SECRET = re.compile("|".join(map(re.escape, SECRET_WORDS)), re.IGNORECASE)
+
+
+def is_complete(text: str) -> bool:
+    """Whether Enter runs a text: it ends with `;` outside quotes and comments, or is empty, or one of
+    the words that need none.
+    """
+    if not text.strip() or _AT_ONCE.match(text):
+        return True
+    try:
+        tokens = tokenize(text)
+    except StreamsqlError:
+        return False  # a quote or comment is open
+    return bool(tokens) and tokens[-1].text == ";"
+
+
+class History(FileHistory):
+    """Whole statements, in a file that only its owner can read; secrets and lines that begin with a
+    blank are left out.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_APPEND, 0o600))
+        path.chmod(0o600)
+        super().__init__(str(path))
+
+    def append_string(self, string: str) -> None:
+        if not string.startswith(" ") and not _SECRET.search(string):
+            super().append_string(string)

@@ -1,0 +1,80 @@
+"""(d) Process start to the first row of a streaming aggregation: the console (with its start-up cache
+built) against plain PySpark with its defaults, in turn.
+
+Usage: first_row.py [rounds]. Prints the ratio of the medians.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PLAIN = """
+import sys
+from pyspark.sql import SparkSession, functions as F
+spark = SparkSession.builder.master("local[*]").getOrCreate()
+stream = spark.readStream.format("json").schema("user STRING, ts TIMESTAMP").load(sys.argv[1])
+counts = stream.groupBy(F.window("ts", "10 minutes"), "user").count()
+query = counts.writeStream.format("memory").queryName("c").outputMode("complete").trigger(availableNow=True).start()
+query.awaitTermination()
+print(spark.sql("SELECT * FROM c").collect()[0], flush=True)
+"""
+SQL = """
+CREATE STREAM s (user STRING, ts TIMESTAMP) USING json OPTIONS (path '{folder}');
+SELECT window, user, count(*) AS count FROM s GROUP BY window(ts, '10 minutes'), user;
+"""
+
+
+def first_line(command: list[str]) -> float:
+    """Seconds from the start of a process to the first line of data it prints."""
+    began = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        seconds = time.perf_counter() - began
+        process.stdout.read()
+    assert line and process.returncode == 0, (command, line, process.returncode)
+    return seconds
+
+
+def main() -> None:
+    from streamsql.folders import cache_folder
+    from streamsql.runtime import jvm
+
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    java = jvm.find_java()
+    print("start-up cache:", jvm.build_cache(java, cache_folder()))
+    with tempfile.TemporaryDirectory() as folder:
+        data = [f'{{"user": "u{i % 7}", "ts": "2024-01-01T10:{i % 60:02d}:00"}}\\n' for i in range(500)]
+        (Path(folder) / "a.json").write_text("".join(data))
+        ways = {
+            "console": [
+                sys.executable,
+                "-m",
+                "streamsql",
+                "-q",
+                "--format",
+                "csv",
+                "-e",
+                SQL.format(folder=folder),
+            ],
+            "plain": [sys.executable, "-c", PLAIN, folder],
+        }
+        times: dict[str, list[float]] = {name: [] for name in ways}
+        for round in range(rounds + 1):
+            for name, command in ways.items():
+                seconds = first_line(command)
+                if round:
+                    times[name].append(seconds)
+    medians = {k: statistics.median(v) for k, v in times.items()}
+    for way, seconds in medians.items():
+        print(f"{way:8} {seconds:6.2f} s   {', '.join(f'{t:.2f}' for t in times[way])}")
+    print(f"(d) console / plain PySpark with its defaults: {medians['console'] / medians['plain']:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Shared by all tests: one Spark for the whole run, a fresh console session for each test."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamsql.errors import Source, StreamsqlError
+from streamsql.language.parser import parse, split_script
+from streamsql.results import Result, Rows
+from streamsql.runtime.session import Config, Session
+from streamsql.runtime.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[1]
+# A start-up cache that is built beside the tests would only take their processors.
+os.environ.setdefault("STREAMSQL_NO_AOT", "1")
+SHARED_CASES = ROOT.parent / "shared" / "cases"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The one Spark of the test run, started as the console starts it; session time zone UTC."""
+    from streamsql.folders import cache_folder
+    from streamsql.runtime import jvm
+
+    with tempfile.TemporaryDirectory(prefix="streamsql-tests-", ignore_cleanup_errors=True) as folder:
+        settings = Settings.make("local[2]", {"spark.sql.session.timeZone": "UTC"})
+        conf = settings.start_conf() | {
+            "spark.sql.shuffle.partitions": "1",
+            "spark.default.parallelism": "1",
+            "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        }
+        log = Path(folder) / "spark.log"
+        session = jvm.start_session(conf, log, cache_folder(), jvm.find_java())
+        yield session
+        session.stop()
+
+
+class Console:
+    """A console session that a test types into."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def reset(self) -> None:
+        """Begin again with an empty console, in a folder of its own."""
+        self.session.queries.stop_all()
+        spark, old = self.session.spark, self.session.config
+        drop_tables(spark)
+        again = replace(old, folder=old.folder.with_name(old.folder.name + "_"))
+        self.session = Session(again, spark)
+
+    def run(self, script: str) -> list[Result]:
+        """Run a script; errors are raised, placed in it."""
+        results = []
+        for written in split_script(Source("test.sql", script)):
+            try:
+                results.append(self.session.execute(parse(written, self.session.variables)))
+            except StreamsqlError as error:
+                if error.span is not None and error.source is None:
+                    error.span = error.span.shift(written.span.start)
+                raise error.at(written.source, written.span) from None
+        return results
+
+    def rows(self, script: str) -> list[tuple[Any, ...]]:
+        """The rows of a script's last statement."""
+        result = self.run(script)[-1]
+        assert isinstance(result, Rows), result
+        return [tuple(r) for r in result.rows]
+
+
+@pytest.fixture
+def console(spark: Any, tmp_path: Path) -> Iterator[Console]:
+    """A fresh session on the shared Spark; its queries are stopped and its views dropped behind it."""
+    settings = Settings.make("local[2]", {})
+    made = Console(Session(Config(settings, tmp_path / "console", tmp_path / "log", tmp_path), spark))
+    before = {k: spark.conf.get(k) for k in ("spark.sql.shuffle.partitions",)}
+    yield made
+    made.session.queries.stop_all()
+    for query in spark.streams.active:
+        query.stop()
+    for key in made.session.settings.changed:
+        spark.conf.unset(key)
+    for key, value in before.items():
+        spark.conf.set(key, value)
+    drop_tables(spark)
+
+
+def drop_tables(spark: Any) -> None:
+    """Drop all tables and temporary views."""
+    for table in spark.catalog.listTables():
+        if table.isTemporary:
+            spark.catalog.dropTempView(table.name)
+        else:
+            spark.sql(f"DROP TABLE IF EXISTS `{table.name}`")

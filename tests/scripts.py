@@ -1,0 +1,66 @@
+"""Helpers for tests that run scripts: in this process on the shared Spark, or as a process of its own."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from streamsql.errors import Source
+from streamsql.output.printer import Printer
+from streamsql.runtime.session import Config, Session
+from streamsql.runtime.settings import Settings
+from streamsql.script import ScriptRunner
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def steady(text: str) -> str:
+    """Words without what changes from run to run: seconds."""
+    return re.sub(r"(\d+ rows?), \d+\.\d\d s\)", r"\1)", text)
+
+
+def run_here(
+    spark: Any,
+    folder: Path,
+    source: Source,
+    *,
+    format: str = "table",
+    keep_going: bool = False,
+    **variables: str,
+) -> Outcome:
+    """Run a script as `streamsql` does, on a Spark that is there."""
+    out, err = io.StringIO(), io.StringIO()
+    printer = Printer(format, out, err)
+    config = Config(
+        Settings.make("local[2]", {}),
+        folder / "workspace",
+        folder / "spark.log",
+        folder,
+        show_batch=lambda result, batch_id: printer.show(result),
+    )
+    session = Session(config, spark)
+    session.variables.update(variables)
+    code = ScriptRunner(session, printer, keep_going=keep_going).run([source])
+    session.close()
+    return Outcome(code, out.getvalue(), steady(err.getvalue()))
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "streamsql", *arguments]
+
+
+def run_process(
+    *arguments: str, stdin: str | bytes = "", cwd: Path | None = None, seconds: float = 120
+) -> Outcome:
+    """Run `streamsql` as a process of its own."""
+    data = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(command(*arguments), input=data, capture_output=True, cwd=cwd, timeout=seconds)
+    return Outcome(done.returncode, done.stdout.decode(), steady(done.stderr.decode()))

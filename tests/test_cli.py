@@ -1,0 +1,164 @@
+"""The command line where no Spark is needed: flags, checks, bad input, exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from scripts import run_process
+
+from streamsql.cli import FORMATS
+from streamsql.output.formats import FORMATS as WRITERS
+
+SCRIPT = """
+CREATE STREAM words (word STRING, at TIMESTAMP) USING values WITH WATERMARK at DELAY '10 minutes';
+CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM words GROUP BY word;
+INSERT INTO words VALUES ('cat', '2024-05-01 12:02:00');
+AWAIT QUERY counts IDLE;
+SELECT * FROM counts;
+"""
+
+
+def test_version_and_help() -> None:
+    assert run_process("--version").out.startswith("streamsql ")
+    help_text = run_process("--help")
+    assert help_text.code == 0
+    assert "exit codes: 0 done" in help_text.out
+
+
+def test_info_is_json_and_says_which_java() -> None:
+    facts = json.loads(run_process("--info").out)
+    assert facts["versions"]["pyspark"].startswith("4.3")
+    assert facts["java"]["from"] in ("bundled", "JAVA_HOME", "PATH")
+    assert Path(facts["grammars"]).is_dir()
+
+
+def test_check_needs_no_jvm_and_reads_everything() -> None:
+    began = time.monotonic()
+    outcome = run_process("--check", stdin=SCRIPT)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "5 statements checked\n")
+    # A JVM alone takes longer than this.
+    assert time.monotonic() - began < 10
+
+
+def test_check_imports_no_pyspark() -> None:
+    program = (
+        "import sys; from streamsql.cli import main; code = main(['--check', '-e', 'SELECT 1;']);"
+        "print(code, 'pyspark' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "0 False\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("CREATE STREAM a USING jsn;", "<stdin>:1:23: error: there is no connector jsn"),
+        ("SELECT 1;\n\nCREATE STRAEM a USING rate;", "<stdin>:3:8: error: expected STREAM, found STRAEM"),
+        (
+            "CREATE STREAM clicks USING rate;\nSELECT * FROM clikcs;",
+            "there is no stream, table or view clikcs",
+        ),
+        ("CREATE STREAM a USING rate;\nSELECT value FORM a;", "the query cannot be read at a"),
+        ("CREATE STREAM a USING rate; INSERT INTO b OUTPUT MODE UPDATE SELECT 1;", "there is no sink b"),
+        ("STOP QUERY q;", "there is no query q"),
+        (
+            "CREATE SINK s USING parquet OPTIONS (path 'x');\nINSERT INTO s SELECT * FROM (SELECT",
+            "s SELECT * FROM",
+        ),
+    ],
+)
+def test_check_finds(script: str, said: str) -> None:
+    outcome = run_process("--check", stdin=script)
+    assert outcome.code == 1
+    assert said in outcome.err
+
+
+def test_check_goes_on_after_errors_when_asked() -> None:
+    outcome = run_process(
+        "--check", "--on-error", "continue", stdin="FOO;\nCREATE STREAM a USING rate;\nBAR;"
+    )
+    assert outcome.code == 1
+    assert "<stdin>:1:1" in outcome.err
+    assert "<stdin>:3:1" in outcome.err
+
+
+def test_check_follows_source_and_define(tmp_path: Path) -> None:
+    (tmp_path / "inner.sql").write_text("CREATE STREAM ${name} USING rate;")
+    (tmp_path / "outer.sql").write_text("DEFINE name = 'a';\nSOURCE 'inner.sql';\nSTOP QUERY q;")
+    outcome = run_process("--check", "outer.sql", cwd=tmp_path)
+    assert outcome.code == 1
+    assert "outer.sql:3:12: error: there is no query q" in outcome.err
+
+
+def test_a_name_that_the_script_does_not_make_is_a_note() -> None:
+    outcome = run_process("--check", stdin="SELECT * FROM warehouse_table;")
+    assert outcome.code == 0
+    assert "warehouse_table is not made by this script" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["missing.sql"], 2, "cannot read missing.sql: no such file or directory"),
+        (["-D", "x"], 2, "-D takes NAME=VALUE"),
+        (["--conf", "x"], 2, "--conf takes NAME=VALUE"),
+        (["--format", "xml"], 2, "invalid choice"),
+        (["--timeout", "0"], 2, "must be more than 0"),
+        (["--nonsense"], 2, "unrecognized arguments"),
+    ],
+)
+def test_usage_errors(arguments: list[str], code: int, said: str, tmp_path: Path) -> None:
+    outcome = run_process(*arguments, cwd=tmp_path)
+    assert outcome.code == code
+    assert said in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_a_script_that_is_not_utf8_is_refused_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "latin.sql").write_bytes("SELECT 1;\nSELECT 'caf\xe9';".encode("latin-1"))
+    outcome = run_process("latin.sql", cwd=tmp_path)
+    assert outcome.code == 1
+    assert "latin.sql:2:12: the script is not UTF-8 (byte 0xe9)" in outcome.err
+
+
+def test_a_byte_order_mark_and_windows_lines_are_read() -> None:
+    outcome = run_process("--check", stdin=b"\xef\xbb\xbfSELECT 1;\r\nSELECT 2;\r\n")
+    assert (outcome.code, outcome.err) == (0, "2 statements checked\n")
+
+
+def test_an_empty_script_does_nothing() -> None:
+    assert run_process(stdin=" -- only words\n;;") == (0, "", "")
+
+
+def test_a_script_of_ten_megabytes_is_read() -> None:
+    line = "CREATE OR REPLACE STREAM a (id INT, name STRING) USING json OPTIONS (path 'some/where');\n"
+    count = 10_000_000 // len(line) + 1
+    outcome = run_process("--check", stdin=line * count + "CREATE STREAM b USING jsn;", seconds=120)
+    assert outcome.code == 1
+    assert f"<stdin>:{count + 1}:23: error: there is no connector jsn" in outcome.err
+
+
+def test_what_needs_no_spark_starts_none() -> None:
+    script = (
+        "CREATE STREAM a USING rate; SHOW CREATE STREAM a; EXPLAIN PYSPARK SELECT * FROM a; HELP STOP QUERY;"
+    )
+    outcome = run_process("-q", "-e", script)
+    assert outcome.code == 0
+    assert "CREATE STREAM a\n  USING rate;" in outcome.out
+    assert 'spark.readStream.format("rate").load()' in outcome.out
+    assert "STOP QUERY {ALL | name}" in outcome.out
+
+
+def test_inputs_run_in_the_order_given(tmp_path: Path) -> None:
+    (tmp_path / "b.sql").write_text("SHOW CREATE STREAM a;")
+    outcome = run_process("-q", "-e", "CREATE STREAM a USING rate;", "-f", "b.sql", cwd=tmp_path)
+    assert (outcome.code, outcome.out) == (0, "CREATE STREAM a\n  USING rate;\n")
+
+
+def test_every_format_of_the_command_line_has_a_writer() -> None:
+    assert set(FORMATS) == set(WRITERS)

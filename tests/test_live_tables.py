@@ -1,0 +1,223 @@
+"""Live tables: rows by key in update mode, the whole result in complete mode, a bounded tail in append mode."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from conftest import Console
+
+from streamsql.errors import StreamsqlError
+from streamsql.results import Started
+from streamsql.runtime.live import LiveRows
+
+WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
+
+
+def mode_of(console: Console, name: str) -> str:
+    return console.session.queries.all[name].mode
+
+
+def test_update_mode_shows_each_group_once_and_its_newest_row(console: Console) -> None:
+    console.run(f"{WORDS} CREATE LIVE TABLE counts AS SELECT word, sum(n) AS n FROM words GROUP BY word;")
+    for values in ("('a', 1), ('b', 2)", "('a', 10)", "('c', 5), ('b', NULL)"):
+        console.run(f"INSERT INTO words VALUES {values}; AWAIT QUERY counts IDLE;")
+    assert mode_of(console, "counts") == "update"
+    assert console.rows("SELECT * FROM counts ORDER BY word;") == [("a", 11), ("b", 2), ("c", 5)]
+
+
+def test_keys_may_be_null_and_structs_and_hold_any_text(console: Console) -> None:
+    console.run(
+        f"""{WORDS}
+        CREATE LIVE TABLE counts AS
+        SELECT word, named_struct('x', word, 'n', n) AS s, count(*) AS c
+        FROM words GROUP BY word, named_struct('x', word, 'n', n);"""
+    )
+    rows = "(NULL, 1), ('a, b', 1), ('a', NULL), ('\"', 1), ('{}', 1)"
+    for _ in range(2):
+        console.run(f"INSERT INTO words VALUES {rows}; AWAIT QUERY counts IDLE;")
+    assert mode_of(console, "counts") == "update"
+    assert console.rows("SELECT c, count(*) FROM counts GROUP BY c;") == [(2, 5)]
+
+
+def test_a_global_aggregation_is_one_row(console: Console) -> None:
+    console.run(f"{WORDS} CREATE LIVE TABLE total AS SELECT count(*) AS c, sum(n) AS s FROM words;")
+    for _ in range(2):
+        console.run("INSERT INTO words VALUES ('a', 1), ('b', 2); AWAIT QUERY total IDLE;")
+    assert console.rows("SELECT * FROM total;") == [(4, 6)]
+
+
+def test_a_group_that_a_filter_takes_out_again_is_not_kept(console: Console) -> None:
+    """HAVING count(*) < 2: update mode would never say that a row has gone; complete mode does."""
+    started = console.run(
+        f"""{WORDS} CREATE LIVE TABLE once AS
+        SELECT word, count(*) AS c FROM words GROUP BY word HAVING count(*) < 2;"""
+    )[-1]
+    assert isinstance(started, Started)
+    assert "output mode complete: " in started.notes[0]
+    console.run("INSERT INTO words VALUES ('a', 1), ('b', 1); AWAIT QUERY once IDLE;")
+    console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY once IDLE;")
+    assert console.rows("SELECT * FROM once;") == [("b", 1)]
+
+
+def test_keys_that_are_renamed_or_left_out_behind_the_aggregation(console: Console) -> None:
+    console.run(
+        f"""{WORDS}
+        CREATE LIVE TABLE renamed AS
+        SELECT w AS name, c * 2 AS twice FROM (SELECT word AS w, count(*) AS c FROM words GROUP BY word);
+        CREATE LIVE TABLE left_out AS
+        SELECT c FROM (SELECT word AS w, count(*) AS c FROM words GROUP BY word);"""
+    )
+    console.run("INSERT INTO words VALUES ('a', 1), ('b', 1); AWAIT QUERY ALL IDLE;")
+    console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY ALL IDLE;")
+    assert (mode_of(console, "renamed"), mode_of(console, "left_out")) == ("update", "complete")
+    assert console.rows("SELECT * FROM renamed ORDER BY name;") == [("a", 4), ("b", 2)]
+    assert console.rows("SELECT * FROM left_out ORDER BY c;") == [(1,), (2,)]
+
+
+def test_groups_of_two_sides_of_a_union_are_not_mixed_up(console: Console) -> None:
+    console.run(
+        f"""{WORDS}
+        CREATE LIVE TABLE both AS
+        SELECT word, count(*) AS c FROM words GROUP BY word
+        UNION ALL SELECT word, sum(n) AS c FROM words GROUP BY word;
+        INSERT INTO words VALUES ('a', 7); AWAIT QUERY both IDLE;"""
+    )
+    assert console.rows("SELECT * FROM both ORDER BY c;") == [("a", 1), ("a", 7)]
+
+
+def test_an_aggregation_joined_with_a_table_keeps_all_matches(console: Console) -> None:
+    console.run(
+        f"""{WORDS}
+        CREATE TEMPORARY VIEW tags AS SELECT * FROM VALUES ('a', 'x'), ('a', 'y'), ('b', 'z') AS t(word, tag);
+        CREATE LIVE TABLE tagged AS
+        SELECT c.word, t.tag, c.n FROM (SELECT word, count(*) AS n FROM words GROUP BY word) c
+        JOIN tags t ON c.word = t.word;"""
+    )
+    for _ in range(2):
+        console.run("INSERT INTO words VALUES ('a', 1), ('b', 1); AWAIT QUERY tagged IDLE;")
+    assert console.rows("SELECT * FROM tagged ORDER BY word, tag;") == [
+        ("a", "x", 2),
+        ("a", "y", 2),
+        ("b", "z", 2),
+    ]
+
+
+def test_key_keeps_the_last_row_of_each_value(console: Console) -> None:
+    console.run(
+        f"{WORDS} CREATE LIVE TABLE newest OUTPUT MODE UPDATE KEY (word) AS SELECT word, n FROM words;"
+    )
+    console.run("INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 2); AWAIT QUERY newest IDLE;")
+    console.run("INSERT INTO words VALUES ('b', 3); AWAIT QUERY newest IDLE;")
+    assert console.rows("SELECT * FROM newest ORDER BY word;") == [("a", 2), ("b", 3)]
+
+
+def test_complete_mode_replaces_the_whole_result_and_can_be_sorted(console: Console) -> None:
+    console.run(
+        f"""{WORDS} CREATE LIVE TABLE top AS
+        SELECT word, count(*) AS c FROM words GROUP BY word ORDER BY c DESC LIMIT 1;"""
+    )
+    console.run("INSERT INTO words VALUES ('a', 1), ('a', 1), ('b', 1); AWAIT QUERY top IDLE;")
+    assert console.rows("SELECT * FROM top;") == [("a", 2)]
+    console.run("INSERT INTO words VALUES ('b', 1), ('b', 1); AWAIT QUERY top IDLE;")
+    assert console.rows("SELECT * FROM top;") == [("b", 3)]
+    assert mode_of(console, "top") == "complete"
+
+
+def test_append_mode_keeps_a_bounded_tail_and_says_so(console: Console) -> None:
+    console.run(f"{WORDS} CREATE LIVE TABLE tail RETAIN 3 ROWS AS SELECT n FROM words;")
+    for n in range(5):
+        console.run(f"INSERT INTO words VALUES ('a', {n}); AWAIT QUERY tail IDLE;")
+    assert console.rows("SELECT * FROM tail;") == [(2,), (3,), (4,)]
+    shown = console.rows("SHOW LIVE TABLES;")
+    assert shown[0][:4] == ("tail", 3, 2, "append")
+
+
+def test_an_empty_live_table_has_its_columns(console: Console) -> None:
+    console.run(f"{WORDS} CREATE LIVE TABLE t AS SELECT word, n FROM words;")
+    result = console.run("SELECT * FROM t;")[0]
+    assert result.columns == ("word", "n")  # type: ignore[attr-defined]
+    assert result.rows == []  # type: ignore[attr-defined]
+
+
+def test_a_live_table_joins_with_tables_and_other_live_tables(console: Console) -> None:
+    console.run(
+        f"""{WORDS}
+        CREATE LIVE TABLE counts AS SELECT word, count(*) AS c FROM words GROUP BY word;
+        CREATE LIVE TABLE sums AS SELECT word, sum(n) AS s FROM words GROUP BY word;
+        INSERT INTO words VALUES ('a', 3), ('a', 4), ('b', 1); AWAIT QUERY ALL IDLE;"""
+    )
+    joined = "SELECT c.word, c.c, s.s FROM counts c JOIN sums s USING (word) WHERE c.c IN (SELECT max(c) FROM counts);"
+    assert console.rows(joined) == [("a", 2, 7)]
+
+
+def test_insert_into_a_memory_sink_feeds_a_live_table(console: Console) -> None:
+    console.run(
+        f"""{WORDS} CREATE SINK m USING memory RETAIN 2 ROWS;
+        INSERT INTO m AS QUERY feeding SELECT n FROM words;
+        INSERT INTO words VALUES ('a', 1), ('a', 2), ('a', 3); AWAIT QUERY feeding IDLE;"""
+    )
+    assert console.rows("SELECT * FROM m;") == [(2,), (3,)]
+    with pytest.raises(StreamsqlError, match="the query feeding already feeds m"):
+        console.run("INSERT INTO m AS QUERY other SELECT n FROM words;")
+
+
+def test_replace_keeps_the_old_table_when_the_new_one_is_refused(console: Console) -> None:
+    console.run(f"{WORDS} CREATE LIVE TABLE t AS SELECT n FROM words;")
+    console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY t IDLE;")
+    for bad in (
+        "SELECT nn FROM words",
+        "SELECT n FROM words ORDER BY n",
+        "SELECT count(DISTINCT n) FROM words",
+    ):
+        with pytest.raises(StreamsqlError):
+            console.run(f"CREATE OR REPLACE LIVE TABLE t AS {bad};")
+    assert console.rows("SELECT * FROM t;") == [(1,)]
+    assert console.session.queries.all["t"].status() == "running"
+    console.run("CREATE OR REPLACE LIVE TABLE t AS SELECT n + 1 AS m FROM words; AWAIT QUERY t IDLE;")
+    assert console.rows("SELECT * FROM t;") == [(2,)]
+
+
+def test_a_batch_that_comes_twice_counts_once(spark: Any) -> None:
+    """After a failure Spark hands the last micro-batch over again, under the same number."""
+    rows = LiveRows(spark.range(0).schema, "append", None, 100)
+    rows.feed(spark.range(3), 0)
+    rows.feed(spark.range(3), 0)
+    rows.feed(spark.range(2), 1)
+    assert [r.id for r in rows.frame(spark).collect()] == [0, 1, 2, 0, 1]
+
+
+def test_limit_reads_as_much_of_a_million_rows_as_of_a_thousand(console: Console) -> None:
+    """Only the rows asked for are handed to Spark, so the size of the table does not matter."""
+    console.run(f"{WORDS} CREATE LIVE TABLE big AS SELECT n FROM words; AWAIT QUERY big IDLE;")
+    live = console.session.live["big"]
+    live.table = pa.table({"n": pa.array(range(1_000_000), pa.int32())})
+    handed: list[int] = []
+    original = live.frame
+
+    def counting(spark: Any, limit: int | None = None) -> Any:
+        frame = original(spark, limit)
+        handed.append(frame.count())
+        return frame
+
+    live.frame = counting
+    assert len(console.rows("SELECT * FROM big LIMIT 20;")) == 20
+    assert len(console.rows("SELECT n * 2 AS twice FROM big LIMIT 20;")) == 20
+    assert handed == [20, 20]
+    assert console.rows("SELECT n FROM big WHERE n >= 999999 LIMIT 20;") == [(999_999,)]
+    assert console.rows("SELECT n FROM big ORDER BY n DESC LIMIT 1;") == [(999_999,)]
+    assert console.rows("SELECT count(*) FROM big LIMIT 1;") == [(1_000_000,)]
+
+
+def test_a_running_refresh_is_seen_by_the_next_select(console: Console) -> None:
+    console.run(
+        "CREATE STREAM r USING rate OPTIONS (rowsPerSecond 50); CREATE LIVE TABLE t AS SELECT value FROM r;"
+    )
+    deadline = time.monotonic() + 60
+    seen = [console.rows("SELECT count(*) FROM t;")[0][0]]
+    while len(set(seen)) < 3:
+        assert time.monotonic() < deadline, seen
+        seen.append(console.rows("SELECT count(*) FROM t;")[0][0])
+    assert seen == sorted(seen)

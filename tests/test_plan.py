@@ -1,0 +1,459 @@
+"""Planning without Spark: pure, pinned by golden files, its programs the same in both folds."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from streamsql import calls
+from streamsql.calls import Assign, Attr, Call, Lit, Node, Program, Var, lit, render, run
+from streamsql.catalog import Catalog
+from streamsql.errors import Source, StreamsqlError
+from streamsql.language.parser import parse, split_script
+from streamsql.language.statements.base import Statement
+from streamsql.plan.lower import lower
+from streamsql.plan.planner import Context, plan
+from streamsql.plan.plans import Collect, DefineSink, DefineStream, Direct, Explain, Plan, Run, Write
+from streamsql.plan.sources import Sources, variable
+
+GOLDEN = Path(__file__).parent / "golden" / "plans"
+LOWERING = Path(__file__).parent / "lowering"
+
+SETUP = """
+CREATE STREAM clicks (id INT, user STRING, page STRING, ts TIMESTAMP, value INT)
+  USING json OPTIONS (path 'in/clicks', maxFilesPerTrigger 1);
+CREATE STREAM events (id INT, user STRING, ts TIMESTAMP) USING parquet OPTIONS (path 'in/events')
+  WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES;
+CREATE STREAM views (id INT, user STRING, t STRING) USING csv OPTIONS (path 'in/views', header true)
+  WITH WATERMARK to_timestamp(t) AS ts DELAY '5 minutes';
+CREATE STREAM ticks USING rate OPTIONS (rowsPerSecond 5);
+CREATE STREAM `my orders` (id INT, amount DECIMAL(10,2)) USING json OPTIONS (path 'in/my orders');
+CREATE STREAM pushed (id INT, note STRING) USING values;
+CREATE STREAM made (id BIGINT, at TIMESTAMP) USING datagen OPTIONS (rowsPerBatch 10, seed 7);
+CREATE STREAM anns AS SELECT id, ts FROM clicks WHERE user = 'ann';
+CREATE SINK files USING parquet PARTITIONED BY (user) OPTIONS (path 'out/files');
+CREATE SINK typed (id BIGINT, who STRING) USING csv OPTIONS (path 'out/typed', header true);
+CREATE SINK screen USING console;
+CREATE SINK nothing USING noop;
+CREATE LIVE TABLE counts AS SELECT user, count(*) AS n FROM clicks GROUP BY user;
+INSERT INTO nothing AS QUERY ticking SELECT * FROM ticks;
+"""
+
+
+def take_over(made: Plan, catalog: Catalog) -> None:
+    """Put into a catalog what a plan defines, as the session does."""
+    if isinstance(made, DefineStream):
+        catalog.streams[made.stream.name.casefold()] = made.stream
+    elif isinstance(made, DefineSink):
+        catalog.sinks[made.sink.name.casefold()] = made.sink
+    elif isinstance(made, Run):
+        catalog.queries[made.query.name.casefold()] = made.query
+        catalog.sinks[made.sink.name.casefold()] = made.sink
+
+
+def statements(script: str) -> list[Statement]:
+    return [parse(written) for written in split_script(Source("test.sql", script))]
+
+
+def catalog() -> Catalog:
+    made = Catalog()
+    for statement in statements(SETUP):
+        take_over(plan(statement, Context(made)), made)
+    return made
+
+
+CATALOG = catalog()
+
+
+# ---- golden files -------------------------------------------------------------------------------
+
+
+def describe(made: Plan) -> str:
+    """A plan as text: what it is, what it needs, and its program."""
+    if isinstance(made, Explain):
+        return f"explain {made.mode or 'simple'}:\n{describe(made.plan)}"
+    if isinstance(made, DefineStream):
+        lines = [made.stream.sql()]
+        lines += ["infer: " + render((Assign("", made.infer),)).rstrip()] if made.infer else []
+        lines += [f"path: {made.path}"] if made.path else []
+        return "define stream\n" + "\n".join(lines)
+    if isinstance(made, DefineSink):
+        return "define sink\n" + made.sink.sql()
+    if isinstance(made, Direct):
+        return f"direct: {type(made.statement).__name__}"
+    assert isinstance(made, (Collect, Write, Run))
+    head = {Collect: "collect", Write: "write", Run: "run"}[type(made)]
+    notes = [f"reads {sink.name}" for sink in made.reads.live]
+    if isinstance(made, Write):
+        return "\n".join([head, made.message, *notes, render(made.program).rstrip()])
+    notes += [f"as text: {made.as_text}"] if made.as_text else []
+    program = made.program
+    if isinstance(made, Run):
+        notes += [f"{choice.mode}: {choice.reason}".rstrip(": ") for choice in made.choices]
+        notes += [f"checkpoint {made.checkpoint}"]
+        program += made.writer(made.choices[0].mode)
+    return "\n".join([head, *notes, render(program).rstrip()])
+
+
+def golden_cases(file: Path) -> list[tuple[str, str, str]]:
+    """(title, statement, plan) for each entry of a golden file."""
+    entries = file.read_text("utf-8").split("=== ")[1:]
+    cases = []
+    for entry in entries:
+        title, _, rest = entry.partition("\n")
+        statement, _, text = rest.partition("\n--- plan\n")
+        cases.append((title, statement, text.rstrip("\n")))
+    return cases
+
+
+def planned(text: str, known: Catalog = CATALOG) -> Plan:
+    (statement,) = statements(text)
+    return plan(statement, Context(known))
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.txt")), ids=lambda f: f.stem)
+def test_plans_are_as_in_the_golden_file(file: Path) -> None:
+    """UPDATE_GOLDEN=1 writes the files anew."""
+    cases = golden_cases(file)
+    assert cases
+    results = [(title, statement, describe(planned(statement))) for title, statement, _ in cases]
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(
+            "".join(f"=== {t}\n{s}\n--- plan\n{p}\n\n" for t, s, p in results).rstrip("\n") + "\n"
+        )
+        return
+    for (title, _, expected), (_, _, actual) in zip(cases, results, strict=True):
+        assert actual == expected, title
+
+
+def corpus() -> list[tuple[str, str]]:
+    """(title, statement) of all golden files, of the setup, and of the queries that the lowering is held to."""
+    found = [(f"{f.stem}: {t}", s) for f in sorted(GOLDEN.glob("*.txt")) for t, s, _ in golden_cases(f)]
+    for file in sorted(LOWERING.glob("*.sql")):
+        source = Source(file.name, file.read_text("utf-8"))
+        for number, written in enumerate(split_script(source)):
+            found.append((f"{file.stem} {number}", written.text))
+    return found
+
+
+CORPUS = corpus()
+
+
+def test_the_corpus_is_there() -> None:
+    assert sum(title.partition(":")[1] == ":" for title, _ in CORPUS) >= 40
+    assert len(CORPUS) >= 400
+
+
+# ---- purity -----------------------------------------------------------------------------------------
+
+
+def test_planning_is_pure() -> None:
+    """Twice the same plan, and the catalog is as before."""
+    before = copy.deepcopy(CATALOG)
+    for title, text in CORPUS:
+        (statement,) = statements(text)
+        outcomes = []
+        for _ in range(2):
+            try:
+                outcomes.append(plan(statement, Context(CATALOG)))
+            except StreamsqlError as error:
+                outcomes.append((error.message, error.span, error.hint))  # type: ignore[arg-type]
+        assert outcomes[0] == outcomes[1], title
+        assert before == CATALOG, title
+
+
+def test_planning_loads_no_spark_and_touches_no_files(tmp_path: Path) -> None:
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import streamsql.plan.planner
+assert not {{"pyspark", "py4j"}} & set(sys.modules)
+from test_plan import CORPUS, CATALOG, statements, plan, Context, StreamsqlError
+sys.addaudithook(lambda event, args: touched.append((event, args)) if event in watched else None)
+watched, touched = {{"open", "os.listdir", "os.mkdir", "os.scandir", "subprocess.Popen", "socket.connect"}}, []
+for title, text in CORPUS:
+    (statement,) = statements(text)
+    touched.clear()
+    try:
+        plan(statement, Context(CATALOG))
+    except StreamsqlError:
+        pass
+    assert not touched, (title, touched)
+assert not {{"pyspark", "py4j"}} & set(sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_place_of_the_console_changes_only_paths() -> None:
+    from streamsql.connectors.base import Places
+
+    (statement,) = statements("INSERT INTO pushed VALUES (1, 'a')")
+    here, there = (plan(statement, Context(CATALOG, Places(p))) for p in ("one", "two"))
+    assert isinstance(here, Write)
+    assert isinstance(there, Write)
+    assert here != there
+    assert render(here.program).replace("one/", "two/") == render(there.program)
+
+
+# ---- programs in both folds ---------------------------------------------------------------------------
+
+
+class Recorder:
+    """Stands for any object of a program; notes what is done to it, as text."""
+
+    def __init__(self, text: str, log: list[str]) -> None:
+        self._text, self._log = text, log
+
+    def __getattr__(self, name: str) -> Recorder:
+        return Recorder(f"{self._text}.{name}", self._log)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Recorder:
+        listed = ", ".join([*map(self._shown, args), *(f"{k}={self._shown(v)}" for k, v in kwargs.items())])
+        made = Recorder(f"{self._text}({listed})", self._log)
+        self._log.append(made._text)
+        return made
+
+    @staticmethod
+    def _shown(value: Any) -> str:
+        if isinstance(value, list):
+            return "[" + ", ".join(map(Recorder._shown, value)) + "]"
+        return value._text if isinstance(value, Recorder) else f"{type(value).__name__} {value!r}"
+
+
+def names_of(node: Node) -> set[str]:
+    """The variables that a node reads."""
+    found, todo = set(), [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Var):
+            found.add(part.name)
+        elif isinstance(part, Attr):
+            todo.append(part.target)
+        elif isinstance(part, Call):
+            todo += [part.function, *part.args, *(v for _, v in part.kwargs)]
+        elif isinstance(part, Lit) and isinstance(part.value, tuple):
+            todo += part.value
+    return found
+
+
+def recorded(program: Program, source: str = "") -> tuple[list[str], dict[str, str]]:
+    """The calls of a program, and what its variables hold at the end; source: run this text instead."""
+    log: list[str] = []
+    names = {name for step in program for name in names_of(step.node)}
+    env: dict[str, Any] = {name: Recorder(name, log) for name in names}
+    if source:
+        exec(compile(source, "program.py", "exec"), env)
+    else:
+        run(program, env)
+    return log, {k: Recorder._shown(v) for k, v in env.items() if k != "__builtins__"}
+
+
+def assert_one_meaning(program: Program) -> None:
+    """Evaluated, and rendered and then executed, a program makes the same calls."""
+    evaluated = recorded(program)
+    source = render(program)
+    assert recorded(program, source) == evaluated, source
+
+
+def program_of(made: Plan) -> Program:
+    if isinstance(made, Explain):
+        return program_of(made.plan)
+    if isinstance(made, Run):
+        return made.program + made.writer(made.choices[0].mode)
+    if isinstance(made, DefineStream) and made.infer:
+        return (Assign("", made.infer),)
+    return made.program if isinstance(made, (Collect, Write)) else ()
+
+
+def test_the_programs_of_the_corpus_mean_one_thing(width: int) -> None:
+    checked = 0
+    for _, text in CORPUS:
+        try:
+            program = program_of(planned(text))
+        except StreamsqlError:
+            continue
+        if program:
+            assert_one_meaning(program)
+            checked += 1
+    assert checked >= 400
+
+
+LITERALS = st.recursive(
+    st.one_of(
+        st.text(),
+        st.text(alphabet="'\"\\\n\r\t ${}%_nrtxuN0é\u2028\x00\x85", max_size=12),
+        st.integers(),
+        st.booleans(),
+        st.none(),
+        st.floats(allow_nan=False, allow_infinity=False),
+    ),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=4,
+)
+IDENTIFIERS = st.sampled_from(["select", "agg", "where", "orderBy", "x", "é", "expr"])
+BASES = st.sampled_from(["spark", "F", "clicks", "größe"]).map(Var)
+NODES: st.SearchStrategy[Node] = st.recursive(
+    BASES,
+    lambda inner: st.one_of(
+        st.builds(Attr, inner, IDENTIFIERS),
+        st.builds(
+            lambda node, name, args, kwargs: node.call(name, *args, **kwargs),
+            inner,
+            IDENTIFIERS,
+            st.lists(st.one_of(inner, LITERALS), max_size=4),
+            st.dictionaries(IDENTIFIERS.filter(str.isascii), LITERALS, max_size=2),
+        ),
+        st.builds(
+            lambda node, args: Call(node, tuple(map(lit, args))),
+            inner,
+            st.lists(st.one_of(inner, LITERALS), max_size=3),
+        ),
+    ),
+    max_leaves=8,
+)
+PROGRAMS = st.lists(st.builds(Assign, st.sampled_from(["", "a", "result"]), NODES), min_size=1, max_size=4)
+
+
+def examples(count: int) -> Any:
+    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    return settings(max_examples=count, derandomize=True, deadline=None, suppress_health_check=slow)
+
+
+@pytest.fixture(params=[0, calls.WIDTH])
+def width(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Lines of any length; with 0 every chain of calls goes over several lines."""
+    before, calls.WIDTH = calls.WIDTH, request.param
+    yield request.param
+    calls.WIDTH = before
+
+
+def test_any_program_means_one_thing(width: int) -> None:
+    @examples(300)
+    @given(PROGRAMS.map(tuple))
+    def check(program: Program) -> None:
+        assert_one_meaning(program)
+
+    check()
+
+
+@examples(600)
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_any_text_is_written_as_it_is(text: str) -> None:
+    long = Var("spark").call("sql", text).call("select", text, "x" * 100).call("where", [text])
+    assert_one_meaning((Assign("result", long),))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "'",
+        '"',
+        "\\",
+        "\\'",
+        '\\"',
+        "\n",
+        '"\n',
+        '\n"',
+        '"""\n',
+        "'''\n",
+        "\\\n",
+        "\r\n",
+        "a\rb\n",
+        "\x00",
+        "\u2028",
+    ],
+)
+def test_awkward_texts_are_written_as_they_are(text: str) -> None:
+    assert_one_meaning((Assign("result", Var("spark").call("sql", text, comment=text)),))
+
+
+def test_a_long_chain_is_run_and_written() -> None:
+    node: Node = Var("spark")
+    for number in range(3000):
+        node = node.call("union", number)
+    program = (Assign("result", node),)
+    log, _ = recorded(program)
+    assert len(log) == 3000
+    assert render(program).count("\n    .union(") == 3000
+
+
+@examples(200)
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_two_names_have_two_variables(a: str, b: str) -> None:
+    if a.casefold() != b.casefold():
+        assert variable(a) != variable(b)
+    assert variable(a).isidentifier()
+    assert variable(a) == variable(a.upper()) or a.casefold() != a.upper().casefold()
+
+
+def test_names_that_programs_use_are_not_taken() -> None:
+    names = [
+        "spark",
+        "F",
+        "result",
+        "query",
+        "checkpoint",
+        "print",
+        "class",
+        "LiveRows",
+        "pa",
+        "x_rows",
+        "len",
+    ]
+    assert not {variable(n) for n in names} & {*names, "f", "liverows"} - {"f", "liverows"}
+    assert len({variable(n) for n in [*names, "a b", "a_b", "a.b", "a_b_", "class_"]}) == len(names) + 5
+
+
+# ---- what the lowering keeps to itself ----------------------------------------------------------------
+
+
+def test_a_query_left_to_spark_forgets_the_attempt() -> None:
+    """The views that a failed lowering made are made anew, once, for the text."""
+    sources = Sources(CATALOG, Context(CATALOG).places)
+    text = "SELECT id FROM clicks WHERE user IN (SELECT user FROM counts) LIMIT ALL"
+    lowered = lower(text, sources)
+    assert lowered.as_text
+    assert [a.name for a in sources.program] == ["clicks", "", ""]
+    program = render(tuple(sources.program))
+    assert program.count("createOrReplaceTempView") == 2
+    assert list(sources.live) == ["counts"]
+
+
+def test_a_column_named_like_a_stream_makes_no_stream() -> None:
+    for text in (
+        "SELECT clicks FROM orders QUALIFY row_number() OVER (ORDER BY clicks) = 1",
+        "SELECT o.clicks, max(clicks) AS events FROM orders o GROUP BY ALL",
+    ):
+        lowered = lower(text, Sources(CATALOG, Context(CATALOG).places))
+        assert lowered.as_text
+        assert not lowered.shape.streaming
+    for text in (
+        "SELECT * FROM orders, clicks QUALIFY 1 = 1",
+        "FROM clicks |> WHERE id > 1",
+        "SELECT * FROM (SELECT * FROM STREAM(clicks)) GROUP BY ALL",
+    ):
+        assert lower(text, Sources(CATALOG, Context(CATALOG).places)).shape.streaming, text
+
+
+def test_spans_of_a_plan_lie_in_the_statement() -> None:
+    text = "CREATE LIVE TABLE x AS SELECT user, count(*) AS n FROM clicks GROUP BY user ORDER BY n LIMIT 3"
+    made = planned(text)
+    assert isinstance(made, Run)
+    shown = {op.kind: text[op.span.start : op.span.end] for op in made.shape.ops}
+    assert shown == {"aggregate": "GROUP BY user", "order": "ORDER BY n", "limit": "LIMIT 3"}
+    assert planned(text) == replace(made, mode_span=None)

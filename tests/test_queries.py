@@ -1,0 +1,183 @@
+"""Queries in the background: started, watched, stopped, resumed, dropped, awaited."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Console
+
+from streamsql.errors import QueryFault, StreamsqlError, TimeFault
+from streamsql.results import Done, Rows, Started, Text
+
+WORDS = "CREATE STREAM words (word STRING, n INT) USING values;\n"
+
+
+def status(console: Console, name: str) -> dict[str, Any]:
+    shown = console.run("SHOW QUERIES;")[0]
+    assert isinstance(shown, Rows)
+    return next(dict(zip(shown.columns, r, strict=True)) for r in shown.rows if r[0] == name)
+
+
+def test_stop_and_start_go_on_from_the_checkpoint(console: Console) -> None:
+    console.run(WORDS + "CREATE LIVE TABLE t AS SELECT word, count(*) AS c FROM words GROUP BY word;")
+    console.run("INSERT INTO words VALUES ('a', 1), ('b', 1); AWAIT QUERY t IDLE; STOP QUERY t;")
+    assert status(console, "t")["status"] == "stopped"
+    console.run("INSERT INTO words VALUES ('a', 2);")
+    assert console.rows("SELECT * FROM t ORDER BY word;") == [("a", 1), ("b", 1)]
+    console.run("START QUERY t; AWAIT QUERY t IDLE;")
+    assert status(console, "t")["status"] == "running"
+    assert console.rows("SELECT * FROM t ORDER BY word;") == [("a", 2), ("b", 1)]
+
+
+def test_a_file_sink_gets_each_row_once_over_a_restart(console: Console, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    console.run(
+        WORDS + f"CREATE SINK out USING json OPTIONS (path '{out}'); INSERT INTO out SELECT n FROM words;"
+    )
+    console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY out IDLE; STOP QUERY ALL;")
+    console.run("INSERT INTO words VALUES ('a', 2); START QUERY ALL; AWAIT QUERY ALL IDLE;")
+    rows = [json.loads(line)["n"] for p in out.glob("*.json") for line in p.read_text().splitlines()]
+    assert sorted(rows) == [1, 2]
+
+
+def test_a_failed_query_takes_no_other_with_it_and_says_why(console: Console) -> None:
+    console.run(WORDS + "CREATE LIVE TABLE good AS SELECT n FROM words;")
+    console.run("CREATE LIVE TABLE bad AS SELECT CAST(word AS INT) AS w FROM words;")
+    console.run("INSERT INTO words VALUES ('x', 1);")
+    with pytest.raises(QueryFault, match="query bad failed: the value 'x'"):
+        console.run("AWAIT QUERY bad;")
+    console.run("INSERT INTO words VALUES ('1', 2); AWAIT QUERY good IDLE;")
+    assert console.rows("SELECT * FROM good;") == [(1,), (2,)]
+    assert status(console, "good")["status"] == "running"
+    failed = status(console, "bad")
+    assert failed["status"] == "FAILED"
+    assert "the value 'x'" in failed["last error"]
+    described = dict(console.rows("DESCRIBE QUERY bad;"))
+    assert described["status"] == "FAILED"
+    assert "try_cast" in described["detail"]
+
+
+def test_show_queries_tells_rows_watermark_and_state(console: Console) -> None:
+    console.run(
+        """CREATE STREAM w (at TIMESTAMP) USING values WITH WATERMARK at DELAY '10 minutes';
+        CREATE LIVE TABLE t AS SELECT window.start AS s, count(*) AS c FROM w GROUP BY window(at, '5 minutes');
+        INSERT INTO w VALUES ('2024-05-01 12:00:00'), ('2024-05-01 12:30:00'); AWAIT QUERY t IDLE;"""
+    )
+    shown = status(console, "t")
+    assert shown["rows in"] == 2
+    assert shown["watermark"] == "2024-05-01T12:20:00.000Z"
+    assert shown["state rows"] == 1  # the window at 12:00 was closed by the watermark
+    progress = console.run("SHOW PROGRESS t LAST 1;")[0]
+    assert isinstance(progress, Rows)
+    assert len(progress.rows) == 1
+
+
+def test_append_says_why_nothing_comes_out(console: Console, tmp_path: Path) -> None:
+    console.run(
+        f"""CREATE STREAM w (at TIMESTAMP) USING values WITH WATERMARK at DELAY '10 minutes';
+        CREATE SINK out USING json OPTIONS (path '{tmp_path}/out');
+        INSERT INTO out SELECT window.start AS s, count(*) AS c FROM w GROUP BY window(at, '5 minutes');
+        INSERT INTO w VALUES ('2024-05-01 12:00:00');"""
+    )
+    done = console.run("AWAIT QUERY out IDLE;")[0]
+    assert done.notes == (
+        "out: 1 groups are still open: append shows a window once the watermark "
+        "(now 2024-05-01T11:50:00.000Z) has passed its end",
+    )
+
+
+def test_the_mode_is_chosen_and_the_reason_said(console: Console, tmp_path: Path) -> None:
+    console.run(
+        f"""CREATE STREAM w (k STRING, at TIMESTAMP) USING values WITH WATERMARK at DELAY '10 minutes';
+        CREATE SINK out USING json OPTIONS (path '{tmp_path}/out');"""
+    )
+    started = console.run(
+        "INSERT INTO out SELECT k, window.start AS s, count(*) AS c FROM w GROUP BY window(at, '5 minutes'), k;"
+    )[0]
+    assert isinstance(started, Started)
+    assert started.notes == ("output mode append: the watermark closes the groups",)
+
+
+def test_await_with_a_time_limit(console: Console) -> None:
+    console.run("CREATE STREAM r USING rate; CREATE LIVE TABLE t AS SELECT value FROM r;")
+    with pytest.raises(TimeFault, match="the query t is still running"):
+        console.run("AWAIT QUERY t TIMEOUT INTERVAL 1 SECOND;")
+    with pytest.raises(TimeFault, match="the query t is still running"):
+        console.run("AWAIT QUERY t TIMEOUT INTERVAL 0.5 MILLISECONDS;")
+    assert status(console, "t")["status"] == "running"
+
+
+def test_drop_query_removes_definition_and_checkpoint(console: Console) -> None:
+    console.run(WORDS + "CREATE SINK n USING noop; INSERT INTO n SELECT * FROM words;")
+    folder = Path(console.session.places.checkpoint("n"))
+    console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY n IDLE;")
+    assert folder.is_dir()
+    console.run("DROP QUERY n;")
+    assert not folder.exists()
+    assert console.rows("SHOW QUERIES;") == []
+    done = console.run("DROP QUERY IF EXISTS n;")[0]
+    assert isinstance(done, Done)
+
+
+def test_a_query_can_be_given_up_and_made_anew_under_its_name(console: Console) -> None:
+    console.run(WORDS + "CREATE SINK m USING memory; INSERT INTO m SELECT n FROM words;")
+    console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY m IDLE; DROP QUERY m;")
+    console.run("INSERT INTO m SELECT word FROM words; AWAIT QUERY m IDLE;")
+    assert console.rows("SELECT * FROM m;") == [("a",)]
+
+
+def test_names_may_hold_anything(console: Console) -> None:
+    console.run(
+        """CREATE STREAM `../a b` (n INT) USING values;
+        CREATE LIVE TABLE `x/../y` AS SELECT n FROM `../a b`;
+        INSERT INTO `../a b` VALUES (1); AWAIT QUERY `x/../y` IDLE;"""
+    )
+    assert console.rows("SELECT * FROM `x/../y`;") == [(1,)]
+    folder = Path(console.session.places.folder)
+    assert all(folder in p.parents for p in folder.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    ("made", "show"),
+    [
+        (
+            "CREATE SINK n USING noop; INSERT INTO n AS QUERY q TRIGGER EVERY INTERVAL 1 SECOND SELECT n FROM words;",
+            "DESCRIBE QUERY q;",
+        ),
+    ],
+)
+def test_describe_query_gives_the_statement_back(console: Console, made: str, show: str) -> None:
+    console.run(WORDS + made)
+    described = dict(console.rows(show))
+    assert (
+        described["statement"]
+        == "INSERT INTO n\n  AS QUERY q\n  TRIGGER EVERY '1 second'\n  SELECT n FROM words;"
+    )
+
+
+def test_show_create_live_table(console: Console) -> None:
+    console.run(
+        WORDS + "CREATE LIVE TABLE t OUTPUT MODE UPDATE KEY (word) RETAIN 5 ROWS AS SELECT * FROM words;"
+    )
+    shown = console.run("SHOW CREATE LIVE TABLE t;")[0]
+    assert isinstance(shown, Text)
+    text = shown.text
+    console.run("DROP LIVE TABLE t;")
+    console.run(text)
+    assert console.run("SHOW CREATE LIVE TABLE t;")[0] == shown
+
+
+def test_one_trouble_leaves_the_session_as_it_was(console: Console) -> None:
+    console.run(WORDS)
+    before = console.session.catalog.copy()
+    for bad in (
+        "CREATE STREAM words USING rate;",
+        "CREATE LIVE TABLE t AS SELECT nope FROM words;",
+        "CREATE SINK s USING csv;",
+    ):
+        with pytest.raises(StreamsqlError):
+            console.run(bad)
+    assert console.session.catalog == before

@@ -1,0 +1,87 @@
+"""Every claim of the README that can be run is run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Console
+from scripts import run_here, run_process
+
+from streamsql.errors import Source
+from streamsql.language.parser import parse, split_script
+from streamsql.output.formats import FORMATS
+from streamsql.results import Rows
+
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+def test_the_first_script_gives_the_table_below_it(spark: Any, tmp_path: Path) -> None:
+    script = next(text for kind, text in BLOCKS if kind == "sql")
+    table = next(text for kind, text in BLOCKS if kind == "text")
+    outcome = run_here(spark, tmp_path, Source("README", script))
+    assert (outcome.code, outcome.out) == (0, table), outcome.err
+
+
+def test_the_table_of_connectors_is_what_the_console_shows(console: Console) -> None:
+    shown = console.run("SHOW CONNECTORS;")[0]
+    assert isinstance(shown, Rows)
+    written = README.split("<!-- connectors -->\n")[1].split("\n\n")[0].splitlines()
+    assert written == list(FORMATS["markdown"](shown))
+
+
+def test_the_error_is_what_the_console_shows(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    first = f"CREATE STREAM clicks (user STRING) USING json OPTIONS (path '{tmp_path}/in');\n"
+    outcome = run_here(spark, tmp_path, Source("clicks.sql", first + "SELECT usr FROM clicks;"))
+    written = next(text for _, text in BLOCKS if text.startswith("clicks.sql:2:8"))
+    assert outcome.err.endswith(written)
+
+
+def test_the_flags_are_there() -> None:
+    help_text = run_process("--help").out
+    block = next(text for _, text in BLOCKS if text.startswith("streamsql FILE.sql"))
+    for flag in re.findall(r" (--?[a-zA-Z][\w-]*)", block):
+        assert re.search(rf"{re.escape(flag)}\b", help_text), flag
+
+
+STATEMENTS = [
+    s
+    for cell in re.findall(r"^\| [^|]+ \| (.*) \|$", README, re.MULTILINE)
+    for s in re.findall(r"`([A-Z][^`]*;)`", cell)
+]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_every_statement_of_the_table_is_one(statement: str) -> None:
+    text = (
+        statement.replace("SELECT …;", "SELECT 1;")
+        .replace("…", "x")
+        .replace("SELECT x FROM clicks x;", "SELECT * FROM clicks;")
+    )
+    for written in split_script(Source("README", text)):
+        parse(written)
+
+
+def test_every_example_is_named_and_every_name_is_there() -> None:
+    named = set(re.findall(r"examples/(\w+\.sql)", README))
+    assert named == {p.name for p in (ROOT / "examples").glob("*.sql")}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "WATCH counts;",
+        "CREATE STREAM k USING kafka;",
+        "CREATE SINK j USING jdbc;",
+        "EXECUTE STATEMENT SET BEGIN END;",
+    ],
+)
+def test_what_is_not_there_is_refused_with_a_clear_word(statement: str) -> None:
+    outcome = run_process("--check", "-e", statement)
+    assert outcome.code == 1
+    assert re.search(r"error: (.* is not there yet|there is no connector)", outcome.err), outcome.err
+    assert "Traceback" not in outcome.err

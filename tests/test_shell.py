@@ -1,0 +1,215 @@
+"""The prompt: completion and editing as pure functions, keys through a pipe, and a true terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import stat
+import struct
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from conftest import Console
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from streamsql.catalog import Catalog, Query, Sink, Stream
+from streamsql.language.statements.base import Column
+from streamsql.output.printer import Printer
+from streamsql.results import Rows
+from streamsql.shell.complete import complete
+from streamsql.shell.editing import History, is_complete
+from streamsql.shell.prompt import Shell
+
+CATALOG = Catalog(
+    streams={
+        "clicks": Stream("clicks", "json", columns=(Column("user", "STRING"), Column("ts", "TIMESTAMP")))
+    },
+    sinks={"out": Sink("out", "parquet"), "counts": Sink("counts", "memory")},
+    queries={"q1": Query("q1", "out", "SELECT 1")},
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "unwanted"),
+    [
+        ("CREATE ST", ["STREAM"], ["SINK", "TABLE"]),
+        ("CREATE STREAM a USING js", ["json"], ["csv", "console"]),
+        ("CREATE SINK a USING ", ["parquet", "memory"], ["socket", "rate"]),
+        ("CREATE STREAM a USING json OPTIONS (max", ["maxFilesPerTrigger"], ["path"]),
+        ("CREATE STREAM a USING rate WITH WATERMARK timestamp ", ["DELAY"], []),
+        ("CREATE STREAM a (id BIG", ["BIGINT"], ["INT"]),
+        ("SELECT * FROM ", ["clicks", "counts"], ["out", "SELECT"]),
+        ("SELECT c.user FROM clicks c WHERE c.", ["user", "ts"], ["FROM"]),
+        ("SELECT * FROM clicks WHERE us", ["user"], ["ts"]),
+        ("SELECT cou", ["count(", "count_if("], ["sum("]),
+        ("STOP QUERY ", ["q1", "ALL"], ["clicks"]),
+        ("DROP STREAM cl", ["clicks"], ["counts"]),
+        ("INSERT INTO ", ["out", "clicks"], ["q1"]),
+        ("INSERT INTO out OUTPUT MODE ", ["APPEND", "UPDATE", "COMPLETE"], ["TRIGGER"]),
+        ("SHOW STREAMS; STOP QUERY ", ["q1"], ["STREAMS"]),
+        ("", [], ["SELECT"]),
+    ],
+)
+def test_completion(text: str, wanted: list[str], unwanted: list[str]) -> None:
+    found = {c.text for c in complete(text, len(text), CATALOG)}
+    assert set(wanted) <= found
+    assert not set(unwanted) & found
+
+
+def test_completion_looks_only_at_the_statement_under_the_cursor() -> None:
+    text = "STOP QUERY ; SELECT 1;"
+    assert "q1" in {c.text for c in complete(text, len("STOP QUERY "), CATALOG)}
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("SELECT 1;", True),
+        ("SELECT 1", False),
+        ("SELECT ';", False),
+        ("SELECT 1; -- done;", True),
+        ("SELECT 1 -- ;", False),
+        ("SELECT 1 /* ;", False),
+        ("", True),
+        ("  help ", True),
+        ("exit", True),
+        ("exit now", False),
+    ],
+)
+def test_enter_runs_only_a_finished_statement(text: str, complete: bool) -> None:
+    assert is_complete(text) is complete
+
+
+def test_history_is_private_and_keeps_no_secrets(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "history"
+    history = History(path)
+    for text in ("SELECT 1;", " SELECT 2;", "SET fs.secret.key = hush;"):
+        history.append_string(text)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(History(path).load_history_strings()) == ["SELECT 1;"]
+
+
+@contextmanager
+def typing(console: Console, keys: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """What is printed when somebody types keys and then leaves."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    out = StringIO()
+    with create_pipe_input() as pipe:
+        pipe.send_text(keys)
+        shell = Shell(console.session, Printer("table", out, out), input=pipe, output=DummyOutput())
+        assert shell.run() == 0
+    yield out.getvalue()
+
+
+def test_statements_over_several_lines_and_errors_in_between(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = "SELECT 1\rAS x;\rSELEC 2;\rSELECT 3 AS y;\rexit\r"
+    with typing(console, keys, tmp_path, monkeypatch) as shown:
+        assert "|   1 |" in shown
+        assert "there is no statement SELEC" in shown
+        assert "|   3 |" in shown
+
+
+def test_ctrl_c_on_text_throws_it_away(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with typing(console, "SELECT nonsense\x03SELECT 4 AS z;\r\x04", tmp_path, monkeypatch) as shown:
+        assert "|   4 |" in shown
+        assert "error" not in shown
+
+
+def test_a_pasted_script_waits_for_enter(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paste = "\x1b[200~SELECT 5 AS a;\nSELECT 6 AS b;\n\x1b[201~"
+    with typing(console, paste + "\x03SELECT 7 AS c;\rexit\r", tmp_path, monkeypatch) as shown:
+        assert "|   5 |" not in shown
+        assert "|   7 |" in shown
+    with typing(console, paste + "\rexit\r", tmp_path, monkeypatch) as shown:
+        assert "|   5 |" in shown
+        assert "|   6 |" in shown
+
+
+def test_a_table_wider_than_the_window_is_shown_row_by_row() -> None:
+    rows = Rows((), ("a" * 30, "b" * 30), [(1, 2)], (True, True))
+    printer = Printer("table", StringIO(), StringIO(), width=lambda: 40)
+    assert list(printer.lines(rows))[1] == "a" * 30 + " | 1"
+    wide = Printer("table", StringIO(), StringIO(), width=lambda: 80)
+    assert next(iter(wide.lines(rows))).startswith("+--")
+
+
+class Terminal:
+    """A console in a true terminal of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        env = os.environ | {
+            "TERM": "xterm",
+            "XDG_STATE_HOME": str(folder),
+            "STREAMSQL_NO_AOT": "1",
+        }
+        self.process, self.master = pty.fork()
+        if self.process == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+            os.execve(sys.executable, [sys.executable, "-m", "streamsql"], env)
+        self.seen = ""
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def until(self, pattern: str, seconds: float = 45) -> None:
+        """Read on until a pattern is seen behind what was waited for before."""
+        deadline = time.monotonic() + seconds
+        while not (found := re.search(pattern, self.seen, re.DOTALL)):
+            assert time.monotonic() < deadline, f"no {pattern!r} in {self.seen[-1500:]!r}"
+            if select.select([self.master], [], [], 0.2)[0]:
+                try:
+                    raw = os.read(self.master, 65536).decode(errors="replace")
+                except OSError:
+                    break
+                if "\x1b[6n" in raw:
+                    self.type("\x1b[1;1R")  # where the cursor is: a terminal answers that
+                self.seen += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", raw)
+        assert found, f"ended without {pattern!r}: {self.seen[-1500:]!r}"
+        self.seen = self.seen[found.end() :]
+
+    def exit_code(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+
+
+def test_in_a_true_terminal_ctrl_c_never_harms_a_query(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    terminal.until("sql>")
+    terminal.until("starting Spark|Spark ready")
+    terminal.type("CREATE STREAM r USING rate OPTIONS (rowsPerSecond 20);\r")
+    terminal.until("stream r created")
+    terminal.type("CREATE LIVE TABLE t AS SELECT count(*) AS n FROM r;\r")
+    terminal.until("live table t started")
+    terminal.type("SELECT 'begun' AS it; AWAIT QUERY t;\r")
+    terminal.until(r"\| begun")
+    terminal.type("\x03")
+    terminal.until("cancelled after")
+    for _ in range(2):
+        terminal.until("sql>.*Spark ready")
+        terminal.type("\x03")
+    terminal.until("Ctrl-D or EXIT; leaves")
+    terminal.type("SELECT status FROM VALUES ('x') AS t(status);\r")
+    terminal.until(r"\| x")
+    terminal.type("DESCRIBE QUERY t;\r")
+    terminal.until(r"status\s+\| running")
+    terminal.until("sql>.*Spark ready")
+    terminal.type("\x04")
+    terminal.until(r"1 query running; stop and leave\? \[y/N\]")
+    terminal.type("y\r")
+    assert terminal.exit_code() == 0
+    assert "Traceback" not in terminal.seen
