@@ -200,6 +200,16 @@ class Catalog:
         return _get(self.sinks, name, "sink")
 
     def live_table(self, name: Name) -> Sink:
+        key = name.value.casefold()
+        if key in self.streams:
+            raise NameFault(
+                f"{name} is a stream, not a live table",
+                hint=f"SELECT * FROM {quote_name(name.value)};",
+                span=name.span,
+            )
+        if key in self.queries and key not in self.sinks:
+            sink = self.queries[key].sink
+            raise NameFault(f"{name} is a query; it writes into {sink}", span=name.span)
         return _get({k: s for k, s in self.sinks.items() if s.is_live}, name, "live table")
 
     def query(self, name: Name) -> Query:

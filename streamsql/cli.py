@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from streamsql.configfile import ConfigFile, read_config
 from streamsql.errors import Source, StreamsqlError, UsageFault, format_error
+from streamsql.output.printer import Printer
+from streamsql.preferences import COMMAND_LINE, FORMATS, SPECS, Preferences
 
-FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical")
+if TYPE_CHECKING:
+    from streamsql.runtime.session import Session
+
+# Flags that are preferences too: without a default, so that it is known who chose.
+_PREFERENCES = ("format", "color", "master", "java")
 
 
 class _Inputs(argparse.Action):
@@ -39,14 +47,27 @@ def _parser() -> argparse.ArgumentParser:
     add("-e", "--execute", action=_Inputs, metavar="SQL", help="statements to run")
     add("-D", "--define", action="append", default=[], metavar="NAME=VALUE", help="what ${NAME} stands for")
     add("--check", action="store_true", help="read and plan everything, start nothing")
-    add("--format", choices=FORMATS, default="table", help="how rows are written (default: table)")
+    add("--format", choices=FORMATS, help="how rows are written (default: table)")
+    add("--color", choices=SPECS["color"].choices, help="colours (default: auto, on a terminal only)")
     add("--on-error", choices=("stop", "continue"), default="stop", help="after an error (default: stop)")
     add("--timeout", type=_seconds, metavar="SECONDS", help="end with exit code 4 after so long")
-    add("--master", default="local[*]", help="Spark master (default: local[*])")
+    add("--master", help="Spark master (default: local[*])")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     add("--packages", metavar="GROUP:NAME:VERSION,…", help="packages for Spark to fetch")
     add("--jars", metavar="FILE,…", help="jars for Spark")
-    add("--java", default="auto", metavar="auto|bundled|system|DIR", help="which Java to use (default: auto)")
+    add("--java", metavar="auto|bundled|system|DIR", help="which Java to use (default: auto)")
+    add(
+        "--config",
+        metavar="FILE",
+        help="preferences (default: ~/.config/streamsql/config.toml)",
+    )
+    add("-w", "--workspace", metavar="DIR", help="the folder that the prompt works in, and holds")
+    add("--no-config", action="store_true", help="read no config file")
+    add(
+        "--no-init",
+        action="store_true",
+        help="do not run init.sql before the first prompt",
+    )
     add("-q", "--quiet", action="store_true", help="no words but notes and errors")
     add("--info", action="store_true", help="versions, Java and folders, as JSON")
     add("--debug", action="store_true", help="show Python tracebacks of errors")
@@ -75,6 +96,8 @@ def _pairs(given: list[str], flag: str) -> dict[str, str]:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code; raises nothing but SystemExit of argparse."""
     options = _parser().parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a character that it cannot write ends nothing
     try:
         code = _main(options)
         sys.stdout.flush()
@@ -82,7 +105,7 @@ def main(argv: list[str] | None = None) -> int:
     except StreamsqlError as error:
         if options.debug:
             raise
-        print(format_error(error), file=sys.stderr)
+        _say_error(error, options.color or "auto")
         return error.exit_code
     except BrokenPipeError:
         return _reader_gone()
@@ -91,6 +114,22 @@ def main(argv: list[str] | None = None) -> int:
             raise
         print(f"error: {type(error).__name__}: {error}\nhint: --debug shows where", file=sys.stderr)
         return 1
+
+
+def _say_error(error: StreamsqlError, color: str) -> None:
+    Printer(Preferences(color=color), sys.stdout, sys.stderr).error(error)
+
+
+def _preferences(options: argparse.Namespace) -> tuple[Preferences, ConfigFile]:
+    """What the config file and the flags choose. Raises UsageFault when the file cannot be used."""
+    preferences = Preferences()
+    if options.config and options.no_config:
+        raise UsageFault("--config and --no-config exclude each other")
+    config = ConfigFile() if options.no_config else read_config(options.config, preferences)
+    for name in _PREFERENCES:
+        if getattr(options, name) is not None:
+            preferences.set(name, getattr(options, name), COMMAND_LINE)
+    return preferences, config
 
 
 def _reader_gone() -> int:
@@ -106,19 +145,26 @@ def _main(options: argparse.Namespace) -> int:
     if options.info:
         from streamsql.info import info_text
 
-        print(info_text(options.java))
+        try:
+            preferences, config = _preferences(options)
+            print(info_text(preferences, config))
+        except UsageFault as error:  # a bug report may well be about the config file
+            print(info_text(Preferences(), ConfigFile(), format_error(error)))
         return 0
+    preferences, config = _preferences(options)
+    options.color = preferences["color"]
+    printer = Printer(preferences, sys.stdout, sys.stderr, quiet=options.quiet)
+    for warning in config.warnings:
+        printer.warn(warning)
     variables = _pairs(options.define, "-D")
     if not options.inputs and sys.stdin.isatty() and sys.stdout.isatty() and not options.check:
-        return _run(options, None, variables)
+        return _prompt(options, variables, printer, config)
     sources = _sources(options)
     if options.check:
-        from streamsql.output.printer import Printer
         from streamsql.script import check
 
-        printer = Printer(options.format, sys.stdout, sys.stderr, quiet=options.quiet)
         return check(sources, variables, printer, keep_going=options.on_error == "continue")
-    return _run(options, sources, variables)
+    return _scripts(options, sources, variables, printer, config)
 
 
 def _version() -> str:
@@ -142,48 +188,106 @@ def _sources(options: argparse.Namespace) -> list[Source]:
 
 
 @contextlib.contextmanager
-def _workspace() -> Iterator[Path]:
-    """The folder of a script's checkpoints and the like: gone when the script ends."""
-    with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
+def _workspace(options: argparse.Namespace, printer: Printer) -> Iterator[Path]:
+    """The prompt's folder of checkpoints and the like, held against other consoles."""
+    from streamsql.folders import data_folder
+    from streamsql.workspace import Held, Workspace
+
+    try:
+        workspace = Workspace(Path(options.workspace) if options.workspace else data_folder() / "workspace")
+    except (Held, OSError) as error:
+        if options.workspace:
+            raise UsageFault(str(error), hint="another folder: -w DIR") from None
+        printer.warn(f"{error}; this one works in a folder of its own (-w DIR names one)")
+        with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as made:
+            yield Path(made)
+        return
+    try:
+        yield workspace.run
+    finally:
+        workspace.close()
 
 
-def _run(options: argparse.Namespace, sources: list[Source] | None, variables: dict[str, str]) -> int:
-    """Run scripts, or the prompt when there are none."""
+def _read_init(path: Path, printer: Printer) -> Source | None:
+    """init.sql; one that cannot be read is said, and keeps nobody from the prompt."""
+    from streamsql.script import read_file
+
+    try:
+        return read_file(str(path))
+    except StreamsqlError as error:
+        printer.error(error)
+        return None
+
+
+def _session(
+    options: argparse.Namespace,
+    variables: dict[str, str],
+    printer: Printer,
+    config_file: ConfigFile,
+    folder: Path,
+    *,
+    interactive: bool,
+) -> Session:
+    """A session in a folder, with what the flags and the config file choose; Spark is not started."""
     from streamsql.folders import cache_folder
-    from streamsql.output.printer import Printer
     from streamsql.runtime.session import Config, Session
     from streamsql.runtime.settings import Settings
-    from streamsql.script import ScriptRunner
-    from streamsql.supervisor import Supervisor, needs_spark
 
     given = _pairs(options.conf, "--conf")
     for flag, key in (("packages", "spark.jars.packages"), ("jars", "spark.jars")):
         if getattr(options, flag):
             given[key] = getattr(options, flag)
-    printer = Printer(options.format, sys.stdout, sys.stderr, quiet=options.quiet)
-    with _workspace() as folder:
-        config = Config(
-            Settings.make(options.master, given),
-            folder,
-            cache_folder() / "spark.log",
-            cache_folder(),
-            options.java,
-            show_batch=lambda result, batch_id: printer.show(result),
-        )
-        session = Session(config)
-        session.variables.update(variables)
-        if sources is None:
-            from streamsql.shell.prompt import Shell
+    preferences = printer.preferences
+    config = Config(
+        Settings.make(preferences["master"], given, config_file.spark, preferences.origin("master")),
+        folder,
+        cache_folder() / "spark.log",
+        cache_folder(),
+        preferences["java"],
+        interactive=interactive,
+        show_batch=lambda result, batch_id: printer.show(result, background=True),
+        preferences=preferences,
+    )
+    session = Session(config)
+    session.variables.update(variables)
+    return session
 
-            session.begin_start()
-            printer.width = lambda: shutil.get_terminal_size().columns
-            try:
-                return Shell(session, printer).run()
-            finally:
-                session.close()
+
+def _prompt(
+    options: argparse.Namespace, variables: dict[str, str], printer: Printer, config_file: ConfigFile
+) -> int:
+    """Open the prompt; the session is opened behind it."""
+    from streamsql.shell.prompt import Prompt
+
+    _pairs(options.conf, "--conf")  # a fault in the flags is said before the prompt
+    printer.width = lambda: shutil.get_terminal_size().columns
+    printer.height = lambda: shutil.get_terminal_size().lines
+    init = None if options.no_init else config_file.init_script()
+    with _workspace(options, printer) as folder:
+        shell = Prompt(
+            lambda: _session(options, variables, printer, config_file, folder, interactive=True), printer
+        )
+        try:
+            return shell.run(_read_init(init, printer) if init else None)
+        finally:
+            shell.close()
+
+
+def _scripts(
+    options: argparse.Namespace,
+    sources: list[Source],
+    variables: dict[str, str],
+    printer: Printer,
+    config_file: ConfigFile,
+) -> int:
+    """Run scripts in a folder of their own, which is gone when they end."""
+    from streamsql.script import ScriptRunner
+    from streamsql.supervisor import Supervisor, needs_spark
+
+    with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as folder:
+        session = _session(options, variables, printer, config_file, Path(folder), interactive=False)
         if any(needs_spark(source) for source in sources):
-            session.begin_start()
+            session.engine.begin_start()
         runner = ScriptRunner(session, printer, keep_going=options.on_error == "continue")
         return Supervisor(runner, sources, options.timeout).run()
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -144,23 +143,27 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def cells(text: str) -> int:
-    """Terminal cells that a text fills (wide characters fill two, combining ones none)."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
+    """Terminal cells that a text fills (wide characters fill two, combining and control ones none)."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    from wcwidth import wcswidth, wcwidth
+
+    whole: int = wcswidth(text)
+    return whole if whole >= 0 else sum(max(0, wcwidth(c)) for c in text)
 
 
 MAX_LINE = 160
 SECRET_WORDS = ("password", "secret", "token", "credential", "jaas", "private.key", "access.key")
 _SECRET = re.compile(
-    r"((?:" + "|".join(map(re.escape, SECRET_WORDS)) + r")[\w.]*['`]?\s*=?\s*)'((?:\\.|[^'\\])*)'",
+    r"((?:" + "|".join(map(re.escape, SECRET_WORDS)) + r")[\w.]*['`\"]?\s*=?\s*)"
+    r"(?:'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\")",
     re.IGNORECASE,
 )
 
 
 def _mask(line: str) -> str:
     """A line of a script without the values of secret options; what stands where does not change."""
-    return _SECRET.sub(lambda m: f"{m.group(1)}'{'*' * len(m.group(2))}'", line)
+    return _SECRET.sub(lambda m: f"{m.group(1)}'{'*' * len(m.group(2) or m.group(3) or '')}'", line)
 
 
 def _excerpt(line: str, column: int) -> tuple[str, int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from streamsql.errors import StreamsqlError
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,16 @@ class Text(Result):
 
 @dataclass(frozen=True)
 class Rows(Result):
-    """A table. numeric: whether each column is aligned to the right; seconds: how long it took."""
+    """A table. numeric: whether each column is aligned to the right; seconds: how long it took.
+
+    glance: an answer about the console itself, which a window shows without what says nothing.
+    """
 
     columns: tuple[str, ...] = ()
     rows: Sequence[tuple[Any, ...]] = field(default_factory=tuple)
     numeric: tuple[bool, ...] = ()
     seconds: float | None = None
+    glance: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,3 +56,71 @@ class Started(Result):
 @dataclass(frozen=True)
 class Leave(Result):
     """The console or the script is to end."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is known of a query while its result is watched. word: running, finished, stopped, FAILED."""
+
+    query: str = ""
+    word: str = "running"
+    rows_in: int = 0
+    rows_per_second: float = 0.0
+    watermark: str = ""
+    state_rows: int = 0
+    error: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The rows of a live table as of one moment, or of the changes to it.
+
+    rows: at most as many as were asked for, of `total`; first: the number of the first of them
+    among all, from 0. dropped: rows that came earlier and are no longer kept. changes: whether the
+    first column tells what happened to a row (+I new, -U before, +U after, -D gone). version grows
+    with each micro-batch; batch: the one that the rows are of.
+    """
+
+    columns: tuple[str, ...] = ()
+    numeric: tuple[bool, ...] = ()
+    rows: Sequence[tuple[Any, ...]] = ()
+    total: int = 0
+    first: int = 0
+    dropped: int = 0
+    version: int = 0
+    batch: int = -1
+    changes: bool = False
+
+
+Take = Callable[[int, int | None, tuple[str, bool] | None], Snapshot]
+
+
+@dataclass(frozen=True)
+class Live(Result):
+    """A result that refreshes, to be shown until the reader leaves or its query ends.
+
+    take(count, first, order): the rows as of now without any work for Spark; first None: the end
+    of the table, or its beginning where that is what its order is about; order: (column, whether
+    downwards). changes: the same for the rows that were there when it was asked for the first time
+    (as new ones) and the changes since. freeze(True): both stand still until freeze(False).
+    status(): its query; fault(): why it failed. close(), then said(): to be called when the reader
+    is done; what the latter returns is to be told him. keep(): makes a transient query one that
+    stays, and tells so; None where it stays anyway. mode: table, changes or chart; chart: columns
+    x, y and perhaps the one that tells the lines apart. every: seconds between two frames, None for
+    the default. enough: the number of rows that ends it, 0 for none.
+    """
+
+    title: str = ""
+    take: Take = field(default=lambda count, first, order: Snapshot())
+    changes: Take = field(default=lambda count, first, order: Snapshot())
+    freeze: Callable[[bool], None] = lambda still: None
+    status: Callable[[], Status] = Status
+    close: Callable[[], None] = lambda: None
+    fault: Callable[[], StreamsqlError | None] = lambda: None
+    said: Callable[[], str] = lambda: ""
+    keep: Callable[[], str] | None = None
+    mode: str = "table"
+    chart: tuple[str, ...] = ()
+    every: float | None = None
+    enough: int = 0

@@ -20,6 +20,10 @@ from streamsql.runtime.settings import Settings
 ROOT = Path(__file__).resolve().parents[1]
 # A start-up cache that is built beside the tests would only take their processors.
 os.environ.setdefault("STREAMSQL_NO_AOT", "1")
+# What the one who runs the tests has chosen for their own console changes nothing here.
+os.environ["XDG_CONFIG_HOME"] = str(ROOT / "tests" / "no-config")
+for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
+    os.environ.pop(variable, None)
 SHARED_CASES = ROOT.parent / "shared" / "cases"
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from streamsql.errors import Source
 from streamsql.output.printer import Printer
+from streamsql.preferences import Preferences
 from streamsql.runtime.session import Config, Session
 from streamsql.runtime.settings import Settings
 from streamsql.script import ScriptRunner
@@ -38,13 +39,15 @@ def run_here(
 ) -> Outcome:
     """Run a script as `streamsql` does, on a Spark that is there."""
     out, err = io.StringIO(), io.StringIO()
-    printer = Printer(format, out, err)
+    preferences = Preferences(format=format)
+    printer = Printer(preferences, out, err)
     config = Config(
         Settings.make("local[2]", {}),
         folder / "workspace",
         folder / "spark.log",
         folder,
-        show_batch=lambda result, batch_id: printer.show(result),
+        show_batch=lambda result, batch_id: printer.show(result, background=True),
+        preferences=preferences,
     )
     session = Session(config, spark)
     session.variables.update(variables)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
-from scripts import run_process
+from scripts import command, run_process
 
 from streamsql.cli import FORMATS
 from streamsql.output.formats import FORMATS as WRITERS
@@ -158,6 +163,60 @@ def test_inputs_run_in_the_order_given(tmp_path: Path) -> None:
     (tmp_path / "b.sql").write_text("SHOW CREATE STREAM a;")
     outcome = run_process("-q", "-e", "CREATE STREAM a USING rate;", "-f", "b.sql", cwd=tmp_path)
     assert (outcome.code, outcome.out) == (0, "CREATE STREAM a\n  USING rate;\n")
+
+
+def test_colours_only_when_asked_for_where_there_is_no_terminal() -> None:
+    script = "SHOW STREAMS; FOO;"
+    assert "\x1b" not in "".join(map(str, run_process("-e", script)))
+    outcome = run_process("--color", "always", "-e", script)
+    assert "| \x1b[1mname\x1b[0m" in outcome.out
+    assert "\x1b[1;31merror:\x1b[0m there is no statement FOO" in outcome.err
+    outcome = run_process("--color", "always", "missing.sql")
+    assert (outcome.code, outcome.err.startswith("\x1b[1;31merror:\x1b[0m cannot read")) == (2, True)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_terminal_gets_what_a_file_gets(format: str) -> None:
+    """Without colours, a script writes the same to both."""
+    arguments = ("--color", "never", "--format", format, "-e", "SHOW CONNECTORS;")
+    assert in_terminal(*arguments) == run_process(*arguments).out
+
+
+def in_terminal(*arguments: str) -> str:
+    """What stands on standard output when it is a terminal, narrower than the rows."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 40, 0, 0))
+    child = subprocess.Popen(
+        command(*arguments), stdin=subprocess.DEVNULL, stdout=slave, stderr=subprocess.DEVNULL
+    )
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the end of a terminal
+            break
+        if not part:
+            break
+        seen += part
+    os.close(master)
+    assert child.wait(60) == 0
+    return seen.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_gets_colours_unless_it_is_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    assert "\x1b[1m" in in_terminal("-e", "SHOW STREAMS;")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in in_terminal("-e", "SHOW STREAMS;")
+
+
+def test_a_character_that_standard_output_cannot_write_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    script = "CREATE STREAM a USING rate COMMENT 'été'; SHOW CREATE STREAM a; SHOW STREAMS;"
+    outcome = run_process("-q", "--format", "csv", "-e", script)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "\\xe9t\\xe9" in outcome.out
 
 
 def test_every_format_of_the_command_line_has_a_writer() -> None:

@@ -6,13 +6,22 @@ import csv as csv_module
 import datetime as dt
 import io
 import json as json_module
+import os
+import shutil
+import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
-from streamsql.output.cells import plain, text
-from streamsql.output.formats import FORMATS
-from streamsql.results import Rows
+from streamsql.errors import NameFault, Source, Span, cells, format_error
+from streamsql.output.cells import cut, harmless, plain, text, visible
+from streamsql.output.colors import unpainted, wants_color
+from streamsql.output.formats import FORMATS, Look, draw
+from streamsql.output.pager import page, pager_command
+from streamsql.output.printer import Printer
+from streamsql.preferences import Preferences
+from streamsql.results import Done, Rows, Text
 
 ROWS = Rows(
     (),
@@ -102,3 +111,406 @@ def test_json_numbers_are_exact_or_texts() -> None:
     assert plain(Decimal("0.1234567890123456789")) == "0.1234567890123456789"
     assert plain(float("nan")) == "nan"
     assert plain({1: Decimal(2)}) == {"1": 2.0}
+
+
+# ---- what a terminal gets ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "width"),
+    [
+        ("abc", 3),
+        ("日本", 4),
+        ("e\u0301", 1),
+        ("👍🏽", 2),
+        ("👩\u200d👩\u200d👧", 2),
+        ("🇩🇪", 2),
+        ("\u200b", 0),
+        ("a\x07b", 2),
+    ],
+)
+def test_width_of_characters(value: str, width: int) -> None:
+    assert cells(value) == width
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        ("C:\\new", "C:\\new"),
+        ("a\tb\r\n", "a\\tb\\r\\n"),
+        ("\x1b[31mred\x1b]0;title\x07", "\\x1b[31mred\\x1b]0;title\\x07"),
+        ("back\\slash\n", "back\\\\slash\\n"),
+        ("\x9b2J", "\\x9b2J"),
+        ("user\u202etxt.exe", "user\\u202etxt.exe"),
+        ("日本 é 👩\u200d👧", "日本 é 👩\u200d👧"),
+    ],
+)
+def test_what_steers_a_terminal_is_made_visible(value: str, seen: str) -> None:
+    assert visible(value) == seen
+    rows = Rows((), ("a",), [(value,)], (False,))
+    for format in ("table", "vertical", "markdown"):
+        assert seen in shown(format, rows)
+
+
+def test_text_of_several_lines_keeps_its_lines() -> None:
+    assert harmless("a\n\tb\x1b[2J\r") == "a\n\tb\\x1b[2J\\r"
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "kept"),
+    [
+        ("abcdef", 6, "abcdef"),
+        ("abcdef", 5, "abcd…"),
+        ("日本語", 6, "日本語"),
+        ("日本語", 5, "日本…"),
+        ("日本語", 4, "日…"),
+        ("abc", 1, "…"),
+        ("abc", 0, "abc"),
+        ("x" * 100_000, 10, "xxxxxxxxx…"),
+    ],
+)
+def test_cutting(value: str, limit: int, kept: str) -> None:
+    assert cut(value, limit) == kept
+    assert not limit or cells(cut(value, limit)) <= limit
+
+
+def test_blanks_of_a_value_stay() -> None:
+    assert "\n|  a     |\n" in shown("table", Rows((), ("name",), [(" a ",)], (False,)))
+
+
+WIDE = Rows(
+    (),
+    ("id", "first", "second", "third", "last"),
+    [(1, "a" * 10, "b" * 10, "c" * 10, None)],
+    (True,) + (False,) * 4,
+)
+
+
+def test_columns_that_do_not_fit_are_left_out_from_the_middle() -> None:
+    drawn = draw(WIDE, Look(width=45))
+    assert drawn.lines == [
+        "+------+------------+---+--------+",
+        "|   id | first      | … | last   |",
+        "|------+------------+---+--------|",
+        "|    1 | aaaaaaaaaa | … | NULL   |",
+        "+------+------------+---+--------+",
+    ]
+    assert drawn.left_out == 2
+    assert draw(WIDE, Look(width=56)).left_out == 0
+
+
+@pytest.mark.parametrize("width", range(1, 80))
+def test_a_table_is_never_wider_than_the_window(width: int) -> None:
+    drawn = draw(WIDE, Look(width=width))
+    assert len({cells(line) for line in drawn.lines}) == 1
+    if width > 9:
+        assert drawn.width <= width
+    assert drawn.lines[1].startswith("| ")
+
+
+class Screen(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def printer(width: int = 40, height: int = 10, **chosen: str) -> Printer:
+    """A printer on a terminal; no pager and no colours unless chosen."""
+    chosen = {"pager": "off", "color": "never"} | chosen
+    return Printer(Preferences(**chosen), Screen(), Screen(), width=lambda: width, height=lambda: height)
+
+
+def written(made: Printer) -> tuple[str, str]:
+    return made.out.getvalue(), made.words.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_long_value_is_cut_in_a_window_and_said_so() -> None:
+    made = printer(width=80)
+    made.show(Rows((), ("a", "b"), [("x" * 100, 1)], (False, True)))
+    out, words = written(made)
+    assert "| " + "x" * 59 + "… |   1 |" in out
+    assert words == (
+        "(1 row)\nnote: values longer than 60 cells are cut: SET streamsql.max_cell = 0; shows them whole\n"
+    )
+    made.preferences.set("max_cell", "0")
+    made.show(Rows((), ("a", "b"), [("x" * 70, 1)], (False, True)))
+    assert "| " + "x" * 70 + " " in written(made)[0]
+
+
+def test_a_wide_table_without_a_pager_says_what_is_left_out() -> None:
+    made = printer(width=45)
+    made.show(WIDE)
+    out, words = written(made)
+    assert "| … |" in out
+    assert max(map(cells, out.splitlines())) <= 45
+    assert words == (
+        "(1 row)\nnote: 2 of 5 columns have no room (…): SET streamsql.expanded = auto; shows them row by row\n"
+    )
+
+
+def test_expanded_auto_shows_a_wide_table_row_by_row_and_on_every_table() -> None:
+    made = printer(width=40, expanded="auto")
+    made.show(WIDE)
+    assert written(made)[0].splitlines()[1:3] == ["id     | 1", "first  | aaaaaaaaaa"]
+    narrow = Rows((), ("a",), [(1,)], (True,))
+    made = printer(width=40, expanded="auto")
+    made.show(narrow)
+    assert written(made)[0].startswith("+--")
+    made.preferences.set("expanded", "on")
+    made.show(narrow)
+    assert written(made)[0].endswith("-[ row 1 ]-\na | 1\n")
+
+
+def test_many_rows_without_a_pager_end_with_how_many_there_are() -> None:
+    made = printer(max_rows="40", format="csv")
+    made.show(Rows((), ("a",), [(n,) for n in range(100_000)], (True,), 1.5))
+    out, words = written(made)
+    assert out.splitlines()[-1] == "39"
+    assert words == "(40 of 100000 rows, 1.50 s)\nnote: SET streamsql.max_rows = 0; shows all rows\n"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_file_gets_everything(format: str) -> None:
+    out, words = io.StringIO(), io.StringIO()
+    rows = Rows((), ("a" * 200, "b"), [("x" * 300, n) for n in range(2000)], (False, True))
+    Printer(Preferences(format=format, max_rows="5", max_cell="5"), out, words).show(rows)
+    assert out.getvalue() == "".join(f"{line}\n" for line in FORMATS[format](rows))
+    assert words.getvalue() == "(2000 rows)\n"
+
+
+def test_raw_formats_do_not_steer_a_terminal_but_reach_a_file_unaltered() -> None:
+    rows = Rows((), ("a",), [("\x1b[2Jx\x9b",)], (False,))
+    made = printer(format="csv")
+    made.show(rows)
+    assert written(made)[0] == "a\n\\x1b[2Jx\\x9b\n"
+    out = io.StringIO()
+    Printer("csv", out, io.StringIO()).show(rows)
+    assert out.getvalue() == "a\n\x1b[2Jx\x9b\n"
+
+
+def test_words_and_errors_with_data_in_them_do_not_steer_a_terminal() -> None:
+    made = printer()
+    made.show(Done(message="\x1b[2J done"))
+    made.error(NameFault("there is no \x1b]0;x\x07"))
+    assert written(made)[1] == "\\x1b[2J done\nerror: there is no \\x1b]0;x\\x07\n"
+
+
+def test_a_change_of_preferences_is_obeyed_at_the_next_result() -> None:
+    chosen = Preferences()
+    out, words = io.StringIO(), io.StringIO()
+    made = Printer(chosen, out, words)
+    rows = Rows((), ("a",), [(None,)], (False,), 0.5)
+    chosen.set("format", "csv")
+    made.show(rows)
+    chosen.set("format", "vertical")
+    chosen.set("null", "-")
+    chosen.set("timing", "off")
+    made.show(rows)
+    assert out.getvalue() == "a\n\n-[ row 1 ]-\na | -\n"
+    assert words.getvalue() == "(1 row, 0.50 s)\n(1 row)\n"
+
+
+# ---- colours -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("preference", "terminal", "env", "colours"),
+    [
+        ("auto", True, {"TERM": "xterm"}, True),
+        ("auto", False, {"TERM": "xterm"}, False),
+        ("auto", True, {"TERM": "dumb"}, False),
+        ("auto", True, {}, False),
+        ("auto", True, {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ("auto", True, {"TERM": "xterm", "NO_COLOR": ""}, True),
+        ("always", False, {"TERM": "dumb", "NO_COLOR": "1"}, True),
+        ("never", True, {"TERM": "xterm"}, False),
+    ],
+)
+def test_whether_there_are_colours(
+    preference: str, terminal: bool, env: dict[str, str], colours: bool
+) -> None:
+    assert wants_color(preference, terminal, env) is colours
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_colours_change_no_character(format: str) -> None:
+    painted = list(FORMATS[format](ROWS, Look(color=True)))
+    assert [unpainted(line) for line in painted] == list(FORMATS[format](ROWS))
+
+
+def test_null_is_dim_and_an_empty_text_is_not() -> None:
+    lines = list(FORMATS["table"](Rows((), ("a",), [(None,), ("",), ("NULL",)], (False,)), Look(color=True)))
+    assert lines[1] == "| \x1b[1ma\x1b[0m    |"
+    assert lines[3:6] == ["| \x1b[2mNULL\x1b[0m |", "|      |", "| NULL |"]
+
+
+def test_an_error_in_colours_is_the_same_text() -> None:
+    error = NameFault("there is no stream error: x", hint="SHOW STREAMS;", detail="one\ntwo")
+    error.at(Source("a.sql", "SELECT 1"), Span(7, 8))
+    made = printer(color="always")
+    made.error(error)
+    shown = written(made)[1]
+    assert shown.startswith("a.sql:1:8: \x1b[1;31merror:\x1b[0m there is no stream error: x\n")
+    assert "\n  |        \x1b[1;31m^\x1b[0m\n\x1b[36mdetail:\x1b[0m one\n" in shown
+    assert "\x1b[36mhint:\x1b[0m SHOW STREAMS;" in shown
+    assert unpainted(shown) == format_error(error) + "\n"
+
+
+def test_each_stream_is_judged_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    out, words = io.StringIO(), Screen()
+    made = Printer("table", out, words)
+    made.show(Rows(("careful",), ("a",), [(None,)], (False,)))
+    assert "\x1b" not in out.getvalue()
+    assert "\x1b[36mnote:\x1b[0m careful" in words.getvalue()
+
+
+# ---- the pager -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("preference", "env", "command"),
+    [
+        ("auto", {"STREAMSQL_PAGER": "a -b", "PAGER": "c"}, "a -b"),
+        ("auto", {"PAGER": "c"}, "c"),
+        ("off", {"PAGER": "c"}, ""),
+        ("d", {"STREAMSQL_PAGER": "a"}, "d"),
+    ],
+)
+def test_which_pager(preference: str, env: dict[str, str], command: str) -> None:
+    assert pager_command(preference, env) == command
+
+
+def test_without_settings_the_pager_is_less_when_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert pager_command("auto", {}) == ""
+    (tmp_path / "less").touch(mode=0o755)
+    assert pager_command("auto", {}).startswith("less -SRX")
+
+
+@pytest.fixture
+def pager(tmp_path: Path) -> str:
+    """A pager that adds what it gets to the file `paged`."""
+    return f"tee -a {tmp_path}/paged"
+
+
+def paged(folder: Path) -> str:
+    file = folder / "paged"
+    return file.read_text() if file.exists() else ""
+
+
+def test_only_what_the_window_cannot_hold_is_paged(pager: str, tmp_path: Path) -> None:
+    made = printer(width=40, height=10, pager=pager)
+    made.show(Rows((), ("a",), [(n,) for n in range(4)], (True,)))
+    assert paged(tmp_path) == ""
+    assert "|   3 |" in written(made)[0]
+    made.show(Rows((), ("a",), [(n,) for n in range(2000)], (True,)))
+    assert paged(tmp_path).count("\n") == 2004
+    assert "1999" not in written(made)[0]
+    assert written(made)[1].endswith("(2000 rows)\n")
+    made.show(WIDE)
+    assert "bbbbbbbbbb" in paged(tmp_path)
+    made.show(Text(text="\n".join(["line"] * 30)))
+    assert paged(tmp_path).endswith("line\n" * 30)
+    assert not made.paging.is_set()
+
+
+def test_what_comes_by_itself_is_never_paged_nor_the_last(pager: str, tmp_path: Path) -> None:
+    made = printer(pager=pager)
+    made.show(Rows((), ("mine",), [(1,)], (True,)))
+    made.show(Rows((), ("a",), [(n,) for n in range(50)], (True,)), background=True)
+    assert paged(tmp_path) == ""
+    assert made.last is not None and made.last.columns == ("mine",)  # type: ignore[union-attr]
+
+
+def test_no_window_no_pager(pager: str, tmp_path: Path) -> None:
+    out = io.StringIO()
+    Printer(Preferences(pager=pager), out, io.StringIO(), width=lambda: 40, height=lambda: 5).show(
+        Rows((), ("a",), [(n,) for n in range(50)], (True,))
+    )
+    assert paged(tmp_path) == ""
+    assert "|  49 |" in out.getvalue()
+
+
+def test_a_pager_that_is_not_there_is_no_error() -> None:
+    made = printer(width=45, pager="no-such-pager -x")
+    made.show(WIDE)
+    out, words = written(made)
+    assert "| … |" in out
+    assert words.startswith("note: the pager could not start: no-such-pager -x\n(1 row)\n")
+    assert page("x", "no-such-pager") is False
+    assert page("x", "unclosed 'quote") is False
+    assert page("x", "") is False
+
+
+def test_leaving_a_pager_early_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
+    assert page("line\n" * 1_000_000, "head -1") is True
+    assert capfd.readouterr() == ("line\n", "")
+    assert page("x", "false") is True
+
+
+def test_ctrl_c_is_the_pagers(capfd: pytest.CaptureFixture[str]) -> None:
+    assert page("still here\n", "test $PPID -gt 1 && kill -INT $PPID && cat") is True
+    assert capfd.readouterr() == ("still here\n", "")
+
+
+def test_the_last_result_once_more_is_whole(pager: str, tmp_path: Path) -> None:
+    made = printer(width=80, height=10, pager=pager)
+    made.show_last()
+    assert written(made)[1] == "there is no result yet\n"
+    made.show(Rows((), ("a",), [("x" * 100,)], (False,), 0.5))
+    assert paged(tmp_path) == ""
+    made.show(Done(message="done"))
+    made.show_last()
+    assert "x" * 100 in paged(tmp_path)
+    assert written(made)[1].endswith("done\n(1 row, 0.50 s)\n")
+    made.preferences.set("pager", "off")
+    made.show_last()
+    assert "x" * 100 in written(made)[0]
+
+
+def test_a_table_wider_than_the_window_is_cut_only_on_a_screen() -> None:
+    rows = Rows((), ("a" * 30, "b" * 30), [(1, 2)], (True, True))
+    narrow = printer(width=40)
+    assert cells(narrow.lines(rows)[0]) <= 40
+    assert "…" in narrow.lines(rows)[1]
+    assert "…" not in printer(width=80).lines(rows)[1]
+
+
+AT_A_TERMINAL = """
+import shutil, signal, sys, threading
+from streamsql.output.printer import Printer
+from streamsql.preferences import Preferences
+from streamsql.results import Rows
+signal.signal(signal.SIGINT, lambda number, frame: None)
+size = shutil.get_terminal_size
+printer = Printer(Preferences(), sys.stdout, sys.stderr, width=lambda: size().columns, height=lambda: size().lines)
+wide = Rows((), tuple(f"column {n}" for n in range(20)), [tuple(range(20))], (True,) * 20)
+work = threading.Thread(target=printer.show, args=(wide,))
+work.start()
+work.join()
+print("going on")
+"""
+
+
+@pytest.mark.skipif(not shutil.which("less"), reason="needs less")
+def test_ctrl_c_in_less_leaves_the_console_alone() -> None:
+    pexpect = pytest.importorskip("pexpect")
+    child = pexpect.spawn(
+        sys.executable,
+        ["-c", AT_A_TERMINAL],
+        env=os.environ | {"TERM": "xterm"},
+        dimensions=(10, 60),
+        timeout=30,
+    )
+    child.expect("column 1.*END")  # one row, but wider than the window: less must not leave by itself
+    child.send("\x03")
+    child.expect("column 1.*END")
+    child.send("q")
+    child.expect(r"\(1 row\)\s+going on\s")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0

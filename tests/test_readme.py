@@ -10,9 +10,11 @@ import pytest
 from conftest import ROOT, Console
 from scripts import run_here, run_process
 
+from streamsql.configfile import read_config
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
 from streamsql.output.formats import FORMATS
+from streamsql.preferences import SPECS, Preferences
 from streamsql.results import Rows
 
 README = (ROOT / "README.md").read_text()
@@ -31,6 +33,17 @@ def test_the_table_of_connectors_is_what_the_console_shows(console: Console) -> 
     assert isinstance(shown, Rows)
     written = README.split("<!-- connectors -->\n")[1].split("\n\n")[0].splitlines()
     assert written == list(FORMATS["markdown"](shown))
+
+
+def test_the_preferences_are_those_that_there_are(tmp_path: Path) -> None:
+    written = README.split("<!-- preferences -->\n")[1].split("\n\n")[0].splitlines()[2:]
+    assert written == [f"| {s.name} | `{s.default}` | {s.help} |" for s in SPECS.values()]
+    config = tmp_path / "config.toml"
+    config.write_text(next(text for kind, text in BLOCKS if kind == "toml"))
+    chosen = Preferences()
+    read = read_config(str(config), chosen)
+    assert (read.warnings, read.spark) == ([], {"spark.sql.shuffle.partitions": "4"})
+    assert (chosen["format"], chosen["timing"], chosen["pager"]) == ("markdown", "off", "less -S")
 
 
 def test_the_error_is_what_the_console_shows(spark: Any, tmp_path: Path) -> None:
@@ -74,7 +87,6 @@ def test_every_example_is_named_and_every_name_is_there() -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "WATCH counts;",
         "CREATE STREAM k USING kafka;",
         "CREATE SINK j USING jdbc;",
         "EXECUTE STATEMENT SET BEGIN END;",

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import re
-import select
 import stat
-import struct
-import sys
-import termios
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
@@ -25,10 +16,9 @@ from prompt_toolkit.output import DummyOutput
 from streamsql.catalog import Catalog, Query, Sink, Stream
 from streamsql.language.statements.base import Column
 from streamsql.output.printer import Printer
-from streamsql.results import Rows
-from streamsql.shell.complete import complete
+from streamsql.shell.completion.complete import complete
 from streamsql.shell.editing import History, is_complete
-from streamsql.shell.prompt import Shell
+from streamsql.shell.prompt import Prompt
 
 CATALOG = Catalog(
     streams={
@@ -106,7 +96,7 @@ def typing(console: Console, keys: str, tmp_path: Path, monkeypatch: pytest.Monk
     out = StringIO()
     with create_pipe_input() as pipe:
         pipe.send_text(keys)
-        shell = Shell(console.session, Printer("table", out, out), input=pipe, output=DummyOutput())
+        shell = Prompt(lambda: console.session, Printer("table", out, out), input=pipe, output=DummyOutput())
         assert shell.run() == 0
     yield out.getvalue()
 
@@ -139,77 +129,3 @@ def test_a_pasted_script_waits_for_enter(
     with typing(console, paste + "\rexit\r", tmp_path, monkeypatch) as shown:
         assert "|   5 |" in shown
         assert "|   6 |" in shown
-
-
-def test_a_table_wider_than_the_window_is_shown_row_by_row() -> None:
-    rows = Rows((), ("a" * 30, "b" * 30), [(1, 2)], (True, True))
-    printer = Printer("table", StringIO(), StringIO(), width=lambda: 40)
-    assert list(printer.lines(rows))[1] == "a" * 30 + " | 1"
-    wide = Printer("table", StringIO(), StringIO(), width=lambda: 80)
-    assert next(iter(wide.lines(rows))).startswith("+--")
-
-
-class Terminal:
-    """A console in a true terminal of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        env = os.environ | {
-            "TERM": "xterm",
-            "XDG_STATE_HOME": str(folder),
-            "STREAMSQL_NO_AOT": "1",
-        }
-        self.process, self.master = pty.fork()
-        if self.process == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-            os.execve(sys.executable, [sys.executable, "-m", "streamsql"], env)
-        self.seen = ""
-
-    def type(self, text: str) -> None:
-        os.write(self.master, text.encode())
-
-    def until(self, pattern: str, seconds: float = 45) -> None:
-        """Read on until a pattern is seen behind what was waited for before."""
-        deadline = time.monotonic() + seconds
-        while not (found := re.search(pattern, self.seen, re.DOTALL)):
-            assert time.monotonic() < deadline, f"no {pattern!r} in {self.seen[-1500:]!r}"
-            if select.select([self.master], [], [], 0.2)[0]:
-                try:
-                    raw = os.read(self.master, 65536).decode(errors="replace")
-                except OSError:
-                    break
-                if "\x1b[6n" in raw:
-                    self.type("\x1b[1;1R")  # where the cursor is: a terminal answers that
-                self.seen += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", raw)
-        assert found, f"ended without {pattern!r}: {self.seen[-1500:]!r}"
-        self.seen = self.seen[found.end() :]
-
-    def exit_code(self) -> int:
-        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
-
-
-def test_in_a_true_terminal_ctrl_c_never_harms_a_query(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
-    terminal.until("sql>")
-    terminal.until("starting Spark|Spark ready")
-    terminal.type("CREATE STREAM r USING rate OPTIONS (rowsPerSecond 20);\r")
-    terminal.until("stream r created")
-    terminal.type("CREATE LIVE TABLE t AS SELECT count(*) AS n FROM r;\r")
-    terminal.until("live table t started")
-    terminal.type("SELECT 'begun' AS it; AWAIT QUERY t;\r")
-    terminal.until(r"\| begun")
-    terminal.type("\x03")
-    terminal.until("cancelled after")
-    for _ in range(2):
-        terminal.until("sql>.*Spark ready")
-        terminal.type("\x03")
-    terminal.until("Ctrl-D or EXIT; leaves")
-    terminal.type("SELECT status FROM VALUES ('x') AS t(status);\r")
-    terminal.until(r"\| x")
-    terminal.type("DESCRIBE QUERY t;\r")
-    terminal.until(r"status\s+\| running")
-    terminal.until("sql>.*Spark ready")
-    terminal.type("\x04")
-    terminal.until(r"1 query running; stop and leave\? \[y/N\]")
-    terminal.type("y\r")
-    assert terminal.exit_code() == 0
-    assert "Traceback" not in terminal.seen

@@ -16,7 +16,10 @@ ALL_MODES = ("append", "update", "complete")
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """One option. kind: text, number, positive integer, boolean, path or duration; secret: never shown."""
+    """One option. kind: text, number, positive integer, boolean, path or duration; secret: never shown.
+
+    choices: all values that it can have, where they are few and known.
+    """
 
     name: str
     help: str
@@ -24,6 +27,14 @@ class OptionSpec:
     required: bool = False
     default: str = ""
     secret: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values to offer: the choices, true and false, or at least the default."""
+        if self.kind == "boolean":
+            return ("true", "false")
+        return self.choices or ((self.default,) if self.default else ())
 
 
 def _file_name(name: str) -> str:

@@ -29,7 +29,18 @@ class Csv(FileConnector):
         OptionSpec("negativeInf", "text that means negative infinity", default="-Inf"),
         OptionSpec("maxColumns", "most columns of a line", "number"),
         OptionSpec("maxCharsPerColumn", "longest field", "number"),
-        OptionSpec("unescapedQuoteHandling", "what a stray quote does"),
+        OptionSpec(
+            "unescapedQuoteHandling",
+            "what a stray quote does",
+            default="STOP_AT_DELIMITER",
+            choices=(
+                "STOP_AT_CLOSING_QUOTE",
+                "BACK_TO_DELIMITER",
+                "STOP_AT_DELIMITER",
+                "SKIP_VALUE",
+                "RAISE_ERROR",
+            ),
+        ),
         OptionSpec("quoteAll", "quote every written field", "boolean"),
         OptionSpec("escapeQuotes", "quote written fields that hold a quote", "boolean"),
     )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from streamsql.calls import Node, Var
 from streamsql.catalog import Sink, Stream
 from streamsql.connectors.base import Connector, OptionSpec, Places, read_stream, schema_text, with_options
 
 PATH = OptionSpec("path", "the directory, or a glob of directories", "path", required=True)
+# Of Hadoop's text output: csv, json and text.
+TEXT_CODECS = ("none", "bzip2", "deflate", "gzip", "lz4", "snappy")
 SOURCE_OPTIONS = (
     PATH,
     OptionSpec("maxFilesPerTrigger", "most new files in one micro-batch", "positive integer"),
@@ -15,7 +19,12 @@ SOURCE_OPTIONS = (
     OptionSpec("latestFirst", "newest files first", "boolean", default="false"),
     OptionSpec("fileNameOnly", "tell files by name and not by whole path", "boolean", default="false"),
     OptionSpec("maxFileAge", "how old a file may be beside the newest", "text", default="7d"),
-    OptionSpec("cleanSource", "what happens to read files: archive, delete or off", default="off"),
+    OptionSpec(
+        "cleanSource",
+        "what happens to read files: archive, delete or off",
+        default="off",
+        choices=("archive", "delete", "off"),
+    ),
     OptionSpec("sourceArchiveDir", "where cleanSource archive moves them", "path"),
     OptionSpec("pathGlobFilter", "only files whose name fits this glob"),
     OptionSpec("recursiveFileLookup", "sub-directories too, without partition columns", "boolean"),
@@ -30,7 +39,12 @@ SINK_OPTIONS = (
 )
 COLUMN_OPTIONS = (
     OptionSpec("columnNameOfCorruptRecord", "column that takes a row that cannot be read"),
-    OptionSpec("mode", "PERMISSIVE, DROPMALFORMED or FAILFAST", default="PERMISSIVE"),
+    OptionSpec(
+        "mode",
+        "PERMISSIVE, DROPMALFORMED or FAILFAST",
+        default="PERMISSIVE",
+        choices=("PERMISSIVE", "DROPMALFORMED", "FAILFAST"),
+    ),
     OptionSpec("dateFormat", "pattern of dates", default="yyyy-MM-dd"),
     OptionSpec("timestampFormat", "pattern of timestamps"),
     OptionSpec("timestampNTZFormat", "pattern of timestamps without time zone"),
@@ -53,10 +67,14 @@ class FileConnector(Connector):
     infers_columns = True
     path_option = "path"
     own: tuple[OptionSpec, ...] = ()
+    codecs: tuple[str, ...] = TEXT_CODECS
 
     def __init__(self) -> None:
         self.reads = SOURCE_OPTIONS + self.own
-        self.writes = SINK_OPTIONS + tuple(s for s in self.own if s.name not in ("mode", "samplingRatio"))
+        writes = tuple(
+            replace(s, choices=self.codecs) if s.name == "compression" else s for s in SINK_OPTIONS
+        )
+        self.writes = writes + tuple(s for s in self.own if s.name not in ("mode", "samplingRatio"))
 
     def source(self, stream: Stream, places: Places) -> Node:
         reader = read_stream(self.name)

@@ -3,12 +3,17 @@
 from streamsql.connectors.base import OptionSpec
 from streamsql.connectors.files import FileConnector
 
+_REBASE_MODES = ("EXCEPTION", "CORRECTED", "LEGACY")
+
 
 class Parquet(FileConnector):
     name = "parquet"
     help = "directories of Parquet files"
+    codecs = ("none", "snappy", "gzip", "zstd", "lz4", "lz4_raw", "brotli", "lzo")
     own = (
         OptionSpec("mergeSchema", "columns of all files together", "boolean"),
-        OptionSpec("datetimeRebaseMode", "EXCEPTION, CORRECTED or LEGACY for old dates"),
-        OptionSpec("int96RebaseMode", "the same for INT96 timestamps"),
+        OptionSpec(
+            "datetimeRebaseMode", "EXCEPTION, CORRECTED or LEGACY for old dates", choices=_REBASE_MODES
+        ),
+        OptionSpec("int96RebaseMode", "the same for INT96 timestamps", choices=_REBASE_MODES),
     )

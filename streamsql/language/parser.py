@@ -22,12 +22,13 @@ from streamsql.language.statements import (
     sink,
     spark,
     stream,
+    watch,
 )
 from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import Token, back_to_source, split, substitute, tokenize
 
 Builder = Callable[[Node, Source], Statement]
-_MODULES = (stream, sink, live_table, insert, query, explain, session, select, spark)
+_MODULES = (stream, sink, live_table, insert, query, watch, explain, session, select, spark)
 BUILDERS: dict[str, Builder] = {}
 for _module in _MODULES:
     BUILDERS |= _module.BUILDERS
@@ -123,7 +124,6 @@ def _candidates(first: Token) -> list[str]:
 
 # What the language will have and this version has not.
 NOT_YET = {
-    ("WATCH",): "SELECT * FROM name; shows the rows as of now",
     ("EXECUTE", "STATEMENT"): "write one INSERT for each sink",
     ("PREVIEW",): "SELECT … LIMIT 10; over the stream",
 }

@@ -125,7 +125,7 @@ def _query(tokens: list[Token], at: int) -> tuple[int, str] | None:
     return None
 
 
-_ENDS_EXPRESSION = frozenset(
+ENDS_EXPRESSION = frozenset(
     """FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET UNION EXCEPT MINUS
     INTERSECT LATERAL WINDOW JOIN INNER LEFT RIGHT FULL CROSS NATURAL ON USING QUALIFY AS DELAY
     TABLESAMPLE PIVOT UNPIVOT ANTI SEMI ASOF""".split()
@@ -137,7 +137,7 @@ def _expression(tokens: list[Token], at: int) -> tuple[int, str] | None:
         token = tokens[i]
         if token.kind != "word":
             return token.text in (",", ";", "|>") or token.kind == "hint"
-        if token.upper not in _ENDS_EXPRESSION:
+        if token.upper not in ENDS_EXPRESSION:
             return False
         after = [t.upper for t in tokens[i + 1 : i + 3]]
         called = after[:1] == ["("]
@@ -157,7 +157,7 @@ def _expression(tokens: list[Token], at: int) -> tuple[int, str] | None:
 
 
 def _relation_alias(tokens: list[Token], at: int) -> tuple[int, str] | None:
-    if at < len(tokens) and tokens[at].upper in _ENDS_EXPRESSION | {"WATERMARK"}:
+    if at < len(tokens) and tokens[at].upper in ENDS_EXPRESSION | {"WATERMARK"}:
         return None
     return _name(tokens, at)
 

@@ -65,33 +65,40 @@ def tokenize(text: str, *, strict: bool = True) -> list[Token]:
 
     strict: an unclosed quote or comment raises SyntaxFault; otherwise the text ends there.
     """
+    tokens, opened, at = scan(text)
+    if strict and opened == "/*":
+        raise SyntaxFault("comment is not closed", hint="end it with */", span=Span(at, at + 2))
+    if strict and opened and opened != "--":
+        raise SyntaxFault("quote is not closed", hint=f"end it with {opened}", span=Span(at, at + 1))
+    return tokens
+
+
+def scan(text: str) -> tuple[list[Token], str, int]:
+    """The tokens of a text, what is open at its end, and where that begins.
+
+    Open is a quote, `/*`, or the `--` of a comment that the text ends in; "" when nothing is.
+    """
     tokens: list[Token] = []
-    at = 0
+    at, length = 0, len(text)
     match = _LEXER.match
-    while at < len(text):
+    while at < length:
         found = match(text, at)
         assert found is not None  # `.` takes any character
         kind, end = found.lastgroup or "", found.end()
         if kind == "comment":
             end = _comment_end(text, at)
             if end < 0:
-                if strict:
-                    raise SyntaxFault("comment is not closed", hint="end it with */", span=Span(at, at + 2))
-                break
+                return tokens, "/*", at
             if text.startswith("/*+", at):
                 tokens.append(Token("hint", text[at:end], at, end))
         elif kind == "sign" and found.group() in "'\"`":
-            if strict:
-                raise SyntaxFault(
-                    "quote is not closed",
-                    hint=f"end it with {found.group()}",
-                    span=Span(at, at + 1),
-                )
-            break
+            return tokens, found.group(), at
         elif kind != "space":
             tokens.append(Token(kind, found.group(), at, end))
+        elif end == length and text.startswith("--", at):
+            return tokens, "--", at
         at = end
-    return tokens
+    return tokens, "", length
 
 
 class Piece(NamedTuple):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from decimal import Decimal
 from typing import Any
+
+from streamsql.errors import cells
 
 NULL = "NULL"
 
@@ -49,3 +52,44 @@ def plain(value: Any) -> Any:
 
 def json_text(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=False)
+
+
+# Control characters, ANSI escapes among them, what turns the direction of writing (it can make a
+# text look like another), line ends of Unicode, and halves of characters, which cannot be written.
+_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _shown(found: re.Match[str]) -> str:
+    character = found.group()
+    code = ord(character)
+    return _SHORT.get(character) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
+
+
+def visible(value: str) -> str:
+    """A text in one line in which nothing steers the terminal: such characters are written as \\n, \\x1b.
+
+    A text that has none stays as it is; in one that has, backslashes are doubled, to tell them apart.
+    """
+    if value.isprintable() or not _HIDDEN.search(value):
+        return value
+    return _HIDDEN.sub(_shown, value.replace("\\", "\\\\"))
+
+
+def harmless(value: str) -> str:
+    """A text of several lines for a terminal: line ends and tabs stay, other control characters are
+    written as in `visible`.
+    """
+    return _HIDDEN.sub(lambda m: m.group() if m.group() in "\n\t" else _shown(m), value)
+
+
+def cut(value: str, limit: int) -> str:
+    """A text of at most `limit` cells, 0 for no limit; one that is longer ends in …"""
+    if not limit or cells(value) <= limit:
+        return value
+    # No character that is seen is narrower than a cell, but combining ones are: leave room for them.
+    kept = value[: limit * 8]
+    while kept and cells(kept) > limit - 1:
+        over = cells(kept) - limit + 1
+        kept = kept[: -max(1, over // 2)]
+    return kept.rstrip("\u200d") + "…"

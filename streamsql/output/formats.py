@@ -3,54 +3,163 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
-from streamsql.output.cells import json_text, text
+from streamsql.errors import cells
+from streamsql.output.cells import cut, json_text, text, visible
+from streamsql.output.colors import BOLD, DIM, paint
 from streamsql.results import Rows
 
 
-def table(rows: Rows) -> Iterator[str]:
-    """An outlined table; numbers to the right. tabulate gets texts only, so it alters nothing."""
-    from tabulate import tabulate
+@dataclass(frozen=True)
+class Look:
+    """How a person sees rows; the default is what a file gets.
 
-    align = tuple("right" if n else "left" for n in rows.numeric) or ("left",) * len(rows.columns)
-    cells = [[_one_line(text(v)) for v in row] for row in rows.rows]
-    made = tabulate(
-        cells,
-        headers=[_one_line(c) for c in rows.columns],
-        tablefmt="psql",
-        disable_numparse=True,
-        colalign=align if cells else None,
+    null: what stands for NULL in table, vertical and markdown. In a table: max_cell: cells that a
+    value may fill, 0 for no limit; width: cells of a line, 0 for no limit.
+    """
+
+    null: str = "NULL"
+    color: bool = False
+    max_cell: int = 0
+    width: int = 0
+
+
+PLAIN = Look()
+
+
+@dataclass
+class Drawn:
+    """A table as lines. width: cells of each; cut: whether a value was cut; left_out: columns that
+    the width had no room for.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    width: int = 0
+    cut: bool = False
+    left_out: int = 0
+
+
+def draw(rows: Rows, look: Look = PLAIN) -> Drawn:
+    """An outlined table, numbers to the right; columns without room are left out from the middle."""
+    drawn = Drawn()
+
+    def shorten(value: str, limit: int) -> str:
+        short = cut(value, limit)
+        drawn.cut = drawn.cut or short != value
+        return short
+
+    names = [shorten(visible(c), look.max_cell) for c in rows.columns]
+    body = [[shorten(visible(text(v, null=look.null)), look.max_cell) for v in row] for row in rows.rows]
+    widths = _widths(names, body)
+    shown = _that_fit(widths, look.width)
+    drawn.left_out = len(widths) - sum(i is not None for i in shown)
+    room = look.width - len("|  |") - (len(" … |") if drawn.left_out else 0)
+    squeezed = bool(look.width and shown and widths[0] > room > 0)
+    if squeezed:
+        # Not even the first column has room.
+        names[0] = shorten(names[0], room)
+        body = [[shorten(row[0], room), *row[1:]] for row in body]
+    right = rows.numeric or (False,) * len(names)
+    body = [
+        [_painted(row[i], values[i], look) if i is not None else "…" for i in shown]
+        for row, values in zip(body, rows.rows, strict=True)
+    ]
+    drawn.lines = _outlined(
+        ["…" if i is None else _header(names[i], right[i], look, 0 if squeezed else 2) for i in shown],
+        body,
+        ["right" if i is not None and right[i] else "left" for i in shown],
     )
-    yield from made.splitlines()
+    drawn.width = cells(drawn.lines[0])
+    return drawn
 
 
-def _one_line(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") if (
-        "\n" in value or "\r" in value or "\t" in value
-    ) else value  # fmt: skip
+def _painted(shown: str, value: object, look: Look) -> str:
+    return paint(shown, DIM) if look.color and value is None else shown
 
 
-def vertical(rows: Rows) -> Iterator[str]:
+def _header(name: str, right: bool, look: Look, blanks: int) -> str:
+    """A name with some room, so that a column of narrow numbers can be read."""
+    shown = paint(name, BOLD) if look.color else name
+    return " " * blanks + shown if right else shown + " " * blanks
+
+
+def _outlined(names: list[str], body: list[list[str]], align: list[str]) -> list[str]:
+    """tabulate gets texts only, and is told to leave them as they are."""
+    import tabulate
+
+    tabulate.MIN_PADDING = 0
+    text = tabulate.tabulate(
+        body,
+        names,
+        tablefmt="psql",
+        colalign=align if body else None,
+        disable_numparse=True,
+        preserve_whitespace=True,
+    )
+    return text.split("\n")
+
+
+def _widths(names: list[str], body: list[list[str]]) -> list[int]:
+    """Cells of each column: its widest value, or its name and two blanks."""
+    columns = zip(*body, strict=True) if body else ([] for _ in names)
+    return [
+        max(cells(name) + 2, max(map(cells, column), default=0))
+        for name, column in zip(names, columns, strict=True)
+    ]
+
+
+def _that_fit(widths: list[int], room: int) -> list[int | None]:
+    """Indexes of the columns to show, None where some are left out. room: cells of a line, 0 for no
+    limit. Taken in turn from both ends; the first column always.
+    """
+    everything: list[int | None] = list(range(len(widths)))
+    if not room or len(widths) < 2 or sum(w + 3 for w in widths) + 1 <= room:
+        return everything
+    left, right = 1, len(widths)  # shown are those before left and those from right on
+    used = 1 + (widths[0] + 3) + len(" … |")
+    while True:
+        before = left, right
+        if right - 1 > left and used + widths[right - 1] + 3 <= room:
+            right -= 1
+            used += widths[right] + 3
+        if right - 1 > left and used + widths[left] + 3 <= room:
+            used += widths[left] + 3
+            left += 1
+        if (left, right) == before:
+            return [*everything[:left], None, *everything[right:]]
+
+
+def table(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
+    yield from draw(rows, look).lines
+
+
+def vertical(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
     """A block for each row, a line for each column."""
-    width = max((len(c) for c in rows.columns), default=0)
+    names = [visible(c) for c in rows.columns]
+    width = max(map(cells, names), default=0)
+    labels = [n + " " * (width - cells(n)) for n in names]
+    if look.color:
+        labels = [paint(n, BOLD) for n in labels]
     for number, row in enumerate(rows.rows, 1):
         yield f"-[ row {number} ]" + "-" * max(0, width)
-        for name, value in zip(rows.columns, row, strict=True):
-            yield f"{name:<{width}} | {_one_line(text(value))}"
+        for label, value in zip(labels, row, strict=True):
+            shown = visible(text(value, null=look.null))
+            yield f"{label} | {paint(shown, DIM) if look.color and value is None else shown}"
 
 
-def markdown(rows: Rows) -> Iterator[str]:
-    def line(cells: list[str]) -> str:
-        return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
+def markdown(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
+    def line(row: list[str]) -> str:
+        return "| " + " | ".join(c.replace("|", "\\|") for c in row) + " |"
 
-    yield line([_one_line(c) for c in rows.columns])
+    yield line([visible(c) for c in rows.columns])
     right = rows.numeric or (False,) * len(rows.columns)
     yield "|" + "|".join("---:" if r else "---" for r in right) + "|"
     for row in rows.rows:
-        yield line([_one_line(text(v)) for v in row])
+        yield line([visible(text(v, null=look.null)) for v in row])
 
 
-def csv(rows: Rows) -> Iterator[str]:
+def csv(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
     """RFC 4180; NULL is an empty field, an empty text is ""."""
 
     def field(value: str | None) -> str:
@@ -65,7 +174,7 @@ def csv(rows: Rows) -> Iterator[str]:
         yield ",".join(field(None if v is None else text(v)) for v in row)
 
 
-def tsv(rows: Rows) -> Iterator[str]:
+def tsv(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
     """Tabs between fields; \\N is NULL, and tabs and line ends in a value are escaped."""
 
     def field(value: object) -> str:
@@ -80,12 +189,12 @@ def tsv(rows: Rows) -> Iterator[str]:
         yield "\t".join(field(v) for v in row)
 
 
-def jsonl(rows: Rows) -> Iterator[str]:
+def jsonl(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
     for row in rows.rows:
         yield json_text(dict(zip(rows.columns, row, strict=True)))
 
 
-def json(rows: Rows) -> Iterator[str]:
+def json(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
     lines = list(jsonl(rows))
     yield "["
     for number, line in enumerate(lines, 1):
@@ -93,7 +202,7 @@ def json(rows: Rows) -> Iterator[str]:
     yield "]"
 
 
-FORMATS: dict[str, Callable[[Rows], Iterator[str]]] = {
+FORMATS: dict[str, Callable[..., Iterator[str]]] = {
     "table": table,
     "csv": csv,
     "tsv": tsv,
@@ -102,3 +211,5 @@ FORMATS: dict[str, Callable[[Rows], Iterator[str]]] = {
     "markdown": markdown,
     "vertical": vertical,
 }
+# Formats for programs: what is in a value stays as it is, control characters too.
+RAW = frozenset({"csv", "tsv", "json", "jsonl"})

@@ -2,69 +2,311 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TextIO
 
 from streamsql.errors import StreamsqlError, cells, format_error
-from streamsql.output.formats import FORMATS
-from streamsql.results import Done, Result, Rows, Started, Text
+from streamsql.output.cells import harmless
+from streamsql.output.colors import is_terminal, paint_error, paint_labels, unpainted, wants_color
+from streamsql.output.formats import FORMATS, RAW, Look, draw
+from streamsql.output.frames import chart_lines
+from streamsql.output.pager import page, pager_command
+from streamsql.preferences import PREFIX, Preferences
+from streamsql.results import Done, Live, Result, Rows, Snapshot, Started, Text
+
+CHANGES_AT_ONCE = 1_000
+
+FOOTER = 2
+"""Lines of a window that a result leaves for its footer and the next prompt."""
 
 
 class Printer:
-    """format: a key of FORMATS; out gets data, words gets messages, notes and errors.
+    """preferences: asked at each result, so a SET is obeyed at once; a format alone will do.
+    out gets data, words gets messages, notes and errors.
 
     quiet: messages of statements that only did something are left out (a script's second reader
-    is a program), notes and errors never. width: cells of a person's window, 0 for none: a table
-    that does not fit is shown row by row.
+    is a program), notes and errors never. width, height: a person's window, 0 for none: with one,
+    results are made to fit it or go through the pager; without one they are written whole.
     """
 
     def __init__(
         self,
-        format: str,
+        preferences: Preferences | str,
         out: TextIO,
         words: TextIO,
         *,
         quiet: bool = False,
         width: Callable[[], int] = lambda: 0,
+        height: Callable[[], int] = lambda: 0,
     ) -> None:
-        self.format = format
+        self.preferences = Preferences(format=preferences) if isinstance(preferences, str) else preferences
         self.out = out
         self.words = words
         self.quiet = quiet
         self.width = width
+        self.height = height
+        self.before: Callable[[], None] = lambda: None
+        self.present: Callable[[Live], None] = self._follow
+        self.last: Rows | Text | None = None
+        self.paging = threading.Event()
+        """Set while a pager has the terminal: Ctrl-C is the pager's then."""
 
-    def show(self, result: Result) -> None:
+    def show(self, result: Result, *, background: bool = False) -> None:
+        """Show a result, its footer and notes. background: it comes by itself, such as a batch of a
+        console sink: it is neither paged nor kept as the last one.
+        """
+        self.before()
+        if isinstance(result, Live):
+            self._notes(result.notes)
+            self.present(result)
+            return
+        notes = list(result.notes)
+        if isinstance(result, (Rows, Text)) and not background:
+            self.last = result
         if isinstance(result, Rows):
-            for line in self.lines(result):
-                print(line, file=self.out)
-            self.out.flush()
-            self.say(_footer(result))
+            shown, more = self._rows(result, paging=not background)
+            self.say(self._footer(result, shown))
+            notes = more + notes
         elif isinstance(result, Text) and result.text:
-            print(result.text, file=self.out)
-            self.out.flush()
+            self._text(result.text, paging=not background)
         elif isinstance(result, (Done, Started)) and result.message:
             self.say(result.message)
-        for note in result.notes:
-            print(f"note: {note}", file=self.words)
+        self._notes(notes)
+
+    def _notes(self, notes: Iterable[str]) -> None:
+        for note in notes:
+            self._word(f"note: {note}")
         self.words.flush()
 
-    def lines(self, rows: Rows) -> Iterable[str]:
-        """The rows in the printer's format; a table wider than the window as one block a row."""
-        width = self.width() if self.format == "table" else 0
-        lines = list(FORMATS[self.format](rows)) if width else FORMATS[self.format](rows)
-        too_wide = isinstance(lines, list) and any(cells(line) > width for line in lines[:1])
-        return FORMATS["vertical"](rows) if too_wide and rows.rows else lines
+    def _follow(self, live: Live) -> None:
+        """A result that refreshes where nobody sits at a terminal: one block for each refresh that
+        changed something, until its query has ended. Changes are written as they come.
+        """
+        seen, written = 0, 0
+        while True:
+            over = live.status().word != "running"
+            if live.mode == "changes":
+                found = live.changes(CHANGES_AT_ONCE, 0, None)
+                new = found.total + found.dropped - written
+                found = replace(found, rows=found.rows[max(0, len(found.rows) - new) :])
+                written += new
+            else:
+                found = live.take(sys.maxsize, 0, None)
+            if found.version != seen and (found.rows or live.mode != "changes"):
+                self._block(live, found)
+            seen = found.version
+            if over:
+                break
+            time.sleep(live.every or 0.05)
+        live.close()
+        fault = live.fault()
+        if fault is not None:
+            raise fault
+
+    def _block(self, live: Live, found: Snapshot) -> None:
+        if live.mode == "chart":
+            lines = chart_lines(live, found, self.width() or 80, 20)
+        else:
+            lines = self.lines(Rows((), found.columns, found.rows, found.numeric))
+        self._write(lines)
+        self.say(f"({len(found.rows)} {'changes' if found.changes else 'rows'}, batch {found.batch})")
+
+    def show_last(self) -> None:
+        """The last rows or text once more, whole: nothing cut, no column left out."""
+        if self.last is None:
+            self.say("there is no result yet")
+            return
+        if isinstance(self.last, Text):
+            self._text(self.last.text)
+        else:
+            lines = list(self._made(self._format(), self.last, replace(self._look(), max_cell=0)))
+            if not self._page(lines):
+                self._write(lines)
+            self.say(self._footer(self.last, len(self.last.rows)))
+
+    def lines(self, rows: Rows) -> list[str]:
+        """The rows as they are printed where there is no pager: in a window, made to fit it."""
+        return self._fitted(rows)[0]
 
     def say(self, message: str) -> None:
         if not self.quiet:
-            print(message, file=self.words, flush=True)
+            self._word(message)
+
+    def warn(self, message: str) -> None:
+        """Something that is passed over, but not in silence."""
+        self._word(f"warning: {message}")
 
     def error(self, error: StreamsqlError) -> None:
+        self.before()
         self.out.flush()
-        print(format_error(error), file=self.words, flush=True)
+        text = self._safe(format_error(error), self.words)
+        print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)
+
+    @property
+    def color(self) -> bool:
+        """Whether words and pictures for the reader are coloured."""
+        return self._color(self.words)
+
+    # ---- how ------------------------------------------------------------------------------
+
+    def _color(self, stream: TextIO) -> bool:
+        return wants_color(self.preferences["color"], is_terminal(stream), os.environ)
+
+    def _safe(self, text: str, stream: TextIO) -> str:
+        """Data may hold what steers a terminal; a file gets it as it is."""
+        return harmless(text) if is_terminal(stream) else text
+
+    def _word(self, text: str) -> None:
+        self.before()
+        text = self._safe(text, self.words)
+        print(paint_labels(text) if self._color(self.words) else text, file=self.words, flush=True)
+
+    def _look(self, glance: bool = False) -> Look:
+        """A table is cut only in a window; never an answer that is made to fit it."""
+        max_cell = self.preferences.count("max_cell") if self.width() and not glance else 0
+        return Look(self.preferences["null"], self._color(self.out), max_cell)
+
+    def _format(self) -> str:
+        """The format, expanded minded: `on` makes a table vertical everywhere."""
+        format = self.preferences["format"]
+        return "vertical" if format == "table" and self.preferences["expanded"] == "on" else format
+
+    def _footer(self, rows: Rows, shown: int) -> str:
+        count = len(rows.rows)
+        seconds = rows.seconds if self.preferences["timing"] == "on" else None
+        took = f", {seconds:.2f} s" if seconds is not None else ""
+        part = f"{shown} of " if shown < count else ""
+        return f"({part}{count} row{'' if count == 1 else 's'}{took})"
+
+    # ---- rows -----------------------------------------------------------------------------
+
+    def _rows(self, rows: Rows, *, paging: bool) -> tuple[int, list[str]]:
+        """Write rows. Returns how many were written, and what is to be said about that."""
+        if not self.width():
+            self._write(self._made(self._format(), rows, self._look()))
+            return len(rows.rows), []
+        if rows.glance and self._format() == "table":
+            rows = self._at_a_glance(rows)
+        if paging and self._pager() and not (rows.glance and len(rows.rows) < self.height() - FOOTER):
+            lines, notes = self._whole(rows)
+            if self._page(lines):
+                return len(rows.rows), notes
+        lines, shown, notes = self._fitted(rows)
+        self._write(lines)
+        return shown, notes
+
+    def _at_a_glance(self, rows: Rows) -> Rows:
+        """An answer that is too wide: without its empty columns, or with long values over several lines."""
+        if not rows.rows or draw(rows, self._look(glance=True)).width <= self.width():
+            return rows
+        if len(rows.columns) == 2:
+            room = self.width() - max(cells(str(r[0])) for r in rows.rows) - 7
+            wrapped = [
+                (r[0] if n == 0 else "", part) for r in rows.rows for n, part in enumerate(_wrap(r[1], room))
+            ]
+            return replace(rows, rows=wrapped)
+        filled = [i for i, _ in enumerate(rows.columns) if any(r[i] not in (None, "") for r in rows.rows)]
+        return replace(
+            rows,
+            columns=tuple(rows.columns[i] for i in filled),
+            rows=[tuple(r[i] for i in filled) for r in rows.rows],
+            numeric=tuple(rows.numeric[i] for i in filled),
+        )
+
+    def _whole(self, rows: Rows) -> tuple[list[str], list[str]]:
+        """All rows and columns, for a pager: lines, and what is to be said about them."""
+        format, look = self._format(), self._look(rows.glance)
+        if format != "table":
+            return list(self._made(format, rows, look)), []
+        drawn = draw(rows, look)
+        if drawn.width > self.width() and self.preferences["expanded"] == "auto" and rows.rows:
+            return list(self._made("vertical", rows, look)), []
+        return drawn.lines, [_cut_note(look.max_cell)] if drawn.cut else []
+
+    def _fitted(self, rows: Rows) -> tuple[list[str], int, list[str]]:
+        """What fits the window: lines, how many rows they hold, what is to be said about them."""
+        limit = self.preferences.count("max_rows") if self.width() else 0
+        part = replace(rows, rows=rows.rows[:limit]) if limit else rows
+        format, look = self._format(), self._look(rows.glance)
+        notes = []
+        if len(part.rows) < len(rows.rows):
+            notes.append(f"SET {PREFIX}max_rows = 0; shows all rows")
+        if format != "table":
+            return list(self._made(format, part, look)), len(part.rows), notes
+        drawn = draw(part, replace(look, width=self.width()))
+        if drawn.left_out and self.preferences["expanded"] == "auto" and part.rows:
+            return list(self._made("vertical", part, look)), len(part.rows), notes
+        if drawn.left_out:
+            notes.append(
+                f"{drawn.left_out} of {len(rows.columns)} columns have no room (…): "
+                f"SET {PREFIX}expanded = auto; shows them row by row"
+            )
+        if drawn.cut:
+            notes.append(_cut_note(look.max_cell))
+        return drawn.lines, len(part.rows), notes
+
+    def _made(self, format: str, rows: Rows, look: Look) -> Iterator[str]:
+        """Rows in a format, as lines that cannot steer a terminal."""
+        lines = FORMATS[format](rows, look)
+        return (self._safe(line, self.out) for line in lines) if format in RAW else lines
+
+    def _text(self, text: str, *, paging: bool = True) -> None:
+        lines = self._safe(text, self.out).split("\n")
+        if not (paging and self._page(lines)):
+            self._write(lines)
+
+    def _write(self, lines: Iterator[str] | list[str]) -> None:
+        for line in lines:
+            print(line, file=self.out)
+        self.out.flush()
+
+    # ---- pager ----------------------------------------------------------------------------
+
+    def _pager(self) -> str:
+        """The pager's command; empty when there is none, or nobody to page for."""
+        if not self.width() or not is_terminal(self.out):
+            return ""
+        return pager_command(self.preferences["pager"], os.environ)
+
+    def _page(self, lines: list[str]) -> bool:
+        """Show lines in the pager when the window cannot hold them. False: they are to be printed."""
+        command = self._pager()
+        if not command or not self._too_large(lines):
+            return False
+        self.out.flush()
+        self.paging.set()
+        try:
+            shown = page("".join(f"{line}\n" for line in lines), command)
+        finally:
+            self.paging.clear()
+        if not shown:
+            self._word(f"note: the pager could not start: {command}")
+        return shown
+
+    def _too_large(self, lines: list[str]) -> bool:
+        """Whether lines are more than the window has, or wider; text that merely wraps is not wide."""
+        width, room = self.width(), self.height() - FOOTER
+        if self._format() == "table" and lines and lines[0].startswith("+-"):
+            return len(lines) > room or len(lines[0]) > width
+        if len(lines) > room:
+            return True
+        inner = (part for line in lines for part in unpainted(line).split("\n"))
+        return sum(max(1, -(-cells(part) // width)) for part in inner) > room
 
 
-def _footer(rows: Rows) -> str:
-    count = len(rows.rows)
-    took = f", {rows.seconds:.2f} s" if rows.seconds is not None else ""
-    return f"({count} row{'' if count == 1 else 's'}{took})"
+def _wrap(value: object, room: int) -> list[str]:
+    """A long value as lines of at most room characters."""
+    lines = str(value).split("\n")
+    return [p for line in lines for p in textwrap.wrap(line, max(room, 20), drop_whitespace=False) or [""]]
+
+
+def _cut_note(max_cell: int) -> str:
+    if not max_cell:
+        return "values longer than the window are cut"
+    return f"values longer than {max_cell} cells are cut: SET {PREFIX}max_cell = 0; shows them whole"

@@ -11,12 +11,15 @@ from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.live_table import CreateLiveTable, DropLiveTable
 from streamsql.language.statements.query import AwaitQuery, DescribeQuery, DropQuery, StartQuery, StopQuery
 from streamsql.language.statements.select import Select
+from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import DropSink
 from streamsql.language.statements.stream import DropStream
+from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import tokenize, unquote
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Collect, DefineSink, DefineStream, Direct, Plan, Run
+from streamsql.preferences import Preferences, is_preference
 
 
 class Checker:
@@ -95,3 +98,8 @@ class Checker:
             del catalog.queries[catalog.query(statement.name).name.casefold()]
         elif isinstance(statement, (AwaitQuery, StartQuery, StopQuery, DescribeQuery)) and statement.name:
             catalog.query(statement.name)
+        elif isinstance(statement, Set) and statement.key and is_preference(statement.key.value):
+            if statement.value is not None:
+                Preferences().set(statement.key.value, statement.value, span=statement.key.span)
+        elif isinstance(statement, Watch):
+            catalog.live_table(statement.name)

@@ -12,7 +12,6 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.plan.context import Context
 from streamsql.plan.planner import restart
 from streamsql.plan.plans import Collect, Plan, Reads, Run, Write
-from streamsql.runtime import live
 from streamsql.runtime.settings import Settings
 
 _SHOW_BATCH = """
@@ -98,6 +97,8 @@ def _prelude(body: str, settings: Settings) -> str:
         imports += (
             "import threading\nfrom typing import Any\n\nimport pyarrow as pa\nimport pyarrow.compute as pc\n"
         )
+        from streamsql.runtime import live
+
         helpers += "\n" + inspect.getsource(live.LiveRows) + "\n"
     conf = {k: v for k, v in settings.start_conf().items() if k.startswith("spark.sql.") and not is_secret(k)}
     options = "".join(f"\n    .config({k!r}, {v!r})" for k, v in conf.items())

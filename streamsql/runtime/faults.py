@@ -58,7 +58,9 @@ def translate(error: BaseException, text: str = "", known: Iterable[str] = ()) -
         isinstance(error, Py4JError) and "Answer from Java side is empty" in str(error)
     ):
         return EngineFault(
-            "the connection to Spark is lost", detail="its JVM has ended", hint="start streamsql again"
+            "the connection to Spark is lost",
+            detail="its JVM has ended",
+            hint="the next statement that needs Spark starts it again; definitions are kept",
         )
     if isinstance(error, PySparkException):
         return _of_pyspark(error, text, known)

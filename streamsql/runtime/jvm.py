@@ -38,6 +38,7 @@ __all__ = [
     "build_cache",
     "cache_status",
     "find_java",
+    "forget_session",
     "launch",
     "start_session",
 ]
@@ -472,6 +473,23 @@ def start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -
     if isinstance(outcome[0], BaseException):
         raise outcome[0]
     return outcome[0]
+
+
+def forget_session() -> None:
+    """Let go of a Spark whose JVM has ended, so that another can be started in this process."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    with SparkContext._lock:
+        gateway = SparkContext._gateway
+        SparkContext._active_spark_context = None
+        SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+    if gateway is not None:
+        try:
+            gateway.shutdown()
+        except Exception:
+            pass  # there is nobody left to take leave of
 
 
 def _start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> SparkSession:

@@ -14,6 +14,7 @@ class LiveRows:
     row for each value of `keys` (a list of columns; None keeps all rows, as in append). When the
     keys are those of groups, a micro-batch holds all rows of a group that changed (a join behind
     the aggregation may make several); `one` says that of rows with equal keys only the last counts.
+    watchers are called behind each micro-batch: (the table before it, after it, its rows).
     """
 
     KEY = "__live_key"
@@ -28,8 +29,9 @@ class LiveRows:
         self.version = 0
         self.dropped = 0
         self.table: Any = None
+        self.watchers: list = []
         self._lock = threading.Lock()
-        self._frame = (None, None)
+        self._frame: Any = (None, None)
 
     def feed(self, batch, batch_id):
         """Take one micro-batch; one that was taken before is passed over (exactly once)."""
@@ -38,16 +40,21 @@ class LiveRows:
         if self.keys is not None:
             batch = batch.selectExpr("*", f"{self._key_text()} AS {self.KEY}")
         new = batch.toArrow()
+        new = self._newest(new)
         with self._lock:
+            before = self.table
             if self.mode == "complete" or self.table is None:
-                self.table = self._newest(new)
+                self.table = new
             elif self.keys is not None:
-                self.table = self._replace(self._newest(new))
+                self.table = self._replace(new)
             elif new.num_rows:
                 self.table = pa.concat_tables([self.table, new])
             self._trim()
             self.last_batch = batch_id
             self.version += 1
+            watchers, after = list(self.watchers), self.table
+        for tell in watchers:
+            tell(before, after, new)
 
     def _key_text(self):
         """One text that tells two keys apart, whatever their types."""
@@ -80,6 +87,12 @@ class LiveRows:
         if self.table.num_columns and self.table.column(0).num_chunks > 64:
             self.table = self.table.combine_chunks()
 
+    def watch(self, tell):
+        """Have tell called behind each micro-batch from now on; returns the table up to now."""
+        with self._lock:
+            self.watchers.append(tell)
+            return self.table
+
     def rows(self):
         """(an Arrow table of the rows as of now, or None before the first batch; its version)."""
         with self._lock:
@@ -95,6 +108,6 @@ class LiveRows:
             return spark.createDataFrame([], self.schema)
         if limit is not None:
             return spark.createDataFrame(table.slice(0, limit), self.schema)
-        if self._frame[0] != version:
-            self._frame = (version, spark.createDataFrame(table, self.schema))
+        if self._frame[0] != (spark, version):
+            self._frame = ((spark, version), spark.createDataFrame(table, self.schema))
         return self._frame[1]

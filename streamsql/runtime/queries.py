@@ -6,16 +6,27 @@ import hashlib
 import json
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from streamsql.calls import run
-from streamsql.errors import Cancelled, NameFault, RuleFault, Source, Span, StreamsqlError, TimeFault
+from streamsql.errors import (
+    Cancelled,
+    NameFault,
+    QueryFault,
+    RuleFault,
+    Source,
+    Span,
+    StreamsqlError,
+    TimeFault,
+)
 from streamsql.language.tokens import tokenize
 from streamsql.plan import rules
 from streamsql.plan.plans import Run
 from streamsql.runtime.faults import query_fault, translate
+from streamsql.runtime.monitor import Monitor, Reports
 
 POLL = 0.1
 MARKER = "streamsql.json"
@@ -26,6 +37,7 @@ class Running:
     """A query that was started in this session, running or not.
 
     handle: PySpark's StreamingQuery. source, span: the statement that started it, for its errors.
+    reports: what Spark has sent of it; catch_up: waits until that is all.
     """
 
     plan: Run
@@ -35,6 +47,8 @@ class Running:
     started: datetime
     source: Source | None = None
     span: Span | None = None
+    reports: Reports = field(default_factory=Reports)
+    catch_up: Callable[[], None] = lambda: None
     stopped: bool = False
     ended: datetime | None = None
     fault: StreamsqlError | None = None
@@ -70,21 +84,31 @@ class Running:
                 if self.source and self.span:
                     self.fault.at(self.source, self.span)
 
+    @property
+    def over(self) -> bool:
+        """Whether it is known to have ended; asks nobody."""
+        return self.ended is not None or self.reports.ended
+
+    def lost(self, fault: StreamsqlError) -> None:
+        """Spark is gone, and the query with it."""
+        with self.lock:
+            if self.ended is None:
+                self.ended = datetime.now()
+                self.fault = fault
+
     def progress(self, last: int = 1) -> list[dict[str, Any]]:
         """The newest progress reports of Spark, oldest first, as plain values."""
-        try:
-            reports = self.handle.recentProgress[-last:]
-        except Exception:
-            return []
-        return [json.loads(p.json) for p in reports]
+        self.catch_up()
+        return self.reports.newest(last)
 
 
 class Queries:
-    """All queries by folded name."""
+    """All queries by folded name. on_event: told whenever one of them has reported or ended."""
 
     def __init__(self) -> None:
         self.all: dict[str, Running] = {}
         self.cancelled = threading.Event()
+        self.on_event: Callable[[], None] = lambda: None
 
     def prepare(self, plan: Run, env: dict[str, Any], *, fresh: bool = False) -> rules.Choice:
         """Run a plan's program up to its result, and find the first mode that Spark accepts.
@@ -99,11 +123,19 @@ class Queries:
 
     def launch(self, plan: Run, env: dict[str, Any], choice: rules.Choice) -> Running:
         """Start a prepared query."""
+        monitor = Monitor.of(env["spark"])
+        if self._happened not in monitor.on_event:
+            monitor.on_event.append(self._happened)
         run(plan.writer(choice.mode), env)
-        running = Running(plan, choice.mode, choice.reason, env["query"], datetime.now())
+        handle = env["query"]
+        running = Running(plan, choice.mode, choice.reason, handle, datetime.now())
+        running.reports, running.catch_up = monitor.run(str(handle.runId)), monitor.catch_up
         self.all[plan.query.name.casefold()] = running
         write_marker(env["spark"], plan)
         return running
+
+    def _happened(self) -> None:
+        self.on_event()
 
     def _choose(self, plan: Run, spark: Any, result: Any) -> rules.Choice:
         refusals: list[StreamsqlError] = []
@@ -143,6 +175,16 @@ class Queries:
     def stop_all(self) -> None:
         for running in list(self.all.values()):
             self.stop(running)
+
+    def lost(self, cause: str) -> None:
+        """Spark is gone: every query that ran has ended with that."""
+        for running in list(self.all.values()):
+            running.lost(
+                QueryFault(
+                    f"query {running.name} ended with Spark: {cause}",
+                    hint=f"START QUERY {running.name}; goes on from its checkpoint",
+                )
+            )
 
     def active(self) -> list[Running]:
         return [q for q in self.all.values() if q.status() == "running"]

@@ -6,13 +6,13 @@ The shell, a script, -e and standard input all end here. Nothing is printed.
 from __future__ import annotations
 
 import os
+import re
 import shutil
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamsql.calls import Assign, evaluate, run
 from streamsql.catalog import Catalog, Query, Sink, Table
@@ -24,39 +24,46 @@ from streamsql.errors import (
     InputFault,
     NameFault,
     Source,
-    StartFault,
     StreamsqlError,
     did_you_mean,
 )
-from streamsql.language.statements import live_table, query, session, sink, stream
+from streamsql.language.statements import live_table, query, session, sink, stream, watch
 from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.plan import plans
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan, restart
+from streamsql.preferences import PREFIX, Preferences, is_preference, spec_of
 from streamsql.results import Done, Leave, Result, Rows, Started, Text
-from streamsql.runtime import show
+from streamsql.runtime import show, watching
+from streamsql.runtime.engine import JOBS, Engine
 from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
-from streamsql.runtime.live import LiveRows
 from streamsql.runtime.paths import check_path
 from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS, Settings
 from streamsql.runtime.values import collect
 
-JOBS = "streamsql-statement"
+if TYPE_CHECKING:
+    from streamsql.runtime.live import LiveRows
 
 
 @dataclass
 class Config:
-    """How a session runs. folder: where it keeps checkpoints and the like; java: see find_java."""
+    """How a session runs. folder: where it keeps checkpoints and the like; java: see find_java.
+
+    interactive: somebody sits at a prompt, so a SELECT over a stream is shown live.
+    preferences: shared with the printer.
+    """
 
     settings: Settings
     folder: Path
     log: Path
     cache: Path
     java: str = "auto"
+    interactive: bool = False
     show_batch: Callable[[Result, int], None] = lambda result, batch_id: None
     on_wait: Callable[[str], None] = lambda message: None
+    preferences: Preferences = field(default_factory=Preferences)
 
 
 class Session:
@@ -70,60 +77,41 @@ class Session:
         self.settings = config.settings
         self.queries = Queries()
         self.live: dict[str, LiveRows] = {}
-        self._spark = spark
-        self._starting: threading.Thread | None = None
-        self._failure: StreamsqlError | None = None
-        self._own_spark = spark is None
+        self.engine = Engine(
+            config.settings,
+            config.folder,
+            config.log,
+            config.cache,
+            config.java,
+            self.queries.cancelled,
+            spark,
+        )
+        self.engine.on_start.append(self._restore_views)
+        self.engine.on_lost.append(self.queries.lost)
+        self._views: dict[str, Statement] = {}
 
     # ---- Spark ----------------------------------------------------------------------------
-
-    def begin_start(self) -> None:
-        """Start Spark on a thread of its own, so that reading and planning go on meanwhile."""
-        if self._spark is None and self._starting is None:
-            self._starting = threading.Thread(target=self._start, daemon=True, name="start-spark")
-            self._starting.start()
-
-    def _start(self) -> None:
-        from streamsql.runtime import jvm
-
-        try:
-            java = jvm.find_java(self.config.java)
-            conf = self.settings.start_conf()
-            conf.setdefault("spark.sql.warehouse.dir", str(self.config.folder / "warehouse"))
-            self._spark = jvm.start_session(conf, self.config.log, self.config.cache, java)
-        except (jvm.JavaNotFound, jvm.SparkStartError) as error:
-            self._failure = StartFault(error.message, hint=error.hint)
-        except Exception as error:
-            self._failure = StartFault(f"Spark could not start: {error}", hint=f"see {self.config.log}")
 
     @property
     def spark(self) -> Any:
         """The SparkSession; waits for it. Raises StartFault when it could not start."""
-        if self._spark is None:
-            self.begin_start()
-            assert self._starting is not None
-            while self._starting.is_alive():
-                self._starting.join(0.1)
-                if self.queries.cancelled.is_set():
-                    raise Cancelled("cancelled")
-            if self._failure:
-                raise self._failure
-        return self._spark
+        return self.engine.spark
 
-    @property
-    def started(self) -> bool:
-        return self._spark is not None
-
-    @property
-    def failed(self) -> bool:
-        """Whether Spark could not start."""
-        return self._failure is not None
+    def _restore_views(self, spark: Any) -> None:
+        """Temporary views end with their Spark; a new one gets them again."""
+        for name, statement in list(self._views.items()):
+            try:
+                made = plan(statement, self._context())
+                assert isinstance(made, plans.Collect)
+                run(made.program, self._env(made.reads.live, spark))
+            except Exception:
+                self._views.pop(name)
+                self.catalog.tables.pop(name, None)
 
     def cancel(self) -> None:
         """Give up what is being carried out on another thread, until `resume`; queries run on."""
         self.queries.cancelled.set()
-        if self._spark is not None:
-            self._spark.sparkContext.cancelJobGroup(JOBS)
+        self.engine.cancel()
 
     def resume(self) -> None:
         """Carry out statements again after a `cancel`."""
@@ -131,14 +119,9 @@ class Session:
 
     def close(self) -> None:
         """Stop all queries, then Spark if this session started it."""
-        if self._spark is None:
-            return
-        self.queries.stop_all()
-        if self._own_spark:
-            try:
-                self._spark.stop()
-            except Exception:
-                pass  # the JVM is gone already
+        if self.engine.started:
+            self.queries.stop_all()
+        self.engine.close()
 
     # ---- statements -----------------------------------------------------------------------
 
@@ -148,7 +131,7 @@ class Session:
         """
         if self.queries.cancelled.is_set():
             raise Cancelled("cancelled")
-        made = plan(statement, Context(self.catalog, self.places))
+        made = plan(statement, self._context())
         try:
             if isinstance(made, plans.Direct):
                 return self._direct(made.statement)
@@ -160,13 +143,16 @@ class Session:
                 raise Cancelled("cancelled") from None
             raise translate(error, statement.text, self.catalog.relation_names()) from error
 
-    def _env(self, reads: tuple[Sink, ...] = ()) -> dict[str, Any]:
+    def _context(self) -> Context:
+        return Context(self.catalog, self.places)
+
+    def _env(self, reads: tuple[Sink, ...] = (), spark: Any = None) -> dict[str, Any]:
         """The variables that programs begin with."""
         from pyspark.sql import functions
 
-        # Jobs of a statement go by a name of their own, to be cancelled without touching a query's.
-        self.spark.sparkContext.setJobGroup(JOBS, "a statement")
-        env: dict[str, Any] = {"spark": self.spark, "F": functions, "show_batch": self._show_batch,
+        spark = spark or self.spark
+        spark.sparkContext.setJobGroup(JOBS, "a statement")
+        env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
                                "checkpoint": self.places.checkpoint}  # fmt: skip
         for table in reads:
             env[rows_variable(table.name)] = self._rows_of(table)
@@ -234,6 +220,8 @@ class Session:
         if made.creates:
             streaming = self.spark.table(made.creates).isStreaming
             self.catalog.tables[made.creates.casefold()] = Table(made.creates, streaming)
+            if re.match(r"CREATE\b.*?\bTEMP(ORARY)?\s+VIEW\b", statement.text, re.IGNORECASE | re.DOTALL):
+                self._views[made.creates.casefold()] = statement
         if frame.isStreaming:
             raise EngineFault(
                 "this query reads a stream that Spark knows and the console does not",
@@ -255,7 +243,7 @@ class Session:
             return Done(message=f"live table {made.sink.name} is there already")
         if made.transient:
             return self._follow(made, statement)
-        running = self._start_query(made, replaces=made.define)
+        running = self.start_query(made, replaces=made.define)
         if made.define:
             self.catalog.sinks[made.sink.name.casefold()] = made.sink
         self.catalog.queries[made.query.name.casefold()] = made.query
@@ -265,9 +253,11 @@ class Session:
             notes.append(f"only the last {made.sink.retain} rows are kept")
         return Started(tuple(notes), made.query.name, f"{what} started", not made.sink.is_live)
 
-    def _start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
+    def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
         env = self._env(made.reads.live)
+        from streamsql.runtime.live import LiveRows  # with pyarrow, which a prompt must not wait for
+
         env["LiveRows"] = lambda *arguments: self.live.setdefault(
             made.sink.name.casefold(), LiveRows(*arguments)
         )
@@ -289,7 +279,9 @@ class Session:
             self.spark.conf.set(key, LOCAL_CHECKPOINTS)
 
     def _follow(self, made: plans.Run, statement: Statement) -> Result:
-        """A SELECT over a stream: read what is there, give the final result."""
+        """A SELECT over a stream: shown live at a prompt; else read what is there, give the result."""
+        if self.config.interactive:
+            return watching.follow(made, self)
         began = time.monotonic()
         name = f"select_{len(self.queries.all) + 1}_{os.getpid()}"
         made = replace(
@@ -298,7 +290,7 @@ class Session:
             sink=replace(made.sink, name=name),
             checkpoint=self.places.checkpoint(name),
         )
-        running = self._start_query(made)
+        running = self.start_query(made)
         try:
             self.queries.wait([name.casefold()], idle=False, timeout=None)
             rows = collect(self.live[name.casefold()].frame(self.spark))
@@ -325,7 +317,7 @@ class Session:
 
     def _explain(self, made: plans.Explain, statement: Statement) -> Result:
         if made.mode == "pyspark":
-            return Text(text=program_text(made.plan, Context(self.catalog, self.places), self.settings))
+            return Text(text=program_text(made.plan, self._context(), self.settings))
         assert isinstance(made.plan, (plans.Collect, plans.Write, plans.Run))
         program = made.plan.program
         if isinstance(made.plan, plans.Write):
@@ -397,8 +389,8 @@ class Session:
             running = self.queries.all.get(found.name.casefold())
             if running and running.status() == "running":
                 continue
-            again = restart(found, Context(self.catalog, self.places))
-            self._start_query(again)
+            again = restart(found, self._context())
+            self.start_query(again)
             started.append(found.name)
         if not started:
             return Done(message="already running" if self.catalog.queries else "there are no queries")
@@ -425,22 +417,30 @@ class Session:
             return self._show_settings(statement.key)
         assert statement.key
         key = statement.key.value
+        if is_preference(key):
+            value = self.config.preferences.set(key, statement.value, span=statement.key.span)
+            return Done(message=f"{key.casefold()} = {value}")
         if not key.startswith("spark."):
             raise NameFault(
                 f"there is no setting {key}",
-                hint=did_you_mean(key, [k for k, _, _ in self.settings.rows()])
-                or "settings begin with spark.",
+                hint=self._nearest_setting(key) or f"settings begin with spark. or {PREFIX}",
                 span=statement.key.span,
             )
-        if self.started or self._starting:
+        if self.engine.started or self.engine.starting:
             self.spark.conf.set(key, statement.value)
         self.settings.changed[key] = statement.value
         return Done(message=f"{key} = {'***' if is_secret(key) else statement.value}")
 
+    def _nearest_setting(self, key: str) -> str:
+        """A hint; a preference may have been written without its `streamsql.`."""
+        keys = [k for k, _, _ in (*self.settings.rows(), *self.config.preferences.rows())]
+        return did_you_mean(key, keys) or did_you_mean(PREFIX + key, keys)
+
     def _show_settings(self, key: Name | None) -> Result:
-        rows = self.settings.rows()
+        rows = [*self.settings.rows(), *self.config.preferences.rows()]
         if key is not None:
-            rows = [r for r in rows if r[0] == key.value]
+            wanted = PREFIX + spec_of(key.value, key.span).name if is_preference(key.value) else key.value
+            rows = [r for r in rows if r[0] == wanted]
             if not rows:
                 try:
                     value = self.spark.conf.get(key.value)  # Spark's own default
@@ -450,11 +450,15 @@ class Session:
         return Rows((), ("key", "value", "from"), rows, (False, False, False))
 
     def _reset(self, statement: session.Reset) -> Result:
-        keys = [statement.key.value] if statement.key else list(self.settings.changed)
+        preferences = self.config.preferences
+        keys = [statement.key.value] if statement.key else [*self.settings.changed, *preferences.changed()]
         for key in keys:
+            if is_preference(key):
+                preferences.reset(key, statement.key.span if statement.key else None)
+                continue
             self.settings.changed.pop(key, None)
             before = self.settings.start_conf().get(key)
-            if self.started:
+            if self.engine.started:
                 if before is None:
                     self.spark.conf.unset(key)
                 else:
@@ -481,6 +485,7 @@ class Session:
         query.StartQuery: _start_again,
         query.DropQuery: _drop_query,
         query.AwaitQuery: _await,
+        watch.Watch: lambda self, statement: watching.watch(statement, self),
         session.Set: _set,
         session.Reset: _reset,
         session.Define: _define,

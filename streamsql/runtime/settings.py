@@ -6,10 +6,7 @@ import os
 from dataclasses import dataclass, field
 
 from streamsql.connectors.base import is_secret
-
-CONSOLE = "streamsql"
-COMMAND_LINE = "command line"
-SET = "SET"
+from streamsql.preferences import COMMAND_LINE, CONFIG_FILE, CONSOLE, SET
 
 
 def local_defaults(cores: int) -> dict[str, str]:
@@ -57,27 +54,42 @@ def cores_of(master: str) -> int:
 
 @dataclass
 class Settings:
-    """Settings by key, with their origin. Later layers win: defaults, command line, SET."""
+    """Settings by key, with their origin. Later layers win: defaults, config file, command line, SET."""
 
     master: str = "local[*]"
     defaults: dict[str, str] = field(default_factory=dict)
     given: dict[str, str] = field(default_factory=dict)
     changed: dict[str, str] = field(default_factory=dict)
+    configured: dict[str, str] = field(default_factory=dict)
+    master_from: str = CONSOLE
 
     @classmethod
-    def make(cls, master: str, given: dict[str, str]) -> Settings:
+    def make(
+        cls,
+        master: str,
+        given: dict[str, str],
+        configured: dict[str, str] | None = None,
+        master_from: str = CONSOLE,
+    ) -> Settings:
+        """given: of the command line; configured: of the config file."""
         defaults = common_defaults()
         if master.startswith("local"):
             defaults |= local_defaults(cores_of(master))
-        return cls(master, defaults, given)
+        return cls(master, defaults, given, configured=configured or {}, master_from=master_from)
 
     def start_conf(self) -> dict[str, str]:
         """All that Spark is started with."""
-        return {"spark.master": self.master} | self.defaults | self.given | self.changed
+        return {"spark.master": self.master} | self.defaults | self.configured | self.given | self.changed
 
     def rows(self) -> list[tuple[str, str, str]]:
         """(key, value, where it comes from), secrets hidden, the last layer first in its line."""
-        merged: dict[str, tuple[str, str]] = {"spark.master": (self.master, CONSOLE)}
-        for layer, origin in ((self.defaults, CONSOLE), (self.given, COMMAND_LINE), (self.changed, SET)):
+        merged: dict[str, tuple[str, str]] = {"spark.master": (self.master, self.master_from)}
+        layers = (
+            (self.defaults, CONSOLE),
+            (self.configured, CONFIG_FILE),
+            (self.given, COMMAND_LINE),
+            (self.changed, SET),
+        )
+        for layer, origin in layers:
             merged |= {k: (v, origin) for k, v in layer.items()}
         return [(k, "***" if is_secret(k) else v, origin) for k, (v, origin) in sorted(merged.items())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from streamsql.language.synopsis import rule_label, synopsis
 from streamsql.plan.plans import Run
 from streamsql.plan.sources import columns_of
 from streamsql.results import Result, Rows, Text
+from streamsql.runtime.monitor import number
 from streamsql.runtime.queries import Running
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def answer(statement: Statement, session: Session) -> Result:
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[Any, ...]], numeric: tuple[int, ...] = ()) -> Rows:
-    return Rows((), columns, rows, tuple(i in numeric for i in range(len(columns))))
+    return Rows((), columns, rows, tuple(i in numeric for i in range(len(columns))), glance=True)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> Rows:
@@ -153,7 +154,7 @@ def _create_live(statement: live_table.ShowCreateLiveTable, session: Session) ->
 
 _QUERY_COLUMNS = (
     "name", "status", "sink", "mode", "trigger", "batch", "rows in", "rows/s in", "rows/s done",
-    "watermark", "state rows", "uptime", "last error",
+    "last rates", "watermark", "state rows", "uptime", "last error",
 )  # fmt: skip
 
 
@@ -161,31 +162,31 @@ def _show_queries(statement: query.ShowQueries, session: Session) -> Result:
     rows = []
     for found in session.catalog.queries.values():
         running = session.queries.all.get(found.name.casefold())
-        trigger = found.trigger.sql().lower() if found.trigger else "as fast as it can"
+        trigger = found.trigger.sql().lower() if found.trigger else "default"
         if running is None:
-            rows.append((found.name, "stopped", found.sink, found.mode, trigger, *[None] * 7, ""))
+            rows.append((found.name, "stopped", found.sink, found.mode, trigger, *[None] * 8, ""))
         else:
             rows.append((found.name, running.status(), found.sink, running.mode, trigger, *_numbers(running)))
         if statement.extended:
             extra = (running.plan.checkpoint if running else "", " ".join(found.text.split()))
             rows[-1] = (*rows[-1], *extra)
     columns = _QUERY_COLUMNS + (("checkpoint", "query") if statement.extended else ())
-    return _table(columns, rows, (5, 6, 7, 8, 10))
+    return _table(columns, rows, (5, 6, 7, 8, 11))
 
 
 def _numbers(running: Running) -> tuple[Any, ...]:
-    reports = running.progress(100)
+    reports = running.progress()
     last = reports[-1] if reports else {}
-    rows_in = sum(r.get("numInputRows", 0) for r in reports)
     state = sum(o.get("numRowsTotal", 0) for o in last.get("stateOperators", []))
     watermark = last.get("eventTime", {}).get("watermark", "")
     until = running.ended or datetime.now()
     error = running.fault.message if running.fault else ""
     return (
         last.get("batchId"),
-        rows_in,
+        running.reports.rows_in,
         _rate(last.get("inputRowsPerSecond")),
         _rate(last.get("processedRowsPerSecond")),
+        sparkline(running.reports.rates()),
         "" if watermark.startswith("1970-01-01T00:00:00") else watermark,
         state,
         f"{int((until - running.started).total_seconds())} s",
@@ -194,7 +195,17 @@ def _numbers(running: Running) -> tuple[Any, ...]:
 
 
 def _rate(value: Any) -> str | None:
-    return None if value is None or value == "NaN" else f"{value:.1f}"
+    rate = number(value)
+    return None if rate is None else f"{rate:.1f}"
+
+
+def sparkline(rates: Sequence[float]) -> str:
+    """Numbers as one character each, the highest of them as a full block."""
+    top = max(rates, default=0.0)
+    return "".join(_BARS[min(7, int(r / top * 7.99))] if top else _BARS[0] for r in rates)
+
+
+_BARS = "▁▂▃▄▅▆▇█"
 
 
 def _describe_query(statement: query.DescribeQuery, session: Session) -> Result:
@@ -209,7 +220,7 @@ def _describe_query(statement: query.DescribeQuery, session: Session) -> Result:
             ("started", running.started.isoformat(" ", "seconds")),
             ("checkpoint", running.plan.checkpoint),
         ]
-        names = _QUERY_COLUMNS[5:11]
+        names = _QUERY_COLUMNS[5:12]
         pairs += [(n, str(v)) for n, v in zip(names, _numbers(running), strict=False) if v not in (None, "")]
         pairs += _last_batch(running)
         if running.fault:
@@ -228,10 +239,10 @@ def _last_batch(running: Running) -> list[tuple[str, Any]]:
         (f"source {s.get('description', '')}", f"{s.get('numInputRows', 0)} rows, up to {s.get('endOffset')}")
         for s in last.get("sources", [])
     ]
-    for number, op in enumerate(last.get("stateOperators", [])):
+    for count, op in enumerate(last.get("stateOperators", [])):
         dropped = op.get("numRowsDroppedByWatermark", 0)
         text = f"{op.get('numRowsTotal', 0)} rows, {op.get('memoryUsedBytes', 0)} bytes"
-        name = f"state {number} {op.get('operatorName', '')}"
+        name = f"state {count} {op.get('operatorName', '')}"
         pairs.append((name, f"{text}, {dropped} late rows dropped"))
     phases = ", ".join(f"{k} {v} ms" for k, v in last.get("durationMs", {}).items())
     return [*pairs, ("durations", phases)]
@@ -261,8 +272,8 @@ def _show_progress(statement: query.ShowProgress, session: Session) -> Result:
 
 def why_empty(running: Running, plan: Run) -> tuple[str, ...]:
     """What to say when a SELECT over a stream gave no rows."""
-    reports = running.progress(100)
-    rows_in = sum(r.get("numInputRows", 0) for r in reports)
+    running.catch_up()
+    rows_in = running.reports.rows_in
     if rows_in == 0:
         return (
             "no rows: the streams had nothing to read at this moment; rate and socket make rows as "

@@ -18,7 +18,7 @@ def collect(frame: Any) -> Rows:
     fields = frame.schema.fields
     to_zone = in_zone(frame.schema, frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     rows = [tuple(to_zone(row)) for row in frame.collect()]
-    numeric = tuple(_is_numeric(f.dataType) for f in fields)
+    numeric = tuple(is_numeric(f.dataType) for f in fields)
     return Rows((), tuple(f.name for f in fields), rows, numeric, time.monotonic() - began)
 
 
@@ -42,13 +42,23 @@ def _nested(kind: Any, zone: str) -> Callable[[Any], Any]:
         return lambda v: v if v is None else v.astimezone(there).replace(tzinfo=None)
     if isinstance(kind, types.StructType):
         fields = [(f.name, _nested(f.dataType, zone)) for f in kind.fields]
-        return lambda v: v if v is None else {n: f(x) for (n, f), x in zip(fields, v, strict=True)}
+
+        def struct(v: Any) -> Any:
+            if v is None:
+                return None
+            inside = v.values() if isinstance(v, dict) else v  # Arrow gives a dict
+            return {name: f(x) for (name, f), x in zip(fields, inside, strict=True)}
+
+        return struct
     if isinstance(kind, types.ArrayType):
         element = _nested(kind.elementType, zone)
         return lambda v: v if v is None else [element(x) for x in v]
     if isinstance(kind, types.MapType):
         key, value = _nested(kind.keyType, zone), _nested(kind.valueType, zone)
-        return lambda v: v if v is None else {key(k): value(x) for k, x in v.items()}
+        # Arrow gives a map as a list of pairs.
+        return lambda v: (
+            v if v is None else {key(k): value(x) for k, x in (v.items() if isinstance(v, dict) else v)}
+        )
     return lambda v: v
 
 
@@ -61,7 +71,8 @@ def _zone(name: str) -> dt.tzinfo:
     return ZoneInfo(name)
 
 
-def _is_numeric(kind: Any) -> bool:
+def is_numeric(kind: Any) -> bool:
+    """Whether values of a Spark type are aligned to the right."""
     from pyspark.sql.types import NumericType
 
     return isinstance(kind, NumericType)

@@ -1,219 +1,208 @@
-"""The loop: read a statement, run it, show it. Spark starts meanwhile; queries run on behind it."""
+"""The prompt on the screen: keys, completion, toolbar, and the loop that reads statements.
+
+Nothing here waits for Spark, or even for the session: those are opened behind the first prompt.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
-import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit import PromptSession, prompt
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, ThreadedCompleter
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.patch_stdout import patch_stdout
-from prompt_toolkit.styles import Style
 
-from streamsql.errors import Source, StreamsqlError
+from streamsql.errors import Source
 from streamsql.folders import state_folder
-from streamsql.language.grammar import load
-from streamsql.language.parser import split_script
 from streamsql.output.printer import Printer
-from streamsql.runtime.session import Session
-from streamsql.script import ScriptRunner
-from streamsql.shell.complete import SELECT_WORDS, complete
 from streamsql.shell.editing import History, is_complete
+from streamsql.shell.look import PLAIN, STYLE, SqlLexer
 
-STYLE = Style.from_dict(
-    {"keyword": "ansiblue bold", "string": "ansigreen", "number": "ansimagenta", "comment": "ansibrightblack",
-     "bottom-toolbar": "noreverse", "failed": "ansired bold"}
-)  # fmt: skip
+if TYPE_CHECKING:
+    from streamsql.runtime.session import Session
+    from streamsql.shell.desk import Desk
 
 
 class _Completer(Completer):
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, desk: Callable[[], Desk]) -> None:
+        self.desk = desk
 
     def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
-        for found in complete(document.text, document.cursor_position, self.session.catalog):
+        from streamsql.shell.completion.complete import complete
+
+        desk = self.desk()
+        for found in complete(document.text, document.cursor_position, desk.session.catalog, desk.columns):
             yield Completion(found.text, -found.length, display_meta=found.kind)
 
 
-class _Lexer(Lexer):
-    """Colours by the tokens that the parser sees; the keywords are the grammar's."""
+class Prompt:
+    """One prompt over one session.
 
-    def __init__(self) -> None:
-        self.keywords = load().keywords | {w for words in SELECT_WORDS for w in words.split()}
+    open_session is called on a thread once the first prompt is on the screen: both would want the
+    same processors. options: input and output, where they are not the terminal.
+    """
 
-    def lex_document(self, document: Document) -> Any:
-        from streamsql.language.tokens import tokenize
-
-        pieces: list[tuple[str, str]] = []
-        at = 0
-        for token in tokenize(document.text, strict=False):
-            style = {"string": "class:string", "number": "class:number"}.get(token.kind, "")
-            if token.kind == "word" and token.upper in self.keywords:
-                style = "class:keyword"
-            pieces += [("class:comment", document.text[at : token.start]), (style, token.text)]
-            at = token.end
-        pieces.append(("class:comment" if "--" in document.text[at:] else "", document.text[at:]))
-        lines: list[StyleAndTextTuples] = [[]]
-        for style, text in pieces:
-            for number, part in enumerate(text.split("\n")):
-                if number:
-                    lines.append([])
-                lines[-1].append((style, part))
-        return lambda number: lines[number] if number < len(lines) else []
-
-
-def _keys() -> KeyBindings:
-    keys = KeyBindings()
-
-    @keys.add("enter", filter=Condition(lambda: True))
-    def _(event: KeyPressEvent) -> None:
-        buffer = event.current_buffer
-        if buffer.complete_state and buffer.complete_state.current_completion:
-            buffer.complete_state = None
-        elif is_complete(buffer.text):
-            buffer.validate_and_handle()
-        else:
-            buffer.newline()
-
-    @keys.add("escape", "enter")
-    def _(event: KeyPressEvent) -> None:
-        event.current_buffer.newline()
-
-    return keys
-
-
-class Shell:
-    """One prompt over one session."""
-
-    def __init__(self, session: Session, printer: Printer, **prompt_options: Any) -> None:
-        self.session = session
-        self.runner = ScriptRunner(session, printer, keep_going=False)
+    def __init__(self, open_session: Callable[[], Session], printer: Printer, **options: Any) -> None:
         self.printer = printer
+        self.options = options
         self.interrupted = threading.Event()
-        self.prompt: PromptSession[str] = PromptSession(
+        self.multiline = False
+        self._open_session = open_session
+        self._opening: threading.Thread | None = None
+        self._desk: Desk | None = None
+        self._failure: BaseException | None = None
+        self.prompt = self._prompt_session()
+        self.prompt.app.after_render += lambda app: self._open()
+
+    def _open(self) -> None:
+        if self._opening is None:
+            self._opening = threading.Thread(target=self._make_desk, daemon=True, name="open-session")
+            self._opening.start()
+
+    def _make_desk(self) -> None:
+        try:
+            from streamsql.shell.desk import Desk
+
+            desk = Desk(self._open_session(), self.printer, self.interrupted, self.options)
+            desk.session.engine.begin_start()
+            self._desk = desk
+        except BaseException as error:
+            self._failure = error
+
+    def desk(self) -> Desk:
+        """What stands behind the prompt; waits the moment that it may take to be there."""
+        self._open()
+        assert self._opening is not None
+        self._opening.join()
+        if self._failure is not None:
+            raise self._failure
+        assert self._desk is not None
+        return self._desk
+
+    def close(self) -> None:
+        """End the queries, and Spark."""
+        if self._opening is not None:
+            self.desk().session.close()
+
+    def _prompt_session(self) -> PromptSession[str]:
+        vi = self.printer.preferences["editing"] == "vi"
+        return PromptSession(
             multiline=True,
             history=History(state_folder() / "history"),
             auto_suggest=AutoSuggestFromHistory(),
-            completer=ThreadedCompleter(_Completer(session)),
+            completer=ThreadedCompleter(_Completer(self.desk)),
             complete_while_typing=True,
-            lexer=_Lexer(),
-            style=STYLE,
-            key_bindings=_keys(),
+            lexer=SqlLexer(),
+            style=STYLE if self.printer.color else PLAIN,
+            include_default_pygments_style=False,
+            editing_mode=EditingMode.VI if vi else EditingMode.EMACS,
+            key_bindings=self._keys(),
             bottom_toolbar=self.toolbar,
             refresh_interval=1.0,
             prompt_continuation=lambda width, number, wrapped: "." * (width - 1) + " ",
             enable_open_in_editor=True,
-            **prompt_options,
+            enable_suspend=True,
+            tempfile_suffix=".sql",
+            **self.options,
         )
-        self.began = time.monotonic()
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("enter")
+        def _(event: KeyPressEvent) -> None:
+            buffer = event.current_buffer
+            if buffer.complete_state and buffer.complete_state.current_completion:
+                buffer.complete_state = None
+            elif is_complete(buffer.text) and not self.multiline:
+                buffer.validate_and_handle()
+            else:
+                buffer.newline()
+
+        @keys.add("escape", "enter")
+        def _(event: KeyPressEvent) -> None:
+            if self.multiline:
+                event.current_buffer.validate_and_handle()
+            else:
+                event.current_buffer.newline()
+
+        @keys.add("f3")
+        def _(event: KeyPressEvent) -> None:
+            self.multiline = not self.multiline
+
+        @keys.add("f4")
+        def _(event: KeyPressEvent) -> None:
+            vi = event.app.editing_mode == EditingMode.VI
+            event.app.editing_mode = EditingMode.EMACS if vi else EditingMode.VI
+
+        return keys
 
     def toolbar(self) -> StyleAndTextTuples:
-        """Spark's state and how many queries run; never asks Spark itself."""
-        if self.session.started:
-            spark = "Spark ready"
-        elif self.session.failed:
-            spark = "Spark could not start"
-        else:
-            spark = f"starting Spark… {time.monotonic() - self.began:.0f} s"
-        count = len(self.session.catalog.queries)
-        queries = f"{count} quer{'y' if count == 1 else 'ies'}"
-        return [("", f" {spark} · {queries} · end a statement with ; · HELP;")]
+        """Spark's state, how many queries run and how fast, what failed; never asks Spark itself."""
+        desk = self._desk
+        if desk is None:
+            return [("", " starting…")]
+        running, failed, rate = desk.numbers()
+        parts: StyleAndTextTuples = [("", f" {desk.state()} · {running} running")]
+        if rate:
+            parts.append(("", f" · {rate:,.0f} rows/s"))
+        if failed:
+            parts += [("", " · "), ("class:failed", f"{failed} FAILED")]
+        vi = self.prompt.editing_mode == EditingMode.VI
+        modes = ("vi · " if vi else "") + ("Esc Enter runs" if self.multiline else "end with ;")
+        parts.append(("", f" · {modes} · HELP;"))
+        return parts
 
-    def run(self) -> int:
-        """Read and run until the end. Returns the exit code, 0."""
-        self.printer.say("streamsql: SQL over streams. HELP; lists the statements, Ctrl-D leaves.")
+    # ---- the loop -------------------------------------------------------------------------
+
+    def run(self, first: Source | None = None) -> int:
+        """Read and run until the end. first: a script that runs before the first prompt (init.sql).
+
+        Returns the exit code, 0.
+        """
         # Ctrl-C must never break into a call to Spark: outside the prompt it is only remembered.
         signal.signal(signal.SIGINT, lambda number, frame: self.interrupted.set())
-        emptied = 0
+        self.printer.say("streamsql: SQL over streams. HELP; lists the statements, Ctrl-D leaves.")
+        with patch_stdout(raw=True):
+            if first is not None and not self.desk().run(first):
+                return 0
+            return self._loop()
+
+    def _loop(self) -> int:
+        emptied, text = 0, ""
         while True:
-            self.tell_failures()
             try:
-                with patch_stdout(raw=True):
-                    text = self.prompt.prompt("sql> ")
+                text = self.prompt.prompt("sql> ", default=text)
                 emptied = 0
             except KeyboardInterrupt:
+                text = ""
                 emptied += 1
                 if emptied > 1:
                     self.printer.say("Ctrl-D or EXIT; leaves")
                 continue
             except EOFError:
+                text = ""
                 if self.may_leave():
                     return 0
                 continue
-            if not self.execute(text):
+            if not self.desk().execute(text) and self.may_leave():
                 return 0
+            text, self.desk().next_text = self.desk().next_text, ""
 
     def may_leave(self) -> bool:
         """Ask when queries run."""
-        running = self.session.queries.active() if self.session.started else []
+        running, _, _ = self.desk().numbers()
         if not running:
             return True
-        count = len(running)
-        question = f"{count} quer{'y' if count == 1 else 'ies'} running; stop and leave? [y/N] "
+        question = f"{running} quer{'y' if running == 1 else 'ies'} running; stop and leave? [y/N] "
         try:
-            return prompt(question).strip().casefold() in ("y", "yes")
+            return prompt(question, **self.options).strip().casefold() in ("y", "yes")
         except (EOFError, KeyboardInterrupt):
             return False
-
-    def execute(self, text: str) -> bool:
-        """Run the statements of a text on a thread, so that Ctrl-C is obeyed. False: leave."""
-        text = text.strip()
-        source = Source("sql", text if text.endswith(";") else text + ";")
-        outcome: list[bool] = []
-        work = threading.Thread(target=lambda: outcome.append(self._execute(source)), daemon=True)
-        began = time.monotonic()
-        self.interrupted.clear()
-        self.session.resume()
-        work.start()
-        if self._wait(work):
-            return not outcome or outcome[0]
-        self.session.cancel()
-        work.join(10)
-        self.printer.say(f"cancelled after {time.monotonic() - began:.1f} s")
-        return True
-
-    def _wait(self, work: threading.Thread) -> bool:
-        """Wait until a statement is done; False when Ctrl-C came first."""
-        said = False
-        began = time.monotonic()
-        while work.is_alive():
-            work.join(0.05)
-            if self.interrupted.is_set():
-                return False
-            if not said and not self.session.started and time.monotonic() - began > 0.5:
-                self.printer.say("waiting for Spark to start…")
-                said = True
-        return True
-
-    def _execute(self, source: Source) -> bool:
-        try:
-            statements = split_script(source)
-        except StreamsqlError as error:
-            self.printer.error(error)
-            return True
-        for written in statements:
-            self.runner.exit_code = 0
-            going_on = self.runner.run_statement(written)
-            if self.runner.exit_code:
-                return True
-            if not going_on:
-                return False
-        return True
-
-    def tell_failures(self) -> None:
-        """One line for each query that has failed since the last prompt."""
-        if not self.session.started:
-            return
-        for running in list(self.session.queries.all.values()):
-            if running.status() == "FAILED" and running.fault and not running.reported:
-                running.reported = True
-                self.printer.say(f"{running.fault.message}; DESCRIBE QUERY {running.name}; tells more")

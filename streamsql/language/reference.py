@@ -1,0 +1,62 @@
+"""What Spark's functions and settings are called and mean, for completion and help.
+
+Out of reference.json, which tests/make_reference.py writes; read when first asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Function(NamedTuple):
+    """signature: how it is called; kind: Spark's group of functions, such as agg, datetime or string."""
+
+    name: str
+    signature: str
+    meaning: str
+    kind: str
+
+    @property
+    def takes_nothing(self) -> bool:
+        return self.signature == f"{self.name}()"
+
+
+class Setting(NamedTuple):
+    """A setting that SET can change. choices: its values, where they are few."""
+
+    name: str
+    default: str
+    meaning: str
+    choices: tuple[str, ...]
+
+
+@cache
+def _content() -> dict[str, dict[str, list[str]]]:
+    found: dict[str, dict[str, list[str]]] = json.loads(
+        Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+@cache
+def functions() -> dict[str, Function]:
+    """Name → function, by name."""
+    return {name: Function(name, *rest) for name, rest in _content()["functions"].items()}
+
+
+@cache
+def settings() -> dict[str, Setting]:
+    """Key → setting, by key."""
+    return {
+        name: Setting(name, default, meaning, _choices(choices))
+        for name, (default, meaning, choices) in _content()["settings"].items()
+    }
+
+
+def _choices(text: str) -> tuple[str, ...]:
+    if text == "boolean":
+        return ("true", "false")
+    return tuple(text.split("|")) if text else ()

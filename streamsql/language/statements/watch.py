@@ -1,0 +1,41 @@
+"""WATCH: a live table shown while it refreshes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamsql.errors import Source, SyntaxFault
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import Name, Statement, duration_of, name_of, seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch(Statement):
+    """every: seconds between two frames, None for the default. changes: the changes, not the rows.
+
+    chart: the columns x, y and, if there is a third, the one that tells the lines apart.
+    """
+
+    name: Name
+    every: float | None = None
+    changes: bool = False
+    chart: tuple[Name, ...] = ()
+
+
+def _watch(node: Node, source: Source) -> Watch:
+    every, chart = node.get("Duration"), node.get("Chart")
+    columns = tuple(name_of(c) for c in chart.all("ColumnName")) if chart else ()
+    if chart and len(columns) not in (2, 3):
+        raise SyntaxFault(
+            f"CHART takes two columns, x and y, or a third that tells the lines apart; not {len(columns)}",
+            span=chart.span,
+        )
+    return Watch(
+        name=name_of(node.get("LiveTableName")),
+        every=seconds(duration_of(every)) if every else None,
+        changes=node.has("CHANGES"),
+        chart=columns,
+    )
+
+
+BUILDERS = {"Watch": _watch}

@@ -1,0 +1,143 @@
+"""One picture of a refreshing result, as lines that fit a window. Pure functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from streamsql.errors import cells
+from streamsql.output.chart import POINTS, chart
+from streamsql.output.formats import Look, draw
+from streamsql.results import Live, Rows, Snapshot, Status
+
+AROUND = 4
+"""Lines of a table beside its rows: three rulers and the header."""
+
+
+@dataclass(frozen=True)
+class View:
+    """How the reader looks: the size of the window, and what the keys have changed.
+
+    column: the first one shown; first: the first row shown, None to follow the newest; order: see
+    results.Live; now: the time of day that the footer tells.
+    """
+
+    width: int = 80
+    height: int = 24
+    mode: str = "table"
+    column: int = 0
+    first: int | None = None
+    order: tuple[str, bool] | None = None
+    paused: bool = False
+    color: bool = False
+    null: str = "NULL"
+    now: str = ""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """lines: the picture; footer: what it shows of how much; rows: how many rows it has room for."""
+
+    lines: tuple[str, ...]
+    footer: tuple[str, ...]
+    snapshot: Snapshot
+    rows: int
+
+
+def frame(live: Live, view: View, keys: str = "") -> Frame:
+    """The picture of this moment. keys: a line that tells the reader's keys, left out on the last one."""
+    status = live.status()
+    footer_lines = 3 if keys else 2
+    if view.mode == "chart" and live.chart:
+        snapshot = live.take(POINTS * 4, None, None)
+        lines = chart_lines(live, snapshot, view.width, max(6, view.height - footer_lines - 1))
+        room = len(snapshot.rows)
+    else:
+        room = max(1, view.height - footer_lines - AROUND)
+        take = live.changes if view.mode == "changes" else live.take
+        snapshot = take(room, view.first, view.order)
+        lines = _table(snapshot, view)
+    footer = [_cut(_of_how_much(live, snapshot, view, room), view.width)]
+    footer.append(_cut(_of_query(status, snapshot, view), view.width))
+    if status.error:
+        footer[1] = _cut(status.error, view.width)
+    if keys:
+        footer.append(_cut(keys, view.width))
+    return Frame(tuple(lines), tuple(footer), snapshot, room)
+
+
+def _table(snapshot: Snapshot, view: View) -> list[str]:
+    at = min(view.column, max(0, len(snapshot.columns) - 1))
+    pinned = 1 if snapshot.changes and at else 0  # what happened to a row is always seen
+    pick = [*range(pinned), *range(at, len(snapshot.columns))]
+    rows = Rows(
+        (),
+        tuple(snapshot.columns[i] for i in pick),
+        [tuple(row[i] for i in pick) for row in snapshot.rows],
+        tuple(snapshot.numeric[i] for i in pick),
+    )
+    look = Look(view.null, view.color)
+    whole = draw(rows, look)
+    if whole.width <= view.width:
+        return whole.lines
+    return draw(rows, replace(look, max_cell=max(12, view.width // 2), width=view.width)).lines
+
+
+def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list[str]:
+    """The plot that WATCH … AS CHART asks for, of the rows of a snapshot."""
+    x, y, *names = (snapshot.columns.index(c) for c in live.chart)
+    rows = [(row[x], row[y], row[names[0]] if names else None) for row in snapshot.rows]
+    title = f"{live.chart[1]} over {live.chart[0]}"
+    return chart(rows, width, height, title)
+
+
+def _of_how_much(live: Live, snapshot: Snapshot, view: View, room: int) -> str:
+    """Which rows are shown, and of how many."""
+    what = "change" if snapshot.changes else "row"
+    total, shown = snapshot.total, len(snapshot.rows)
+    if view.mode == "chart":
+        text = f"{live.title}: {_count(shown, 'row')}" + (f" of {total:,}" if shown < total else "")
+    elif shown < total:
+        text = f"{live.title}: {what}s {snapshot.first + 1:,}-{snapshot.first + shown:,} of {total:,}"
+    elif snapshot.changes and not total:
+        text = f"{live.title}: no changes yet"
+    else:
+        text = f"{live.title}: {_count(total, what)}"
+    if snapshot.dropped:
+        text += f" ({snapshot.dropped:,} older ones no longer kept)"
+    if view.order:
+        text += f", by {view.order[0]} {'down' if view.order[1] else 'up'}"
+    if view.column:
+        text += f", from column {view.column + 1} of {len(snapshot.columns)}"
+    return text
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
+    """How the query is, the most telling first."""
+    parts = ["PAUSED" if view.paused else status.word]
+    if snapshot.batch >= 0:
+        parts.append(f"batch {snapshot.batch}")
+    parts.append(f"{status.rows_in:,} rows in")
+    if status.word == "running" and status.rows_in:
+        parts.append(f"{status.rows_per_second:,.0f} rows/s")
+    if status.word == "running" and not status.rows_in and not snapshot.total:
+        parts.append("waiting for rows")
+    if status.watermark:
+        parts.append(
+            f"watermark {status.watermark.replace('T', ' ').removesuffix('.000Z').removesuffix('Z')}"
+        )
+    if status.state_rows:
+        parts.append(f"{status.state_rows:,} rows of state")
+    if view.now:
+        parts.append(view.now)
+    return " · ".join(parts)
+
+
+def _cut(text: str, width: int) -> str:
+    """A line that fits; what follows a separator goes first."""
+    while cells(text) > width and " · " in text:
+        text = text.rpartition(" · ")[0]
+    return text if cells(text) <= width else text[: max(0, width - 1)] + "…"

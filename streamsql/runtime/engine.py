@@ -1,0 +1,167 @@
+"""Spark's life under a session: started on a thread, waited for, watched, started again when lost."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streamsql.errors import Cancelled, StartFault, StreamsqlError
+from streamsql.runtime.settings import Settings
+
+JOBS = "streamsql-statement"
+"""The group of the jobs that statements run, so that they are cancelled without touching a query's."""
+
+
+@dataclass
+class Progress:
+    """How far the jobs of the statement that is being carried out are."""
+
+    stages_done: int = 0
+    stages: int = 0
+    tasks_done: int = 0
+    tasks: int = 0
+
+
+class Engine:
+    """One Spark at a time. spark: one that runs already and belongs to somebody else (tests).
+
+    on_start: called with each new session before anybody gets it. on_lost: called with the cause,
+    on a thread of its own, when Spark ends without having been told to.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        folder: Path,
+        log: Path,
+        cache: Path,
+        java: str,
+        cancelled: threading.Event,
+        spark: Any = None,
+    ) -> None:
+        self.settings = settings
+        self.folder = folder
+        self.log = log
+        self.cache = cache
+        self.java = java
+        self.cancelled = cancelled
+        self.on_start: list[Callable[[Any], None]] = []
+        self.on_lost: list[Callable[[str], None]] = []
+        self.began = time.monotonic()
+        self._spark = spark
+        self._own = spark is None
+        self._starting: threading.Thread | None = None
+        self._failure: StreamsqlError | None = None
+        self._closing = False
+
+    def begin_start(self) -> None:
+        """Start Spark on a thread of its own, so that reading and planning go on meanwhile."""
+        if self._spark is None and self._starting is None:
+            self.began = time.monotonic()
+            self._starting = threading.Thread(target=self._start, daemon=True, name="start-spark")
+            self._starting.start()
+
+    def _start(self) -> None:
+        from streamsql.runtime import jvm
+
+        try:
+            java = jvm.find_java(self.java)
+            conf = self.settings.start_conf()
+            conf.setdefault("spark.sql.warehouse.dir", str(self.folder / "warehouse"))
+            spark = jvm.start_session(conf, self.log, self.cache, java)
+            process = spark.sparkContext._gateway.proc
+            threading.Thread(target=self._watch, args=(process,), daemon=True, name="watch-spark").start()
+            for tell in self.on_start:
+                tell(spark)
+            self._spark = spark
+        except (jvm.JavaNotFound, jvm.SparkStartError) as error:
+            self._failure = StartFault(error.message, hint=error.hint)
+        except Exception as error:
+            self._failure = StartFault(f"Spark could not start: {error}", hint=f"see {self.log}")
+
+    def _watch(self, process: Any) -> None:
+        """Wait for the JVM's end; one that nobody asked for is told."""
+        code = process.wait()
+        if self._closing:
+            return
+        from streamsql.runtime import jvm
+
+        jvm.forget_session()
+        self._spark = self._starting = None
+        how = f"by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"with code {code}"
+        for tell in self.on_lost:
+            tell(f"its JVM ended {how}")
+
+    @property
+    def spark(self) -> Any:
+        """The SparkSession; waits for it. Raises StartFault when it could not start."""
+        if self._spark is None:
+            self.begin_start()
+            starting = self._starting
+            while starting is not None and starting.is_alive():
+                starting.join(0.1)
+                if self.cancelled.is_set():
+                    raise Cancelled("cancelled")
+            if self._failure:
+                failure, self._failure, self._starting = self._failure, None, None
+                raise failure
+            if self._spark is None:
+                raise StartFault("Spark ended while it started", hint=f"see {self.log}")
+        return self._spark
+
+    @property
+    def started(self) -> bool:
+        return self._spark is not None
+
+    @property
+    def starting(self) -> bool:
+        return self._spark is None and self._starting is not None and self._starting.is_alive()
+
+    @property
+    def failed(self) -> bool:
+        """Whether Spark could not start; the next statement that needs it tries again."""
+        return self._failure is not None
+
+    def cancel(self) -> None:
+        """Cancel the jobs of the statement that is being carried out."""
+        if self._spark is not None:
+            try:
+                self._spark.sparkContext.cancelJobGroup(JOBS)
+            except Exception:
+                pass  # Spark is gone, and the jobs with it
+
+    def progress(self) -> Progress | None:
+        """How far the running jobs of a statement are; None when none runs. Asks Spark: not for a key."""
+        if self._spark is None:
+            return None
+        made = Progress()
+        try:
+            tracker = self._spark.sparkContext._jsc.statusTracker()
+            for job_id in tracker.getJobIdsForGroup(JOBS):
+                job = tracker.getJobInfo(job_id)
+                if job is None or str(job.status()) != "RUNNING":
+                    continue
+                for stage_id in job.stageIds():
+                    made.stages += 1
+                    stage = tracker.getStageInfo(stage_id)
+                    if stage is not None:
+                        made.tasks += stage.numTasks()
+                        made.tasks_done += stage.numCompletedTasks()
+                        made.stages_done += stage.numTasks() == stage.numCompletedTasks()
+        except Exception:
+            return None
+        return made if made.stages else None
+
+    def close(self) -> None:
+        """Stop Spark if it was started here."""
+        self._closing = True
+        if self._own and self._spark is not None:
+            try:
+                self._spark.stop()
+            except Exception:
+                pass  # the JVM is gone already

@@ -1,0 +1,150 @@
+"""Results that refresh: WATCH of a live table, and at a prompt a SELECT over a stream."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamsql.calls import Attr, Call, Lit
+from streamsql.errors import NameFault, QueryFault, did_you_mean
+from streamsql.language.statements.base import Name
+from streamsql.language.statements.watch import Watch
+from streamsql.language.tokens import quote_name
+from streamsql.plan import plans
+from streamsql.results import Live, Snapshot, Status
+from streamsql.runtime.queries import Running
+from streamsql.runtime.views import ChangesView, TableView, status_of
+
+if TYPE_CHECKING:
+    from streamsql.runtime.live import LiveRows
+    from streamsql.runtime.session import Session
+
+TRANSIENT_ROWS = 100_000
+"""Rows that a SELECT over a stream keeps at a prompt; what is older is counted and let go."""
+
+
+def watch(statement: Watch, session: Session) -> Live:
+    """WATCH name. Raises NameFault for what is no live table, or a column that it has not."""
+    found = session.catalog.live_table(statement.name)
+    rows = session.live.get(found.name.casefold())
+    if rows is None:
+        raise NameFault(
+            f"the live table {found.name} has no query yet",
+            hint=f"INSERT INTO {quote_name(found.name)} SELECT …",
+            span=statement.name.span,
+        )
+    chart = tuple(_column(c, rows, found.name) for c in statement.chart)
+    feeding = next(q for q in session.catalog.queries.values() if q.sink.casefold() == found.name.casefold())
+    running = session.queries.all.get(feeding.name.casefold())
+
+    def stays() -> str:
+        if running is None or running.over:
+            return ""
+        return f"{found.name} keeps refreshing; WATCH {quote_name(found.name)}; comes back to it"
+
+    return replace(
+        _live(found.name, rows, running, session),
+        said=stays,
+        every=statement.every,
+        chart=chart,
+        mode="chart" if chart else "changes" if statement.changes else "table",
+    )
+
+
+def _column(name: Name, rows: LiveRows, table: str) -> str:
+    """A column as the table spells it."""
+    known = {f.name.casefold(): f.name for f in rows.schema.fields}
+    found = known.get(name.value.casefold())
+    if found is None:
+        raise NameFault(
+            f"{table} has no column {name}",
+            hint=did_you_mean(name.value, known.values()) or f"columns: {', '.join(known.values())}",
+            span=name.span,
+        )
+    return found
+
+
+def follow(made: plans.Run, session: Session) -> Live:
+    """A SELECT over a stream at a prompt: a query that lives as long as somebody looks at it."""
+    name = _free_name(session)
+    made = replace(
+        made,
+        query=replace(made.query, name=name, sink=name, trigger=None, live_table=True),
+        sink=replace(made.sink, name=name, retain=TRANSIENT_ROWS),
+        checkpoint=session.places.checkpoint(name),
+    )
+    running = session.start_query(made, replaces=True)
+    rows = session.live[name.casefold()]
+    kept: list[str] = []
+
+    def keep() -> str:
+        session.catalog.sinks[name] = made.sink
+        session.catalog.queries[name] = made.query
+        kept.append(name)
+        return (
+            f"kept as the live table {name}: WATCH {name}; comes back to it, DROP LIVE TABLE {name}; ends it"
+        )
+
+    def leave() -> str:
+        if kept:
+            return ""
+        over = running.over
+        session.queries.stop(running)
+        session.queries.all.pop(name, None)
+        session.live.pop(name, None)
+        shutil.rmtree(Path(made.checkpoint).parent, ignore_errors=True)
+        return "" if over else "its query was stopped; CREATE LIVE TABLE name AS SELECT … keeps one running"
+
+    live = _live("SELECT", rows, running, session)
+    notes = (f"output mode {running.mode}: {running.reason}",) if running.reason else ()
+    enough = _limit(made) if running.mode == "append" else 0
+    return replace(live, notes=notes, said=leave, keep=keep, enough=enough)
+
+
+def _free_name(session: Session) -> str:
+    """q1, q2, …: the first that nothing is called by."""
+    catalog = session.catalog
+    taken = {*catalog.streams, *catalog.sinks, *catalog.queries, *catalog.tables, *session.queries.all}
+    return next(f"q{n}" for n in range(1, len(taken) + 2) if f"q{n}" not in taken)
+
+
+def _limit(made: plans.Run) -> int:
+    """The number of a LIMIT that the query ends with, else 0."""
+    node: Any = made.program[-1].node
+    if isinstance(node, Call) and isinstance(node.function, Attr) and node.function.name == "limit":
+        number = node.args[0] if node.args else None
+        return int(number.value) if isinstance(number, Lit) else 0
+    return 0
+
+
+def _live(title: str, rows: LiveRows, running: Running | None, session: Session) -> Live:
+    zone = session.spark.conf.get("spark.sql.session.timeZone") if session.engine.started else "UTC"
+    table = TableView(rows, zone)
+    changes: list[ChangesView] = []
+
+    def take_changes(count: int, first: int | None, order: tuple[str, bool] | None) -> Snapshot:
+        if not changes:
+            changes.append(ChangesView(rows, zone))
+        return changes[0].take(count, first, order)
+
+    def freeze(still: bool) -> None:
+        table.freeze(still)
+        for view in changes:
+            view.freeze(still)
+
+    def close() -> None:
+        for view in changes:
+            view.close()
+
+    status: Callable[[], Status] = lambda: status_of(running) if running else Status(title, "stopped")  # noqa: E731
+
+    def fault() -> QueryFault | None:
+        if running is None or not running.over or running.status() != "FAILED":
+            return None
+        running.reported = True
+        return running.fault if isinstance(running.fault, QueryFault) else None
+
+    return Live((), title, table.take, take_changes, freeze, status, close, fault)

@@ -1,0 +1,208 @@
+"""The live view: a result that refreshes in its place, until the reader leaves or its query ends.
+
+One thread takes the pictures, the terminal's thread only draws them: no key ever waits for a picture.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import FormattedTextControl, Layout, Window
+from prompt_toolkit.styles import BaseStyle
+
+from streamsql.output.frames import Frame, View, frame
+from streamsql.results import Live
+
+KEYS = "q leave · p pause · c changes · s sort · arrows move · f full screen"
+LIMITS = (0.1, 10.0)
+"""Seconds between two pictures that + and - may reach."""
+
+
+def _size() -> tuple[int, int]:
+    size = shutil.get_terminal_size()
+    return size.columns, size.lines
+
+
+class LiveView:
+    """Shows a Live result in the terminal. every: seconds between two pictures.
+
+    After run(): `last` is the last picture, `message` what the keys want to be told.
+    """
+
+    def __init__(
+        self, live: Live, *, every: float, color: bool, null: str, style: BaseStyle | None, **options: Any
+    ) -> None:
+        self.live = live
+        self.every = live.every or every
+        self.view = View(mode=live.mode, color=color, null=null)
+        self.style = style
+        self.options = options
+        self.full_screen = False
+        self.last: Frame | None = None
+        self.message = ""
+        self._wake = threading.Event()
+        self._again = False
+        self._done = False
+        self._app: Application[None] | None = None
+
+    def run(self) -> None:
+        """Returns when the reader leaves, or when the query has ended."""
+        taking = threading.Thread(target=self._take_pictures, daemon=True, name="live-view")
+        self.last = self._picture()
+        taking.start()
+        try:
+            while True:
+                self._again = False
+                self._app = self._application()
+                self._app.run(handle_sigint=False)
+                if not self._again:
+                    break
+        finally:
+            self._done = True
+            self._wake.set()
+            taking.join(5)
+
+    def final(self) -> Frame:
+        """The last picture as it stays in the scrollback, without the keys."""
+        width, height = _size()
+        view = replace(self.view, width=width, height=height - 2, paused=False, now="")
+        return frame(self.live, view)
+
+    # ---- pictures -------------------------------------------------------------------------
+
+    def _picture(self) -> Frame:
+        width, height = _size()
+        now = datetime.now().strftime("updated %H:%M:%S")
+        room = height if self.full_screen else height - 1
+        keys = KEYS + (" · b keep it running" if self.live.keep else "")
+        return frame(self.live, replace(self.view, width=width, height=room, now=now), keys)
+
+    def _take_pictures(self) -> None:
+        while not self._done:
+            over = self.live.status().word != "running"
+            self.last = self._picture()
+            if self._app is not None and self._app.is_running:
+                self._app.invalidate()
+                enough = self.live.enough and self.last and self.last.snapshot.total >= self.live.enough
+                if (over or enough) and not self._done:
+                    self._done = True
+                    self._leave()
+            self._wake.wait(self.every)
+            self._wake.clear()
+
+    def _leave(self) -> None:
+        app = self._app
+        if app is not None and app.loop is not None:
+            app.loop.call_soon_threadsafe(lambda: app.exit() if app.is_running and not app.is_done else None)
+
+    def _text(self) -> StyleAndTextTuples:
+        picture = self.last
+        if picture is None:
+            return []
+        body = to_formatted_text(ANSI("\n".join(picture.lines)))
+        where = "class:failed" if self.live.status().error else "class:footer"
+        return [*body, ("", "\n"), (where, "\n".join(picture.footer))]
+
+    def _application(self) -> Application[None]:
+        control = FormattedTextControl(self._text, focusable=True, show_cursor=False)
+        window = Window(control, wrap_lines=False, dont_extend_height=not self.full_screen)
+        return Application(
+            Layout(window),
+            key_bindings=self._keys(),
+            full_screen=self.full_screen,
+            erase_when_done=True,
+            min_redraw_interval=0.05,
+            style=self.style,
+            **self.options,
+        )
+
+    # ---- keys -----------------------------------------------------------------------------
+
+    def _look(self, **changed: Any) -> None:
+        self.view = replace(self.view, **changed)
+        self._wake.set()
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        def on(*names: str) -> Callable[[Callable[[], None]], None]:
+            def bind(act: Callable[[], None]) -> None:
+                for name in names:
+                    keys.add(name, eager=True)(lambda event: act())
+
+            return bind
+
+        @keys.add("q", eager=True)
+        @keys.add("c-c", eager=True)
+        @keys.add("c-d", eager=True)
+        def _(event: KeyPressEvent) -> None:
+            event.app.exit()
+
+        @keys.add("f", eager=True)
+        def _(event: KeyPressEvent) -> None:
+            self.full_screen = not self.full_screen
+            self._again = True
+            event.app.exit()
+
+        @keys.add("b", eager=True)
+        def _(event: KeyPressEvent) -> None:
+            if self.live.keep is not None:
+                self.message = self.live.keep()
+                event.app.exit()
+
+        on("p")(self._pause)
+        on("c")(self._switch)
+        on("s")(self._sort)
+        on("+")(lambda: self._pace(0.5))
+        on("-")(lambda: self._pace(2.0))
+        on("right")(lambda: self._look(column=min(self.view.column + 1, self._columns() - 1)))
+        on("left")(lambda: self._look(column=max(self.view.column - 1, 0)))
+        on("up")(lambda: self._move(-1))
+        on("down")(lambda: self._move(1))
+        on("pageup")(lambda: self._move(-self._page()))
+        on("pagedown")(lambda: self._move(self._page()))
+        on("home")(lambda: self._look(first=0))
+        on("end")(lambda: self._look(first=None))
+        return keys
+
+    def _pause(self) -> None:
+        self.live.freeze(not self.view.paused)
+        self._look(paused=not self.view.paused)
+
+    def _columns(self) -> int:
+        return len(self.last.snapshot.columns) if self.last else 1
+
+    def _page(self) -> int:
+        return self.last.rows if self.last else 10
+
+    def _switch(self) -> None:
+        other = {"table": "changes", "changes": "chart" if self.live.chart else "table", "chart": "table"}
+        self._look(mode=other[self.view.mode], first=None, order=None, column=0)
+
+    def _sort(self) -> None:
+        """By each column in turn, up and then down, and back to the order of the rows."""
+        if self.view.mode != "table" or not self.last:
+            return
+        orders: list[tuple[str, bool] | None] = [None]
+        orders += [(c, down) for c in self.last.snapshot.columns for down in (False, True)]
+        at = orders.index(self.view.order) if self.view.order in orders else 0
+        self._look(order=orders[(at + 1) % len(orders)], first=None)
+
+    def _move(self, by: int) -> None:
+        if not self.last:
+            return
+        snapshot, page = self.last.snapshot, self._page()
+        first = max(0, snapshot.first + by)
+        self._look(first=None if by > 0 and first + page >= snapshot.total else first)
+
+    def _pace(self, factor: float) -> None:
+        self.every = min(max(self.every * factor, LIMITS[0]), LIMITS[1])
+        self._wake.set()

@@ -1,0 +1,69 @@
+"""The folder that a prompt works in, held by one console at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+
+
+class Held(Exception):
+    """Another console holds the workspace; `who` tells which one."""
+
+    def __init__(self, folder: Path, who: str) -> None:
+        super().__init__(f"the workspace {folder} is held by {who}")
+        self.folder = folder
+        self.who = who
+
+
+class Workspace:
+    """A workspace that this process holds until it ends, however it ends: the lock is the kernel's.
+
+    Checkpoints and what queries keep stand in `run`, which is empty at the beginning.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises Held when another console has it, OSError when the folder cannot be written."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._lock: IO[str] = open(folder / "lock", "a+", encoding="utf-8")  # noqa: SIM115
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            who = _who(folder / "lock")
+            self._lock.close()
+            raise Held(folder, who) from None
+        self._lock.truncate(0)
+        json.dump(_me(), self._lock)
+        self._lock.flush()
+        self.run = folder / "run"
+        shutil.rmtree(self.run, ignore_errors=True)
+        self.run.mkdir()
+
+    def close(self) -> None:
+        shutil.rmtree(self.run, ignore_errors=True)
+        self._lock.truncate(0)
+        self._lock.close()
+
+
+def _me() -> dict[str, str | int]:
+    try:
+        terminal = os.ttyname(sys.stdin.fileno())
+    except OSError:
+        terminal = ""
+    return {"pid": os.getpid(), "since": datetime.now().isoformat(" ", "seconds"), "terminal": terminal}
+
+
+def _who(lock: Path) -> str:
+    """Who wrote the lock file, in words."""
+    try:
+        known = json.loads(lock.read_text("utf-8"))
+        where = f" on {known['terminal']}" if known["terminal"] else ""
+        return f"another console (process {known['pid']}{where}, since {known['since']})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another console"

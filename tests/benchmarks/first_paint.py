@@ -1,0 +1,64 @@
+"""From the start of the process to the first prompt on the screen: median of 10, through a pseudo-terminal.
+
+    python tests/benchmarks/first_paint.py [rounds]
+
+Beside it litecli, when it is installed: another SQL prompt on the same library.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import time
+
+import pexpect
+
+REST = 4.0
+"""Seconds until the JVM that a console was starting has ended with it."""
+
+
+def first_paint(command: list[str], prompt: str, folder: str) -> float:
+    """Milliseconds until the prompt is seen."""
+    places = {f"XDG_{kind}_HOME": folder for kind in ("STATE", "CONFIG", "DATA")}
+    began = time.perf_counter()
+    child = pexpect.spawn(
+        command[0],
+        command[1:],
+        env={**os.environ, "TERM": "xterm", **places},
+        dimensions=(30, 100),
+        cwd=folder,
+    )
+    while True:
+        found = child.expect_exact([prompt, "\x1b[6n"], timeout=30)
+        if found == 0:
+            break
+        child.send("\x1b[1;1R")  # where the cursor is: a terminal answers at once
+    took = (time.perf_counter() - began) * 1000
+    child.kill(signal.SIGKILL)
+    child.close(force=True)
+    time.sleep(REST)
+    return took
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    console = os.path.join(os.path.dirname(sys.executable), "streamsql")
+    with tempfile.TemporaryDirectory() as folder:
+        candidates = {"streamsql": ([console], "sql>")}
+        if shutil.which("litecli"):
+            candidates["litecli"] = (["litecli", os.path.join(folder, "x.db")], "x.db>")
+        for name, (command, prompt) in candidates.items():
+            first_paint(command, prompt, folder)  # once, to have the files in memory
+            taken = [first_paint(command, prompt, folder) for _ in range(rounds)]
+            print(
+                f"{name:10} median {statistics.median(taken):.0f} ms, {min(taken):.0f} to {max(taken):.0f} ms, "
+                f"{rounds} rounds"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Refreshing results: what is seen of them, without a terminal."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+
+import pytest
+from conftest import Console
+
+from streamsql.errors import NameFault, SyntaxFault, cells
+from streamsql.output.chart import chart
+from streamsql.output.frames import View, frame
+from streamsql.results import Live, Snapshot, Status
+
+ROWS = [(i, f"name {i}", i * 1.5) for i in range(100)]
+
+
+def live(rows: list[tuple[object, ...]] = ROWS, **status: object) -> Live:  # type: ignore[assignment]
+    def take(count: int, first: int | None, order: tuple[str, bool] | None) -> Snapshot:
+        at = max(0, len(rows) - count) if first is None else first
+        return Snapshot(("id", "name", "price"), (True, False, True), rows[at : at + count], len(rows), at)
+
+    return Live(title="prices", take=take, changes=take, status=lambda: Status("prices", **status))  # type: ignore[arg-type]
+
+
+def test_a_frame_fits_its_window_and_tells_what_it_shows_of_how_much() -> None:
+    made = frame(live(rows_in=1234), View(width=80, height=20), keys="q leave")
+    assert len(made.lines) + len(made.footer) == 20
+    assert made.footer[0] == "prices: rows 88-100 of 100"
+    assert "1,234 rows in" in made.footer[1]
+    assert made.footer[2] == "q leave"
+    assert "|   99 | name 99 |" in "\n".join(made.lines)
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 100])
+def test_no_line_of_a_frame_is_wider_than_its_window(width: int) -> None:
+    wide = [(i, "日本語 " * 10, 1.0) for i in range(5)]
+    made = frame(live(wide, watermark="2026-01-01T00:00:00.000Z", state_rows=5), View(width=width, height=12))
+    assert max(cells(line) for line in (*made.lines, *made.footer)) <= width
+
+
+def test_columns_are_scrolled() -> None:
+    made = frame(live(), View(width=80, height=20, column=1))
+    assert "name" in made.lines[1]
+    assert "id" not in made.lines[1]
+    assert "from column 2 of 3" in made.footer[0]
+
+
+def test_a_failed_query_says_so_in_the_frame() -> None:
+    made = frame(live([], word="FAILED", error="query prices failed: division by zero"), View())
+    assert made.footer[1] == "query prices failed: division by zero"
+
+
+def test_an_empty_result_says_why() -> None:
+    assert "waiting for rows" in frame(live([]), View()).footer[1]
+
+
+def test_a_frame_as_a_chart() -> None:
+    made = frame(replace(live(), chart=("id", "price")), View(width=60, height=16, mode="chart"), "q")
+    assert "price over id" in made.lines[0]
+    assert len(made.lines) + len(made.footer) <= 16
+    assert max(map(cells, made.lines)) <= 60
+
+
+def test_a_chart_over_windows_tells_their_times() -> None:
+    rows = [({"start": dt.datetime(2026, 1, 1, 12, i), "end": None}, i, None) for i in range(10)]
+    text = "\n".join(chart(rows, 70, 12))
+    assert "12:00:00" in text
+    assert "12:09:00" in text
+
+
+def test_a_chart_over_texts_has_bars_the_largest_on_top() -> None:
+    lines = chart([("low", 1, None), ("high", 9, None), (None, 5, None), ("none", None, None)], 60, 12)
+    named = [line for line in lines if "┤" in line]
+    assert [n.split("┤")[0].strip() for n in named] == ["high", "low"]
+    assert named[0].count("█") > 5 * named[1].count("█")
+
+
+def test_a_chart_of_several_lines_names_each() -> None:
+    text = "\n".join(chart([(i, i * k, f"line {k}") for i in range(5) for k in (1, 2)], 60, 12))
+    assert "line 1" in text
+    assert "line 2" in text
+
+
+def test_a_chart_without_rows() -> None:
+    assert chart([], 60, 12)[-1] == "(no rows to draw yet)"
+
+
+# ---- against Spark ------------------------------------------------------------------------------
+
+
+def watched(console: Console, statement: str) -> Live:
+    result = console.run(statement)[-1]
+    assert isinstance(result, Live)
+    return result
+
+
+def every_row(found: Snapshot) -> list[tuple[object, ...]]:
+    return [tuple(r) for r in found.rows]
+
+
+def test_watching_a_keyed_table_as_rows_and_as_changes(console: Console) -> None:
+    console.run(
+        """CREATE STREAM words (word STRING, n INT) USING values;
+        CREATE LIVE TABLE counts AS SELECT word, sum(n) AS total FROM words GROUP BY word;
+        INSERT INTO words VALUES ('b', 1), ('a', 2); AWAIT QUERY counts IDLE;"""
+    )
+    view = watched(console, "WATCH counts;")
+    assert every_row(view.take(10, None, None)) == [("a", 2), ("b", 1)]
+    assert every_row(view.take(10, None, ("total", False))) == [("b", 1), ("a", 2)]
+    assert every_row(view.take(1, None, None)) == [("b", 1)]
+    assert sorted(every_row(view.changes(10, None, None))) == [("+I", "a", 2), ("+I", "b", 1)]
+    console.run("INSERT INTO words VALUES ('a', 5), ('c', 1), ('b', 0); AWAIT QUERY counts IDLE;")
+    changes = view.changes(10, None, None)
+    # b came again with the same total: no change.
+    assert sorted(every_row(changes)[2:]) == [("+I", "c", 1), ("+U", "a", 7), ("-U", "a", 2)]
+    assert view.status().word == "running"
+    assert view.status().rows_in == 5
+    view.close()
+    console.run("INSERT INTO words VALUES ('d', 1); AWAIT QUERY counts IDLE;")
+    assert view.changes(10, None, None).total == changes.total
+
+
+def test_watching_a_whole_result(console: Console) -> None:
+    console.run(
+        """CREATE STREAM words (word STRING, n INT) USING values;
+        CREATE LIVE TABLE top AS SELECT word, sum(n) AS total FROM words GROUP BY word
+          ORDER BY total DESC, word LIMIT 2;
+        INSERT INTO words VALUES ('a', 1), ('b', 2); AWAIT QUERY top IDLE;"""
+    )
+    view = watched(console, "WATCH top AS CHANGES;")
+    assert view.mode == "changes"
+    view.changes(10, None, None)
+    console.run("INSERT INTO words VALUES ('c', 5); AWAIT QUERY top IDLE;")
+    assert every_row(view.take(10, None, None)) == [("c", 5), ("b", 2)]
+    assert sorted(every_row(view.changes(10, None, None))[2:]) == [("+I", "c", 5), ("-D", "a", 1)]
+
+
+def test_watching_a_growing_table(console: Console) -> None:
+    console.run(
+        """CREATE STREAM words (word STRING, n INT) USING values;
+        CREATE LIVE TABLE tail RETAIN 3 ROWS AS SELECT n FROM words;
+        INSERT INTO words VALUES ('a', 1), ('b', 2), ('c', 3), ('d', 4); AWAIT QUERY tail IDLE;"""
+    )
+    view = watched(console, "WATCH tail EVERY INTERVAL 2 SECONDS;")
+    assert view.every == 2
+    found = view.take(2, None, None)
+    assert (every_row(found), found.total, found.dropped) == ([(3,), (4,)], 3, 1)
+
+
+def test_times_and_nested_values_are_shown_as_select_shows_them(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (ts TIMESTAMP, n INT) USING values;
+        CREATE LIVE TABLE t AS SELECT ts, map('k', n) AS m, array(n, NULL) AS a, struct(ts, n) AS st,
+          CAST(n AS DECIMAL(9, 2)) AS d FROM s;
+        INSERT INTO s VALUES (TIMESTAMP '2026-01-01 10:00:00', 1); AWAIT QUERY t IDLE;"""
+    )
+    view = watched(console, "WATCH t;")
+    shown = "\n".join(frame(view, View(width=200)).lines)
+    direct = console.run("SELECT * FROM t;")[-1]
+    from streamsql.output.formats import FORMATS
+
+    assert shown == "\n".join(FORMATS["table"](direct))
+    assert "2026-01-01 10:00:00" in shown
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "hint"),
+    [
+        ("WATCH wrods;", "there is no live table wrods", ""),
+        ("WATCH words;", "words is a stream, not a live table", "SELECT * FROM words;"),
+        ("WATCH counts AS CHART (word, totl);", "counts has no column totl", "did you mean total?"),
+        ("WATCH counts AS CHART (word);", "CHART takes two columns", ""),
+    ],
+)
+def test_what_cannot_be_watched(console: Console, statement: str, message: str, hint: str) -> None:
+    console.run(
+        """CREATE STREAM words (word STRING, n INT) USING values;
+        CREATE LIVE TABLE counts AS SELECT word, sum(n) AS total FROM words GROUP BY word;"""
+    )
+    with pytest.raises((NameFault, SyntaxFault)) as raised:
+        console.run(statement)
+    assert message in raised.value.message
+    assert hint in raised.value.hint

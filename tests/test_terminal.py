@@ -1,0 +1,191 @@
+"""The prompt in a true terminal against a true Spark: what a person types, and sees."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+
+import pytest
+from terminal import Terminal
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    """One console for the tests of this file, which are run in their order, as one session."""
+    made = Terminal(tmp_path_factory.mktemp("terminal"))
+    made.until(r"^sql>")
+    yield made
+    made.kill()
+
+
+@pytest.fixture(autouse=True)
+def at_an_empty_prompt(console: Terminal) -> None:
+    console.prompt()
+    console.clear()
+
+
+def test_what_needs_no_spark_is_answered_while_it_starts(console: Terminal) -> None:
+    console.run("CREATE STREAM r USING rate OPTIONS (rowsPerSecond 20);", "stream r created")
+    console.run("SHOW STREAMS;", r"\| r +\| rate")
+
+
+def test_a_select_over_a_stream_refreshes_in_its_place(console: Terminal) -> None:
+    console.type("SELECT value % 2 AS k, count(*) AS n FROM r GROUP BY value % 2;\r")
+    first = console.until(r"\|   0 \| +[1-9]\d* \|.*running · batch \d+.*q leave")
+    seen = re.search(r"\|   0 \| +(\d+) \|", first)
+    assert seen
+    console.until(rf"\|   0 \| +(?!{seen[1]} )\d+ \|")
+    assert console.shown.count("|   k |") == 1
+    console.type("q")
+    console.until(r"its query was stopped")
+    # The last picture stays, without the keys.
+    assert "|   k |" in console.shown
+    assert "q leave" not in console.shown
+    console.run("SHOW QUERIES;", r"\(0 rows")
+
+
+def test_watch_leaves_the_query_alone(console: Terminal) -> None:
+    console.run(
+        "CREATE LIVE TABLE per AS SELECT window(timestamp, '3 seconds') AS w, count(*) AS n FROM r "
+        "GROUP BY window(timestamp, '3 seconds');",
+        "live table per started",
+    )
+    console.type("WATCH per;\r")
+    console.until(r"per: (\d+ rows|rows).*running · batch [1-9]")
+    console.type("\x03")
+    console.until("per keeps refreshing")
+    assert "cancelled" not in console.shown
+    console.clear()
+    console.type("WATCH per AS CHART (w, n);\r")
+    console.until(r"n over w.*┤.*└┬.*per: \d+ rows")
+    console.type("q")
+    console.until("per keeps refreshing")
+    console.clear()
+    console.type("WATCH per AS CHANGES;\r")
+    console.until(r"\| \+U +\|.*changes? ")
+    console.type("q")
+    console.until("per keeps refreshing")
+    console.run("SHOW QUERIES;", r"per +\| running")
+
+
+def test_a_transient_query_can_be_kept(console: Terminal) -> None:
+    console.type("SELECT count(*) AS n FROM r;\r")
+    console.until(r"\| +[1-9]\d* \|.*SELECT: 1 row.*b keep it running")
+    console.type("b")
+    console.until("kept as the live table q1")
+    console.clear()
+    console.run("SELECT n > 0 AS some FROM q1;", r"\| true")
+    console.run("DROP LIVE TABLE q1;", "live table q1 dropped")
+
+
+def test_a_live_view_in_a_window_that_shrinks_and_full_screen(console: Terminal) -> None:
+    console.type("SELECT timestamp, value, value * 2 AS twice, value * 3 AS thrice FROM r;\r")
+    console.until(r"thrice.*rows .* of")
+    console.resize(60, 20)
+    console.until(r"\| ….*rows \d")
+    assert all(len(line) <= 60 for line in console.shown.split("\n"))
+    console.type("f")
+    console.until(r"\A\+--")
+    console.type("f")
+    console.type("p")
+    console.until("PAUSED")
+    console.type("q")
+    console.until("its query was stopped")
+    console.resize(100, 30)
+
+
+def test_ctrl_c_at_the_prompt(console: Terminal) -> None:
+    console.type("SELECT nonsense")
+    console.until("SELECT nonsense")
+    console.type("\x03")
+    console.prompt()
+    console.type("\x03")
+    console.until("Ctrl-D or EXIT; leaves")
+
+
+def test_ctrl_c_cancels_a_long_statement_and_nothing_else(console: Terminal) -> None:
+    console.type("SELECT sum(a.id * b.id) FROM range(1000000) a CROSS JOIN range(100000000) b;\r")
+    console.until(r"stage \d of \d.*tasks.*Ctrl-C cancels")
+    console.type("\x03")
+    console.until(r"cancelled after \d")
+    assert "Traceback" not in console.shown
+    console.clear()
+    console.type("AWAIT QUERY per;\r")
+    console.until("AWAIT QUERY per;")
+    console.type("\x03")
+    console.until(r"cancelled after \d")
+    console.clear()
+    console.run("SHOW QUERIES;", r"per +\| running")
+
+
+def test_a_query_that_fails_is_told_above_what_is_being_typed(console: Terminal) -> None:
+    console.run("CREATE LIVE TABLE bad AS SELECT 1 / (value - 80) AS x FROM r;", "live table bad started")
+    console.type("SELECT 'half a state")
+    console.until(r"query bad failed: division by zero.*DESCRIBE QUERY bad")
+    console.until(r"^sql> SELECT 'half a state\s*$.*1 running.*1 FAILED")
+    console.type("\x03")
+    console.prompt()
+    console.run("DROP LIVE TABLE bad;", "live table bad dropped")
+
+
+def test_a_paste_of_ten_lines_waits_for_enter(console: Terminal) -> None:
+    lines = [f"SELECT {n} AS a{n};" for n in range(10)]
+    console.type("\x1b[200~" + "\n".join(lines) + "\x1b[201~")
+    console.until(r"SELECT 9 AS a9;")
+    assert "(1 row" not in console.shown
+    console.type("\r")
+    console.until_above(r"a0 .*a5 .*a9 .*\(1 row")
+
+
+def test_mistakes_are_told_in_a_few_lines(console: Terminal) -> None:
+    console.run("SELECT * FROM rr;", r"there is no stream, table or view rr.*did you mean r\?")
+    console.prompt()
+    console.run("SHWO STREAMS;", r"there is no statement SHWO.*did you mean SHOW")
+    console.prompt()
+    console.type("SELECT 1\r")
+    console.until(r"^\.+ *$")
+    console.type(";\r")
+    console.until(r"\|   1 \|")
+    assert "Traceback" not in console.scrollback
+    assert "at org.apache" not in console.scrollback
+
+
+def test_a_jvm_that_is_killed(console: Terminal) -> None:
+    console.run("CREATE TEMPORARY VIEW three AS SELECT 3 AS n;", "done")
+    console.prompt()
+    console.type("SELECT 'not lost")
+    console.until("not lost")
+    os.kill(console.jvm(), signal.SIGKILL)
+    console.until(r"Spark has ended.*signal 9.*START QUERY ALL; resumes")
+    console.until(r"^sql> SELECT 'not lost\s*$.*Spark not started")
+    console.type("\x03")
+    console.until(r"^sql>\s*$")
+    console.clear()
+    console.run("SHOW STREAMS;", r"\| r +\| rate")
+    console.run("SHOW QUERIES;", r"per +\| FAILED")
+    console.run("START QUERY ALL;", "started: per")
+    console.prompt()
+    console.clear()
+    console.run("SELECT n FROM three;", r"\|   3 \|")
+    console.run("SELECT count(*) > 2 AS kept FROM per;", r"\| true")
+
+
+def test_the_jvm_never_writes_on_the_screen(console: Terminal) -> None:
+    assert b"WARN" not in console.raw
+    assert b"incubator" not in console.raw
+    assert b"SLF4J" not in console.raw
+
+
+def test_leaving_asks_when_queries_run(console: Terminal) -> None:
+    console.type("EXIT;\r")
+    console.until(r"1 query running; stop and leave\? \[y/N\]")
+    console.type("n\r")
+    console.prompt()
+    console.type("\x04")
+    console.until(r"1 query running; stop and leave\? \[y/N\].*1 query running; stop and leave\? \[y/N\]")
+    console.type("y\r")
+    assert console.exit_code() == 0
