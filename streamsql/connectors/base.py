@@ -12,11 +12,16 @@ from streamsql.errors import SECRET_WORDS, NameFault, RuleFault, SyntaxFault, di
 from streamsql.language.statements.base import Column, Name, Option
 
 ALL_MODES = ("append", "update", "complete")
+PYTHON_NAME = "module.name"
+"""The kind of an option that names a Python function or class."""
+HERE = "the folder of the script"
+"""The default of an option that CREATE fills in with the folder of the script it stands in."""
 
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """One option. kind: text, number, positive integer, boolean, path or duration; secret: never shown.
+    """One option. kind: text, number, positive integer, boolean, path, duration or module.name; secret:
+    never shown.
 
     choices: all values that it can have, where they are few and known.
     """
@@ -34,7 +39,7 @@ class OptionSpec:
         """The values to offer: the choices, true and false, or at least the default."""
         if self.kind == "boolean":
             return ("true", "false")
-        return self.choices or ((self.default,) if self.default else ())
+        return self.choices or ((self.default,) if self.default and self.default != HERE else ())
 
 
 def _file_name(name: str) -> str:
@@ -67,6 +72,7 @@ class Connector:
     fixed_columns: the columns when none may be declared.
     infers_columns: they may be left out and are read from what is there at CREATE.
     triggers: the kinds of trigger that the source takes. path_option: the option that names a folder.
+    code_hint: how the Python code is written that a module.name option names.
     """
 
     name = ""
@@ -80,6 +86,7 @@ class Connector:
     fixed_columns: tuple[Column, ...] = ()
     formats: tuple[str, ...] = ()
     path_option = ""
+    code_hint = ""
 
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
         """The options that a stream with these columns may be given."""
@@ -99,7 +106,19 @@ class Connector:
 
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         """Calls on a DataStreamWriter that make it write to the sink."""
-        raise NotImplementedError
+        function = self.batch_writer(sink)
+        assert function is not None, f"{self.name} overrides write_stream or batch_writer"
+        return writer.call("foreachBatch", function)
+
+    def batch_writer(self, sink: Sink) -> Node | None:
+        """The function (batch, batch_id) that writes a micro-batch, if there is one. A batch_id that
+        comes again (after a failure, with the same rows) must leave the sink as it is.
+        """
+        return None
+
+    def check_code(self, found: object) -> str:
+        """What is wrong with the Python object that a module.name option names; empty when it will do."""
+        return ""
 
     def write_batch(self, sink: Sink, frame: Node) -> Node | None:
         """The calls that write a static DataFrame to the sink, if it can."""
@@ -136,7 +155,17 @@ _KINDS = {
     "number": lambda v: v.lstrip("+-").isdigit(),
     "positive integer": lambda v: v.isdigit() and int(v) > 0,
     "boolean": lambda v: v.casefold() in ("true", "false"),
+    PYTHON_NAME: lambda v: "." in v and all(part.isidentifier() for part in v.split(".")),
 }
+
+
+def filled_in(
+    specs: tuple[OptionSpec, ...], options: tuple[Option, ...], here: str
+) -> tuple[tuple[str, str], ...]:
+    """Options as a sink or stream keeps them: those given, and those that are the script's folder."""
+    given = {o.key.value.casefold() for o in options}
+    missing = [s.name for s in specs if s.default == HERE and s.name.casefold() not in given]
+    return (*((o.key.value, o.value.value) for o in options), *((n, here) for n in missing if here))
 
 
 def check_options(

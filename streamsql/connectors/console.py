@@ -10,6 +10,6 @@ class Console(Connector):
     help = "each micro-batch's rows on standard output"
     writes = (OptionSpec("numRows", "most rows shown of a micro-batch", "number", default="20"),)
 
-    def write_stream(self, sink: Sink, writer: Node) -> Node:
+    def batch_writer(self, sink: Sink) -> Node:
         # Spark's own console sink prints in the JVM, whose output goes to the log.
-        return writer.call("foreachBatch", Var("show_batch"))
+        return Var("show_batch")

@@ -15,5 +15,5 @@ class Memory(Connector):
     help = "a live table: kept by the console, read with SELECT while it refreshes"
     writes = ()
 
-    def write_stream(self, sink: Sink, writer: Node) -> Node:
-        return writer.call("foreachBatch", Var(rows_variable(sink.name)).attr("feed"))
+    def batch_writer(self, sink: Sink) -> Node:
+        return Var(rows_variable(sink.name)).attr("feed")

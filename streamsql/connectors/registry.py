@@ -9,6 +9,8 @@ from streamsql.connectors.base import Connector
 from streamsql.connectors.console import Console
 from streamsql.connectors.csv import Csv
 from streamsql.connectors.datagen import Datagen
+from streamsql.connectors.foreach import Foreach
+from streamsql.connectors.foreach_batch import ForeachBatch
 from streamsql.connectors.json import Json
 from streamsql.connectors.memory import Memory
 from streamsql.connectors.noop import Noop
@@ -23,7 +25,8 @@ from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.statements.base import Name
 
 _BUILT_IN: tuple[type[Connector], ...] = (
-    Csv, Json, Parquet, Orc, Text, Socket, Rate, RateMicroBatch, Values, Datagen, Memory, Console, Noop,
+    Csv, Json, Parquet, Orc, Text, Socket, Rate, RateMicroBatch, Values, Datagen, Memory, Console,
+    Foreach, ForeachBatch, Noop,
 )  # fmt: skip
 
 

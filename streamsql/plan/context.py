@@ -16,10 +16,13 @@ from streamsql.plan.sources import Sources
 
 @dataclass(frozen=True)
 class Context:
-    """What planning looks at: the names, and where the console keeps things."""
+    """What planning looks at: the names, where the console keeps things, and (here) the folder of the
+    script that is being run.
+    """
 
     catalog: Catalog
     places: Places = Places("streamsql")
+    here: str = ""
 
 
 def lower_fragment(body: Fragment, sources: Sources) -> Lowered:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from streamsql.catalog import DEFAULT_RETAIN, Sink, Stream
-from streamsql.connectors.base import Connector, check_options
+from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec, check_options, filled_in
 from streamsql.connectors.registry import connector
 from streamsql.errors import NameFault, RuleFault, did_you_mean
-from streamsql.language.statements.base import Column, Name
+from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import unquote
@@ -32,7 +32,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         made.name,
         statement.format.value.lower() if statement.format else "",
         statement.columns,
-        tuple((o.key.value, o.value.value) for o in statement.options),
+        filled_in(made.reads or (), statement.options, context.here),
         statement.watermark,
         statement.comment,
     )
@@ -45,7 +45,19 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     _check_watermark(statement, columns)
     path = options.get(made.path_option.casefold())
     infer = made.infer(stream) if not columns and made.infers_columns else None
-    return DefineStream(stream, statement.if_not_exists, infer, path.value if path else None)
+    return DefineStream(
+        stream,
+        statement.if_not_exists,
+        infer,
+        path.value if path else None,
+        _code(made.reads or (), options),
+    )
+
+
+def _code(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name | None:
+    """The value of the option that names Python code, if there is one."""
+    named = (options.get(s.name.casefold()) for s in specs if s.kind == PYTHON_NAME)
+    return next((option.value for option in named if option), None)
 
 
 def _stream_of_query(statement: CreateStream, context: Context) -> Stream:
@@ -146,11 +158,12 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
         statement.columns,
         tuple(k.value for k in statement.key),
         tuple(p.value for p in statement.partitioned_by),
-        tuple((o.key.value, o.value.value) for o in statement.options),
+        filled_in(made.writes or (), statement.options, context.here),
         statement.retain or DEFAULT_RETAIN,
         statement.comment,
     )
-    return DefineSink(sink, statement.if_not_exists)
+    options = {o.key.value.casefold(): o for o in statement.options}
+    return DefineSink(sink, statement.if_not_exists, _code(made.writes or (), options))
 
 
 def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:

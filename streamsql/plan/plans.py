@@ -28,18 +28,24 @@ class Direct(Plan):
 
 @dataclass(frozen=True)
 class DefineStream(Plan):
-    """infer: the static DataFrame whose columns become the stream's; path: a folder that must exist."""
+    """infer: the DataFrame whose columns become the stream's; path: a folder that must exist; code:
+    the name of a Python object that must be there.
+    """
 
     stream: Stream
     skip_existing: bool = False
     infer: Node | None = None
     path: Name | None = None
+    code: Name | None = None
 
 
 @dataclass(frozen=True)
 class DefineSink(Plan):
+    """code: the name of a Python object that must be there."""
+
     sink: Sink
     skip_existing: bool = False
+    code: Name | None = None
 
 
 @dataclass(frozen=True)

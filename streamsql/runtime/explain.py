@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +11,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.plan.context import Context
 from streamsql.plan.planner import restart
 from streamsql.plan.plans import Collect, Plan, Reads, Run, Write
+from streamsql.runtime.helpers import sources
 from streamsql.runtime.settings import Settings
 
 _SHOW_BATCH = """
@@ -19,13 +19,6 @@ def show_batch(batch, batch_id):
     print(f"-- batch {batch_id}")
     batch.show(truncate=False)
 
-"""
-_LIVE_IMPORTS = """\
-import threading
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
 """
 _CHECKPOINT = """
 def checkpoint(name):
@@ -93,13 +86,8 @@ def _prelude(body: str, settings: Settings) -> str:
         helpers += _CHECKPOINT
     if "show_batch" in body:
         helpers += _SHOW_BATCH
-    if "LiveRows(" in body:
-        imports += (
-            "import threading\nfrom typing import Any\n\nimport pyarrow as pa\nimport pyarrow.compute as pc\n"
-        )
-        from streamsql.runtime import live
-
-        helpers += "\n" + inspect.getsource(live.LiveRows) + "\n"
+    more_imports, more_helpers = sources(body)
+    imports, helpers = imports + more_imports, helpers + more_helpers
     conf = {k: v for k, v in settings.start_conf().items() if k.startswith("spark.sql.") and not is_secret(k)}
     options = "".join(f"\n    .config({k!r}, {v!r})" for k, v in conf.items())
     session = f"spark = (\n    SparkSession.builder{options}\n    .getOrCreate()\n)\n"

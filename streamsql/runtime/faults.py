@@ -163,11 +163,36 @@ def query_fault(error: Any, name: str) -> QueryFault:
         error = error._cause
     text = getattr(error, "_desc", None) or str(error)
     text = re.sub(r"^(?:[a-z]\w*\.)+\w+(?:Exception|Error): ", "", text.split("=== Streaming Query")[0])
-    python = list(re.finditer(r"^(?:\w+\.)+\w*(?:Error|Exception): ", text, re.MULTILINE))
-    if python:
-        # A foreachBatch function failed: what it raised stands at the end of Python's traceback.
-        text = text[python[-1].end() :]
-    condition, message = clean(text)
-    head, detail = first_sentence(message)
+    python, place = _of_python(text)
+    condition, message = clean(python or text)
+    head, detail = (message, place) if place else first_sentence(message)
     hint = "is a server listening on that host and port?" if "Connection refused" in head else ""
     return QueryFault(f"query {name} failed: {head}", detail=detail, hint=hint, condition=condition)
+
+
+_NOT_OURS = ("/pyspark/", "/py4j/", "/streamsql/runtime/", "pyspark.zip", "/lib/python3")
+
+
+def _of_python(text: str) -> tuple[str, str]:
+    """(what Python code raised, where) of an error that holds Python's traceback; empty without one.
+
+    Where is said of code that is the analyst's, not Spark's or the console's.
+    """
+    raised = list(
+        re.finditer(r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning)\b", text, re.MULTILINE)
+    )
+    trace = text.rfind("Traceback (most recent call last)")
+    last = next((r for r in reversed(raised) if r.start() > trace), None)
+    if last is None or (trace < 0 and "." not in last.group()):
+        return "", ""
+    own = [
+        (file, line)
+        for file, line in re.findall(r'File "([^"]+)", line (\d+)', text[max(trace, 0) : last.start()])
+        if not any(
+            part in file for part in ("/pyspark/", "/py4j/", "/streamsql/", "pyspark.zip", "/lib/python3")
+        )
+    ]
+    message = text[last.start() :]
+    if "." in last.group():  # Spark's own errors say all without their class
+        return message[last.end() - last.start() :].lstrip(": "), ""
+    return message, f"{own[-1][0]}, line {own[-1][1]}" if own else ""

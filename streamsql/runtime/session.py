@@ -18,6 +18,7 @@ from streamsql.calls import Assign, evaluate, run
 from streamsql.catalog import Catalog, Query, Sink, Table
 from streamsql.connectors.base import Places, is_secret
 from streamsql.connectors.memory import rows_variable
+from streamsql.connectors.registry import connector
 from streamsql.errors import (
     Cancelled,
     EngineFault,
@@ -38,9 +39,11 @@ from streamsql.runtime import show, watching
 from streamsql.runtime.engine import JOBS, Engine
 from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
+from streamsql.runtime.helpers import HELPERS, helper
 from streamsql.runtime.paths import check_path
 from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS, Settings
+from streamsql.runtime.userlib import check_code
 from streamsql.runtime.values import collect
 
 if TYPE_CHECKING:
@@ -144,7 +147,8 @@ class Session:
             raise translate(error, statement.text, self.catalog.relation_names()) from error
 
     def _context(self) -> Context:
-        return Context(self.catalog, self.places)
+        here = self.variables.get("here", "")
+        return Context(self.catalog, self.places, os.path.abspath(here) if here else os.getcwd())
 
     def _env(self, reads: tuple[Sink, ...] = (), spark: Any = None) -> dict[str, Any]:
         """The variables that programs begin with."""
@@ -154,6 +158,7 @@ class Session:
         spark.sparkContext.setJobGroup(JOBS, "a statement")
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
                                "checkpoint": self.places.checkpoint}  # fmt: skip
+        env |= {name: helper(name) for name in HELPERS if name != "LiveRows"}
         for table in reads:
             env[rows_variable(table.name)] = self._rows_of(table)
         return env
@@ -177,6 +182,8 @@ class Session:
             return Done(message=f"stream {name} is there already")
         if made.path:
             check_path(made.path)
+        if made.code:
+            check_code(made.code, made.stream.option("folder"), connector(Name(made.stream.connector)))
         made_stream, notes = made.stream, tuple[str, ...]()
         if made.infer is not None:
             made_stream = replace(made_stream, columns=self._infer(made, statement), inferred=True)
@@ -210,6 +217,8 @@ class Session:
         key = made.sink.name.casefold()
         if made.skip_existing and key in self.catalog.sinks:
             return Done(message=f"sink {made.sink.name} is there already")
+        if made.code:
+            check_code(made.code, made.sink.option("folder"), connector(Name(made.sink.connector)))
         self.catalog.sinks[key] = made.sink
         kind = "live table" if made.sink.is_live else "sink"
         return Done(message=f"{kind} {made.sink.name} created")

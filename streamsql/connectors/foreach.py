@@ -1,0 +1,38 @@
+"""foreach: a Python function or object takes each row. Spark guide, "Using Foreach and ForeachBatch"."""
+
+from __future__ import annotations
+
+from streamsql.calls import Call, Node, Var, lit
+from streamsql.catalog import Sink, Stream
+from streamsql.connectors.base import HERE, PYTHON_NAME, Connector, OptionSpec
+
+FOLDER = OptionSpec(
+    "folder",
+    "where the module is looked for first, then the current folder and sys.path",
+    "path",
+    default=HERE,
+)
+
+
+def loaded(entry: Sink | Stream, option: str) -> Node:
+    """The call that gives the Python function or object that an option names."""
+    return Call(Var("load"), (lit(entry.option(option)), lit(entry.option("folder", "."))))
+
+
+class Foreach(Connector):
+    name = "foreach"
+    help = "a Python function, or a class with open, process and close, takes each row"
+    writes = (
+        OptionSpec("function", "the function or class, by name", PYTHON_NAME, required=True),
+        FOLDER,
+    )
+
+    code_hint = "def function(row): …, or a class with open(partition, epoch), process(row), close(error)"
+
+    def write_stream(self, sink: Sink, writer: Node) -> Node:
+        return writer.call("foreach", loaded(sink, "function"))
+
+    def check_code(self, found: object) -> str:
+        if isinstance(found, type):
+            return "" if callable(getattr(found, "process", None)) else "it has no method process(row)"
+        return "" if callable(found) else f"it is a value ({type(found).__name__}), not a function or class"

@@ -1,0 +1,45 @@
+"""foreach_batch: a Python function takes each micro-batch. Spark guide, "ForeachBatch"."""
+
+from __future__ import annotations
+
+import inspect
+
+from streamsql.calls import Node
+from streamsql.catalog import Sink
+from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec
+from streamsql.connectors.foreach import FOLDER, loaded
+
+
+class ForeachBatch(Connector):
+    name = "foreach_batch"
+    help = "a Python function takes each micro-batch: function(DataFrame, batch_id)"
+    writes = (
+        OptionSpec(
+            "function",
+            "the function by name; after a failure a batch_id can come again with the same rows, so it is "
+            "exactly once when the function passes over (or overwrites) a batch_id that it has written",
+            PYTHON_NAME,
+            required=True,
+        ),
+        FOLDER,
+    )
+
+    code_hint = "def function(batch, batch_id): …"
+
+    def batch_writer(self, sink: Sink) -> Node:
+        return loaded(sink, "function")
+
+    def check_code(self, found: object) -> str:
+        if not callable(found):
+            return f"it is a value ({type(found).__name__}), not a function"
+        call = vars(found).get("__call__") if isinstance(found, type) else found
+        if call is None:
+            return "it is a class without __call__(self, batch, batch_id)"
+        arguments = (None,) * (3 if isinstance(found, type) else 2)
+        try:
+            inspect.signature(call).bind(*arguments)
+        except TypeError as error:
+            return f"it cannot be called with (batch, batch_id): {error}"
+        except ValueError:
+            pass  # a builtin tells no signature
+        return ""
