@@ -6,8 +6,11 @@ writes it as Python source. Nothing else in streamsql makes PySpark calls for a 
 
 from __future__ import annotations
 
+import io
+import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 WIDTH = 96
@@ -47,6 +50,15 @@ class Call(Node):
     function: Node
     args: tuple[Node, ...] = ()
     kwargs: tuple[tuple[str, Node], ...] = ()
+
+
+@dataclass(frozen=True)
+class Function(Node):
+    """def (parameters): body; return value. It stands as the node of an Assign, which names it."""
+
+    parameters: tuple[str, ...]
+    body: tuple[Assign, ...]
+    value: Node
 
 
 @dataclass(frozen=True)
@@ -97,8 +109,16 @@ def _links(node: Node) -> tuple[Node, list[Attr | Call]]:
 
 
 def _plain(node: Node, env: Mapping[str, Any]) -> Any:
+    if isinstance(node, Function):
+        return partial(_called, node, env)
     assert isinstance(node, Lit)
     return [evaluate(v, env) for v in node.value] if isinstance(node.value, tuple) else node.value
+
+
+def _called(function: Function, env: Mapping[str, Any], *arguments: Any) -> Any:
+    inner = {**env, **dict(zip(function.parameters, arguments, strict=True))}
+    run(function.body, inner)
+    return evaluate(function.value, inner)
 
 
 def run(program: Program, env: dict[str, Any]) -> Any:
@@ -113,11 +133,19 @@ def run(program: Program, env: dict[str, Any]) -> Any:
 
 def render(program: Program) -> str:
     """A program as Python source, one step a paragraph."""
-    return "".join(_step(step) for step in program)
+    parts: list[str] = []
+    for step in program:
+        if isinstance(step.node, Function) and not (parts and parts[-1].endswith("\n\n\n")):
+            parts.append("\n\n")
+        parts.append(_step(step))
+    return "".join(parts)
 
 
 def _step(step: Assign) -> str:
+    if isinstance(step.node, Function):
+        return f"def {step.name}{_definition(step.node)}\n\n"
     lead = f"{step.name} = " if step.name else ""
+    lead = "return " if step.name == "return" else lead
     flat = render_node(step.node)
     if len(lead + flat) <= WIDTH:
         return lead + flat + "\n"
@@ -126,6 +154,19 @@ def _step(step: Assign) -> str:
         return lead + flat + "\n"
     body = "\n".join("    " + link for link in links)
     return f"{lead}(\n    {head}\n{body}\n)\n"
+
+
+def _definition(node: Function) -> str:
+    body = render((*node.body, Assign("return", node.value)))
+    inside: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(body).readline):
+        if token.type == tokenize.STRING:
+            inside.update(range(token.start[0] + 1, token.end[0] + 1))
+    lines = [
+        line if number in inside or not line.strip() else "    " + line
+        for number, line in enumerate(body.splitlines(keepends=True), 1)
+    ]
+    return f"({', '.join(node.parameters)}):\n{''.join(lines)}"
 
 
 def _chain(node: Node) -> tuple[str, list[str]]:
@@ -149,6 +190,8 @@ def _arguments(node: Call) -> str:
 
 def render_node(node: Node) -> str:
     first, links = _links(node)
+    if isinstance(first, Function):
+        return _definition(first)
     text = first.name if isinstance(first, Var) else _literal(first)
     return text + "".join(
         f".{link.name}" if isinstance(link, Attr) else f"({_arguments(link)})" for link in links

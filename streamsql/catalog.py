@@ -91,16 +91,26 @@ class Sink:
 class Query:
     """The definition of a streaming query. mode "" means: chosen at each start.
 
-    text: the SELECT as written; checkpoint "": the console's own folder.
+    sinks: all that it writes into; text: the SELECT as written, or (together) the INSERTs of a
+    statement set, each with its `;`; checkpoint "": the console's own folder.
     """
 
     name: str
-    sink: str
+    sinks: tuple[str, ...]
     text: str
     mode: str = ""
     trigger: Trigger | None = None
     checkpoint: str = ""
-    live_table: bool = field(default=False)
+    live_table: bool = False
+    together: bool = False
+
+    @property
+    def sink(self) -> str:
+        """All its sinks, for a person."""
+        return ", ".join(self.sinks)
+
+    def writes_into(self, sink: str) -> bool:
+        return sink.casefold() in {s.casefold() for s in self.sinks}
 
     def sql(self, sink: Sink | None = None) -> str:
         """The statement that starts this query; sink is needed for a live table's key and limit."""
@@ -116,9 +126,11 @@ class Query:
             return "\n  ".join([*head, "AS " + self.text])
         if self.checkpoint:
             clauses.append(f"CHECKPOINT {quote(self.checkpoint)}")
-        return "\n  ".join(
-            [f"INSERT INTO {quote_name(self.sink)}", f"AS QUERY {quote_name(self.name)}", *clauses, self.text]
-        )
+        named = [f"AS QUERY {quote_name(self.name)}", *clauses]
+        if self.together:
+            return "\n  ".join(["EXECUTE STATEMENT SET", *named]) + f"\nBEGIN\n  {self.text}\nEND"
+        into = "INSERT INTO " + ", ".join(map(quote_name, self.sinks))
+        return "\n  ".join([into, *named, self.text])
 
 
 @dataclass(frozen=True)
@@ -214,6 +226,10 @@ class Catalog:
 
     def query(self, name: Name) -> Query:
         return _get(self.queries, name, "query")
+
+    def queries_into(self, sink: str) -> list[Query]:
+        """The queries that write into a sink."""
+        return [q for q in self.queries.values() if q.writes_into(sink)]
 
     def check_free(self, name: Name) -> None:
         """Raise NameFault when a stream, sink or live table of that name exists."""

@@ -45,9 +45,9 @@ CATALOG = Catalog(
     },
     queries={
         "counts": Query(
-            "counts", "counts", "SELECT user, count(*) AS n FROM clicks GROUP BY user", live_table=True
+            "counts", ("counts",), "SELECT user, count(*) AS n FROM clicks GROUP BY user", live_table=True
         ),
-        "q1": Query("q1", "out", "SELECT 1"),
+        "q1": Query("q1", ("out",), "SELECT 1"),
     },
     tables={"dim": Table("dim"), "db.t": Table("db.t")},
 )

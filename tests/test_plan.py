@@ -8,7 +8,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamsql import calls
-from streamsql.calls import Assign, Attr, Call, Lit, Node, Program, Var, lit, render, run
+from streamsql.calls import Assign, Attr, Call, Function, Lit, Node, Program, Var, lit, render, run
 from streamsql.catalog import Catalog
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
@@ -101,7 +103,8 @@ def describe(made: Plan) -> str:
     if isinstance(made, Run):
         notes += [f"{choice.mode}: {choice.reason}".rstrip(": ") for choice in made.choices]
         notes += [f"checkpoint {made.checkpoint}"]
-        program += made.writer(made.choices[0].mode)
+        mode = made.choices[0].mode
+        program += made.keeping(mode) + made.writer(mode)
     return "\n".join([head, *notes, render(program).rstrip()])
 
 
@@ -231,6 +234,8 @@ class Recorder:
     def _shown(value: Any) -> str:
         if isinstance(value, list):
             return "[" + ", ".join(map(Recorder._shown, value)) + "]"
+        if isinstance(value, (FunctionType, partial)):  # of one argument, as all functions of programs are
+            return f"def {Recorder._shown(value(Recorder('rows', [])))}"
         return value._text if isinstance(value, Recorder) else f"{type(value).__name__} {value!r}"
 
 
@@ -247,6 +252,8 @@ def names_of(node: Node) -> set[str]:
             todo += [part.function, *part.args, *(v for _, v in part.kwargs)]
         elif isinstance(part, Lit) and isinstance(part.value, tuple):
             todo += part.value
+        elif isinstance(part, Function):
+            todo += [*(step.node for step in part.body), part.value]
     return found
 
 
@@ -273,7 +280,8 @@ def program_of(made: Plan) -> Program:
     if isinstance(made, Explain):
         return program_of(made.plan)
     if isinstance(made, Run):
-        return made.program + made.writer(made.choices[0].mode)
+        mode = made.choices[0].mode
+        return made.program + made.keeping(mode) + made.writer(mode)
     if isinstance(made, DefineStream) and made.infer:
         return (Assign("", made.infer),)
     return made.program if isinstance(made, (Collect, Write)) else ()

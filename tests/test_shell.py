@@ -25,7 +25,7 @@ CATALOG = Catalog(
         "clicks": Stream("clicks", "json", columns=(Column("user", "STRING"), Column("ts", "TIMESTAMP")))
     },
     sinks={"out": Sink("out", "parquet"), "counts": Sink("counts", "memory")},
-    queries={"q1": Query("q1", "out", "SELECT 1")},
+    queries={"q1": Query("q1", ("out",), "SELECT 1")},
 )
 
 

@@ -73,6 +73,7 @@ class Connector:
     infers_columns: they may be left out and are read from what is there at CREATE.
     triggers: the kinds of trigger that the source takes. path_option: the option that names a folder.
     code_hint: how the Python code is written that a module.name option names.
+    open_options: options beside the declared ones are handed over as they are.
     """
 
     name = ""
@@ -87,6 +88,7 @@ class Connector:
     formats: tuple[str, ...] = ()
     path_option = ""
     code_hint = ""
+    open_options = False
 
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
         """The options that a stream with these columns may be given."""
@@ -109,6 +111,11 @@ class Connector:
         function = self.batch_writer(sink)
         assert function is not None, f"{self.name} overrides write_stream or batch_writer"
         return writer.call("foreachBatch", function)
+
+    @property
+    def writes_batches(self) -> bool:
+        """Whether it can be one of several sinks."""
+        return type(self).batch_writer is not Connector.batch_writer
 
     def batch_writer(self, sink: Sink) -> Node | None:
         """The function (batch, batch_id) that writes a micro-batch, if there is one. A batch_id that
@@ -178,6 +185,8 @@ def check_options(
     known = {s.name.casefold(): s for s in specs}
     for option in options:
         spec = known.get(option.key.value.casefold())
+        if spec is None and connector.open_options:
+            continue
         if spec is None:
             names = [s.name for s in specs]
             raise NameFault(

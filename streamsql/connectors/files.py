@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.calls import Node, Var
+from streamsql.calls import Call, Node, Var, lit
 from streamsql.catalog import Sink, Stream
 from streamsql.connectors.base import Connector, OptionSpec, Places, read_stream, schema_text, with_options
 
@@ -100,6 +100,12 @@ class FileConnector(Connector):
         if sink.partitioned_by:
             writer = writer.call("partitionBy", *sink.partitioned_by)
         return writer
+
+    def batch_writer(self, sink: Sink) -> Node:
+        # Spark's own file sink keeps account of what it wrote; beside other sinks the folders do.
+        partitions = [list(sink.partitioned_by)] if sink.partitioned_by else []
+        files = Call(Var("BatchFiles"), tuple(map(lit, (self.name, sink.option("path"), *partitions))))
+        return with_options(files, sink.options, skip=("path", "retention")).attr("write")
 
     def write_batch(self, sink: Sink, frame: Node) -> Node:
         writer = with_options(

@@ -1,6 +1,6 @@
 """noop: results are computed and thrown away, to measure or to fill state."""
 
-from streamsql.calls import Node
+from streamsql.calls import Node, Var
 from streamsql.catalog import Sink
 from streamsql.connectors.base import Connector
 
@@ -12,6 +12,9 @@ class Noop(Connector):
 
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         return writer.call("format", "noop")
+
+    def batch_writer(self, sink: Sink) -> Node:
+        return Var("throw_away")
 
     def write_batch(self, sink: Sink, frame: Node) -> Node:
         return frame.attr("write").call("format", "noop").call("mode", "append").call("save")

@@ -16,6 +16,7 @@ from streamsql.connectors.memory import Memory
 from streamsql.connectors.noop import Noop
 from streamsql.connectors.orc import Orc
 from streamsql.connectors.parquet import Parquet
+from streamsql.connectors.python import Python
 from streamsql.connectors.rate import Rate
 from streamsql.connectors.rate_micro_batch import RateMicroBatch
 from streamsql.connectors.socket import Socket
@@ -26,7 +27,7 @@ from streamsql.language.statements.base import Name
 
 _BUILT_IN: tuple[type[Connector], ...] = (
     Csv, Json, Parquet, Orc, Text, Socket, Rate, RateMicroBatch, Values, Datagen, Memory, Console,
-    Foreach, ForeachBatch, Noop,
+    Foreach, ForeachBatch, Python, Noop,
 )  # fmt: skip
 
 

@@ -124,7 +124,6 @@ def _candidates(first: Token) -> list[str]:
 
 # What the language will have and this version has not.
 NOT_YET = {
-    ("EXECUTE", "STATEMENT"): "write one INSERT for each sink",
     ("PREVIEW",): "SELECT … LIMIT 10; over the stream",
 }
 

@@ -121,7 +121,7 @@ def _query(tokens: list[Token], at: int) -> tuple[int, str] | None:
     while first < len(tokens) and tokens[first].text == "(":
         first += 1
     if first < len(tokens) and tokens[first].kind == "word" and tokens[first].upper in QUERY_HEADS:
-        return _raw(tokens, at, _balanced(tokens, at, lambda i: False))
+        return _raw(tokens, at, _balanced(tokens, at, lambda i: tokens[i].text == ";"))
     return None
 
 

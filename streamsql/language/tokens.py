@@ -108,6 +108,7 @@ class Piece(NamedTuple):
     closed: bool
 
 
+_BEFORE_HEAD = {"EXPLAIN", "PYSPARK", "LOGICAL", "EXTENDED", "FORMATTED", "CODEGEN", "COST"}
 _BLOCK_ENDS = {"IF", "WHILE", "FOR", "LOOP", "REPEAT"}
 
 
@@ -133,7 +134,7 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
             elif compound and word == "END" and depth:
                 after = tokens[index + 1].upper if index + 1 < len(tokens) else ""
                 depth -= after not in _BLOCK_ENDS
-        head = False
+        head = head and token.upper in _BEFORE_HEAD
         piece.append(token)
     if piece:
         yield Piece(piece, False)

@@ -7,7 +7,7 @@ from streamsql.errors import NameFault, Span, did_you_mean
 from streamsql.language.dialect import check_query
 from streamsql.language.grammar import load
 from streamsql.language.statements.base import Fragment, Statement
-from streamsql.language.statements.insert import Insert
+from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable, DropLiveTable
 from streamsql.language.statements.query import AwaitQuery, DescribeQuery, DropQuery, StartQuery, StopQuery
 from streamsql.language.statements.select import Select
@@ -36,6 +36,8 @@ class Checker:
             self._direct(made.statement)
             return []
         notes = self._unknown_relations(statement)
+        for part in statement.inserts if isinstance(statement, InsertSet) else ():
+            self._read(part.query, "")
         if isinstance(statement, (Select, Insert, CreateLiveTable)):
             self._read(statement.query, getattr(made, "as_text", ""))
         self._define(made)
@@ -93,7 +95,7 @@ class Checker:
         elif isinstance(statement, (DropSink, DropLiveTable)) and not statement.if_exists:
             name = catalog.sink(statement.name).name.casefold()
             del catalog.sinks[name]
-            catalog.queries = {k: q for k, q in catalog.queries.items() if q.sink.casefold() != name}
+            catalog.queries = {k: q for k, q in catalog.queries.items() if not q.writes_into(name)}
         elif isinstance(statement, DropQuery) and not statement.if_exists:
             del catalog.queries[catalog.query(statement.name).name.casefold()]
         elif isinstance(statement, (AwaitQuery, StartQuery, StopQuery, DescribeQuery)) and statement.name:

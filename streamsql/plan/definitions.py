@@ -167,7 +167,7 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
 
 
 def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
-    feeding = [q.name for q in context.catalog.queries.values() if q.sink.casefold() == name.value.casefold()]
+    feeding = [q.name for q in context.catalog.queries_into(name.value)]
     if or_replace and feeding:
         raise NameFault(
             f"the query {feeding[0]} writes into {name}", hint=f"DROP QUERY {feeding[0]};", span=name.span

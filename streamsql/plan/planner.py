@@ -8,22 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import Assign, Var
-from streamsql.catalog import Query, Sink
 from streamsql.errors import Source, StreamsqlError, SyntaxFault
 from streamsql.language.parser import parse_text
-from streamsql.language.statements.base import Fragment, Name, Statement
+from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.explain import Explain as ExplainStatement
-from streamsql.language.statements.insert import Insert
+from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import CreateStream
-from streamsql.plan.context import Context, lower_fragment, reads_of
+from streamsql.plan.context import Context, reads_of
 from streamsql.plan.definitions import create_sink, create_stream
 from streamsql.plan.plans import Collect, Direct, Explain, Plan, Run, Write
-from streamsql.plan.queries import as_declared, create_live_table, insert, run_plan, select
+from streamsql.plan.queries import create_live_table, insert, insert_set, restart, select
 from streamsql.plan.sources import Sources
+
+__all__ = ["plan", "restart"]
 
 
 def plan(statement: Statement, context: Context) -> Plan:
@@ -75,23 +76,12 @@ def _restart(name: Name, context: Context) -> Run:
     return restart(context.catalog.query(name), context)
 
 
-def restart(query: Query, context: Context) -> Run:
-    """The plan that runs a query of the catalog (again)."""
-    sink = context.catalog.sinks.get(query.sink.casefold()) or Sink(query.sink, "table")
-    sources = Sources(context.catalog, context.places)
-    body = Fragment(query.text)
-    lowered = lower_fragment(body, sources)
-    lowered = replace(lowered, node=as_declared(lowered.node, sink.columns))
-    return run_plan(
-        query, sink, lowered, sources, context, body, mode=Name(query.mode) if query.mode else None
-    )
-
-
 _PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     CreateStream: create_stream,
     CreateSink: create_sink,
     CreateLiveTable: create_live_table,
     Insert: insert,
+    InsertSet: insert_set,
     Select: select,
     Spark: _spark,
     ExplainStatement: _explain,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from streamsql.calls import Assign, Node, Program, Var
 from streamsql.catalog import Query, Sink, Stream
@@ -76,15 +77,42 @@ class Write(Plan):
 
 
 @dataclass(frozen=True)
+class Target:
+    """One sink of a query: what makes its rows of the query's result, and the shape of those.
+
+    select: the name of a function of the program, from `result` or a micro-batch of it to the rows;
+    empty when the result is what the sink gets.
+    """
+
+    sink: Sink
+    shape: Shape
+    select: str = ""
+
+    def keys(self, mode: str) -> tuple[str, ...] | None:
+        """The columns by which the sink keeps one row each; None: it keeps all rows."""
+        if mode != "update":
+            return None
+        if self.sink.key:
+            return self.sink.key
+        groups = self.shape.aggregates
+        return groups[-1].keys if groups else None
+
+    @property
+    def rows(self) -> Node:
+        """The streaming DataFrame of its rows."""
+        return _call(Var(self.select), Var("result")) if self.select else Var("result")
+
+
+@dataclass(frozen=True)
 class Run(Plan):
-    """A streaming query: the program up to `result`, and the modes to start it with.
+    """A streaming query: the program up to `result`, what gets it, and the modes to start it with.
 
     transient: a SELECT over a stream, shown and then gone. define: its sink is made by this
     statement (CREATE LIVE TABLE). replace: an earlier one of that name is ended first.
     """
 
     query: Query
-    sink: Sink
+    targets: tuple[Target, ...]
     program: Program
     choices: tuple[Choice, ...]
     shape: Shape
@@ -97,41 +125,72 @@ class Run(Plan):
     mode_span: Span | None = field(default=None, compare=False)
     body_span: Span = field(default=Span(0, 0), compare=False)
 
-    def keys(self, mode: str) -> tuple[str, ...] | None:
-        """The columns by which the live table keeps one row each; None: it keeps all rows."""
-        if mode != "update":
-            return None
-        if self.sink.key:
-            return self.sink.key
-        groups = self.shape.aggregates
-        return groups[-1].keys if groups else None
+    @property
+    def sink(self) -> Sink:
+        """The sink of a query that has one, as a live table's has; else its first."""
+        return self.targets[0].sink
+
+    @property
+    def live(self) -> tuple[Sink, ...]:
+        """The live tables that it feeds."""
+        return tuple(t.sink for t in self.targets if t.sink.is_live)
+
+    def named(self, name: str, checkpoint: str, **changes: Any) -> Run:
+        """This query of one sink under another name; changes: fields of its sink."""
+        target = replace(self.targets[0], sink=replace(self.sink, name=name, **changes))
+        query = replace(self.query, name=name, sinks=(name,))
+        return replace(self, query=query, targets=(target,), checkpoint=checkpoint)
+
+    def keeping(self, mode: str) -> Program:
+        """The program, behind `result`, that makes the rows of each live table."""
+        return tuple(
+            Assign(
+                rows_variable(t.sink.name),
+                _call(
+                    Var("LiveRows"),
+                    t.rows.attr("schema"),
+                    mode,
+                    _names(t.keys(mode)),
+                    t.sink.retain,
+                    bool(t.sink.key),
+                ),
+            )
+            for t in self.targets
+            if t.sink.is_live
+        )
 
     def writer(self, mode: str) -> Program:
-        """The program from `result` to the running query."""
-        steps: list[Assign] = []
-        if self.sink.is_live:
-            keys = self.keys(mode)
-            one = bool(self.sink.key)
-            rows = Var("LiveRows")
-            steps.append(
-                Assign(
-                    rows_variable(self.sink.name),
-                    _call(rows, Var("result").attr("schema"), mode, _names(keys), self.sink.retain, one),
-                )
-            )
+        """The program, behind `keeping`, to the running query."""
         writer = Var("result").attr("writeStream").call("queryName", self.query.name)
         writer = writer.call("outputMode", mode)
         if self.query.trigger:
             writer = writer.call("trigger", **_trigger(self.query.trigger))
         own = _call(Var("checkpoint"), self.query.name)
         writer = writer.call("option", "checkpointLocation", self.query.checkpoint or own)
+        if len(self.targets) > 1 or self.targets[0].select:
+            pairs, steps = self._pairs()
+            each = _call(Var("EachSink"), *pairs).attr("write")
+            return (*steps, Assign("query", writer.call("foreachBatch", each).call("start")))
         if self.sink.connector == "table":
-            writer = writer.call("toTable", self.sink.name)
-        else:
-            made = connector(Name(self.sink.connector))
-            writer = made.write_stream(self.sink, writer).call("start")
-        steps.append(Assign("query", writer))
-        return tuple(steps)
+            return (Assign("query", writer.call("toTable", self.sink.name)),)
+        writer = connector(Name(self.sink.connector)).write_stream(self.sink, writer)
+        return (Assign("query", writer.call("start")),)
+
+    def _pairs(self) -> tuple[list[list[Node | None]], Program]:
+        """For each sink the function that selects its rows and the one that writes them, and the
+        steps that make the latter.
+        """
+        pairs: list[list[Node | None]] = []
+        steps = []
+        for target in self.targets:
+            write = connector(Name(target.sink.connector)).batch_writer(target.sink)
+            assert write is not None
+            if not isinstance(write, Var):
+                name = f"to_{rows_variable(target.sink.name).removesuffix('_rows')}"
+                steps.append(Assign(name, write))
+                write = Var(name)
+            pairs.append([Var(target.select) if target.select else None, write])
+        return pairs, tuple(steps)
 
 
 @dataclass(frozen=True)

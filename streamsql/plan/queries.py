@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from streamsql.calls import Assign, Node, Program, Var, expr
+from streamsql.calls import Assign, Function, Node, Var, expr
 from streamsql.catalog import DEFAULT_RETAIN, Query, Sink, Stream
-from streamsql.connectors.registry import connector
-from streamsql.errors import NameFault, RuleFault, did_you_mean
+from streamsql.connectors.base import ALL_MODES
+from streamsql.connectors.registry import connector, connectors
+from streamsql.errors import NameFault, RuleFault, Source, Span, did_you_mean
+from streamsql.language.parser import parse_text
 from streamsql.language.statements.base import Column, Fragment, Name, Trigger
-from streamsql.language.statements.insert import Insert
+from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
-from streamsql.plan import rules
+from streamsql.plan import rules, shared
 from streamsql.plan.context import Context, lower_fragment, reads_of, stream_hint
 from streamsql.plan.lower import Lowered
-from streamsql.plan.plans import Collect, Plan, Run, Write
+from streamsql.plan.plans import Collect, Plan, Run, Target, Write
 from streamsql.plan.shape import Op, Shape
-from streamsql.plan.sources import Sources
+from streamsql.plan.sources import Sources, variable
 
 
 def select(statement: Select, context: Context) -> Plan:
     sources = Sources(context.catalog, context.places)
     lowered = lower_fragment(statement.query, sources)
     if lowered.shape.streaming:
-        query = Query("select", "select", statement.query.text, trigger=Trigger("available_now"))
+        query = Query("select", ("select",), statement.query.text, trigger=Trigger("available_now"))
         # Every row that is read is shown.
-        sink = Sink("select", "memory", retain=sys.maxsize)
-        return run_plan(query, sink, lowered, sources, context, statement.query, transient=True)
+        target = Target(Sink("select", "memory", retain=sys.maxsize), lowered.shape)
+        made = _Made(statement.query, sources, lowered, (target,))
+        return replace(_run_plan(query, made, context), transient=True)
     program = (*sources.program, Assign("result", lowered.node))
     return Collect(program, reads_of(sources), lowered.as_text)
 
@@ -52,16 +55,17 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     )
     query = Query(
         name.value,
-        name.value,
+        (name.value,),
         statement.query.text,
         statement.output_mode.value if statement.output_mode else "",
         statement.trigger,
         live_table=True,
     )
     sources = Sources(context.catalog, context.places)
-    lowered = _streaming(statement.query, sources, context, f"live table {name}")
-    made = run_plan(query, sink, lowered, sources, context, statement.query, mode=statement.output_mode)
-    return replace(made, define=True, skip_existing=statement.if_not_exists)
+    lowered = _streaming(statement.query, sources, context, f"the query of live table {name}")
+    made = _Made(statement.query, sources, lowered, (Target(sink, lowered.shape),))
+    run = _run_plan(query, made, context, statement.output_mode)
+    return replace(run, define=True, skip_existing=statement.if_not_exists)
 
 
 def _no_checkpoint(checkpoint: Name) -> RuleFault:
@@ -88,7 +92,7 @@ def _streaming(body: Fragment, sources: Sources, context: Context, whose: str) -
     lowered = lower_fragment(body, sources)
     if not lowered.shape.streaming:
         raise RuleFault(
-            f"the query of {whose} reads no stream",
+            f"{whose} reads no stream",
             hint=stream_hint(body.text, context) or "CREATE STREAM … first, or query the table with SELECT",
             span=body.span,
         )
@@ -96,26 +100,111 @@ def _streaming(body: Fragment, sources: Sources, context: Context, whose: str) -
 
 
 def insert(statement: Insert, context: Context) -> Plan:
-    if len(statement.targets) > 1:
-        raise RuleFault(
-            "one INSERT writes into one sink for now",
-            hint="write one INSERT for each sink",
-            span=statement.targets[1].span,
-        )
-    name = statement.targets[0]
-    target = context.catalog.target(name.value)
-    if isinstance(target, Stream):
-        return _insert_values(statement, target, context)
+    found = [context.catalog.target(name.value) for name in statement.targets]
+    if len(found) == 1 and isinstance(found[0], Stream):
+        return _insert_values(statement, found[0], context)
     sources = Sources(context.catalog, context.places)
     lowered = lower_fragment(statement.query, sources)
-    if target is None:
+    if found == [None]:
         return _insert_table(statement, lowered, sources, context)
+    sinks = _sinks(statement, context)
     if statement.columns:
         raise RuleFault("a sink takes no column list", span=statement.columns[0].span)
-    lowered = replace(lowered, node=as_declared(lowered.node, target.columns))
-    if lowered.shape.streaming:
-        return _insert_query(statement, target, lowered, sources, context)
-    return _insert_static(statement, target, lowered, sources, context)
+    if not lowered.shape.streaming:
+        return _insert_static(statement, sinks, lowered, sources, context)
+    made = _one_result(statement.query, sinks, sources, lowered)
+    return _insert_query(statement, statement.targets, made, context)
+
+
+def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
+    """The sinks that an INSERT names. Raises faults for what is none, or is named twice."""
+    sinks: list[Sink] = []
+    for name in statement.targets:
+        found = context.catalog.target(name.value)
+        if isinstance(found, Stream):
+            raise RuleFault(
+                f"{found.name} is a stream: one of several sinks it cannot be",
+                hint=f"INSERT INTO {found.name} VALUES (…);",
+                span=name.span,
+            )
+        if found is None:
+            known = [s.name for s in context.catalog.sinks.values()]
+            raise NameFault(
+                f"there is no sink {name.value}",
+                detail="beside other sinks, and in a statement set, only a sink can be written into",
+                hint=did_you_mean(name.value, known) or f"CREATE SINK {name.value} USING … first",
+                span=name.span,
+            )
+        if found in sinks:
+            raise NameFault(f"the sink {found.name} is named twice", span=name.span)
+        sinks.append(found)
+    return tuple(sinks)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What a query is made of: its text, the sources with the program up to the result, the result,
+    its sinks, and the functions that make their rows of it.
+    """
+
+    body: Fragment
+    sources: Sources
+    result: Lowered
+    targets: tuple[Target, ...]
+    functions: tuple[Assign, ...] = ()
+
+
+def _one_result(body: Fragment, sinks: tuple[Sink, ...], sources: Sources, lowered: Lowered) -> _Made:
+    """One SELECT for one sink or several."""
+    if len(sinks) == 1:
+        result = replace(lowered, node=as_declared(lowered.node, sinks[0].columns))
+        return _Made(body, sources, result, (Target(sinks[0], lowered.shape),))
+    targets, functions = [], []
+    for sink in sinks:
+        select = ""
+        if sink.columns:
+            select = sources.free_variable(f"rows_for_{sink.name}")
+            functions.append(Assign(select, Function(("rows",), (), as_declared(Var("rows"), sink.columns))))
+        targets.append(Target(sink, lowered.shape, select))
+    return _Made(body, sources, lowered, tuple(targets), tuple(functions))
+
+
+def insert_set(statement: InsertSet, context: Context) -> Plan:
+    names = tuple(name for part in statement.inserts for name in part.targets)
+    return _insert_query(statement, names, _set(statement, context), context)
+
+
+def _set(statement: InsertSet, context: Context) -> _Made:
+    """The INSERTs of a set as one query: its result is the stream that all of them read, and each
+    SELECT becomes a function of it.
+    """
+    inserts = statement.inserts
+    sinks = [_sinks(part, context) for part in inserts]
+    names = [name for part in inserts for name in part.targets]
+    for at, name in enumerate(names):
+        if name.value.casefold() in {n.value.casefold() for n in names[:at]}:
+            raise NameFault(
+                f"the sink {name} is named twice in the set",
+                hint="write one INSERT with UNION ALL",
+                span=name.span,
+            )
+    if len(inserts) == 1:
+        sources = Sources(context.catalog, context.places)
+        lowered = _streaming(inserts[0].query, sources, context, "this INSERT of the set")
+        return _one_result(inserts[0].query, sinks[0], sources, lowered)
+    stream, whole, parts = shared.stream_of([part.query for part in inserts], context)
+    sources = Sources(context.catalog, context.places)
+    node, shape = sources.stream(stream)
+    targets, functions = [], []
+    for group, lowered, part in zip(sinks, whole, parts, strict=True):
+        for sink in group:
+            select = sources.free_variable(f"rows_for_{sink.name}")
+            value = as_declared(part.lowered.node, sink.columns)
+            functions.append(Assign(select, Function((variable(stream.name),), part.program, value)))
+            targets.append(Target(sink, lowered.shape, select))
+        sources.live |= part.live
+    body = Fragment(statement.body, Span(inserts[0].span.start, inserts[-1].query.span.end))
+    return _Made(body, sources, Lowered(node, shape), tuple(targets), tuple(functions))
 
 
 def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context: Context) -> Plan:
@@ -135,7 +224,9 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
     if streaming:
         if statement.columns:
             raise RuleFault("a streaming INSERT takes no column list", span=statement.columns[0].span)
-        return _insert_query(statement, Sink(name.value, "table"), lowered, sources, context)
+        target = Target(Sink(name.value, "table"), lowered.shape)
+        made = _Made(statement.query, sources, lowered, (target,))
+        return _insert_query(statement, statement.targets, made, context)
     text_sources = Sources(context.catalog, context.places)
     text_sources.register_views(statement.query.text)
     program = (*text_sources.program, Assign("result", Var("spark").call("sql", statement.text)))
@@ -143,52 +234,76 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
 
 
 def _insert_query(
-    statement: Insert, sink: Sink, lowered: Lowered, sources: Sources, context: Context
+    statement: Insert | InsertSet, names: tuple[Name, ...], made: _Made, context: Context
 ) -> Plan:
-    name = statement.query_name or replace(statement.targets[0], value=sink.name.rpartition(".")[2])
-    check_query_free(name, context, sink.name)
-    if sink.is_live:
-        if statement.checkpoint:
+    """names: the sinks as written, for the places of faults."""
+    sinks = [t.sink for t in made.targets]
+    own = "_".join(sink.name.rpartition(".")[2] for sink in sinks)
+    name = statement.query_name or replace(names[0], value=own)
+    written = statement.targets if isinstance(statement, Insert) else ()
+    check_query_free(name, context, ", ".join(n.value for n in written))
+    for sink, place in zip(sinks, names, strict=True):
+        if sink.is_live and statement.checkpoint:
             raise _no_checkpoint(statement.checkpoint)
-        feeding = next((q for q in context.catalog.queries.values() if q.sink == sink.name), None)
-        if feeding:
+        feeding = context.catalog.queries_into(sink.name)
+        if sink.is_live and feeding:
             raise NameFault(
-                f"the query {feeding.name} already feeds {sink.name}",
+                f"the query {feeding[0].name} already feeds {sink.name}",
                 hint="a live table has one query: CREATE LIVE TABLE another_name AS …",
-                span=statement.targets[0].span,
+                span=place.span,
             )
     query = Query(
         name.value,
-        sink.name,
-        statement.query.text,
+        tuple(sink.name for sink in sinks),
+        statement.body if isinstance(statement, InsertSet) else made.body.text,
         statement.output_mode.value if statement.output_mode else "",
         statement.trigger,
         statement.checkpoint.value if statement.checkpoint else "",
+        together=isinstance(statement, InsertSet),
     )
-    return run_plan(query, sink, lowered, sources, context, statement.query, mode=statement.output_mode)
+    return _run_plan(query, made, context, statement.output_mode, names)
+
+
+def restart(query: Query, context: Context) -> Run:
+    """The plan that runs a query of the catalog (again)."""
+    if query.together:
+        statement = parse_text(Source("", f"EXECUTE STATEMENT SET BEGIN {query.text} END"))
+        assert isinstance(statement, InsertSet)
+        made = _set(statement, context)
+    else:
+        sources = Sources(context.catalog, context.places)
+        body = Fragment(query.text)
+        sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
+        made = _one_result(body, sinks, sources, lower_fragment(body, sources))
+    return _run_plan(query, made, context, Name(query.mode) if query.mode else None)
 
 
 def _insert_static(
-    statement: Insert, sink: Sink, lowered: Lowered, sources: Sources, context: Context
+    statement: Insert, sinks: tuple[Sink, ...], lowered: Lowered, sources: Sources, context: Context
 ) -> Plan:
     """A static SELECT into a sink is one batch write."""
+    listed = ", ".join(sink.name for sink in sinks)
     if statement.has_clauses:
         raise RuleFault(
             "this query reads no stream, so it takes no streaming clause",
-            hint=stream_hint(statement.query.text, context)
-            or f"INSERT INTO {sink.name} SELECT …  writes once",
+            hint=stream_hint(statement.query.text, context) or f"INSERT INTO {listed} SELECT …  writes once",
             span=statement.query.span,
         )
-    made = connector(Name(sink.connector))
-    write = made.write_batch(sink, Var("result"))
-    if write is None:
-        raise RuleFault(
-            f"a {made.name} sink takes streaming queries only",
-            hint=stream_hint(statement.query.text, context),
-            span=statement.targets[0].span,
-        )
-    program = (*sources.program, Assign("result", lowered.node), Assign("", write))
-    return Write(program, f"written into {sink.name}", reads_of(sources))
+    program = [*sources.program, Assign("result", lowered.node)]
+    if len(sinks) == 1:
+        program[-1] = Assign("result", as_declared(lowered.node, sinks[0].columns))
+    for sink, name in zip(sinks, statement.targets, strict=True):
+        made = connector(Name(sink.connector))
+        rows = Var("result") if len(sinks) == 1 else as_declared(Var("result"), sink.columns)
+        write = made.write_batch(sink, rows)
+        if write is None:
+            raise RuleFault(
+                f"a {made.name} sink takes streaming queries only",
+                hint=stream_hint(statement.query.text, context),
+                span=name.span,
+            )
+        program.append(Assign("", write))
+    return Write(tuple(program), f"written into {listed}", reads_of(sources))
 
 
 def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
@@ -245,44 +360,60 @@ def as_declared(node: Node, columns: tuple[Column, ...]) -> Node:
     )
 
 
-def run_plan(
-    query: Query,
-    sink: Sink,
-    lowered: Lowered,
-    sources: Sources,
-    context: Context,
-    body: Fragment,
-    *,
-    mode: Name | None = None,
-    transient: bool = False,
+def _run_plan(
+    query: Query, made: _Made, context: Context, mode: Name | None = None, names: tuple[Name, ...] = ()
 ) -> Run:
-    takes = ("append",) if sink.connector == "table" else connector(Name(sink.connector)).modes
-    keyed = sink.connector in ("memory", "console")
-    shape = _with_key(lowered.shape, sink)
+    """names: where each sink is named, for faults."""
+    targets = tuple(replace(t, shape=_with_key(t.shape, t.sink)) for t in made.targets)
+    sinks = [t.sink for t in targets]
+    several = len(targets) > 1 or bool(targets[0].select)
+    if several:
+        _check_several(sinks, names)
+    takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
+    keyed = all(sink.connector in ("memory", "console") for sink in sinks)
+    shape = _with_key(made.result.shape, sinks[0]) if len(sinks) == 1 else made.result.shape
     if mode:
-        _check_mode(mode, shape, takes, sink)
+        for target in targets:
+            _check_mode(mode, shape, target)
         choices = [rules.Choice(mode.value, "")]
     else:
         choices = rules.choices(shape, takes, keyed=keyed)
-        if sink.is_live:
-            choices = [c for c in choices if c.mode != "update" or _keeps_groups(shape)]
+        if not all(_keeps_groups(t.shape) for t in targets if t.sink.is_live):
+            choices = [c for c in choices if c.mode != "update"]
         if not choices:
-            raise rules.refuse_all(shape, takes, sink.name)
-    _check_trigger(query.trigger, sink, shape, sources)
-    program: Program = (*sources.program, Assign("result", lowered.node))
+            raise rules.refuse_all(shape, takes, query.sink)
+    _check_trigger(query.trigger, sinks, shape, made.sources)
+    program = (*made.sources.program, Assign("result", made.result.node), *made.functions)
     return Run(
         query,
-        sink,
+        targets,
         program,
         tuple(choices),
         shape,
         query.checkpoint or context.places.checkpoint(query.name),
-        reads_of(sources),
-        lowered.as_text,
-        transient,
+        reads_of(made.sources),
+        made.result.as_text,
         mode_span=mode.span if mode else None,
-        body_span=body.span,
+        body_span=made.body.span,
     )
+
+
+def _modes(sink: Sink) -> tuple[str, ...]:
+    return ("append",) if sink.connector == "table" else connector(Name(sink.connector)).modes
+
+
+def _check_several(sinks: list[Sink], names: tuple[Name, ...]) -> None:
+    """Several sinks are fed by foreachBatch, so each must be able to write a micro-batch."""
+    for at, sink in enumerate(sinks):
+        if sink.connector != "table" and connector(Name(sink.connector)).batch_writer(sink) is not None:
+            continue
+        able = [c.name for c in connectors().values() if c.writes is not None and c.writes_batches]
+        raise RuleFault(
+            f"a {sink.connector} sink cannot be one of several",
+            detail="it cannot write a micro-batch so that one that is repeated changes nothing",
+            hint=f"INSERT INTO {sink.name} in a query of its own; these can: {', '.join(able)}",
+            span=names[at].span if names else None,
+        )
 
 
 def _with_key(shape: Shape, sink: Sink) -> Shape:
@@ -302,13 +433,14 @@ def _keeps_groups(shape: Shape) -> bool:
     return not keyed or keyed[-1].keys is not None
 
 
-def _check_mode(mode: Name, shape: Shape, takes: tuple[str, ...], sink: Sink) -> None:
-    if mode.value not in takes:
-        raise rules.bad_mode(mode.value, takes, sink.name, sink.connector, mode.span)
+def _check_mode(mode: Name, shape: Shape, target: Target) -> None:
+    sink = target.sink
+    if mode.value not in _modes(sink):
+        raise rules.bad_mode(mode.value, _modes(sink), sink.name, sink.connector, mode.span)
     refusal = rules.verdict(shape, mode.value)
     if refusal:
         raise replace(refusal, span=refusal.span or mode.span).fault()
-    if sink.is_live and mode.value == "update" and not _keeps_groups(shape):
+    if sink.is_live and mode.value == "update" and not _keeps_groups(target.shape):
         raise RuleFault(
             f"{sink.name} cannot tell the groups apart in output mode update",
             detail="a live table keeps the newest row of each group, but not all grouping keys are selected",
@@ -317,7 +449,7 @@ def _check_mode(mode: Name, shape: Shape, takes: tuple[str, ...], sink: Sink) ->
         )
 
 
-def _check_trigger(trigger: Trigger | None, sink: Sink, shape: Shape, sources: Sources) -> None:
+def _check_trigger(trigger: Trigger | None, sinks: list[Sink], shape: Shape, sources: Sources) -> None:
     kind = trigger.kind if trigger else "default"
     span = trigger.span if trigger else None
     for stream in sources.streams.values():
@@ -331,12 +463,11 @@ def _check_trigger(trigger: Trigger | None, sink: Sink, shape: Shape, sources: S
                 span=span,
             )
     if kind in ("continuous", "real_time"):
-        if sink.connector not in ("noop", "memory", "console") or sink.connector in ("memory", "console"):
+        if len(sinks) > 1 or sinks[0].connector != "noop":
+            what = "a query of several sinks" if len(sinks) > 1 else f"a {sinks[0].connector} sink"
             raise RuleFault(
-                f"a {sink.connector} sink does not take this trigger",
-                detail="the console feeds it by foreachBatch, or Spark writes files by micro-batch"
-                if sink.connector != "noop"
-                else "",
+                f"{what} does not take this trigger",
+                detail="the console feeds it by foreachBatch, or Spark writes files by micro-batch",
                 hint="TRIGGER EVERY INTERVAL 1 SECOND",
                 span=span,
             )

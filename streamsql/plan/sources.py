@@ -20,7 +20,7 @@ from streamsql.plan.shape import Shape
 # What programs use themselves; Python's own names are left to Python, too.
 RESERVED = frozenset(
     """spark result query checkpoint show_batch live_rows tempfile threading pa pc
-    load find importlib os sys""".split()
+    load find data_source throw_away importlib os sys""".split()
 ) | frozenset(dir(builtins))
 
 

@@ -47,3 +47,10 @@ def load(name, folder="."):
     """What `find` finds; a class is made an object."""
     found = find(name, folder)
     return found() if isinstance(found, type) else found
+
+
+def data_source(spark, name, folder="."):
+    """Makes the DataSource class of that name known to Spark; returns the format that it goes by."""
+    found = find(name, folder)
+    spark.dataSource.register(found)
+    return found.name()

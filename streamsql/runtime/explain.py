@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from streamsql.calls import Attr, Call, Lit, Node, Program, render
+from streamsql.calls import Attr, Call, Function, Lit, Node, Program, render
 from streamsql.connectors.base import is_secret
 from streamsql.connectors.memory import rows_variable
 from streamsql.plan.context import Context
@@ -48,6 +48,10 @@ def _hide(node: Node) -> Node:
     """A program's node with the values of secret options hidden."""
     if isinstance(node, Attr):
         return replace(node, target=_hide(node.target))
+    if isinstance(node, Lit) and isinstance(node.value, tuple):
+        return Lit(tuple(map(_hide, node.value)))
+    if isinstance(node, Function):
+        return replace(node, body=_hidden(node.body), value=_hide(node.value))
     if not isinstance(node, Call):
         return node
     args = tuple(map(_hide, node.args))
@@ -57,20 +61,28 @@ def _hide(node: Node) -> Node:
     return replace(node, function=_hide(node.function), args=args)
 
 
+def _hidden(program: Program) -> Program:
+    return tuple(replace(step, node=_hide(step.node)) for step in program)
+
+
 def _render(program: Program) -> str:
-    return render(tuple(replace(step, node=_hide(step.node)) for step in program))
+    return render(_hidden(program))
 
 
 def _feeding(reads: Reads, context: Context) -> list[Run]:
     """The queries whose live tables a program reads."""
     wanted = {s.name.casefold() for s in reads.live}
-    return [restart(q, context) for q in context.catalog.queries.values() if q.sink.casefold() in wanted]
+    return [
+        restart(q, context)
+        for q in context.catalog.queries.values()
+        if {s.casefold() for s in q.sinks} & wanted
+    ]
 
 
 def _run(plan: Run) -> str:
     choice = plan.choices[0]
     reason = f"# output mode {choice.mode}: {choice.reason}\n" if choice.reason else ""
-    return _note(plan) + reason + _render(plan.program + plan.writer(choice.mode))
+    return _note(plan) + reason + _render(plan.program + plan.keeping(choice.mode) + plan.writer(choice.mode))
 
 
 def _note(plan: Collect | Write | Run) -> str:

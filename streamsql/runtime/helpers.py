@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 from typing import Any
 
 # Name in a program → the module that holds it. A module here imports nothing of the console's,
@@ -12,7 +13,11 @@ from typing import Any
 HELPERS = {
     "find": "code",
     "load": "code",
+    "data_source": "code",
     "LiveRows": "live",
+    "BatchFiles": "several",
+    "EachSink": "several",
+    "throw_away": "several",
 }
 
 
@@ -27,7 +32,7 @@ def sources(body: str) -> tuple[str, str]:
     texts = [body]
     for text in texts:
         for name in HELPERS:
-            if name not in wanted and f"{name}(" in text:
+            if name not in wanted and re.search(rf"\b{name}\b", text):
                 wanted.append(name)
                 texts.append(inspect.getsource(helper(name)))
     imports: dict[str, None] = {}

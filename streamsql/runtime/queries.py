@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from streamsql.calls import run
+from streamsql.calls import evaluate, run
 from streamsql.errors import (
     Cancelled,
     NameFault,
@@ -119,7 +119,14 @@ class Queries:
         if not fresh:
             self._check_checkpoint(plan, env["spark"])
         run(plan.program, env)
-        return self._choose(plan, env["spark"], env["result"])
+        choice = self._choose(plan, env["spark"], env["result"])
+        for target in plan.targets:
+            # Every SELECT of a set is analysed before the start, and judged like a query of its own.
+            if target.select:
+                refusal = spark_verdict(env["spark"], evaluate(target.rows, env), choice.mode)
+                if refusal:
+                    raise refusal.at_span(plan) if isinstance(refusal, _Verdict) else refusal
+        return choice
 
     def launch(self, plan: Run, env: dict[str, Any], choice: rules.Choice) -> Running:
         """Start a prepared query."""
@@ -276,7 +283,8 @@ def fingerprint(plan: Run) -> str:
 
     steps = " ".join(render_node(step.node) for step in plan.program)
     words = " ".join(t.text for t in tokenize(plan.query.text))
-    whole = f"{words} | {steps} | {plan.sink.connector} {plan.sink.options}"
+    sinks = " ".join(f"{t.sink.connector} {t.sink.options}" for t in plan.targets)
+    whole = f"{words} | {steps} | {sinks}"
     # Options may hold secrets, and a checkpoint is no place for them.
     return hashlib.sha256(whole.encode()).hexdigest()
 

@@ -258,23 +258,27 @@ class Session:
         self.catalog.queries[made.query.name.casefold()] = made.query
         what = f"live table {made.sink.name}" if made.define else f"query {made.query.name}"
         notes = [f"output mode {running.mode}: {running.reason}"] if running.reason else []
-        if made.sink.is_live and self.live[made.sink.name.casefold()].dropped:
-            notes.append(f"only the last {made.sink.retain} rows are kept")
-        return Started(tuple(notes), made.query.name, f"{what} started", not made.sink.is_live)
+        for table in made.live:
+            if self.live[table.name.casefold()].dropped:
+                notes.append(f"only the last {table.retain} rows of {table.name} are kept")
+        durable = len(made.live) < len(made.targets)
+        return Started(tuple(notes), made.query.name, f"{what} started", durable)
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
         env = self._env(made.reads.live)
-        from streamsql.runtime.live import LiveRows  # with pyarrow, which a prompt must not wait for
-
-        env["LiveRows"] = lambda *arguments: self.live.setdefault(
-            made.sink.name.casefold(), LiveRows(*arguments)
-        )
+        env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
         choice = self.queries.prepare(made, env, fresh=replaces)
         if replaces:
             self._forget_query(made.query.name)
         self._set_checkpoint_manager(made.checkpoint)
-        return self.queries.launch(made, env, choice)
+        for table, step in zip(made.live, made.keeping(choice.mode), strict=True):
+            # A query that goes on feeds the rows that are there.
+            known = self.live.get(table.name.casefold())
+            env[step.name] = evaluate(step.node, env) if known is None else known
+        running = self.queries.launch(made, env, choice)
+        self.live |= {t.name.casefold(): env[rows_variable(t.name)] for t in made.live}
+        return running
 
     def _set_checkpoint_manager(self, checkpoint: str) -> None:
         """The fast manager promises enough on a local file system only."""
@@ -293,12 +297,7 @@ class Session:
             return watching.follow(made, self)
         began = time.monotonic()
         name = f"select_{len(self.queries.all) + 1}_{os.getpid()}"
-        made = replace(
-            made,
-            query=replace(made.query, name=name),
-            sink=replace(made.sink, name=name),
-            checkpoint=self.places.checkpoint(name),
-        )
+        made = made.named(name, self.places.checkpoint(name))
         running = self.start_query(made)
         try:
             self.queries.wait([name.casefold()], idle=False, timeout=None)
@@ -321,7 +320,8 @@ class Session:
             self.queries.stop(running)
         found = self.catalog.queries.pop(name.casefold(), None)
         if found:
-            self.live.pop(found.sink.casefold(), None)
+            for fed in found.sinks:
+                self.live.pop(fed.casefold(), None)
             shutil.rmtree(Path(self.places.checkpoint(found.name)).parent, ignore_errors=True)
 
     def _explain(self, made: plans.Explain, statement: Statement) -> Result:
@@ -333,6 +333,9 @@ class Session:
             program = tuple(step for step in program if step.name)
         env = self._env(made.plan.reads.live)
         run((*program, Assign("", program[-1].node)), env)
+        if isinstance(made.plan, plans.Run) and any(t.select for t in made.plan.targets):
+            frames = {t.sink.name: evaluate(t.rows, env) for t in made.plan.targets}
+            return Text(text="\n".join(f"-- {n}\n{spark_plan(f, made.mode)}" for n, f in frames.items()))
         return Text(text=spark_plan(env["result"], made.mode))
 
     # ---- statements without a program -----------------------------------------------------
@@ -356,7 +359,7 @@ class Session:
         if statement.if_exists and key not in self.catalog.sinks:
             return Done(message=f"there is no sink {statement.name}")
         found = self.catalog.sink(statement.name)
-        feeding = [q.name for q in self.catalog.queries.values() if q.sink.casefold() == key]
+        feeding = [q.name for q in self.catalog.queries_into(found.name)]
         if feeding:
             raise NameFault(
                 f"the query {feeding[0]} writes into {found.name}",
@@ -372,7 +375,13 @@ class Session:
         if statement.if_exists and key not in self.catalog.sinks:
             return Done(message=f"there is no live table {statement.name}")
         found = self.catalog.live_table(statement.name)
-        for feeding in [q for q in self.catalog.queries.values() if q.sink.casefold() == key]:
+        for feeding in self.catalog.queries_into(found.name):
+            if len(feeding.sinks) > 1:
+                raise NameFault(
+                    f"the query {feeding.name} writes into {feeding.sink}",
+                    hint=f"DROP QUERY {feeding.name};",
+                    span=statement.name.span,
+                )
             self._forget_query(feeding.name)
         del self.catalog.sinks[key]
         self.live.pop(key, None)
@@ -411,7 +420,7 @@ class Session:
         found = self.catalog.query(statement.name)
         self._forget_query(found.name)
         if found.live_table:
-            self.catalog.sinks.pop(found.sink.casefold(), None)
+            self.catalog.sinks.pop(found.sinks[0].casefold(), None)
         return Done(message=f"query {found.name} dropped")
 
     def _await(self, statement: query.AwaitQuery) -> Result:

@@ -83,7 +83,7 @@ def _show_sinks(statement: sink.ShowSinks, session: Session) -> Result:
 
 
 def _fed_by(found: Sink, session: Session) -> list[str]:
-    return [q.name for q in session.catalog.queries.values() if q.sink.casefold() == found.name.casefold()]
+    return [q.name for q in session.catalog.queries_into(found.name)]
 
 
 def _create_stream(statement: stream.ShowCreateStream, session: Session) -> Result:
@@ -210,7 +210,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 def _describe_query(statement: query.DescribeQuery, session: Session) -> Result:
     found = session.catalog.query(statement.name)
-    sink_entry = session.catalog.sinks.get(found.sink.casefold())
+    sink_entry = session.catalog.sinks.get(found.sinks[0].casefold())
     pairs: list[tuple[str, Any]] = [("name", found.name), ("sink", found.sink)]
     running = session.queries.all.get(found.name.casefold())
     if running:

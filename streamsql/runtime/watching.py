@@ -37,7 +37,7 @@ def watch(statement: Watch, session: Session) -> Live:
             span=statement.name.span,
         )
     chart = tuple(_column(c, rows, found.name) for c in statement.chart)
-    feeding = next(q for q in session.catalog.queries.values() if q.sink.casefold() == found.name.casefold())
+    feeding = session.catalog.queries_into(found.name)[0]
     running = session.queries.all.get(feeding.name.casefold())
 
     def stays() -> str:
@@ -70,12 +70,8 @@ def _column(name: Name, rows: LiveRows, table: str) -> str:
 def follow(made: plans.Run, session: Session) -> Live:
     """A SELECT over a stream at a prompt: a query that lives as long as somebody looks at it."""
     name = _free_name(session)
-    made = replace(
-        made,
-        query=replace(made.query, name=name, sink=name, trigger=None, live_table=True),
-        sink=replace(made.sink, name=name, retain=TRANSIENT_ROWS),
-        checkpoint=session.places.checkpoint(name),
-    )
+    made = made.named(name, session.places.checkpoint(name), retain=TRANSIENT_ROWS)
+    made = replace(made, query=replace(made.query, trigger=None, live_table=True))
     running = session.start_query(made, replaces=True)
     rows = session.live[name.casefold()]
     kept: list[str] = []

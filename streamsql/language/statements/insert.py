@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from streamsql.errors import Source, SyntaxFault
 from streamsql.language.grammar import Node
@@ -37,26 +38,58 @@ class Insert(Statement):
         return bool(self.query_name or self.output_mode or self.trigger or self.checkpoint)
 
 
-def _insert(node: Node, source: Source) -> Statement:
-    if node.has("SparkInsert"):
-        return Spark()
+@dataclass(frozen=True, kw_only=True)
+class InsertSet(Statement):
+    """Several INSERTs that are one query; body: their text as written."""
+
+    inserts: tuple[Insert, ...]
+    body: str
+    query_name: Name | None = None
+    output_mode: Name | None = None
+    trigger: Trigger | None = None
+    checkpoint: Name | None = None
+
+
+def _clauses(node: Node) -> dict[str, Any]:
+    """The clauses of a query, by field. Raises SyntaxFault for one that is written twice."""
     clauses: dict[str, Node] = {}
     for wrapper in node.all("InsertClause"):
         part = wrapper.parts[0]
         if part.name in clauses:
             raise SyntaxFault("this clause is written twice", span=part.span)
         clauses[part.name] = part
-    query, name, checkpoint = node.get("Query"), clauses.get("AsQuery"), clauses.get("Checkpoint")
+    name, checkpoint = clauses.get("AsQuery"), clauses.get("Checkpoint")
+    return {
+        "query_name": name_of(name.get("NewName")) if name else None,
+        "output_mode": output_mode_of(clauses.get("OutputMode")),
+        "trigger": trigger_of(clauses.get("Trigger")),
+        "checkpoint": name_of(checkpoint.get("Path")) if checkpoint else None,
+    }
+
+
+def _insert(node: Node, source: Source) -> Statement:
+    return Spark() if node.has("SparkInsert") else _own_insert(node, source)
+
+
+def _own_insert(node: Node, source: Source) -> Insert:
+    query = node.get("Query")
     assert query
     return Insert(
         targets=names_of(node, "Target"),
         query=fragment_of(source, query),
         columns=names_of(clause(node, "ColumnNames")),
-        query_name=name_of(name.get("NewName")) if name else None,
-        output_mode=output_mode_of(clauses.get("OutputMode")),
-        trigger=trigger_of(clauses.get("Trigger")),
-        checkpoint=name_of(checkpoint.get("Path")) if checkpoint else None,
+        **_clauses(node),
     )
 
 
-BUILDERS = {"Insert": _insert}
+def _insert_set(node: Node, source: Source) -> InsertSet:
+    inserts = node.all("SetInsert")
+    end = node.all(";")[-1].span.end
+    return InsertSet(
+        inserts=tuple(_own_insert(part, source) for part in inserts),
+        body=source.text[inserts[0].span.start : end],
+        **_clauses(node),
+    )
+
+
+BUILDERS = {"Insert": _insert, "InsertSet": _insert_set}

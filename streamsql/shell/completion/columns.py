@@ -64,7 +64,7 @@ class Resolver:
         known = self.columns(name) if self.columns else ()
         found = [(n, t if "<" in t else t.upper()) for n, t in known]
         if not found and entry is not None:
-            feeding = [q for q in self.catalog.queries.values() if q.sink.casefold() == name.casefold()]
+            feeding = self.catalog.queries_into(name)
             found = self.text(feeding[0].text) if feeding else []
         return found
 
