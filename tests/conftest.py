@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,28 @@ for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
 SHARED_CASES = ROOT.parent / "shared" / "cases"
 
 
+DRIVERS = {"sqlite": "org.xerial:sqlite-jdbc:3.46.1.3", "postgresql": "org.postgresql:postgresql:42.7.4"}
+
+
+@cache
+def driver_jars() -> dict[str, Path]:
+    """The JDBC drivers for the tests, fetched once into the cache folder; empty where Maven cannot."""
+    from streamsql.folders import cache_folder
+
+    found = {}
+    for name, package in DRIVERS.items():
+        _, artifact, version = package.split(":")
+        jar = cache_folder() / "test-drivers" / f"{artifact}-{version}.jar"
+        if not jar.exists() and shutil.which("mvn"):
+            goal = ["org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy", f"-Dartifact={package}"]
+            done = ["mvn", "-q", *goal, f"-DoutputDirectory={jar.parent}"]
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                subprocess.run(done, capture_output=True, timeout=120, cwd=tempfile.gettempdir())
+        if jar.exists():
+            found[name] = jar
+    return found
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The one Spark of the test run, started as the console starts it; session time zone UTC."""
@@ -39,6 +65,7 @@ def spark() -> Iterator[Any]:
             "spark.sql.shuffle.partitions": "1",
             "spark.default.parallelism": "1",
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
+            "spark.jars": ",".join(str(jar) for jar in driver_jars().values()),
         }
         log = Path(folder) / "spark.log"
         session = jvm.start_session(conf, log, cache_folder(), jvm.find_java())

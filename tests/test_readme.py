@@ -88,7 +88,6 @@ def test_every_example_is_named_and_every_name_is_there() -> None:
     "statement",
     [
         "CREATE STREAM k USING kafka;",
-        "CREATE SINK j USING jdbc;",
     ],
 )
 def test_what_is_not_there_is_refused_with_a_clear_word(statement: str) -> None:

@@ -73,7 +73,8 @@ class Connector:
     infers_columns: they may be left out and are read from what is there at CREATE.
     triggers: the kinds of trigger that the source takes. path_option: the option that names a folder.
     code_hint: how the Python code is written that a module.name option names.
-    open_options: options beside the declared ones are handed over as they are.
+    open_options: options beside the declared ones are handed over as they are. takes_key: a sink may
+    have a KEY.
     """
 
     name = ""
@@ -89,6 +90,7 @@ class Connector:
     path_option = ""
     code_hint = ""
     open_options = False
+    takes_key = False
 
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
         """The options that a stream with these columns may be given."""
@@ -122,6 +124,21 @@ class Connector:
         comes again (after a failure, with the same rows) must leave the sink as it is.
         """
         return None
+
+    def modes_of(self, sink: Sink) -> tuple[str, ...]:
+        """The output modes that a sink takes."""
+        return self.modes
+
+    def shows_newest(self, sink: Sink) -> bool:
+        """Whether the sink shows the newest row of each group, so that update says more than append."""
+        return False
+
+    def driver(self, sink: Sink) -> tuple[str, str] | None:
+        """A class that Spark's JVM must have for the sink, and the package that holds it."""
+        return None
+
+    def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...]) -> None:
+        """Rules of this connector beyond kinds and names; raises a placed error."""
 
     def check_code(self, found: object) -> str:
         """What is wrong with the Python object that a module.name option names; empty when it will do."""

@@ -10,6 +10,9 @@ class Console(Connector):
     help = "each micro-batch's rows on standard output"
     writes = (OptionSpec("numRows", "most rows shown of a micro-batch", "number", default="20"),)
 
+    def shows_newest(self, sink: Sink) -> bool:
+        return True
+
     def batch_writer(self, sink: Sink) -> Node:
         # Spark's own console sink prints in the JVM, whose output goes to the log.
         return Var("show_batch")

@@ -14,6 +14,10 @@ class Memory(Connector):
     name = "memory"
     help = "a live table: kept by the console, read with SELECT while it refreshes"
     writes = ()
+    takes_key = True
+
+    def shows_newest(self, sink: Sink) -> bool:
+        return True
 
     def batch_writer(self, sink: Sink) -> Node:
         return Var(rows_variable(sink.name)).attr("feed")

@@ -11,6 +11,7 @@ from streamsql.connectors.csv import Csv
 from streamsql.connectors.datagen import Datagen
 from streamsql.connectors.foreach import Foreach
 from streamsql.connectors.foreach_batch import ForeachBatch
+from streamsql.connectors.jdbc import Jdbc
 from streamsql.connectors.json import Json
 from streamsql.connectors.memory import Memory
 from streamsql.connectors.noop import Noop
@@ -27,7 +28,7 @@ from streamsql.language.statements.base import Name
 
 _BUILT_IN: tuple[type[Connector], ...] = (
     Csv, Json, Parquet, Orc, Text, Socket, Rate, RateMicroBatch, Values, Datagen, Memory, Console,
-    Foreach, ForeachBatch, Python, Noop,
+    Jdbc, Foreach, ForeachBatch, Python, Noop,
 )  # fmt: skip
 
 

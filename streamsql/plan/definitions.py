@@ -144,9 +144,11 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
     check_options(made, made.writes or (), statement.options, statement.connector)
     if statement.format:
         raise NameFault(f"{made.name} takes no FORMAT", span=statement.format.span)
-    if statement.key and made.name != "memory":
+    if statement.key and not made.takes_key:
         raise RuleFault(
-            f"{made.name} takes no KEY", hint="KEY belongs to memory sinks", span=statement.key[0].span
+            f"{made.name} takes no KEY",
+            hint="KEY belongs to memory and jdbc sinks",
+            span=statement.key[0].span,
         )
     if statement.partitioned_by and made.path_option == "":
         raise RuleFault(f"{made.name} takes no PARTITIONED BY", span=statement.partitioned_by[0].span)
@@ -163,6 +165,7 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
         statement.comment,
     )
     options = {o.key.value.casefold(): o for o in statement.options}
+    made.check_sink(sink, options, statement.key)
     return DefineSink(sink, statement.if_not_exists, _code(made.writes or (), options))
 
 

@@ -68,12 +68,15 @@ class Collect(Plan):
 
 @dataclass(frozen=True)
 class Write(Plan):
-    """A program that writes once and ends. message: what is said then; folder: a directory it writes into."""
+    """A program that writes once and ends. message: what is said then; folder: a directory it writes into;
+    sinks: those that it writes into.
+    """
 
     program: Program
     message: str
     reads: Reads = field(default_factory=Reads)
     folder: str = ""
+    sinks: tuple[Sink, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -303,7 +303,7 @@ def _insert_static(
                 span=name.span,
             )
         program.append(Assign("", write))
-    return Write(tuple(program), f"written into {listed}", reads_of(sources))
+    return Write(tuple(program), f"written into {listed}", reads_of(sources), sinks=sinks)
 
 
 def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
@@ -370,7 +370,7 @@ def _run_plan(
     if several:
         _check_several(sinks, names)
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
-    keyed = all(sink.connector in ("memory", "console") for sink in sinks)
+    keyed = all(s.connector != "table" and connector(Name(s.connector)).shows_newest(s) for s in sinks)
     shape = _with_key(made.result.shape, sinks[0]) if len(sinks) == 1 else made.result.shape
     if mode:
         for target in targets:
@@ -399,7 +399,7 @@ def _run_plan(
 
 
 def _modes(sink: Sink) -> tuple[str, ...]:
-    return ("append",) if sink.connector == "table" else connector(Name(sink.connector)).modes
+    return ("append",) if sink.connector == "table" else connector(Name(sink.connector)).modes_of(sink)
 
 
 def _check_several(sinks: list[Sink], names: tuple[Name, ...]) -> None:
@@ -418,7 +418,7 @@ def _check_several(sinks: list[Sink], names: tuple[Name, ...]) -> None:
 
 def _with_key(shape: Shape, sink: Sink) -> Shape:
     """A KEY of the sink tells the groups apart even where the query's own keys are not known."""
-    if not (sink.is_live and sink.key):
+    if not sink.key:
         return shape
     if not shape.aggregates:
         return replace(shape, ops=(*shape.ops, Op("key", keys=sink.key)))

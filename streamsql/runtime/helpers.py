@@ -14,6 +14,7 @@ HELPERS = {
     "find": "code",
     "load": "code",
     "data_source": "code",
+    "JdbcTable": "jdbc",
     "LiveRows": "live",
     "BatchFiles": "several",
     "EachSink": "several",

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -242,8 +242,24 @@ class Session:
         return replace(rows, seconds=time.monotonic() - began)
 
     def _write(self, made: plans.Write, statement: Statement) -> Result:
+        self._check_drivers(made.sinks)
         run(made.program, self._env(made.reads.live))
         return Done(message=made.message)
+
+    def _check_drivers(self, sinks: Iterable[Sink]) -> None:
+        """Raise EngineFault when Spark's JVM has not the driver that a sink needs."""
+        for found in sinks:
+            wanted = connector(Name(found.connector)).driver(found) if found.connector != "table" else None
+            if wanted is None:
+                continue
+            loader = self.spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+            try:
+                loader.loadClass(wanted[0])
+            except Exception:
+                raise EngineFault(
+                    f"the sink {found.name} needs the driver {wanted[0]}",
+                    hint=f"streamsql --packages {wanted[1] or 'group:name:version'} …, or --jars FILE",
+                ) from None
 
     # ---- streaming queries ----------------------------------------------------------------
 
@@ -266,6 +282,7 @@ class Session:
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
+        self._check_drivers(t.sink for t in made.targets)
         env = self._env(made.reads.live)
         env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
         choice = self.queries.prepare(made, env, fresh=replaces)

@@ -76,7 +76,13 @@ def _create_text(entry: Stream | Sink) -> Result:
 
 def _show_sinks(statement: sink.ShowSinks, session: Session) -> Result:
     rows = [
-        (s.name, s.connector, s.option("path"), ", ".join(_fed_by(s, session)), s.comment)
+        (
+            s.name,
+            s.connector,
+            s.option("path") or s.option("table"),
+            ", ".join(_fed_by(s, session)),
+            s.comment,
+        )
         for s in session.catalog.sinks.values()
     ]
     return _table(("name", "connector", "path", "queries", "comment"), rows)
@@ -102,7 +108,10 @@ def _describe_sink(statement: sink.DescribeSink, session: Session) -> Result:
     pairs += [("partitioned by", ", ".join(found.partitioned_by))]
     pairs += [(f"option {k}", "***" if k.casefold() in secret else v) for k, v in found.options]
     made = connector(Name(found.connector))
-    pairs += [("output modes", ", ".join(made.modes)), ("queries", ", ".join(_fed_by(found, session)))]
+    pairs += [
+        ("output modes", ", ".join(made.modes_of(found))),
+        ("queries", ", ".join(_fed_by(found, session))),
+    ]
     return _pairs([*pairs, ("comment", found.comment)])
 
 

@@ -1,0 +1,78 @@
+"""jdbc: a table of a database. Options: Spark guide, "JDBC To Other Databases"."""
+
+from __future__ import annotations
+
+import re
+
+from streamsql.calls import Call, Node, Var, lit
+from streamsql.catalog import Sink
+from streamsql.connectors.base import Connector, OptionSpec, with_options
+from streamsql.errors import RuleFault, SyntaxFault
+from streamsql.language.statements.base import Name, Option
+
+# How a URL begins → the driver's class, and the package that holds it.
+DRIVERS = {
+    "jdbc:postgresql:": ("org.postgresql.Driver", "org.postgresql:postgresql:42.7.4"),
+    "jdbc:sqlite:": ("org.sqlite.JDBC", "org.xerial:sqlite-jdbc:3.46.1.3"),
+}
+
+
+class Jdbc(Connector):
+    name = "jdbc"
+    help = "a table of a database: rows are added, or by KEY replace older ones (postgresql, sqlite)"
+    takes_key = True
+    writes = (
+        OptionSpec("url", "jdbc:postgresql://host/database, jdbc:sqlite:file, …", required=True),
+        OptionSpec("table", "the table to write into; made when it is not there", required=True),
+        OptionSpec("user", "who writes"),
+        OptionSpec("password", "the user's password", secret=True),
+        OptionSpec("driver", "the driver's class; known for postgresql and sqlite"),
+        OptionSpec("batchsize", "rows sent to the database together", "positive integer", default="1000"),
+        OptionSpec("isolationLevel", "of the transactions that fill the staging table"),
+        OptionSpec("queryTimeout", "seconds that a statement may take", "number", default="0"),
+        OptionSpec("sessionInitStatement", "SQL run first in each session"),
+        OptionSpec("createTableOptions", "what CREATE TABLE ends with"),
+        OptionSpec("createTableColumnTypes", "column types for CREATE TABLE"),
+    )
+
+    def modes_of(self, sink: Sink) -> tuple[str, ...]:
+        return ("append", "update") if sink.key else ("append",)
+
+    def shows_newest(self, sink: Sink) -> bool:
+        return bool(sink.key)
+
+    def batch_writer(self, sink: Sink) -> Node:
+        return self._table(sink).attr("write")
+
+    def write_batch(self, sink: Sink, frame: Node) -> Node:
+        return self._table(sink).call("insert", frame)
+
+    def _table(self, sink: Sink) -> Node:
+        key = [lit(list(sink.key))] if sink.key else []
+        table: Node = Call(Var("JdbcTable"), (lit(sink.option("table")), *key))
+        table = with_options(table, sink.options, skip=("table",))
+        known = self.driver(sink)
+        return table.call("option", "driver", known[0]) if known and not sink.option("driver") else table
+
+    def driver(self, sink: Sink) -> tuple[str, str] | None:
+        known = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), None)
+        return (sink.option("driver"), known[1] if known else "") if sink.option("driver") else known
+
+    def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...]) -> None:
+        url = options["url"].value
+        if not url.value.startswith("jdbc:"):
+            raise SyntaxFault(
+                "a url of jdbc begins with jdbc:", hint="jdbc:postgresql://host/database", span=url.span
+            )
+        if re.search(r"[?&;]\s*password\s*=|//[^/@?]*:[^/@?]*@", url.value, re.IGNORECASE):
+            raise RuleFault(
+                "a password in the url would be shown",
+                hint="OPTIONS (url '…', user '…', password '…') keeps it hidden",
+                span=url.span,
+            )
+        if key and not url.value.startswith(tuple(DRIVERS)):
+            raise RuleFault(
+                "replacing rows by KEY is known for postgresql and sqlite only",
+                hint="leave KEY out: rows are added; or write with USING foreach_batch",
+                span=key[0].span,
+            )

@@ -1,0 +1,144 @@
+"""Tables of a database as sinks. EXPLAIN PYSPARK prints this into its programs, so it stands alone."""
+
+
+class JdbcTable:
+    """Writes rows into a table of a database; with a key, a row replaces the one with that key.
+
+    Spark writes a micro-batch into a staging table. Then one transaction takes the rows over and
+    notes the batch_id in streamsql_batches, so a micro-batch that comes again changes nothing.
+    """
+
+    NOTES = "streamsql_batches"
+
+    def __init__(self, table, key=()):
+        self.table = table
+        self.key = list(key)
+        self.options = {}
+
+    def option(self, name, value):
+        self.options[name] = value
+        return self
+
+    def write(self, batch, batch_id):
+        """Take one micro-batch of a streaming query."""
+        if not batch.isEmpty():
+            query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+            self._store(batch, query, batch_id)
+
+    def insert(self, rows):
+        """Write the rows of a static DataFrame once."""
+        self._store(rows, "", 0)
+
+    def _store(self, rows, query, batch_id):
+        connection = self._connect(rows.sparkSession)
+        try:
+            if query and self._last_batch(connection, query) >= batch_id:
+                return
+            staging = f"{self.table}_staging_{query[:8] or 'insert'}"
+            self._make_table(rows, connection)
+            self._save(self._newest(rows), staging, "overwrite")
+            connection.setAutoCommit(False)
+            self._run(connection, self._take_over(rows, staging))
+            if query:
+                self._run(
+                    connection, f"DELETE FROM {self.NOTES} WHERE query = ? AND target = ?", query, self.table
+                )
+                self._run(
+                    connection, f"INSERT INTO {self.NOTES} VALUES (?, ?, ?)", query, self.table, str(batch_id)
+                )
+            connection.commit()
+            connection.setAutoCommit(True)
+            self._run(connection, f"DROP TABLE {staging}")
+        except Exception as error:
+            java = getattr(error, "java_exception", None)
+            if java is None:
+                raise
+            while java.getCause() is not None:
+                java = java.getCause()
+            raise RuntimeError(f"the table {self.table}: {java.getMessage()}") from None
+        finally:
+            connection.close()  # what is not committed is taken back
+
+    def _jvm(self, spark):
+        return spark.sparkContext._jvm
+
+    def _connect(self, spark):
+        jvm = self._jvm(spark)
+        settings = jvm.java.util.HashMap()
+        for name, value in {**self.options, "dbtable": self.table}.items():
+            settings.put(name, value)
+        options = jvm.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(
+            jvm.PythonUtils.toScalaMap(settings)
+        )
+        self.dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(self.options["url"])
+        return self.dialect.createConnectionFactory(options).apply(-1)
+
+    def _run(self, connection, text, *values):
+        statement = connection.prepareStatement(text)
+        try:
+            for number, value in enumerate(values, 1):
+                statement.setString(number, value)
+            statement.executeUpdate()
+        finally:
+            statement.close()
+
+    def _last_batch(self, connection, query):
+        self._run(
+            connection,
+            f"CREATE TABLE IF NOT EXISTS {self.NOTES} "
+            "(query VARCHAR(36), target VARCHAR(200), batch VARCHAR(20), PRIMARY KEY (query, target))",
+        )
+        statement = connection.prepareStatement(
+            f"SELECT batch FROM {self.NOTES} WHERE query = ? AND target = ?"
+        )
+        statement.setString(1, query)
+        statement.setString(2, self.table)
+        found = statement.executeQuery()
+        last = int(found.getString(1)) if found.next() else -1
+        statement.close()
+        return last
+
+    def _make_table(self, rows, connection):
+        """A table that is not there yet is made by Spark, with the key as an index."""
+        try:
+            statement = connection.prepareStatement(f"SELECT 1 FROM {self.table} WHERE 1 = 0")
+            statement.executeQuery()
+            statement.close()
+        except Exception:
+            self._save(rows.limit(0), self.table, "append")
+            if self.key:
+                name = self.table.replace(".", "_").replace('"', "") + "_key"
+                self._run(
+                    connection, f"CREATE UNIQUE INDEX {name} ON {self.table} ({self._listed(self.key)})"
+                )
+
+    def _save(self, rows, table, mode):
+        if self.options["url"].startswith("jdbc:sqlite:"):
+            rows = rows.coalesce(1)  # one writer at a time is all that it takes
+        rows.write.format("jdbc").options(**self.options).option("dbtable", table).mode(mode).save()
+
+    def _newest(self, rows):
+        """Of rows with equal keys the last, as the database takes one of them only."""
+        if not self.key:
+            return rows
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        place = F.row_number().over(Window.partitionBy(*self.key).orderBy(F.desc("_place")))
+        placed = rows.withColumn("_place", F.monotonically_increasing_id())
+        return placed.withColumn("_place", place).where("_place = 1").drop("_place")
+
+    def _listed(self, names):
+        return ", ".join(self.dialect.quoteIdentifier(n) for n in names)
+
+    def _take_over(self, rows, staging):
+        listed = self._listed(rows.columns)
+        text = f"INSERT INTO {self.table} ({listed}) SELECT {listed} FROM {staging} WHERE 1 = 1"
+        if not self.key:
+            return text
+        keys = {k.casefold() for k in self.key}
+        others = [self._listed([c]) for c in rows.columns if c.casefold() not in keys]
+        update = ", ".join(f"{c} = excluded.{c}" for c in others)
+        return f"{text} ON CONFLICT ({self._listed(self.key)}) DO " + (
+            f"UPDATE SET {update}" if update else "NOTHING"
+        )

@@ -1,0 +1,251 @@
+"""The jdbc sink against a real SQLite and a real PostgreSQL: added, replaced by KEY, exactly once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Console, driver_jars
+from test_explain import program
+
+from streamsql.errors import QueryFault, StreamsqlError, format_error
+from streamsql.results import Text
+
+STREAM = "CREATE STREAM s (word STRING, n INT) USING values;\n"
+PASSWORD = "hush-hush"
+
+
+class Database:
+    """A database that sinks write into. options: of a jdbc sink, without the table."""
+
+    def __init__(self, options: str, query: Any) -> None:
+        self.options = options
+        self.query = query
+
+    def sink(self, name: str, table: str, key: str = "") -> str:
+        keys = f"KEY ({key})" if key else ""
+        return f"CREATE SINK {name} USING jdbc {keys} OPTIONS ({self.options}, table '{table}');\n"
+
+
+def _programs() -> Path | None:
+    """The folder of PostgreSQL's server programs, if it is installed."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    path = shutil.which("initdb") or (found[-1] if found else None)
+    return Path(path).parent if path else None
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The URL of a PostgreSQL of this run's own, on loopback, with its own data folder."""
+    programs = _programs()
+    if programs is None or "postgresql" not in driver_jars():
+        pytest.skip("PostgreSQL's server or its JDBC driver is not on this machine")
+    folder = Path(tempfile.mkdtemp(prefix="streamsql-pg-", dir="/tmp"))
+    as_user: dict[str, Any] = {}
+    if os.getuid() == 0:  # the server refuses to run as root
+        as_user = {"user": "nobody"}
+        shutil.chown(folder, "nobody")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    password = folder / "password"
+    password.write_text(PASSWORD)
+    password.chmod(0o644)
+    data = folder / "data"
+
+    def call(*command: str) -> None:
+        subprocess.run(
+            command,
+            check=True,
+            cwd=folder,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            **as_user,
+        )
+
+    control = (str(programs / "pg_ctl"), "-D", str(data))
+    try:
+        call(str(programs / "initdb"), "-D", str(data), "-U", "me", "-A", "md5", f"--pwfile={password}", "-N")
+        options = f"-p {port} -h 127.0.0.1 -k {folder} -c fsync=off"
+        call(*control, "-w", "-l", str(folder / "log"), "-o", options, "start")
+        yield f"jdbc:postgresql://127.0.0.1:{port}/postgres"
+    finally:
+        subprocess.run(
+            [*control, "-m", "immediate", "stop"], cwd=folder, timeout=60, capture_output=True, **as_user
+        )
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path, spark: Any) -> Database:
+    if request.param not in driver_jars():
+        pytest.skip(f"the JDBC driver of {request.param} is not here, and Maven could not fetch it")
+    if request.param == "sqlite":
+        file = tmp_path / "base.db"
+
+        def query(text: str) -> list[tuple[Any, ...]]:
+            with sqlite3.connect(file) as connection:
+                return connection.execute(text).fetchall()
+
+        return Database(f"url 'jdbc:sqlite:{file}'", query)
+    url = request.getfixturevalue("postgresql")
+    environment = {**os.environ, "PGPASSWORD": PASSWORD}
+    address = url.removeprefix("jdbc:")
+
+    def ask(text: str) -> list[tuple[Any, ...]]:
+        command = ["psql", "-U", "me", "-At", "-F", "\t", "-c", text, address.replace("//", "//me@")]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, timeout=30
+        )
+        return [
+            tuple(int(v) if v.isdigit() else v for v in line.split("\t")) for line in done.stdout.splitlines()
+        ]
+
+    for table in ask("SELECT tablename FROM pg_tables WHERE schemaname = 'public'"):
+        ask(f"DROP TABLE {table[0]}")
+    return Database(f"url '{url}', user 'me', password '{PASSWORD}'", ask)
+
+
+def test_rows_are_added_once_over_a_failure_and_a_restart(
+    console: Console, database: Database, tmp_path: Path
+) -> None:
+    """The database has written when another sink fails: after the restart the batch comes again."""
+    (tmp_path / "failing.py").write_text(
+        f"import pathlib\ndef f(batch, batch_id):\n"
+        f"    if pathlib.Path('{tmp_path}/fail').exists():\n        raise OSError('no network')\n"
+    )
+    console.session.variables["here"] = str(tmp_path)
+    console.run(
+        STREAM
+        + database.sink("t", "added")
+        + "CREATE SINK f USING foreach_batch OPTIONS (function 'failing.f');"
+        "INSERT INTO t, f AS QUERY q SELECT word, n FROM s;"
+        "INSERT INTO s VALUES ('a', 1), ('b', 2); AWAIT QUERY q IDLE;"
+    )
+    assert sorted(database.query("SELECT word, n FROM added")) == [("a", 1), ("b", 2)]
+    (tmp_path / "fail").touch()
+    console.run("INSERT INTO s VALUES ('c', 3);")
+    with pytest.raises(QueryFault, match="no network"):
+        console.run("AWAIT QUERY q;")
+    everything = [("a", 1), ("b", 2), ("c", 3)]
+    assert sorted(database.query("SELECT word, n FROM added")) == everything
+    (tmp_path / "fail").unlink()
+    console.run("START QUERY q; AWAIT QUERY q IDLE;")
+    assert sorted(database.query("SELECT word, n FROM added")) == everything
+
+
+def test_groups_replace_the_rows_of_their_key(console: Console, database: Database) -> None:
+    started = console.run(
+        STREAM
+        + database.sink("t", "counts", "word")
+        + "INSERT INTO t SELECT word, count(*) AS c, sum(n) AS total FROM s GROUP BY word;"
+    )[-1]
+    assert started.notes == ("output mode update: a group is handed over whenever it changes",)
+    console.run("INSERT INTO s VALUES ('a', 1), ('b', 2); AWAIT QUERY t IDLE; STOP QUERY t;")
+    console.run("START QUERY t; INSERT INTO s VALUES ('a', 5), ('c', 7); AWAIT QUERY t IDLE;")
+    assert sorted(database.query("SELECT word, c, total FROM counts")) == [
+        ("a", 2, 6),
+        ("b", 1, 2),
+        ("c", 1, 7),
+    ]
+
+
+def test_rows_of_one_batch_with_equal_keys(console: Console, database: Database) -> None:
+    console.run(
+        STREAM + database.sink("t", "latest", "word") + "INSERT INTO t SELECT word, n FROM s;"
+        "INSERT INTO s VALUES ('a', 1), ('a', 2), ('b', 1); AWAIT QUERY t IDLE;"
+    )
+    assert sorted(database.query("SELECT word, n FROM latest")) == [("a", 2), ("b", 1)]
+
+
+def test_a_static_select_is_written_once(console: Console, database: Database) -> None:
+    console.run(
+        database.sink("t", "fixed", "id")
+        + "INSERT INTO t SELECT 1 AS id, 'x' AS v; INSERT INTO t SELECT 1 AS id, 'y' AS v;"
+    )
+    assert database.query("SELECT id, v FROM fixed") == [(1, "y")]
+
+
+def test_what_the_database_refuses_is_said(console: Console, database: Database) -> None:
+    database.query("CREATE TABLE strict (word VARCHAR(10) NOT NULL)")
+    console.run(
+        STREAM + database.sink("t", "strict") + "INSERT INTO t SELECT word FROM s;"
+        "INSERT INTO s VALUES (NULL, 1);"
+    )
+    with pytest.raises(QueryFault, match="query t failed: RuntimeError: the table strict: .*(?i:not.null)"):
+        console.run("AWAIT QUERY t;")
+
+
+def test_secrets_are_shown_nowhere(console: Console, tmp_path: Path) -> None:
+    console.run(
+        STREAM + "CREATE SINK t USING jdbc OPTIONS (url 'jdbc:postgresql://nowhere/x', table 't',"
+        f" user 'me', password '{PASSWORD}');"
+    )
+    for statement in ("SHOW CREATE SINK t;", "DESCRIBE SINK t;", "SHOW SINKS;"):
+        shown = console.run(statement)[0]
+        assert PASSWORD not in (shown.text if isinstance(shown, Text) else str(shown))
+    text = program(console, "INSERT INTO t SELECT * FROM s")
+    assert PASSWORD not in text
+    assert 'JdbcTable("t").option("url", "jdbc:postgresql://nowhere/x")' in text
+    compile(text, "program.py", "exec")
+
+
+@pytest.mark.parametrize(
+    ("sink", "says"),
+    [
+        ("OPTIONS (table 't')", "jdbc needs the option url"),
+        ("OPTIONS (url 'jdbc:sqlite:x')", "jdbc needs the option table"),
+        ("OPTIONS (url 'sqlite:x', table 't')", "a url of jdbc begins with jdbc:"),
+        (
+            "OPTIONS (url 'jdbc:postgresql://h/d?password=x', table 't')",
+            "a password in the url would be shown",
+        ),
+        (
+            "KEY (id) OPTIONS (url 'jdbc:mysql://h/d', table 't')",
+            "replacing rows by KEY is known for postgresql",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_place(console: Console, sink: str, says: str) -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        console.run(f"CREATE SINK t USING jdbc {sink};")
+    assert says in format_error(caught.value)
+    assert "^" in format_error(caught.value)
+
+
+def test_a_missing_driver_is_said_with_its_package(console: Console) -> None:
+    console.run(
+        STREAM
+        + "CREATE SINK t USING jdbc OPTIONS (url 'jdbc:mysql://h/d', table 't', driver 'com.mysql.Nope');"
+    )
+    with pytest.raises(StreamsqlError, match="the sink t needs the driver com.mysql.Nope") as caught:
+        console.run("INSERT INTO t SELECT * FROM s;")
+    assert "--packages" in caught.value.hint
+    with pytest.raises(StreamsqlError, match="the sink t does not take output mode update"):
+        console.run("INSERT INTO t OUTPUT MODE UPDATE SELECT word, count(*) AS c FROM s GROUP BY word;")
+
+
+def test_the_program_runs_by_itself(console: Console, tmp_path: Path) -> None:
+    from test_explain import run_program
+
+    if "sqlite" not in driver_jars():
+        pytest.skip("the JDBC driver of SQLite is not here, and Maven could not fetch it")
+    console.run(
+        STREAM
+        + f"CREATE SINK t USING jdbc KEY (word) OPTIONS (url 'jdbc:sqlite:{tmp_path}/b.db', table 't');"
+        "INSERT INTO s VALUES ('a', 1);"
+    )
+    text = program(console, "INSERT INTO t TRIGGER AVAILABLE NOW SELECT word, n FROM s")
+    run_program(text)
+    with sqlite3.connect(tmp_path / "b.db") as connection:
+        assert connection.execute("SELECT word, n FROM t").fetchall() == [("a", 1)]
