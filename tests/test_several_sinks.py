@@ -200,7 +200,7 @@ def test_a_set_over_a_stream_that_groups(console: Console) -> None:
         ("INSERT INTO words SELECT wrod FROM s;", "there is no column wrod"),
         ("INSERT INTO big SELECT word FROM s;", "the sink big is named twice in the set"),
         ("INSERT INTO nowhere SELECT word FROM s;", "there is no sink nowhere"),
-        ("INSERT INTO words AS QUERY x SELECT word FROM s;", "expected a query, found AS"),
+        ("INSERT INTO words AS QUERY x SELECT word FROM s;", "or a query, found AS"),
         ("INSERT INTO rows SELECT word FROM s;", "a foreach sink cannot be one of several"),
         ("INSERT INTO words SELECT word FROM s", "expected ;"),
     ],
