@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import sys
 import traceback
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def check_code(name: Name, folder: str, connector: Connector) -> None:
             raise _no_module(name, error.name, folder) from None
         raise _failing(name, module, error) from error
     except AttributeError as error:
-        public = vars(importlib.import_module(module)) if _is_there(module) else {}
+        public = vars(sys.modules[module]) if module in sys.modules else {}
         if attribute in public or error.name != attribute:
             raise _failing(name, module, error) from error
         names = [n for n, v in public.items() if callable(v) and not n.startswith("_")]
@@ -43,12 +43,6 @@ def check_code(name: Name, folder: str, connector: Connector) -> None:
             hint=connector.code_hint,
             span=name.span,
         )
-
-
-def _is_there(module: str) -> bool:
-    import sys
-
-    return module in sys.modules
 
 
 def _no_module(name: Name, missing: str, folder: str) -> InputFault:
