@@ -62,6 +62,7 @@ class Engine:
     def begin_start(self) -> None:
         """Start Spark on a thread of its own, so that reading and planning go on meanwhile."""
         if self._spark is None and self._starting is None:
+            self._failure = None
             self.began = time.monotonic()
             self._starting = threading.Thread(target=self._start, daemon=True, name="start-spark")
             self._starting.start()
@@ -108,8 +109,8 @@ class Engine:
                 if self.cancelled.is_set():
                     raise Cancelled("cancelled")
             if self._failure:
-                failure, self._failure, self._starting = self._failure, None, None
-                raise failure
+                self._starting = None
+                raise self._failure
             if self._spark is None:
                 raise StartFault("Spark ended while it started", hint=f"see {self.log}")
         return self._spark

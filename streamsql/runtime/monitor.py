@@ -25,6 +25,7 @@ class Reports:
         self.last: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self.rows_in = 0
         self.ended = False
+        self._began = time.monotonic()
         self._arrived: deque[tuple[float, int]] = deque(maxlen=KEPT)
 
     def add(self, report: dict[str, Any]) -> None:
@@ -35,8 +36,9 @@ class Reports:
 
     def rate(self, seconds: float = 10.0) -> float:
         """Rows read per second over the last while."""
-        since = time.monotonic() - seconds
-        return sum(rows for at, rows in list(self._arrived) if at > since) / seconds
+        now = time.monotonic()
+        seconds = max(1.0, min(seconds, now - self._began))
+        return sum(rows for at, rows in list(self._arrived) if at > now - seconds) / seconds
 
     def newest(self, count: int = KEPT) -> list[dict[str, Any]]:
         """The newest reports, oldest first."""

@@ -236,8 +236,11 @@ def _last_batch(running: Running) -> list[tuple[str, Any]]:
         return []
     last = reports[-1]
     pairs: list[tuple[str, Any]] = [
-        (f"source {s.get('description', '')}", f"{s.get('numInputRows', 0)} rows, up to {s.get('endOffset')}")
-        for s in last.get("sources", [])
+        (
+            f"source {n}",
+            f"{s.get('description', '')}: {s.get('numInputRows', 0)} rows, up to {s.get('endOffset')}",
+        )
+        for n, s in enumerate(last.get("sources", []))
     ]
     for count, op in enumerate(last.get("stateOperators", [])):
         dropped = op.get("numRowsDroppedByWatermark", 0)
