@@ -13,7 +13,9 @@ from streamsql.workspace import Held, Workspace
 
 def test_a_workspace_is_held_until_it_is_closed(tmp_path: Path) -> None:
     first = Workspace(tmp_path / "w")
-    with pytest.raises(Held, match=rf"{tmp_path}/w is held by another console \(process {os.getpid()}.* since 20"):
+    with pytest.raises(
+        Held, match=rf"{tmp_path}/w is held by another console \(process {os.getpid()}.* since 20"
+    ):
         Workspace(tmp_path / "w")
     first.close()
     Workspace(tmp_path / "w").close()

@@ -455,7 +455,8 @@ def start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -
     Arguments as for launch. May be called on any thread; PySpark's SIGINT handler, which
     cancels every job, is never installed. Raises SparkStartError.
     """
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    # What these say is said by the console's own errors, without stacks.
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if threading.current_thread() is not threading.main_thread():
         return _start_session(conf, log, cache, java)

@@ -78,7 +78,11 @@ class Running:
 
     def _find_fault(self) -> None:
         if self.fault is None and not self.stopped:
-            error = self.handle.exception()
+            try:
+                error = self.handle.exception()
+            except Exception as gone:  # with its JVM
+                self.fault = translate(gone)
+                return
             if error is not None:
                 self.fault = query_fault(error, self.name)
                 if self.source and self.span:
