@@ -149,6 +149,25 @@ def test_watching_a_growing_table(console: Console) -> None:
     assert (every_row(found), found.total, found.dropped) == ([(3,), (4,)], 3, 1)
 
 
+def test_frames_and_changes_cost_no_job(console: Console) -> None:
+    console.run(
+        """CREATE STREAM words (word STRING, n INT) USING values;
+        CREATE LIVE TABLE counts AS SELECT word, sum(n) AS total FROM words GROUP BY word;
+        INSERT INTO words VALUES ('b', 1), ('a', 2); AWAIT QUERY counts IDLE;"""
+    )
+    view = watched(console, "WATCH counts;")
+    jobs = console.session.spark._jsc.sc().dagScheduler().numTotalJobs
+    console.run("STOP QUERY counts;")
+    before = jobs()
+    for mode in ("table", "changes"):
+        for _ in range(20):
+            assert frame(view, View(mode=mode)).snapshot.total == 2
+    console.run("SHOW QUERIES; DESCRIBE QUERY counts; SHOW LIVE TABLES;")
+    assert jobs() == before
+    console.run("SELECT total, count(*) FROM counts GROUP BY total;")
+    assert jobs() > before
+
+
 def test_times_and_nested_values_are_shown_as_select_shows_them(console: Console) -> None:
     console.run(
         """CREATE STREAM s (ts TIMESTAMP, n INT) USING values;

@@ -94,9 +94,7 @@ def _prelude(body: str, settings: Settings) -> str:
     if "show_batch" in body:
         helpers += _SHOW_BATCH
     if "LiveRows(" in body:
-        imports += (
-            "import threading\nfrom typing import Any\n\nimport pyarrow as pa\nimport pyarrow.compute as pc\n"
-        )
+        imports += _LIVE_IMPORTS
         from streamsql.runtime import live
 
         helpers += "\n" + inspect.getsource(live.LiveRows) + "\n"

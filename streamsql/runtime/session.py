@@ -10,7 +10,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,38 +32,20 @@ from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.plan import plans
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan, restart
-from streamsql.preferences import PREFIX, Preferences, is_preference, spec_of
+from streamsql.preferences import PREFIX, is_preference, spec_of
 from streamsql.results import Done, Leave, Result, Rows, Started, Text
 from streamsql.runtime import show, watching
+from streamsql.runtime.config import Config
 from streamsql.runtime.engine import JOBS, Engine
 from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
 from streamsql.runtime.paths import check_path
 from streamsql.runtime.queries import Queries, Running
-from streamsql.runtime.settings import LOCAL_CHECKPOINTS, Settings
+from streamsql.runtime.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.values import collect
 
 if TYPE_CHECKING:
     from streamsql.runtime.live import LiveRows
-
-
-@dataclass
-class Config:
-    """How a session runs. folder: where it keeps checkpoints and the like; java: see find_java.
-
-    interactive: somebody sits at a prompt, so a SELECT over a stream is shown live.
-    preferences: shared with the printer.
-    """
-
-    settings: Settings
-    folder: Path
-    log: Path
-    cache: Path
-    java: str = "auto"
-    interactive: bool = False
-    show_batch: Callable[[Result, int], None] = lambda result, batch_id: None
-    on_wait: Callable[[str], None] = lambda message: None
-    preferences: Preferences = field(default_factory=Preferences)
 
 
 class Session:
@@ -77,15 +59,7 @@ class Session:
         self.settings = config.settings
         self.queries = Queries()
         self.live: dict[str, LiveRows] = {}
-        self.engine = Engine(
-            config.settings,
-            config.folder,
-            config.log,
-            config.cache,
-            config.java,
-            self.queries.cancelled,
-            spark,
-        )
+        self.engine = Engine(config, self.queries.cancelled, spark)
         self.engine.on_start.append(self._restore_views)
         self.engine.on_lost.append(self.queries.lost)
         self._views: dict[str, Statement] = {}
