@@ -97,6 +97,10 @@ class Connector:
         """The calls that give a static DataFrame whose schema is the stream's, if that can be had."""
         return None
 
+    def infer_times(self, stream: Stream) -> Node | None:
+        """The same with times told from texts, where that is not what `infer` does already."""
+        return None
+
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         """Calls on a DataStreamWriter that make it write to the sink."""
         raise NotImplementedError

@@ -121,7 +121,7 @@ def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
     if snapshot.batch >= 0:
         parts.append(f"batch {snapshot.batch}")
     parts.append(f"{status.rows_in:,} rows in")
-    if status.word == "running" and status.rows_in:
+    if status.word == "running" and status.rows_per_second:
         parts.append(f"{status.rows_per_second:,.0f} rows/s")
     if status.word == "running" and not status.rows_in and not snapshot.total:
         parts.append("waiting for rows")

@@ -6,7 +6,7 @@ from streamsql.catalog import DEFAULT_RETAIN, Sink, Stream
 from streamsql.connectors.base import Connector, check_options
 from streamsql.connectors.registry import connector
 from streamsql.errors import NameFault, RuleFault, did_you_mean
-from streamsql.language.statements.base import Column, Name
+from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import unquote
@@ -42,10 +42,14 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     _check_format(statement, made)
     made.check_stream(stream, options)
     columns = stream.columns or made.columns(stream)
-    _check_watermark(statement, columns)
+    check_watermark(stream.watermark, columns)
     path = options.get(made.path_option.casefold())
-    infer = made.infer(stream) if not columns and made.infers_columns else None
-    return DefineStream(stream, statement.if_not_exists, infer, path.value if path else None)
+    infer = infer_times = None
+    if not columns and made.infers_columns:
+        infer = made.infer(stream)
+        mark = stream.watermark
+        infer_times = made.infer_times(stream) if mark and not mark.computed else None
+    return DefineStream(stream, statement.if_not_exists, infer, infer_times, path.value if path else None)
 
 
 def _stream_of_query(statement: CreateStream, context: Context) -> Stream:
@@ -101,9 +105,11 @@ def _check_format(statement: CreateStream, made: Connector) -> None:
     )
 
 
-def _check_watermark(statement: CreateStream, columns: tuple[Column, ...]) -> None:
-    """The event-time column is a declared timestamp (withWatermark, Spark guide)."""
-    mark = statement.watermark
+def check_watermark(mark: Watermark | None, columns: tuple[Column, ...]) -> None:
+    """The event-time column is a timestamp (withWatermark, Spark guide). No columns: not known yet.
+
+    Raises NameFault or RuleFault under the watermark's column.
+    """
     if mark is None or mark.computed or not columns:
         return
     name = mark.column.value

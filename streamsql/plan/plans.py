@@ -28,11 +28,14 @@ class Direct(Plan):
 
 @dataclass(frozen=True)
 class DefineStream(Plan):
-    """infer: the static DataFrame whose columns become the stream's; path: a folder that must exist."""
+    """infer: the static DataFrame whose columns become the stream's; infer_times: the same with times
+    told from texts, for the watermark's column; path: a folder that must exist.
+    """
 
     stream: Stream
     skip_existing: bool = False
     infer: Node | None = None
+    infer_times: Node | None = None
     path: Name | None = None
 
 

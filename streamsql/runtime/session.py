@@ -31,6 +31,7 @@ from streamsql.language.statements import live_table, query, session, sink, stre
 from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.plan import plans
 from streamsql.plan.context import Context
+from streamsql.plan.definitions import check_watermark
 from streamsql.plan.planner import plan, restart
 from streamsql.preferences import PREFIX, is_preference, spec_of
 from streamsql.results import Done, Leave, Result, Rows, Started, Text
@@ -153,7 +154,9 @@ class Session:
             check_path(made.path)
         made_stream, notes = made.stream, tuple[str, ...]()
         if made.infer is not None:
-            made_stream = replace(made_stream, columns=self._infer(made, statement), inferred=True)
+            columns = self._with_event_time(made, self._infer(made, statement))
+            made_stream = replace(made_stream, columns=columns, inferred=True)
+            check_watermark(made_stream.watermark, columns)
             listed = ", ".join(f"{c.name} {c.type}" for c in made_stream.columns)
             notes = (f"columns of {name}, as inferred and kept: {listed}",)
         if made_stream.connector == "values":
@@ -179,6 +182,18 @@ class Session:
                 span=made.path.span if made.path else None,
             )
         return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
+
+    def _with_event_time(self, made: plans.DefineStream, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        """Inferred columns, the watermark's as a timestamp where its texts are times."""
+        mark = made.stream.watermark
+        found = next((c for c in columns if mark and c.name.casefold() == mark.column.value.casefold()), None)
+        if made.infer_times is None or found is None or found.type != "string":
+            return columns
+        times = {
+            f.name: f.dataType.simpleString() for f in evaluate(made.infer_times, self._env()).schema.fields
+        }
+        event_time = replace(found, type=times.get(found.name, found.type))
+        return tuple(event_time if c is found else c for c in columns)
 
     def _define_sink(self, made: plans.DefineSink, statement: Statement) -> Result:
         key = made.sink.name.casefold()
