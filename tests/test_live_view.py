@@ -168,6 +168,22 @@ def test_frames_and_changes_cost_no_job(console: Console) -> None:
     assert jobs() > before
 
 
+def test_rows_that_come_too_late_are_counted(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (ts TIMESTAMP, n INT) USING values WITH WATERMARK ts DELAY OF INTERVAL 1 MINUTE;
+        CREATE LIVE TABLE t AS SELECT window(ts, '1 minute') AS w, count(*) AS n FROM s
+          GROUP BY window(ts, '1 minute');
+        INSERT INTO s VALUES (TIMESTAMP '2026-01-01 10:00:00', 1); AWAIT QUERY t IDLE;
+        INSERT INTO s VALUES (TIMESTAMP '2026-01-01 10:10:00', 1); AWAIT QUERY t IDLE;
+        INSERT INTO s VALUES (TIMESTAMP '2026-01-01 09:00:00', 1), (TIMESTAMP '2026-01-01 09:01:00', 1);
+        AWAIT QUERY t IDLE;"""
+    )
+    view = watched(console, "WATCH t;")
+    described = dict(console.rows("DESCRIBE QUERY t;"))
+    assert described["late rows dropped"] == view.status().late == 2
+    assert "2 late rows dropped" in frame(view, View(width=120)).footer[1]
+
+
 def test_times_and_nested_values_are_shown_as_select_shows_them(console: Console) -> None:
     console.run(
         """CREATE STREAM s (ts TIMESTAMP, n INT) USING values;

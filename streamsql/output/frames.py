@@ -129,6 +129,8 @@ def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
         parts.append(
             f"watermark {status.watermark.replace('T', ' ').removesuffix('.000Z').removesuffix('Z')}"
         )
+    if status.late:
+        parts.append(f"{status.late:,} late rows dropped")
     if status.state_rows:
         parts.append(f"{status.state_rows:,} rows of state")
     if view.now:

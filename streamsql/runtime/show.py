@@ -222,6 +222,8 @@ def _describe_query(statement: query.DescribeQuery, session: Session) -> Result:
         ]
         names = _QUERY_COLUMNS[5:12]
         pairs += [(n, str(v)) for n, v in zip(names, _numbers(running), strict=False) if v not in (None, "")]
+        if running.reports.late:
+            pairs.append(("late rows dropped", running.reports.late))
         pairs += _last_batch(running)
         if running.fault:
             fault = running.fault
@@ -246,7 +248,7 @@ def _last_batch(running: Running) -> list[tuple[str, Any]]:
         dropped = op.get("numRowsDroppedByWatermark", 0)
         text = f"{op.get('numRowsTotal', 0)} rows, {op.get('memoryUsedBytes', 0)} bytes"
         name = f"state {count} {op.get('operatorName', '')}"
-        pairs.append((name, f"{text}, {dropped} late rows dropped"))
+        pairs.append((name, f"{text}, {dropped} late rows dropped in this batch"))
     phases = ", ".join(f"{k} {v} ms" for k, v in last.get("durationMs", {}).items())
     return [*pairs, ("durations", phases)]
 

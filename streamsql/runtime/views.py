@@ -216,6 +216,7 @@ def status_of(running: Running) -> Status:
         running.reports.rate(),
         "" if watermark.startswith("1970-01-01T00:00:00") else watermark,
         sum(o.get("numRowsTotal", 0) for o in last.get("stateOperators", [])),
+        running.reports.late,
         running.fault.message if running.fault else "",
         running.fault.hint if running.fault else "",
     )
