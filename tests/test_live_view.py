@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Console
+from scripts import run_here
 
-from streamsql.errors import NameFault, SyntaxFault, cells
+from streamsql.errors import NameFault, Source, SyntaxFault, cells
 from streamsql.output.chart import chart
 from streamsql.output.frames import View, frame
 from streamsql.results import Live, Snapshot, Status
@@ -198,6 +202,40 @@ def test_times_and_nested_values_are_shown_as_select_shows_them(console: Console
 
     assert shown == "\n".join(FORMATS["table"](direct))
     assert "2026-01-01 10:00:00" in shown
+
+
+WORDS = """CREATE STREAM words (word STRING, n INT) USING values;
+INSERT INTO words VALUES ('b', 1), ('a', 2);
+INSERT INTO words VALUES ('a', 5);
+CREATE LIVE TABLE counts TRIGGER AVAILABLE NOW AS SELECT word, sum(n) AS total FROM words GROUP BY word;
+"""
+
+
+def test_watching_in_a_script_writes_what_changed_until_the_query_ends(spark: Any, tmp_path: Path) -> None:
+    outcome = run_here(spark, tmp_path, Source("s.sql", WORDS + "WATCH counts;"))
+    assert outcome.code == 0
+    blocks = outcome.out.split("+--------+---------+\n| word   |   total |\n")[1:]
+    assert "| a      |       7 |" in blocks[-1]
+    assert "| b      |       1 |" in blocks[-1]
+    assert "(2 rows, batch " in outcome.err
+
+
+def test_changes_in_a_script_are_records(spark: Any, tmp_path: Path) -> None:
+    outcome = run_here(spark, tmp_path, Source("s.sql", WORDS + "WATCH counts AS CHANGES;"), format="jsonl")
+    total = {}
+    for line in outcome.out.splitlines():
+        change = json.loads(line)
+        if change["op"] in ("+I", "+U"):
+            total[change["word"]] = change["total"]
+    assert (outcome.code, total) == (0, {"a": 7, "b": 1})
+
+
+def test_a_watched_query_that_fails_ends_the_script(spark: Any, tmp_path: Path) -> None:
+    script = WORDS.replace("sum(n)", "sum(1 / (n - 5))") + "WATCH counts; SELECT 'not reached';"
+    outcome = run_here(spark, tmp_path, Source("s.sql", script))
+    assert outcome.code == 5
+    assert "query counts failed: division by zero" in outcome.err
+    assert "not reached" not in outcome.out
 
 
 @pytest.mark.parametrize(
