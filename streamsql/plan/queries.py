@@ -296,7 +296,7 @@ def _with_key(shape: Shape, sink: Sink) -> Shape:
 
 def _keeps_groups(shape: Shape) -> bool:
     """Whether a live table in update mode can tell which row a newer one replaces."""
-    keyed = [op for op in shape.ops if op.kind in ("aggregate", "distinct", "key")]
+    keyed = [op for op in shape.ops if op.kind == "key" or op in shape.replacing]
     if not shape.known:
         return bool(keyed)
     return not keyed or keyed[-1].keys is not None

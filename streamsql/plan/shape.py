@@ -13,10 +13,11 @@ class Op:
     """One operation on streaming rows.
 
     kind: filter (of groups), aggregate, distinct, distinct_on, join, order, limit, offset, over,
-    union, key.
+    union, key, stateful.
     watermarked: its keys hold event time of a watermark (aggregate), or the rows have one.
     window: "", "window" or "session_window". keys: the names under which the group's keys come
-    out, None when one of them does not. how: the kind of a join; other: what stands on each side.
+    out, None when one of them does not. how: the kind of a join, or the output mode that a stateful
+    processor is called with; other: what stands on each side.
     """
 
     kind: str
@@ -29,6 +30,11 @@ class Op:
     how: str = ""
     sides: tuple[bool, bool] = (True, True)
     equi: bool = True
+
+    @property
+    def is_replacing_processor(self) -> bool:
+        """Whether it is a stateful processor in output mode update: its rows replace those before."""
+        return self.kind == "stateful" and self.how == "update"
 
 
 @dataclass(frozen=True)
@@ -78,3 +84,8 @@ class Shape:
     @property
     def aggregates(self) -> tuple[Op, ...]:
         return tuple(op for op in self.ops if op.kind in ("aggregate", "distinct"))
+
+    @property
+    def replacing(self) -> tuple[Op, ...]:
+        """The operations of which a newer row takes the place of an older one with the same keys."""
+        return tuple(op for op in self.ops if op in self.aggregates or op.is_replacing_processor)
