@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from conftest import Console
 
-from streamsql.errors import StreamsqlError
-
 FOLDER = Path(__file__).parent / "python_functions"
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
 

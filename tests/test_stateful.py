@@ -89,3 +89,110 @@ def test_over_a_table_and_a_query(functions: Console) -> None:
         "SELECT c.n FROM counter(TABLE(SELECT upper(word) AS u FROM v) PARTITION BY u) c WHERE c.word = 'A';"
     )
     assert functions.rows(query) == [(2,)]
+
+
+def test_list_state(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {create("pairs", "Pairs", "word STRING, minutes ARRAY<INT>")}
+        CREATE LIVE TABLE t AS SELECT * FROM pairs(TABLE(words) PARTITION BY word);"""
+    )
+    insert(functions, "t", "a 01", "b 01", "a 02")
+    assert functions.rows("SELECT * FROM t;") == []
+    insert(functions, "t", "a 03")
+    assert functions.rows("SELECT word, array_join(minutes, ' ') FROM t;") == [("a", "1 2 3")]
+
+
+def test_map_state(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {create("places", "Places", "word STRING, minute INT, n INT")}
+        CREATE LIVE TABLE t OUTPUT MODE UPDATE KEY (word, minute) AS
+        SELECT * FROM places(TABLE(words) PARTITION BY (word), output_mode => 'update');"""
+    )
+    insert(functions, "t", "a 01", "b 01", "a 02")
+    insert(functions, "t", "a 02")
+    assert functions.rows("SELECT * FROM t ORDER BY word, minute;") == [("a", 1, 1), ("a", 2, 2), ("b", 1, 1)]
+
+
+SESSIONS = create("sessions", "Sessions", "word STRING, n BIGINT, until TIMESTAMP")
+
+
+def test_timers_on_event_time(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {SESSIONS}
+        CREATE LIVE TABLE t AS SELECT word, n, minute(until) AS last
+        FROM sessions(TABLE(words) PARTITION BY word, time_mode => 'eventTime');"""
+    )
+    insert(functions, "t", "a 01", "b 02", "a 03")
+    assert functions.rows("SELECT * FROM t;") == []
+    insert(functions, "t", "b 09")  # five minutes behind a's last row, but b has gone on
+    assert functions.rows("SELECT * FROM t;") == [("a", 2, 3)]
+
+
+def test_timers_wait_in_the_checkpoint_while_the_query_is_stopped(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {SESSIONS}
+        CREATE LIVE TABLE t AS SELECT word, n
+        FROM sessions(TABLE(words) PARTITION BY word, time_mode => 'eventTime');"""
+    )
+    insert(functions, "t", "a 01", "b 02", "a 03")
+    functions.run("STOP QUERY t; START QUERY t;")
+    insert(functions, "t", "b 20")
+    assert functions.rows("SELECT * FROM t;") == [("a", 2)]
+
+
+def test_a_window_behind_a_processor(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {create("stamped", "Stamped", "word STRING, n BIGINT, at TIMESTAMP")}
+        CREATE STREAM numbered AS SELECT * FROM stamped(
+            TABLE(words) PARTITION BY word, time_mode => 'eventTime', event_time_column => 'at');
+        CREATE LIVE TABLE t OUTPUT MODE APPEND AS
+        SELECT minute(window.start) AS since, max(n) AS n FROM numbered GROUP BY window(at, '10 minutes');"""
+    )
+    insert(functions, "t", "a 01", "b 02", "a 03")
+    assert functions.rows("SELECT * FROM t;") == []
+    insert(functions, "t", "c 30")
+    assert functions.rows("SELECT * FROM t;") == [(0, 2)]
+
+
+def test_timers_on_processing_time(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {create("reminder", "Reminder")}
+        CREATE LIVE TABLE t AS
+        SELECT * FROM reminder(TABLE(words) PARTITION BY word, time_mode => 'processingtime');"""
+    )
+    insert(functions, "t", "a")
+    insert(functions, "t", "b")
+    assert ("a again", 0) in functions.rows("SELECT * FROM t ORDER BY word;")
+
+
+def test_state_with_a_time_to_live(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {create("forgetful", "Forgetful", "word STRING, short BIGINT, long BIGINT")}
+        CREATE LIVE TABLE t AS
+        SELECT * FROM forgetful(TABLE(words) PARTITION BY word, time_mode => 'processingTime');"""
+    )
+    insert(functions, "t", "a", "a")
+    insert(functions, "t", "a")
+    assert functions.rows("SELECT * FROM t ORDER BY long;") == [("a", 2, 2), ("a", 1, 3)]
+
+
+def test_initial_state(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {COUNTER}
+        CREATE TEMPORARY VIEW before AS SELECT * FROM VALUES ('a', 10L), ('c', 5L) AS t(word, n);
+        CREATE LIVE TABLE t AS
+        SELECT * FROM counter(TABLE(words) PARTITION BY word, initial_state => TABLE(before));"""
+    )
+    insert(functions, "t", "a", "b")
+    insert(functions, "t", "a", "c")
+    assert functions.rows("SELECT * FROM t ORDER BY word, n;") == [("a", 11), ("a", 12), ("b", 1), ("c", 6)]
+
+
+def test_a_processor_that_fails_fails_its_query_with_what_it_raised(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {create("failing", "Failing")}
+        CREATE LIVE TABLE t AS SELECT * FROM failing(TABLE(words) PARTITION BY word);"""
+    )
+    with pytest.raises(StreamsqlError, match="^query t failed: ValueError: no a, please$") as caught:
+        insert(functions, "t", "a")
+    assert "counting.py, line" in caught.value.detail

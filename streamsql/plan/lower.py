@@ -97,7 +97,8 @@ def lower(text: str, sources: Sources) -> Lowered:
         words = {t.upper for t in tokens if t.kind == "word"}
         called = {name for name, _ in functions.calls(tokens)}
         groups = bool(words & {"GROUP", "DISTINCT", "AGGREGATE"} or called & functions.AGGREGATES)
-        return Lowered(node, Shape(streaming, known=False, groups=groups), str(reason))
+        shape = Shape(streaming, known=False, groups=groups, ops=sources.stateful_ops())
+        return Lowered(node, shape, str(reason))
 
 
 def node_and_shape(text: str, sources: Sources) -> tuple[Node, Shape]:

@@ -17,7 +17,8 @@ class Op:
     watermarked: its keys hold event time of a watermark (aggregate), or the rows have one.
     window: "", "window" or "session_window". keys: the names under which the group's keys come
     out, None when one of them does not. how: the kind of a join, or the output mode that a stateful
-    processor is called with; other: what stands on each side.
+    processor is called with; other: what stands on each side. clock: whether a processor's timers
+    or times to live go by processing time.
     """
 
     kind: str
@@ -30,6 +31,7 @@ class Op:
     how: str = ""
     sides: tuple[bool, bool] = (True, True)
     equi: bool = True
+    clock: bool = False
 
     @property
     def is_replacing_processor(self) -> bool:
@@ -84,6 +86,11 @@ class Shape:
     @property
     def aggregates(self) -> tuple[Op, ...]:
         return tuple(op for op in self.ops if op.kind in ("aggregate", "distinct"))
+
+    @property
+    def watches_the_clock(self) -> bool:
+        """Whether the query has something to do without any rows coming: time passes."""
+        return any(op.clock for op in self.ops)
 
     @property
     def replacing(self) -> tuple[Op, ...]:

@@ -6,6 +6,7 @@ import builtins
 import keyword
 import unicodedata
 import zlib
+from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 
@@ -17,7 +18,7 @@ from streamsql.connectors.registry import connector
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 from streamsql.plan.functions import called, registration
-from streamsql.plan.shape import Shape
+from streamsql.plan.shape import Op, Shape
 
 # What programs use themselves; Python's own names are left to Python, too.
 RESERVED = frozenset(
@@ -147,6 +148,11 @@ class Sources:
                 self.use(function)
                 if function.kind != "processor":
                     self.program.append(registration(function))
+
+    def stateful_ops(self) -> tuple[Op, ...]:
+        """The calls of stateful processors, for a query of which only Spark knows what is done with them."""
+        ops = [op for _, shape in self.calls.values() for op in shape.ops if op.kind == "stateful"]
+        return tuple(replace(op, keys=None) for op in ops)
 
     def use(self, function: Function) -> None:
         """Remember that the program needs a function's module."""

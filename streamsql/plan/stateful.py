@@ -163,6 +163,7 @@ def _shape(call: _Call, keys: list[str], options: _Options, shape: Shape) -> Sha
         call.span,
         watermarked=options.time_mode == "eventTime",
         how=options.output_mode,
+        clock=options.time_mode == "processingTime",
         keys=names if all(n and n.casefold() in out for n in names) else None,
     )
     mark = options.event_time_column.casefold()

@@ -395,9 +395,9 @@ def _head(written: str) -> str:
 
 
 def _where(rule: str) -> str:
-    """The clauses that a statement's synopsis names in <…>, each written out."""
+    """The clauses that a statement's synopsis and sentence name in <…>, each written out."""
     grammar = load()
-    shown, lines, queue = set(), [], [synopsis(grammar, rule)]
+    shown, lines, queue = set(), [], [synopsis(grammar, rule) + grammar.help[rule]]
     while queue:
         text = queue.pop(0)
         for name in grammar.rules:
