@@ -196,3 +196,145 @@ def test_a_processor_that_fails_fails_its_query_with_what_it_raised(functions: C
     with pytest.raises(StreamsqlError, match="^query t failed: ValueError: no a, please$") as caught:
         insert(functions, "t", "a")
     assert "counting.py, line" in caught.value.detail
+
+
+def test_in_a_query_that_goes_to_spark_as_text(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {COUNTER}
+        CREATE LIVE TABLE t AS
+        SELECT word, m FROM counter(TABLE(words) PARTITION BY word) LATERAL VIEW stack(2, n, -n) s AS m;"""
+    )
+    insert(functions, "t", "a", "b", "a")
+    assert functions.rows("SELECT * FROM t ORDER BY m;") == [("a", -2), ("b", -1), ("b", 1), ("a", 2)]
+
+
+def test_over_a_query_of_with(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {COUNTER}
+        CREATE LIVE TABLE t AS
+        WITH a AS (SELECT * FROM words WHERE word <> 'x'), b AS (SELECT upper(word) AS word, at FROM a)
+        SELECT * FROM counter(TABLE(b) PARTITION BY word) WHERE n > 1;"""
+    )
+    insert(functions, "t", "a", "x", "a", "x", "b")
+    assert functions.rows("SELECT * FROM t;") == [("A", 2)]
+
+
+def test_two_calls_in_one_query(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {COUNTER}
+        CREATE LIVE TABLE t AS
+        SELECT 'one' AS call, word, n FROM counter(TABLE(words) PARTITION BY word)
+        UNION ALL
+        SELECT 'two', word, n FROM counter(TABLE(SELECT 'all' AS k, * FROM words) PARTITION BY k);"""
+    )
+    insert(functions, "t", "a", "b", "a")
+    assert functions.rows("SELECT * FROM t ORDER BY call, word;") == [
+        ("one", "a", 2),
+        ("one", "b", 1),
+        ("two", "all", 3),
+    ]
+
+
+def test_an_aggregation_of_what_a_processor_gives(functions: Console) -> None:
+    functions.run(
+        f"""{WORDS} {COUNTER}
+        CREATE LIVE TABLE t AS SELECT max(n) AS most FROM counter(TABLE(words) PARTITION BY word);"""
+    )
+    insert(functions, "t", "a", "b", "a")
+    insert(functions, "t", "a")
+    assert functions.rows("SELECT * FROM t;") == [(3,)]
+
+
+def test_a_select_over_a_stream_ends(functions: Console) -> None:
+    functions.run(WORDS + COUNTER + "INSERT INTO words VALUES ('a', NULL), ('b', NULL);")
+    query = (
+        "SELECT * FROM counter(TABLE(words) PARTITION BY word, time_mode => 'processingTime') ORDER BY word;"
+    )
+    assert functions.rows(query) == [("a", 1), ("b", 1)]
+    assert functions.rows(query.replace("processingTime", "none")) == [("a", 1), ("b", 1)]
+
+
+def test_into_a_sink(functions: Console, tmp_path: Path) -> None:
+    functions.run(
+        f"""{WORDS} {COUNTER}
+        CREATE SINK out USING json OPTIONS (path '{tmp_path}/out');
+        INSERT INTO words VALUES ('a', NULL), ('a', NULL);
+        INSERT INTO out TRIGGER AVAILABLE NOW SELECT * FROM counter(TABLE(words) PARTITION BY word);
+        AWAIT QUERY out;"""
+    )
+    assert functions.rows(f"SELECT word, n FROM json.`{tmp_path}/out`;") == [("a", 2)]
+
+
+@pytest.mark.parametrize(
+    ("call", "at", "message", "hint"),
+    [
+        ("counter(words)", "words", "expected TABLE, found words", "counter(TABLE(stream) PARTITION BY key)"),
+        ("counter(TABLE(words))", ")", "expected PARTITION, found )", "counter(TABLE(stream)"),
+        (
+            "counter(TABLE(plain) PARTITION BY word, time_mode => 'eventTime')",
+            "time_mode => 'eventTime'",
+            "time_mode 'eventTime' needs a watermark",
+            "WITH WATERMARK",
+        ),
+        (
+            "counter(TABLE(plain) PARTITION BY word, time_mod => 'none')",
+            "time_mod",
+            "a stateful processor has no option time_mod",
+            "did you mean time_mode?",
+        ),
+        (
+            "counter(TABLE(plain) PARTITION BY word, time_mode => 'event')",
+            "'event'",
+            "time_mode is not event",
+            "did you mean eventTime?",
+        ),
+        (
+            "counter(TABLE(plain) PARTITION BY word, output_mode => 'complete')",
+            "'complete'",
+            "output_mode is not complete",
+            "append, update",
+        ),
+        (
+            "counter(TABLE(words) PARTITION BY word, time_mode => 'eventTime', event_time_column => 'att')",
+            "event_time_column => 'att'",
+            "counter returns no column att",
+            "columns: word, n",
+        ),
+        (
+            "counter(TABLE(plain) PARTITION BY word, initial_state => TABLE(words))",
+            "initial_state => TABLE(words)",
+            "the initial state is read once, so it cannot be a stream",
+            "TABLE(a table",
+        ),
+        (
+            "counter(TABLE(SELECT w FROM nothing_at_all) PARTITION BY w)",
+            "nothing_at_all",
+            "there is no stream, table or view nothing_at_all",
+            "SHOW STREAMS",
+        ),
+        ("counter(TABLE(plain) PARTITION BY wrod)", "wrod", "there is no column wrod", "did you mean word?"),
+    ],
+)
+def test_what_cannot_be_called_is_refused_before_the_start(
+    functions: Console, call: str, at: str, message: str, hint: str
+) -> None:
+    functions.run(f"{WORDS} {COUNTER} CREATE STREAM plain (word STRING) USING values;")
+    statement = f"CREATE LIVE TABLE t AS SELECT * FROM {call};"
+    with pytest.raises(StreamsqlError) as caught:
+        functions.run(statement)
+    error = caught.value
+    assert (error.message, hint in error.hint) == (message, True), error.hint
+    assert error.span is not None
+    assert statement[error.span.start : error.span.end] == at
+
+
+def test_output_modes_are_those_of_the_call(functions: Console) -> None:
+    functions.run(f"{WORDS} {COUNTER}")
+    call = "SELECT * FROM counter(TABLE(words) PARTITION BY word, output_mode => 'update')"
+    with pytest.raises(StreamsqlError, match="is called in output mode update"):
+        functions.run(f"CREATE LIVE TABLE t OUTPUT MODE APPEND AS {call};")
+    with pytest.raises(StreamsqlError, match="is called in output mode update") as caught:
+        functions.run(f"CREATE SINK out USING json OPTIONS (path 'out'); INSERT INTO out {call};")
+    assert "output_mode => 'append'" in caught.value.hint
+    with pytest.raises(StreamsqlError, match="complete"):
+        functions.run(f"CREATE LIVE TABLE t OUTPUT MODE COMPLETE AS {call};")

@@ -15,6 +15,7 @@ from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError, did_you
 from streamsql.language import functions
 from streamsql.language.grammar import Node as Parsed
 from streamsql.language.grammar import load, syntax_fault
+from streamsql.language.terminals import QUERY_HEADS
 from streamsql.language.tokens import quote_name, tokenize, unquote
 from streamsql.plan.functions import target_of
 from streamsql.plan.shape import Op, Shape
@@ -176,14 +177,17 @@ def _table(argument: Parsed, text: str, sources: Sources, lower: Lower) -> tuple
     if query is None:
         named = argument.get("RelationName")
         assert named
-        if named.value.casefold() in _with_names(text):
-            raise RuleFault(
-                f"{named.value} is a query of WITH, which a stateful processor cannot be called over",
-                hint=f"TABLE(SELECT …) with that query, or CREATE STREAM {named.value} AS … before",
-                span=named.span,
-            )
+        ctes = _ctes(text, named.span.start)
         written = text[named.span.start : named.span.end]
-        return sources.relation(named.value, written=written if "`" in written else named.value)
+        if named.value.casefold() not in ctes:
+            return sources.relation(named.value, written=written if "`" in written else named.value)
+        query_of_with = f"WITH {', '.join(ctes.values())} SELECT * FROM {written}"
+        try:
+            node, shape = lower(query_of_with, sources)
+        except StreamsqlError as error:
+            error.span = named.span
+            raise
+        return node, replace(shape, ops=tuple(replace(op, span=named.span) for op in shape.ops))
     start = query.span.start
     try:
         node, shape = lower(text[start : query.span.end], sources)
@@ -193,16 +197,19 @@ def _table(argument: Parsed, text: str, sources: Sources, lower: Lower) -> tuple
     return node, replace(shape, ops=tuple(replace(op, span=op.span.shift(start)) for op in shape.ops))
 
 
-def _with_names(text: str) -> set[str]:
-    """The names that a WITH in front of a query gives, folded."""
+def _ctes(text: str, before: int) -> dict[str, str]:
+    """The queries of WITH that end before a place in a text: folded name → `name AS (…)`."""
     tokens = tokenize(text)
+    found: dict[str, str] = {}
     if not any(t.upper == "WITH" for t in tokens):
-        return set()
-    return {
-        unquote(a).casefold()
-        for a, b, c in zip(tokens, tokens[1:], tokens[2:], strict=False)
-        if b.upper == "AS" and c.text == "(" and a.kind in ("word", "quoted")
-    }
+        return found
+    for at in range(len(tokens) - 3):
+        name, word, opens, head = tokens[at : at + 4]
+        if word.upper == "AS" and opens.text == "(" and head.upper in QUERY_HEADS and name.text != ")":
+            end = tokens[functions.closing(tokens, at + 2)].end
+            if end <= before:
+                found[unquote(name).casefold()] = text[name.start : end]
+    return found
 
 
 _TIME_MODES = ("none", "eventTime", "processingTime")

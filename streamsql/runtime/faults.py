@@ -46,7 +46,7 @@ def python_error(text: str) -> tuple[str, str]:
     """
     _, begins, trace = text.rpartition("Traceback (most recent call last):")
     raised = _RAISED.search(trace) if begins else None
-    if raised is None:
+    if raised is None or raised.group().startswith(("pyspark.", "py4j.")):
         return "", ""
     frames = [f for f in _FRAME.findall(trace) if "pyspark" not in f[0] and not f[0].startswith("<")]
     return raised.group(1).strip(), f"{frames[-1][0]}, line {frames[-1][1]}" if frames else ""
