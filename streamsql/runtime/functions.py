@@ -99,7 +99,7 @@ def _holds(folder: str, module: str) -> bool:
 def _lies_in(module: Any, folder: str) -> bool:
     """Whether a module is a file of a folder's own, and not of a Python kept inside it."""
     file = getattr(module, "__file__", None) or ""
-    return "site-packages" not in file and Path(file).resolve().is_relative_to(folder)
+    return bool(file) and "site-packages" not in file and Path(file).resolve().is_relative_to(folder)
 
 
 def _import(name: str, folders: list[str]) -> ModuleType:
@@ -143,8 +143,8 @@ def _need(whose: str, *modules: str) -> None:
             importlib.import_module(module)
         except ImportError as error:
             raise _package_missing(whose, error.name or module) from None
-        except Exception:  # a version that PySpark does not take says so in a class of its own
-            raise _package_missing(whose, module) from None
+        except Exception:  # protobuf says in a class of its own that it is too old for PySpark
+            raise _package_missing(whose, "google") from None
 
 
 def _attribute(module: ModuleType, function: Function) -> Any:

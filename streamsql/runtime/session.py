@@ -374,8 +374,9 @@ class Session:
         if isinstance(made.plan, plans.Write):
             program = tuple(step for step in program if step.name)
         env = self._env(made.plan.reads)
-        run((*program, Assign("", program[-1].node)), env)
-        return Text(text=spark_plan(env["result"], made.mode))
+        with self._own_state_provider(made.plan.reads):
+            run((*program, Assign("", program[-1].node)), env)
+            return Text(text=spark_plan(env["result"], made.mode))
 
     # ---- statements without a program -----------------------------------------------------
 
