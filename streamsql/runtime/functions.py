@@ -34,27 +34,37 @@ _PACKAGES = {
 }
 
 
+# What was loaded out of a folder, by name: Python keeps modules for the whole process.
+_loaded: dict[str, str] = {}
+
+
 class Modules:
     """The modules of a session's functions, by the variable that programs know each by."""
 
     def __init__(self) -> None:
         self._by_variable: dict[str, ModuleType] = {}
-        self._loaded: dict[str, set[str]] = {}
 
     def env(self, functions: tuple[Function, ...]) -> dict[str, Any]:
         """The variables that programs with these functions begin with."""
         names = {module_variable(f.module) for f in functions}
         return {name: self._by_variable[name] for name in names if name in self._by_variable}
 
-    def find(self, function: Function, target: Name, folders: list[str]) -> Function:
+    def find(self, function: Function, target: Name, folders: list[str], others: list[Function]) -> Function:
         """A function with what its module says of it: kind, form, folder and modules.
 
         folders: where to look before sys.path. The module is read anew, so that a changed file
-        counts. Raises NameFault at target for a module, attribute or package that is missing.
+        counts. others: the functions that stay. Raises NameFault at target for a module, attribute
+        or package that is missing.
         """
         try:
             folder = next((f for f in folders if _holds(f, function.module)), "")
-            module, modules = self._load(function.module, folder, folders)
+            for other in others:
+                if other.module == function.module and other.folder != folder:
+                    raise NameFault(
+                        f"{other.name} uses another module {other.module}, of {other.folder or 'a package'}",
+                        hint=f"give one of the two files another name, or DROP FUNCTION {other.name};",
+                    )
+            module, modules = _load(function.module, folder, folders)
             self._by_variable[module_variable(function.module)] = module
             made = replace(function, folder=folder, modules=modules)
             return _looked_at(made, _attribute(module, function))
@@ -62,33 +72,36 @@ class Modules:
             error.span = target.span
             raise
 
-    def _load(self, name: str, folder: str, folders: list[str]) -> tuple[ModuleType, tuple[str, ...]]:
-        if not folder:
-            return _import(name, folders), ()
-        for old in self._loaded.get(folder, set()):
-            sys.modules.pop(old, None)
-        before = set(sys.modules)
-        kept = sys.path[:], sys.dont_write_bytecode
-        # Compiled files are told from changed sources by whole seconds only.
-        sys.path, sys.dont_write_bytecode = [folder, *sys.path], True
-        try:
-            importlib.invalidate_caches()
-            module = _import(name, folders)
-        finally:
-            sys.path, sys.dont_write_bytecode = kept
-        if not _lies_in(module, folder):
-            raise NameFault(
-                f"there is another module {name}: {getattr(module, '__file__', None) or 'a part of Python'}",
-                hint=f"give {Path(folder) / name}.py another name",
-            )
-        new = [n for n in set(sys.modules) - before if _lies_in(sys.modules[n], folder)]
-        loaded = {name, *new}
-        self._loaded.setdefault(folder, set()).update(loaded)
-        from pyspark import cloudpickle
 
-        for each in loaded:
-            cloudpickle.register_pickle_by_value(sys.modules[each])
-        return module, tuple(sorted(loaded))
+def _load(name: str, folder: str, folders: list[str]) -> tuple[ModuleType, tuple[str, ...]]:
+    """A module, and the names of all that lie in the same folder and came with it."""
+    if not folder:
+        return _import(name, folders), ()
+    for old in [n for n, of in _loaded.items() if of == folder or n == name]:
+        sys.modules.pop(old, None)
+        del _loaded[old]
+    before = set(sys.modules)
+    kept = sys.path[:], sys.dont_write_bytecode
+    # Compiled files are told from changed sources by whole seconds only.
+    sys.path, sys.dont_write_bytecode = [folder, *sys.path], True
+    try:
+        importlib.invalidate_caches()
+        module = _import(name, folders)
+    finally:
+        sys.path, sys.dont_write_bytecode = kept
+        new = {n for n in set(sys.modules) - before if _lies_in(sys.modules[n], folder)}
+        _loaded.update(dict.fromkeys(new, folder))
+    if not _lies_in(module, folder):
+        raise NameFault(
+            f"there is another module {name}: {getattr(module, '__file__', None) or 'a part of Python'}",
+            hint=f"give {Path(folder) / name}.py another name",
+        )
+    from pyspark import cloudpickle
+
+    names = sorted({name, *new})
+    for each in names:
+        cloudpickle.register_pickle_by_value(sys.modules[each])
+    return module, tuple(names)
 
 
 def _holds(folder: str, module: str) -> bool:

@@ -226,14 +226,10 @@ class Session:
         if made.skip_existing and key in self.catalog.functions:
             return Done(message=f"function {made.function.name} is there already")
         folders = [self.variables.get("here") or ".", "."]
-        found = self.modules.find(made.function, made.target, [str(Path(f).resolve()) for f in folders])
-        others = [f for k, f in self.catalog.functions.items() if k != key and f.module == found.module]
-        if any(f.folder != found.folder for f in others):
-            raise NameFault(
-                f"another module {found.module} is in use, of {others[0].folder or 'the packages of Python'}",
-                hint=f"give one of the two files another name, or DROP FUNCTION {others[0].name};",
-                span=made.target.span,
-            )
+        others = [f for k, f in self.catalog.functions.items() if k != key]
+        found = self.modules.find(
+            made.function, made.target, [str(Path(f).resolve()) for f in folders], others
+        )
         self.catalog.functions[key] = found
         return Done(message=f"{WHAT[found.kind]} {found.name} created")
 
