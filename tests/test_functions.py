@@ -99,6 +99,15 @@ def test_an_aggregate_function_on_a_stream_is_refused_with_what_to_write_instead
     assert functions.rows("SELECT * FROM t;") == [("a", 9)]
 
 
+def test_a_table_function_parted_by_a_key_on_a_stream_is_refused(functions: Console) -> None:
+    functions.run(WORDS + create("letters", "words.Letters", "TABLE (letter STRING, place INT)"))
+    with pytest.raises(
+        StreamsqlError, match="cannot be called with PARTITION BY or ORDER BY on a stream"
+    ) as caught:
+        functions.run("CREATE LIVE TABLE t AS SELECT * FROM letters(TABLE(words) PARTITION BY word);")
+    assert "handleInputRows" in caught.value.hint
+
+
 def test_a_function_is_listed_described_given_back_and_dropped(functions: Console) -> None:
     functions.run(SHOUT + create("letters", "words.Letters", "TABLE (letter STRING, place INT)"))
     listed = functions.rows("SHOW PYTHON FUNCTIONS;")
@@ -116,6 +125,14 @@ def test_a_function_is_listed_described_given_back_and_dropped(functions: Consol
     functions.run("DROP FUNCTION shout; DROP FUNCTION IF EXISTS shout;")
     with pytest.raises(StreamsqlError, match="there is no function shout"):
         functions.run("SELECT shout('a');")
+
+
+def test_in_an_insert_into_a_table_of_spark(functions: Console) -> None:
+    functions.run(SHOUT + create("counter", "counting.Counter", "TABLE (word STRING, n BIGINT)"))
+    functions.run("CREATE TEMPORARY VIEW v AS SELECT * FROM VALUES ('a'), ('b'), ('a') AS t(word);")
+    functions.run("CREATE TABLE loud (word STRING, n BIGINT) USING parquet;")
+    functions.run("INSERT INTO loud SELECT shout(word), n FROM counter(TABLE(v) PARTITION BY word);")
+    assert functions.rows("SELECT * FROM loud ORDER BY n;") == [("B!", 1), ("A!", 2)]
 
 
 def test_sparks_own_functions_stay_sparks(functions: Console) -> None:

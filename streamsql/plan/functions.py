@@ -42,12 +42,38 @@ def called(tokens: list[Token], catalog: Catalog) -> list[tuple[Function, Token]
     return [(function, token) for function, token in found if function is not None]
 
 
-def aggregate_in(tokens: list[Token], catalog: Catalog) -> Token | None:
-    """Where a text calls an aggregate function written in Python."""
-    return next((t for f, t in called(tokens, catalog) if f.kind == "aggregate"), None)
+def has_aggregate(tokens: list[Token], catalog: Catalog) -> bool:
+    """Whether a text calls an aggregate function written in Python."""
+    return any(f.kind == "aggregate" for f, _ in called(tokens, catalog))
 
 
-def no_streaming_aggregate(place: Token) -> RuleFault:
+def refused_on_a_stream(tokens: list[Token], catalog: Catalog) -> RuleFault | None:
+    """Why a stream does not take a function that a query calls; None when it takes them all."""
+    for function, place in called(tokens, catalog):
+        if function.kind == "aggregate":
+            return _no_streaming_aggregate(place)
+        if function.kind == "table" and _is_parted(tokens, tokens.index(place)):
+            return RuleFault(
+                f"the table function {place.text} cannot be called with PARTITION BY or ORDER BY on a stream",
+                detail="Spark would have to sort the rows of a key, and more of them may come",
+                hint="leave it out, or write a stateful processor: a class with handleInputRows",
+                span=place.span,
+            )
+    return None
+
+
+def _is_parted(tokens: list[Token], call: int) -> bool:
+    """Whether a call has PARTITION BY or ORDER BY among its arguments."""
+    inside = tokens[call + 2 : functions.closing(tokens, call + 1)]
+    depth = 0
+    for token in inside:
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0 and token.upper in ("PARTITION", "ORDER"):
+            return True
+    return False
+
+
+def _no_streaming_aggregate(place: Token) -> RuleFault:
     """Spark has no partial form of a Python aggregate, so it cannot go on with one in the next
     micro-batch (Spark: "Streaming aggregation doesn't support group aggregate pandas UDF").
     """
@@ -55,7 +81,7 @@ def no_streaming_aggregate(place: Token) -> RuleFault:
     return RuleFault(
         f"the aggregate function {name} is written in Python, which a stream does not take",
         detail="a micro-batch would have to go on with the groups of the one before",
-        hint=f"a function over the collected values: AS 'module.{name}' … with  {name}(collect_list(x)); "
+        hint=f"a function over the collected values: {name}(collect_list(x)), annotated for a list;\n"
         "or a stateful processor; or feed a live table and aggregate that",
         span=place.span,
     )

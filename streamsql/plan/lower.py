@@ -18,7 +18,7 @@ from streamsql.language.grammar import Node as Parsed
 from streamsql.language.grammar import load, text_of
 from streamsql.language.statements.base import watermark_of
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
-from streamsql.plan.functions import aggregate_in, no_streaming_aggregate
+from streamsql.plan.functions import has_aggregate, refused_on_a_stream
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources, watermarked
 from streamsql.plan.stateful import lower_calls
@@ -70,8 +70,7 @@ def lower(text: str, sources: Sources) -> Lowered:
     text = lower_calls(text, sources, node_and_shape)
     sources.register_functions(text)
     tokens = tokenize(text)
-    aggregate = aggregate_in(tokens, sources.catalog)
-    body = None if aggregate else _body(tokens)
+    body = None if has_aggregate(tokens, sources.catalog) else _body(tokens)
     before = len(sources.program)
     kept, kept_views, kept_live = dict(sources.shapes), set(sources.views), dict(sources.live)
     kept_functions = dict(sources.functions)
@@ -91,8 +90,9 @@ def lower(text: str, sources: Sources) -> Lowered:
         sources.shapes, sources.views, sources.live = kept, kept_views, kept_live
         sources.functions = kept_functions
         streaming = sources.register_views(text) or "STREAM" in {t.upper for t in tokens if t.kind == "word"}
-        if streaming and aggregate:
-            raise no_streaming_aggregate(aggregate) from None
+        refusal = refused_on_a_stream(tokens, sources.catalog) if streaming else None
+        if refusal:
+            raise refusal from None
         node = Var("spark").call("sql", text)
         words = {t.upper for t in tokens if t.kind == "word"}
         called = {name for name, _ in functions.calls(tokens)}

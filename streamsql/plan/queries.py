@@ -16,10 +16,11 @@ from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan import rules
 from streamsql.plan.context import Context, lower_fragment, reads_of, stream_hint
-from streamsql.plan.lower import Lowered
+from streamsql.plan.lower import Lowered, node_and_shape
 from streamsql.plan.plans import Collect, Plan, Run, Write
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources
+from streamsql.plan.stateful import lower_calls
 
 
 def select(statement: Select, context: Context) -> Plan:
@@ -137,8 +138,9 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
             raise RuleFault("a streaming INSERT takes no column list", span=statement.columns[0].span)
         return _insert_query(statement, Sink(name.value, "table"), lowered, sources, context)
     text_sources = Sources(context.catalog, context.places)
-    text_sources.register_views(statement.query.text)
-    program = (*text_sources.program, Assign("result", Var("spark").call("sql", statement.text)))
+    text = lower_calls(statement.text, text_sources, node_and_shape)
+    text_sources.register_views(text)
+    program = (*text_sources.program, Assign("result", Var("spark").call("sql", text)))
     return Write(program, f"written into {name.value}", reads_of(text_sources))
 
 
