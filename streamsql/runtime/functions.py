@@ -143,21 +143,26 @@ def _import(name: str, folders: list[str]) -> ModuleType:
         ) from None
 
 
-def _package_missing(whose: str, module: str) -> NameFault:
-    root = module.split(".")[0]
-    package = _PACKAGES.get(root, root)
-    plain = package.strip("'").split(">")[0]
-    return NameFault(f"{whose} needs the package {plain}, which is not there", hint=f"pip install {package}")
+def _package_missing(whose: str, *modules: str) -> NameFault:
+    roots = dict.fromkeys(m.split(".")[0] for m in modules)
+    packages = [_PACKAGES.get(root, root) for root in roots]
+    plain = " and ".join(p.strip("'").split(">")[0] for p in packages)
+    what = f"the package {plain}, which is" if len(packages) == 1 else f"the packages {plain}, which are"
+    return NameFault(f"{whose} needs {what} not there", hint=f"pip install {' '.join(packages)}")
 
 
 def _need(whose: str, *modules: str) -> None:
+    """Raise NameFault that names all of these modules' packages that are missing."""
+    missing = []
     for module in modules:
         try:
             importlib.import_module(module)
         except ImportError as error:
-            raise _package_missing(whose, error.name or module) from None
+            missing.append(error.name or module)
         except Exception:  # protobuf says in a class of its own that it is too old for PySpark
-            raise _package_missing(whose, "google") from None
+            missing.append("google")
+    if missing:
+        raise _package_missing(whose, *missing)
 
 
 def _attribute(module: ModuleType, function: Function) -> Any:
