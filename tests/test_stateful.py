@@ -336,3 +336,11 @@ def test_output_modes_are_those_of_the_call(functions: Console) -> None:
     assert "output_mode => 'append'" in caught.value.hint
     with pytest.raises(StreamsqlError, match="is called in output mode update"):
         functions.run(f"CREATE LIVE TABLE t OUTPUT MODE COMPLETE AS {call};")
+
+
+def test_available_now_with_processing_time_would_never_end(functions: Console) -> None:
+    functions.run(f"{WORDS} {COUNTER}")
+    call = "SELECT * FROM counter(TABLE(words) PARTITION BY word, time_mode => 'processingTime')"
+    with pytest.raises(StreamsqlError, match="TRIGGER AVAILABLE NOW never ends") as caught:
+        functions.run(f"CREATE LIVE TABLE t TRIGGER AVAILABLE NOW AS {call};")
+    assert "STOP QUERY" in caught.value.hint

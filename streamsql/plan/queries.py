@@ -27,7 +27,9 @@ def select(statement: Select, context: Context) -> Plan:
     sources = Sources(context.catalog, context.places)
     lowered = lower_fragment(statement.query, sources)
     if lowered.shape.streaming:
-        query = Query("select", "select", statement.query.text, trigger=Trigger("available_now"))
+        # With the clock something is always available; such a query is ended once it has read all.
+        trigger = None if lowered.shape.watches_the_clock else Trigger("available_now")
+        query = Query("select", "select", statement.query.text, trigger=trigger)
         # Every row that is read is shown.
         sink = Sink("select", "memory", retain=sys.maxsize)
         return run_plan(query, sink, lowered, sources, context, statement.query, transient=True)
@@ -332,6 +334,14 @@ def _check_trigger(trigger: Trigger | None, sink: Sink, shape: Shape, sources: S
                 hint="TRIGGER EVERY INTERVAL 1 SECOND, or leave TRIGGER out",
                 span=span,
             )
+    clock = next((op for op in shape.ops if op.clock), None)
+    if clock and kind == "available_now":
+        raise RuleFault(
+            "TRIGGER AVAILABLE NOW never ends with time_mode 'processingTime'",
+            detail="time goes on, so that there is always something to do",
+            hint="leave TRIGGER out, and AWAIT QUERY … IDLE before STOP QUERY",
+            span=span,
+        )
     if kind in ("continuous", "real_time"):
         if sink.connector not in ("noop", "memory", "console") or sink.connector in ("memory", "console"):
             raise RuleFault(

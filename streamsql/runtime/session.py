@@ -339,7 +339,7 @@ class Session:
         )
         running = self.start_query(made)
         try:
-            self.queries.wait([name.casefold()], idle=False, timeout=None)
+            self.queries.wait([name.casefold()], idle=made.query.trigger is None, timeout=None)
             rows = collect(self.live[name.casefold()].frame(self.spark))
         except StreamsqlError as error:
             error.message = error.message.replace(f"query {name} failed: ", "the query failed: ")
