@@ -122,6 +122,38 @@ class Query:
 
 
 @dataclass(frozen=True)
+class Function:
+    """A function written in Python, called by name in SQL.
+
+    returns: the type of its value; columns: those of the table that it returns instead.
+    kind: scalar, aggregate, table or processor; form: how it takes its rows (plain, batched, pandas or
+    arrow); folder: where its module lies, empty for an installed one; modules: what is in that folder
+    and loaded with it. These four are found out by looking at the module.
+    """
+
+    name: str
+    module: str
+    attribute: str
+    returns: str = ""
+    columns: tuple[Column, ...] = ()
+    kind: str = "scalar"
+    form: str = "plain"
+    folder: str = ""
+    modules: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> str:
+        """What it returns, as Spark takes it: a type, or the columns of a table."""
+        return self.returns or ", ".join(map(column_sql, self.columns))
+
+    def sql(self) -> str:
+        """The statement that makes this function."""
+        returns = self.returns or f"TABLE ({self.schema})"
+        target = quote(f"{self.module}.{self.attribute}")
+        return f"CREATE FUNCTION {quote_name(self.name)} AS {target} LANGUAGE PYTHON RETURNS {returns}"
+
+
+@dataclass(frozen=True)
 class Table:
     """A table or view of Spark's own, made in this session. streaming: a view over streams."""
 
@@ -165,7 +197,7 @@ def _comment_sql(comment: str) -> str:
     return f"COMMENT {quote(comment)}" if comment else ""
 
 
-Entry = TypeVar("Entry", Stream, Sink, Query)
+Entry = TypeVar("Entry", Stream, Sink, Query, Function)
 
 
 @dataclass
@@ -176,6 +208,7 @@ class Catalog:
     sinks: dict[str, Sink] = field(default_factory=dict)
     queries: dict[str, Query] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
 
     def relation(self, name: str) -> Stream | Sink | None:
         """The stream or live table of that name, if there is one."""
@@ -215,6 +248,9 @@ class Catalog:
     def query(self, name: Name) -> Query:
         return _get(self.queries, name, "query")
 
+    def function(self, name: Name) -> Function:
+        return _get(self.functions, name, "function written in Python")
+
     def check_free(self, name: Name) -> None:
         """Raise NameFault when a stream, sink or live table of that name exists."""
         key = name.value.casefold()
@@ -237,6 +273,7 @@ class Catalog:
             sinks=dict(self.sinks),
             queries=dict(self.queries),
             tables=dict(self.tables),
+            functions=dict(self.functions),
         )
 
 
@@ -250,7 +287,10 @@ def _get(entries: dict[str, Entry], name: Name, kind: str) -> Entry:
 def unknown(kind: str, name: Name, known: Iterable[str]) -> NameFault:
     """The error for a name that is not there, with the nearest one that is."""
     names = sorted(known)
-    plural = {"query": "queries"}.get(kind, kind + "s")
+    plural = {
+        "query": "queries",
+        "function written in Python": "functions written in Python",
+    }.get(kind, kind + "s")
     hint = did_you_mean(name.value, names)
     if not hint:
         hint = f"{plural}: {', '.join(names[:8])}" if names else f"there are no {plural} yet"

@@ -40,7 +40,18 @@ LANGUAGE = [
     "statements",
     "parser",
 ]
-PLAN = ["shape", "rules", "sources", "lower", "plans", "context", "definitions queries", "planner", "check"]
+PLAN = [
+    "shape functions",
+    "rules",
+    "sources",
+    "stateful",
+    "lower",
+    "plans",
+    "context",
+    "definitions queries",
+    "planner",
+    "check",
+]
 
 # The one place of each heavy package.
 HOMES = {

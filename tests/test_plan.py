@@ -23,7 +23,17 @@ from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.base import Statement
 from streamsql.plan.lower import lower
 from streamsql.plan.planner import Context, plan
-from streamsql.plan.plans import Collect, DefineSink, DefineStream, Direct, Explain, Plan, Run, Write
+from streamsql.plan.plans import (
+    Collect,
+    DefineFunction,
+    DefineSink,
+    DefineStream,
+    Direct,
+    Explain,
+    Plan,
+    Run,
+    Write,
+)
 from streamsql.plan.sources import Sources, variable
 
 GOLDEN = Path(__file__).parent / "golden" / "plans"
@@ -47,7 +57,13 @@ CREATE SINK screen USING console;
 CREATE SINK nothing USING noop;
 CREATE LIVE TABLE counts AS SELECT user, count(*) AS n FROM clicks GROUP BY user;
 INSERT INTO nothing AS QUERY ticking SELECT * FROM ticks;
+CREATE FUNCTION shout AS 'words.shout' LANGUAGE PYTHON RETURNS STRING;
+CREATE FUNCTION median_of AS 'words.median_of' LANGUAGE PYTHON RETURNS DOUBLE;
+CREATE FUNCTION letters AS 'words.Letters' LANGUAGE PYTHON RETURNS TABLE (letter STRING);
+CREATE FUNCTION sessionize AS 'visits.Sessions' LANGUAGE PYTHON RETURNS TABLE (user STRING, n INT, until TIMESTAMP);
 """
+# What looking at the modules would say.
+KINDS = {"shout": "scalar", "median_of": "aggregate", "letters": "table", "sessionize": "processor"}
 
 
 def take_over(made: Plan, catalog: Catalog) -> None:
@@ -56,6 +72,8 @@ def take_over(made: Plan, catalog: Catalog) -> None:
         catalog.streams[made.stream.name.casefold()] = made.stream
     elif isinstance(made, DefineSink):
         catalog.sinks[made.sink.name.casefold()] = made.sink
+    elif isinstance(made, DefineFunction):
+        catalog.functions[made.function.name] = replace(made.function, kind=KINDS[made.function.name])
     elif isinstance(made, Run):
         catalog.queries[made.query.name.casefold()] = made.query
         catalog.sinks[made.sink.name.casefold()] = made.sink
@@ -89,6 +107,8 @@ def describe(made: Plan) -> str:
         return "define stream\n" + "\n".join(lines)
     if isinstance(made, DefineSink):
         return "define sink\n" + made.sink.sql()
+    if isinstance(made, DefineFunction):
+        return "define function\n" + made.function.sql()
     if isinstance(made, Direct):
         return f"direct: {type(made.statement).__name__}"
     assert isinstance(made, (Collect, Write, Run))

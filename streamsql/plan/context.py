@@ -56,5 +56,5 @@ def relations_of(text: str) -> list[Token]:
 
 
 def reads_of(sources: Sources) -> Reads:
-    """The live tables that a program reads."""
-    return Reads(tuple(sources.live.values()))
+    """The live tables that a program reads and the functions written in Python that it calls."""
+    return Reads(tuple(sources.live.values()), tuple(sources.functions.values()))

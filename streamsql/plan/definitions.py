@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import DEFAULT_RETAIN, Sink, Stream
+from streamsql.catalog import DEFAULT_RETAIN, Function, Sink, Stream
 from streamsql.connectors.base import Connector, check_options
 from streamsql.connectors.registry import connector
-from streamsql.errors import NameFault, RuleFault, did_you_mean
+from streamsql.errors import NameFault, RuleFault, SyntaxFault, did_you_mean
+from streamsql.language import reference
 from streamsql.language.statements.base import Column, Name, Watermark
+from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import unquote
 from streamsql.plan.context import Context, lower_fragment, relations_of, stream_hint
-from streamsql.plan.plans import DefineSink, DefineStream, Plan
+from streamsql.plan.functions import is_module_name
+from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
 from streamsql.plan.sources import Sources
 
 
@@ -165,3 +168,35 @@ def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
         raise NameFault(
             f"the query {feeding[0]} writes into {name}", hint=f"DROP QUERY {feeding[0]};", span=name.span
         )
+
+
+def create_function(statement: CreateFunction, context: Context) -> Plan:
+    """A function by its name and 'module.attribute'; the module itself is not looked at here."""
+    name, target = statement.name, statement.target
+    module, _, attribute = target.value.rpartition(".")
+    if not module or not is_module_name(target.value):
+        raise SyntaxFault(
+            f"'{target}' is not a Python function",
+            hint=f"write 'module.function', such as AS 'my_functions.{name}'",
+            span=target.span,
+        )
+    if name.value.lower() in reference.functions():
+        raise NameFault(
+            f"{name} is a function of Spark's", hint=f"another name, such as my_{name}", span=name.span
+        )
+    there = context.catalog.functions.get(name.value.casefold())
+    if there and not (statement.or_replace or statement.if_not_exists):
+        raise NameFault(
+            f"there is already a function {there.name}",
+            hint=f"CREATE OR REPLACE FUNCTION …, or DROP FUNCTION {there.name};",
+            span=name.span,
+        )
+    function = Function(
+        name.value,
+        module,
+        attribute,
+        statement.returns,
+        statement.columns,
+        "" if statement.columns else "scalar",
+    )
+    return DefineFunction(function, target, statement.if_not_exists)

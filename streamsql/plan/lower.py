@@ -18,8 +18,10 @@ from streamsql.language.grammar import Node as Parsed
 from streamsql.language.grammar import load, text_of
 from streamsql.language.statements.base import watermark_of
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
+from streamsql.plan.functions import has_aggregate, refused_on_a_stream
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources, watermarked
+from streamsql.plan.stateful import lower_calls
 
 
 class Unknown(Exception):
@@ -65,10 +67,13 @@ def lower(text: str, sources: Sources) -> Lowered:
 
     Raises placed faults (span in text) for what no reading of the text allows, such as a bad delay.
     """
+    text = lower_calls(text, sources, node_and_shape)
+    sources.register_functions(text)
     tokens = tokenize(text)
-    body = _body(tokens)
+    body = None if has_aggregate(tokens, sources.catalog) else _body(tokens)
     before = len(sources.program)
     kept, kept_views, kept_live = dict(sources.shapes), set(sources.views), dict(sources.live)
+    kept_functions = dict(sources.functions)
     try:
         if body is None:
             raise Unknown("the query has a clause that is left to Spark")
@@ -83,12 +88,23 @@ def lower(text: str, sources: Sources) -> Lowered:
             ) from None
         del sources.program[before:]
         sources.shapes, sources.views, sources.live = kept, kept_views, kept_live
+        sources.functions = kept_functions
         streaming = sources.register_views(text) or "STREAM" in {t.upper for t in tokens if t.kind == "word"}
+        refusal = refused_on_a_stream(tokens, sources.catalog) if streaming else None
+        if refusal:
+            raise refusal from None
         node = Var("spark").call("sql", text)
         words = {t.upper for t in tokens if t.kind == "word"}
         called = {name for name, _ in functions.calls(tokens)}
         groups = bool(words & {"GROUP", "DISTINCT", "AGGREGATE"} or called & functions.AGGREGATES)
-        return Lowered(node, Shape(streaming, known=False, groups=groups), str(reason))
+        shape = Shape(streaming, known=False, groups=groups, ops=sources.stateful_ops())
+        return Lowered(node, shape, str(reason))
+
+
+def node_and_shape(text: str, sources: Sources) -> tuple[Node, Shape]:
+    """The calls of a query and its shape, as `lower` gives them."""
+    lowered = lower(text, sources)
+    return lowered.node, lowered.shape
 
 
 def _body(tokens: list[Token]) -> Parsed | None:
@@ -335,7 +351,8 @@ class _Lowering:
         return any(self.hides_columns(step.node) for step in self.sources.program if step.name == name != "")
 
     def is_spark_table(self, name: str) -> bool:
-        return name.casefold() not in self.ctes and self.sources.catalog.relation(name) is None
+        ours = name.casefold() in self.ctes or name.casefold() in self.sources.calls
+        return not ours and self.sources.catalog.relation(name) is None
 
     def named(self, part: Parsed, as_stream: bool, limit: int | None) -> _Frame:
         name, written = part.text("RelationName"), self.text(part, "RelationName")

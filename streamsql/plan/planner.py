@@ -13,6 +13,7 @@ from streamsql.errors import Source, StreamsqlError, SyntaxFault
 from streamsql.language.parser import parse_text
 from streamsql.language.statements.base import Fragment, Name, Statement
 from streamsql.language.statements.explain import Explain as ExplainStatement
+from streamsql.language.statements.function import CreateFunction, DescribeFunction, DropFunction
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.statements.select import Select
@@ -20,10 +21,12 @@ from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import CreateStream
 from streamsql.plan.context import Context, lower_fragment, reads_of
-from streamsql.plan.definitions import create_sink, create_stream
+from streamsql.plan.definitions import create_function, create_sink, create_stream
+from streamsql.plan.lower import node_and_shape
 from streamsql.plan.plans import Collect, Direct, Explain, Plan, Run, Write
 from streamsql.plan.queries import as_declared, create_live_table, insert, run_plan, select
 from streamsql.plan.sources import Sources
+from streamsql.plan.stateful import lower_calls
 
 
 def plan(statement: Statement, context: Context) -> Plan:
@@ -39,15 +42,22 @@ _CREATES = re.compile(
 )
 
 
-def _spark(statement: Spark, context: Context) -> Plan:
+def _spark(statement: Statement, context: Context) -> Plan:
     sources = Sources(context.catalog, context.places)
     made = _CREATES.match(statement.text)
     name = made.group(1).replace("`", "") if made else ""
     if name and context.catalog.relation(name):
         context.catalog.check_free(Name(name))
-    sources.register_views(statement.text)
-    program = (*sources.program, Assign("result", Var("spark").call("sql", statement.text)))
+    text = lower_calls(statement.text, sources, node_and_shape)
+    sources.register_views(text)
+    program = (*sources.program, Assign("result", Var("spark").call("sql", text)))
     return Collect(program, reads_of(sources), "a statement of Spark", name)
+
+
+def _function(statement: DropFunction | DescribeFunction, context: Context) -> Plan:
+    """Ours when the function is one written in Python, else Spark's."""
+    ours = statement.name.value.casefold() in context.catalog.functions
+    return Direct(statement) if ours else _spark(statement, context)
 
 
 def _explain(statement: ExplainStatement, context: Context) -> Plan:
@@ -90,6 +100,9 @@ def restart(query: Query, context: Context) -> Run:
 _PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     CreateStream: create_stream,
     CreateSink: create_sink,
+    CreateFunction: create_function,
+    DropFunction: _function,
+    DescribeFunction: _function,
     CreateLiveTable: create_live_table,
     Insert: insert,
     Select: select,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from streamsql.calls import Assign, Node, Program, Var
-from streamsql.catalog import Query, Sink, Stream
+from streamsql.catalog import Function, Query, Sink, Stream
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.errors import Span
@@ -46,10 +46,25 @@ class DefineSink(Plan):
 
 
 @dataclass(frozen=True)
+class DefineFunction(Plan):
+    """function: as written; its kind, form and folder are found out by looking at the module.
+
+    target: 'module.attribute' with its place.
+    """
+
+    function: Function
+    target: Name
+    skip_existing: bool = False
+
+
+@dataclass(frozen=True)
 class Reads:
-    """What a program needs beside Spark: the live tables whose rows it reads."""
+    """What a program needs beside Spark: the live tables whose rows it reads, and the functions
+    written in Python that it calls.
+    """
 
     live: tuple[Sink, ...] = ()
+    functions: tuple[Function, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,7 @@ class Run(Plan):
             return None
         if self.sink.key:
             return self.sink.key
-        groups = self.shape.aggregates
+        groups = self.shape.replacing
         return groups[-1].keys if groups else None
 
     def writer(self, mode: str) -> Program:

@@ -16,17 +16,20 @@ from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan import rules
 from streamsql.plan.context import Context, lower_fragment, reads_of, stream_hint
-from streamsql.plan.lower import Lowered
+from streamsql.plan.lower import Lowered, node_and_shape
 from streamsql.plan.plans import Collect, Plan, Run, Write
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources
+from streamsql.plan.stateful import lower_calls
 
 
 def select(statement: Select, context: Context) -> Plan:
     sources = Sources(context.catalog, context.places)
     lowered = lower_fragment(statement.query, sources)
     if lowered.shape.streaming:
-        query = Query("select", "select", statement.query.text, trigger=Trigger("available_now"))
+        # With the clock something is always available; such a query is ended once it has read all.
+        trigger = None if lowered.shape.watches_the_clock else Trigger("available_now")
+        query = Query("select", "select", statement.query.text, trigger=trigger)
         # Every row that is read is shown.
         sink = Sink("select", "memory", retain=sys.maxsize)
         return run_plan(query, sink, lowered, sources, context, statement.query, transient=True)
@@ -137,8 +140,9 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
             raise RuleFault("a streaming INSERT takes no column list", span=statement.columns[0].span)
         return _insert_query(statement, Sink(name.value, "table"), lowered, sources, context)
     text_sources = Sources(context.catalog, context.places)
-    text_sources.register_views(statement.query.text)
-    program = (*text_sources.program, Assign("result", Var("spark").call("sql", statement.text)))
+    text = lower_calls(statement.text, text_sources, node_and_shape)
+    text_sources.register_views(text)
+    program = (*text_sources.program, Assign("result", Var("spark").call("sql", text)))
     return Write(program, f"written into {name.value}", reads_of(text_sources))
 
 
@@ -296,7 +300,7 @@ def _with_key(shape: Shape, sink: Sink) -> Shape:
 
 def _keeps_groups(shape: Shape) -> bool:
     """Whether a live table in update mode can tell which row a newer one replaces."""
-    keyed = [op for op in shape.ops if op.kind in ("aggregate", "distinct", "key")]
+    keyed = [op for op in shape.ops if op.kind == "key" or op in shape.replacing]
     if not shape.known:
         return bool(keyed)
     return not keyed or keyed[-1].keys is not None
@@ -330,6 +334,14 @@ def _check_trigger(trigger: Trigger | None, sink: Sink, shape: Shape, sources: S
                 hint="TRIGGER EVERY INTERVAL 1 SECOND, or leave TRIGGER out",
                 span=span,
             )
+    clock = next((op for op in shape.ops if op.clock), None)
+    if clock and kind == "available_now":
+        raise RuleFault(
+            "TRIGGER AVAILABLE NOW never ends with time_mode 'processingTime'",
+            detail="time goes on, so that there is always something to do",
+            hint="leave TRIGGER out, and AWAIT QUERY … IDLE before STOP QUERY",
+            span=span,
+        )
     if kind in ("continuous", "real_time"):
         if sink.connector not in ("noop", "memory", "console") or sink.connector in ("memory", "console"):
             raise RuleFault(

@@ -92,6 +92,15 @@ _NO_EQUALITY = Refusal(
     "JOIN … ON a.id = b.id AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR",
 )
 
+_PROCESSOR = {
+    how: Refusal(
+        f"the stateful processor is called in output mode {how}, so the query has that mode too",
+        "",
+        f"output_mode => '{other}' in the call, or leave OUTPUT MODE out",
+    )
+    for how, other in (("append", "update"), ("update", "append"))
+}
+
 
 def _at(refusal: Refusal, op: Op) -> Refusal:
     return replace(refusal, span=op.span)
@@ -121,6 +130,8 @@ def _verdict_of(op: Op, shape: Shape, mode: str) -> Refusal | None:
         return _NO_WATERMARK if shape.aggregates and mode == "append" else _SORTED
     if op.kind == "join" and all(op.sides) and not op.equi:
         return _NO_EQUALITY
+    if op.kind == "stateful" and mode != op.how and not shape.aggregates:
+        return _PROCESSOR[op.how]
     return _verdict_of_aggregate(op, mode) if op.kind == "aggregate" else None
 
 
@@ -150,7 +161,8 @@ def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
     groups = shape.aggregates
     if not groups:
         only = "each row is handed over once" if shape.known else "Spark accepts it"
-        modes = {"append": only, "update": "Spark accepts only this", "complete": "Spark accepts it"}
+        update = "the stateful processor replaces rows" if shape.replacing else "Spark accepts only this"
+        modes = {"append": only, "update": update, "complete": "Spark accepts it"}
         # Complete shows at once what append may hold back; Spark refuses it where nothing is grouped.
         return {"complete": modes.pop("complete"), **modes} if shape.groups and keyed else modes
     ordered = any(op.kind == "order" for op in shape.ops)

@@ -13,10 +13,12 @@ class Op:
     """One operation on streaming rows.
 
     kind: filter (of groups), aggregate, distinct, distinct_on, join, order, limit, offset, over,
-    union, key.
+    union, key, stateful.
     watermarked: its keys hold event time of a watermark (aggregate), or the rows have one.
     window: "", "window" or "session_window". keys: the names under which the group's keys come
-    out, None when one of them does not. how: the kind of a join; other: what stands on each side.
+    out, None when one of them does not. how: the kind of a join, or the output mode that a stateful
+    processor is called with; other: what stands on each side. clock: whether a processor's timers
+    or times to live go by processing time.
     """
 
     kind: str
@@ -29,6 +31,12 @@ class Op:
     how: str = ""
     sides: tuple[bool, bool] = (True, True)
     equi: bool = True
+    clock: bool = False
+
+    @property
+    def is_replacing_processor(self) -> bool:
+        """Whether it is a stateful processor in output mode update: its rows replace those before."""
+        return self.kind == "stateful" and self.how == "update"
 
 
 @dataclass(frozen=True)
@@ -78,3 +86,13 @@ class Shape:
     @property
     def aggregates(self) -> tuple[Op, ...]:
         return tuple(op for op in self.ops if op.kind in ("aggregate", "distinct"))
+
+    @property
+    def watches_the_clock(self) -> bool:
+        """Whether the query has something to do without any rows coming: time passes."""
+        return any(op.clock for op in self.ops)
+
+    @property
+    def replacing(self) -> tuple[Op, ...]:
+        """The operations of which a newer row takes the place of an older one with the same keys."""
+        return tuple(op for op in self.ops if op in self.aggregates or op.is_replacing_processor)

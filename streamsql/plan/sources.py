@@ -6,16 +6,19 @@ import builtins
 import keyword
 import unicodedata
 import zlib
+from dataclasses import replace
 from functools import lru_cache
+from itertools import count
 
 from streamsql.calls import Assign, Node, Var, expr
-from streamsql.catalog import Catalog, Sink, Stream
+from streamsql.catalog import Catalog, Function, Sink, Stream
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
-from streamsql.plan.shape import Shape
+from streamsql.plan.functions import called, registration
+from streamsql.plan.shape import Op, Shape
 
 # What programs use themselves; Python's own names are left to Python, too.
 RESERVED = frozenset(
@@ -30,7 +33,11 @@ def variable(name: str) -> str:
     if not text.isidentifier() or text.endswith("_") or unicodedata.normalize("NFKC", text) != text:
         plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
         return f"t_{plain}_{zlib.crc32(text.encode('utf-8', 'replace')):x}"
-    return text + "_" if text in RESERVED or keyword.iskeyword(text) or text.endswith("_rows") else text
+    return (
+        text + "_"
+        if text in RESERVED or keyword.iskeyword(text) or text.endswith(("_rows", "_module"))
+        else text
+    )
 
 
 def _reads(tokens: list[Token], at: int) -> bool:
@@ -71,6 +78,9 @@ class Sources:
         self.views: set[str] = set()
         self.live: dict[str, Sink] = {}
         self.streams: dict[str, Stream] = {}
+        self.functions: dict[str, Function] = {}
+        # Calls of stateful processors, by the name that stands for each in the text.
+        self.calls: dict[str, tuple[Node, Shape]] = {}
 
     def stream(self, stream: Stream) -> tuple[Node, Shape]:
         """The variable that holds a stream, defined on first use."""
@@ -106,6 +116,8 @@ class Sources:
 
         written: the name in its backticks, for Spark, which reads it again.
         """
+        if name.casefold() in self.calls:
+            return self.calls[name.casefold()]
         found = self.catalog.relation(name)
         if isinstance(found, Stream):
             return self.stream(found)
@@ -123,6 +135,29 @@ class Sources:
             base += "_"
         return base
 
+    def free_call_name(self, function: str) -> str:
+        """A name that stands for a call of a stateful processor and for nothing else."""
+        taken = {n.casefold() for n in self.catalog.relation_names()} | set(self.calls)
+        names = (function if n == 1 else f"{function}_{n}" for n in count(1))
+        return next(n for n in names if n.casefold() not in taken)
+
+    def register_functions(self, text: str) -> None:
+        """Make Spark know the functions written in Python that a text calls."""
+        for function, _ in called(tokenize(text), self.catalog):
+            if function.name.casefold() not in self.functions:
+                self.use(function)
+                if function.kind != "processor":
+                    self.program.append(registration(function))
+
+    def stateful_ops(self) -> tuple[Op, ...]:
+        """The calls of stateful processors, for a query of which only Spark knows what is done with them."""
+        ops = [op for _, shape in self.calls.values() for op in shape.ops if op.kind == "stateful"]
+        return tuple(replace(op, keys=None) for op in ops)
+
+    def use(self, function: Function) -> None:
+        """Remember that the program needs a function's module."""
+        self.functions[function.name.casefold()] = function
+
     def register_views(self, text: str) -> bool:
         """Make each stream and live table that a text names a temporary view for it.
 
@@ -130,13 +165,16 @@ class Sources:
         """
         streaming = False
         tokens = tokenize(text)
+        self.register_functions(text)
         for at, token in enumerate(tokens):
-            found = self.catalog.relation(unquote(token)) if token.kind in ("word", "quoted") else None
-            if found is None:
+            name = unquote(token) if token.kind in ("word", "quoted") else ""
+            found = self.catalog.relation(name) if name else None
+            if found is None and name.casefold() not in self.calls:
                 continue
-            node, shape = self.relation(found.name)
+            name = found.name if found else name
+            node, shape = self.relation(name)
             streaming = streaming or (shape.streaming and _reads(tokens, at))
-            if found.name.casefold() not in self.views:
-                self.views.add(found.name.casefold())
-                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(found.name))))
+            if name.casefold() not in self.views:
+                self.views.add(name.casefold())
+                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(name))))
         return streaming

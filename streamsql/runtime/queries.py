@@ -233,7 +233,10 @@ class Queries:
 
         def work() -> None:
             try:
-                running.handle.processAllAvailable()
+                if running.plan.shape.watches_the_clock:
+                    _until_nothing_read(running)
+                else:
+                    running.handle.processAllAvailable()
             except Exception:
                 pass  # the query failed or was stopped: its status tells
             finally:
@@ -241,6 +244,22 @@ class Queries:
 
         threading.Thread(target=work, daemon=True, name=f"idle-{running.name}").start()
         return done
+
+
+def _until_nothing_read(running: Running) -> None:
+    """Wait for a micro-batch that was planned from now on and had nothing to read.
+
+    A query with timers on processing time runs one micro-batch after the other, so that Spark's
+    processAllAvailable never returns.
+    """
+    last = running.handle.lastProgress
+    # The next one may be under way already, and planned before now.
+    first = (last["batchId"] if last else -1) + 2
+    while running.is_active():
+        last = running.handle.lastProgress
+        if last and last["batchId"] >= first and last["numInputRows"] == 0:
+            return
+        time.sleep(POLL)
 
 
 class _Verdict(RuleFault):

@@ -9,7 +9,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,12 +28,14 @@ from streamsql.errors import (
     StreamsqlError,
     did_you_mean,
 )
-from streamsql.language.statements import live_table, query, session, sink, stream, watch
+from streamsql.language.statements import function, live_table, query, session, sink, stream, watch
 from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.context import Context
 from streamsql.plan.definitions import check_watermark
 from streamsql.plan.planner import plan, restart
+from streamsql.plan.stateful import STATE_PROVIDER
 from streamsql.preferences import PREFIX, is_preference, spec_of
 from streamsql.results import Done, Leave, Result, Rows, Started, Text
 from streamsql.runtime import show, watching
@@ -40,6 +43,7 @@ from streamsql.runtime.config import Config
 from streamsql.runtime.engine import JOBS, Engine
 from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
+from streamsql.runtime.functions import WHAT, Modules
 from streamsql.runtime.paths import check_path
 from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
@@ -59,6 +63,7 @@ class Session:
         self.variables: dict[str, str] = {}
         self.settings = config.settings
         self.queries = Queries()
+        self.modules = Modules()
         self.live: dict[str, LiveRows] = {}
         self.engine = Engine(config, self.queries.cancelled, spark)
         self.engine.on_start.append(self._restore_views)
@@ -78,7 +83,7 @@ class Session:
             try:
                 made = plan(statement, self._context())
                 assert isinstance(made, plans.Collect)
-                run(made.program, self._env(made.reads.live, spark))
+                run(made.program, self._env(made.reads, spark))
             except Exception:
                 self._views.pop(name)
                 self.catalog.tables.pop(name, None)
@@ -121,7 +126,7 @@ class Session:
     def _context(self) -> Context:
         return Context(self.catalog, self.places)
 
-    def _env(self, reads: tuple[Sink, ...] = (), spark: Any = None) -> dict[str, Any]:
+    def _env(self, reads: plans.Reads | None = None, spark: Any = None) -> dict[str, Any]:
         """The variables that programs begin with."""
         from pyspark.sql import functions
 
@@ -129,7 +134,9 @@ class Session:
         spark.sparkContext.setJobGroup(JOBS, "a statement")
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
                                "checkpoint": self.places.checkpoint}  # fmt: skip
-        for table in reads:
+        reads = reads or plans.Reads()
+        env |= self.modules.env(reads.functions)
+        for table in reads.live:
             env[rows_variable(table.name)] = self._rows_of(table)
         return env
 
@@ -203,9 +210,45 @@ class Session:
         kind = "live table" if made.sink.is_live else "sink"
         return Done(message=f"{kind} {made.sink.name} created")
 
+    def _define_function(self, made: plans.DefineFunction, statement: Statement) -> Result:
+        key = made.function.name.casefold()
+        if made.skip_existing and key in self.catalog.functions:
+            return Done(message=f"function {made.function.name} is there already")
+        folders = [self.variables.get("here") or ".", "."]
+        others = [f for k, f in self.catalog.functions.items() if k != key]
+        found = self.modules.find(
+            made.function, made.target, [str(Path(f).resolve()) for f in folders], others
+        )
+        self.catalog.functions[key] = found
+        return Done(message=f"{WHAT[found.kind]} {found.name} created")
+
+    def _drop_function(self, statement: function.DropFunction) -> Result:
+        found = self.catalog.function(statement.name)
+        del self.catalog.functions[found.name.casefold()]
+        if self.engine.started and found.kind != "processor":
+            self.spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(found.name)}")
+        return Done(message=f"{WHAT[found.kind]} {found.name} dropped")
+
+    @contextmanager
+    def _own_state_provider(self, reads: plans.Reads) -> Iterator[None]:
+        """A program that calls a stateful processor chooses its state store; afterwards the session has
+        its own again. What is started inside keeps what it was started with.
+        """
+        if not any(f.kind == "processor" for f in reads.functions):
+            yield
+            return
+        before = self.spark.conf.get(STATE_PROVIDER)
+        try:
+            yield
+        finally:
+            self.spark.conf.set(STATE_PROVIDER, before)
+
     def _collect_plan(self, made: plans.Collect, statement: Statement) -> Result:
         began = time.monotonic()
-        frame = run(made.program, self._env(made.reads.live))
+        with self._own_state_provider(made.reads):
+            return self._collected(made, run(made.program, self._env(made.reads)), statement, began)
+
+    def _collected(self, made: plans.Collect, frame: Any, statement: Statement, began: float) -> Result:
         if made.creates:
             streaming = self.spark.table(made.creates).isStreaming
             self.catalog.tables[made.creates.casefold()] = Table(made.creates, streaming)
@@ -222,7 +265,8 @@ class Session:
         return replace(rows, seconds=time.monotonic() - began)
 
     def _write(self, made: plans.Write, statement: Statement) -> Result:
-        run(made.program, self._env(made.reads.live))
+        with self._own_state_provider(made.reads):
+            run(made.program, self._env(made.reads))
         return Done(message=made.message)
 
     # ---- streaming queries ----------------------------------------------------------------
@@ -238,23 +282,26 @@ class Session:
         self.catalog.queries[made.query.name.casefold()] = made.query
         what = f"live table {made.sink.name}" if made.define else f"query {made.query.name}"
         notes = [f"output mode {running.mode}: {running.reason}"] if running.reason else []
+        if any(f.kind == "processor" for f in made.reads.functions):
+            notes.append("state store of this query: RocksDB, which stateful processors need")
         if made.sink.is_live and self.live[made.sink.name.casefold()].dropped:
             notes.append(f"only the last {made.sink.retain} rows are kept")
         return Started(tuple(notes), made.query.name, f"{what} started", not made.sink.is_live)
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
-        env = self._env(made.reads.live)
+        env = self._env(made.reads)
         from streamsql.runtime.live import LiveRows  # with pyarrow, which a prompt must not wait for
 
         env["LiveRows"] = lambda *arguments: self.live.setdefault(
             made.sink.name.casefold(), LiveRows(*arguments)
         )
-        choice = self.queries.prepare(made, env, fresh=replaces)
-        if replaces:
-            self._forget_query(made.query.name)
-        self._set_checkpoint_manager(made.checkpoint)
-        return self.queries.launch(made, env, choice)
+        with self._own_state_provider(made.reads):
+            choice = self.queries.prepare(made, env, fresh=replaces)
+            if replaces:
+                self._forget_query(made.query.name)
+            self._set_checkpoint_manager(made.checkpoint)
+            return self.queries.launch(made, env, choice)
 
     def _set_checkpoint_manager(self, checkpoint: str) -> None:
         """The fast manager promises enough on a local file system only."""
@@ -281,7 +328,7 @@ class Session:
         )
         running = self.start_query(made)
         try:
-            self.queries.wait([name.casefold()], idle=False, timeout=None)
+            self.queries.wait([name.casefold()], idle=made.query.trigger is None, timeout=None)
             rows = collect(self.live[name.casefold()].frame(self.spark))
         except StreamsqlError as error:
             error.message = error.message.replace(f"query {name} failed: ", "the query failed: ")
@@ -311,9 +358,10 @@ class Session:
         program = made.plan.program
         if isinstance(made.plan, plans.Write):
             program = tuple(step for step in program if step.name)
-        env = self._env(made.plan.reads.live)
-        run((*program, Assign("", program[-1].node)), env)
-        return Text(text=spark_plan(env["result"], made.mode))
+        env = self._env(made.plan.reads)
+        with self._own_state_provider(made.plan.reads):
+            run((*program, Assign("", program[-1].node)), env)
+            return Text(text=spark_plan(env["result"], made.mode))
 
     # ---- statements without a program -----------------------------------------------------
 
@@ -461,6 +509,7 @@ class Session:
     _PLANS: dict[type, Callable[..., Result]] = {
         plans.DefineStream: _define_stream,
         plans.DefineSink: _define_sink,
+        plans.DefineFunction: _define_function,
         plans.Collect: _collect_plan,
         plans.Write: _write,
         plans.Run: _run,
@@ -469,6 +518,7 @@ class Session:
     _DIRECT: dict[type, Callable[..., Result]] = {
         stream.DropStream: _drop_stream,
         sink.DropSink: _drop_sink,
+        function.DropFunction: _drop_function,
         live_table.DropLiveTable: _drop_live_table,
         query.StopQuery: _stop,
         query.StartQuery: _start_again,
