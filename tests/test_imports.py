@@ -40,7 +40,17 @@ LANGUAGE = [
     "statements",
     "parser",
 ]
-PLAN = ["shape", "rules", "sources", "lower", "plans", "context", "definitions queries", "planner", "check"]
+PLAN = [
+    "shape texts ranges windows",
+    "rules firsts",
+    "sources",
+    "lower",
+    "plans",
+    "context",
+    "definitions queries",
+    "planner",
+    "check",
+]
 
 # The one place of each heavy package.
 HOMES = {

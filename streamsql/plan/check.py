@@ -35,7 +35,7 @@ class Checker:
         if isinstance(made, Direct):
             self._direct(made.statement)
             return []
-        notes = self._unknown_relations(statement)
+        notes = [*made.notes, *self._unknown_relations(statement)]
         if isinstance(statement, (Select, Insert, CreateLiveTable)):
             self._read(statement.query, getattr(made, "as_text", ""))
         self._define(made)

@@ -63,7 +63,7 @@ def _explain(statement: ExplainStatement, context: Context) -> Plan:
             error.span = error.span.shift(statement.body.span.start)
         raise
     if isinstance(made, (Collect, Write, Run)):
-        return Explain(statement.mode, made)
+        return Explain(statement.mode, made, notes=made.notes)
     raise SyntaxFault(
         "there is no program to explain: this statement is answered by the console itself",
         hint="EXPLAIN takes SELECT, INSERT and CREATE LIVE TABLE",

@@ -16,7 +16,9 @@ from streamsql.plan.shape import Shape
 
 @dataclass(frozen=True)
 class Plan:
-    pass
+    """notes: what the analyst is to be told beside the result, a line each."""
+
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,7 @@ class Run(Plan):
         """The columns by which the live table keeps one row each; None: it keeps all rows."""
         if mode != "update":
             return None
-        if self.sink.key:
-            return self.sink.key
-        groups = self.shape.aggregates
-        return groups[-1].keys if groups else None
+        return self.sink.key or self.shape.keys
 
     def writer(self, mode: str) -> Program:
         """The program from `result` to the running query."""

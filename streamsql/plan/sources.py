@@ -6,7 +6,9 @@ import builtins
 import keyword
 import unicodedata
 import zlib
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from streamsql.calls import Assign, Node, Var, expr
 from streamsql.catalog import Catalog, Sink, Stream
@@ -15,7 +17,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
-from streamsql.plan.shape import Shape
+from streamsql.plan.shape import Op, Shape
 
 # What programs use themselves; Python's own names are left to Python, too.
 RESERVED = frozenset(
@@ -71,6 +73,26 @@ class Sources:
         self.views: set[str] = set()
         self.live: dict[str, Sink] = {}
         self.streams: dict[str, Stream] = {}
+        # What the analyst is to be told of the reading, and (cautions) of a query that runs for long.
+        self.notes: list[str] = []
+        self.cautions: list[str] = []
+
+    def state(self) -> tuple[object, ...]:
+        """What `restore` takes back, but for the program."""
+        return dict(self.shapes), set(self.views), dict(self.live), list(self.notes), list(self.cautions)
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Forget what was read since `state`."""
+        self.shapes, self.views, self.live, self.notes, self.cautions = state
+
+    def is_time(self, name: str) -> bool:
+        """Whether a column of that name, folded, is a timestamp in a stream that is read."""
+        columns = [
+            c
+            for s in self.streams.values()
+            for c in (s.columns or (connector(Name(s.connector)).columns(s) if s.connector else ()))
+        ]
+        return any(c.name.casefold() == name and c.type.upper().startswith("TIMESTAMP") for c in columns)
 
     def stream(self, stream: Stream) -> tuple[Node, Shape]:
         """The variable that holds a stream, defined on first use."""
@@ -86,13 +108,19 @@ class Sources:
         if stream.query:
             from streamsql.plan.lower import lower
 
+            # Its notes were given when it was made.
+            notes, cautions = list(self.notes), list(self.cautions)
             lowered = lower(stream.query, self)
+            self.notes, self.cautions = notes, cautions
             self.program.append(Assign(name, watermarked(lowered.node, mark)))
-            shape = lowered.shape
-            return Shape(True, shape.columns, shape.event_time | event_time, shape.ops, shape.known)
-        frame = connector(Name(stream.connector)).source(stream, self.places)
-        self.program.append(Assign(name, watermarked(frame, mark)))
-        return Shape(True, columns_of(stream), event_time)
+            shape = replace(lowered.shape, event_time=lowered.shape.event_time | event_time)
+            if mark and mark.computed and shape.columns is not None:
+                shape = replace(shape, columns=(*shape.columns, mark.column.value))
+        else:
+            frame = connector(Name(stream.connector)).source(stream, self.places)
+            self.program.append(Assign(name, watermarked(frame, mark)))
+            shape = Shape(True, columns_of(stream), event_time)
+        return shape.then(Op("watermark")) if mark else shape
 
     def live_table(self, sink: Sink, limit: int | None) -> Node:
         """The rows of a live table as of now; at most limit of them when it is given."""
