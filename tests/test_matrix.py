@@ -301,8 +301,22 @@ def test_sources_and_sinks_take_what_spark_lets_them(made: Console) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def started(console: Console, text: str, trigger: Trigger) -> str:
-    """How the start of a statement with that trigger fails, whatever planning says; empty when it does not."""
+def test_sinks_take_the_modes_that_spark_lets_them(made: Console) -> None:
+    """A query that can have every mode, into each sink."""
+    wrong = []
+    query = Cell("window", "a").text
+    for sink, mode in itertools.product(SINKS, MODES):
+        ours = refusal(made, f"INSERT INTO {sink} AS QUERY q OUTPUT MODE {mode.upper()} {query}")
+        theirs = started(made, f"INSERT INTO {sink} AS QUERY q {query}", Trigger("available_now"), mode)
+        if bool(ours) != bool(theirs):
+            wrong.append(f"{sink}, {mode}: the console: {ours}; Spark: {theirs}"[:300])
+    assert not wrong, "\n".join(wrong)
+
+
+def started(console: Console, text: str, trigger: Trigger, mode: str = "") -> str:
+    """How the start of a statement with that trigger (and mode) fails, whatever planning says; empty
+    when it does not.
+    """
     (written,) = split_script(Source("test.sql", text))
     made = plan(parse(written), Context(console.session.catalog, console.session.places))
     assert isinstance(made, Run)
@@ -312,7 +326,7 @@ def started(console: Console, text: str, trigger: Trigger) -> str:
     env = {**console.session._env(), "LiveRows": LiveRows}
     try:
         run(made.program, env)
-        run(made.writer(made.choices[0].mode), env)
+        run(made.writer(mode or made.choices[0].mode), env)
         # One micro-batch or epoch is done, or the end.
         done = Path(made.checkpoint) / "commits" / "0"
         deadline = time.monotonic() + 30

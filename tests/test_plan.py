@@ -23,6 +23,7 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.base import Statement
 from streamsql.plan import ranges
+from streamsql.plan.check import Checker
 from streamsql.plan.lower import lower
 from streamsql.plan.planner import Context, plan
 from streamsql.plan.plans import Collect, DefineSink, DefineStream, Direct, Explain, Plan, Run, Write
@@ -532,3 +533,23 @@ def test_when_a_row_has_seen_its_last_match(condition: str, timed: bool | None) 
     found = ranges.of_condition(condition, *sides)
     assert found.timed("left") is timed
     assert found.equi is True
+
+
+def test_a_check_knows_which_views_stream() -> None:
+    """UNION of a stream and a view of a stream is one of two streams, without Spark too."""
+    checker = Checker(Context(catalog()))
+    for text in (
+        "CREATE TEMPORARY VIEW of_clicks AS SELECT id, user FROM clicks",
+        "CREATE TEMPORARY VIEW of_view AS SELECT * FROM of_clicks",
+        "INSERT INTO nothing AS QUERY u SELECT id, user FROM events UNION ALL SELECT * FROM of_view",
+        "INSERT INTO nothing AS QUERY j SELECT e.id FROM of_clicks c RIGHT JOIN events e ON c.id = e.id",
+    ):
+        (statement,) = statements(text)
+        checker.check(statement)
+    (statement,) = statements("CREATE TEMPORARY VIEW fixed AS SELECT 1 AS id, 'x' AS user")
+    checker.check(statement)
+    (statement,) = statements(
+        "INSERT INTO nothing AS QUERY x SELECT id FROM events UNION ALL SELECT id FROM fixed"
+    )
+    with pytest.raises(StreamsqlError, match="cannot be put together by UNION"):
+        checker.check(statement)

@@ -84,7 +84,7 @@ class Checker:
             if made.define:
                 self.catalog.sinks[made.sink.name.casefold()] = made.sink
         elif isinstance(made, Collect) and made.creates:
-            self.catalog.tables[made.creates.casefold()] = Table(made.creates)
+            self.catalog.tables[made.creates.casefold()] = Table(made.creates, made.streaming)
 
     def _direct(self, statement: Statement) -> None:
         catalog = self.catalog

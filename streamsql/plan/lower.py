@@ -479,7 +479,9 @@ class _Lowering:
         found = self.sources.catalog.relation(name)
         table = written if "`" in written else name
         if as_stream and (found is None or isinstance(found, Sink)):
-            return _Frame(Var("spark").attr("readStream").call("table", table), Shape(True))
+            view = self.sources.catalog.tables.get(name.casefold())
+            shape = Shape(True, known=view is None or not view.streaming)
+            return _Frame(Var("spark").attr("readStream").call("table", table), shape)
         node, shape = self.sources.relation(name, limit, table)
         return _Frame(node, shape.at(part.span))
 

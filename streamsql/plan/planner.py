@@ -45,9 +45,9 @@ def _spark(statement: Spark, context: Context) -> Plan:
     name = made.group(1).replace("`", "") if made else ""
     if name and context.catalog.relation(name):
         context.catalog.check_free(Name(name))
-    sources.register_views(statement.text)
+    streaming = sources.register_views(statement.text)
     program = (*sources.program, Assign("result", Var("spark").call("sql", statement.text)))
-    return Collect(program, reads_of(sources), "a statement of Spark", name)
+    return Collect(program, reads_of(sources), "a statement of Spark", name, streaming)
 
 
 def _explain(statement: ExplainStatement, context: Context) -> Plan:

@@ -53,12 +53,15 @@ class Reads:
 
 @dataclass(frozen=True)
 class Collect(Plan):
-    """A program whose last value is a DataFrame to show. creates: a table or view of Spark's made by it."""
+    """A program whose last value is a DataFrame to show. creates: a table or view of Spark's made by it;
+    streaming: whether it reads a stream, so that the view is one.
+    """
 
     program: Program
     reads: Reads = field(default_factory=Reads)
     as_text: str = ""
     creates: str = ""
+    streaming: bool = False
 
 
 @dataclass(frozen=True)

@@ -154,13 +154,16 @@ class Sources:
     def register_views(self, text: str) -> bool:
         """Make each stream and live table that a text names a temporary view for it.
 
-        Returns whether one of them is a stream.
+        Returns whether one of them, or a view that it reads, is a stream.
         """
         streaming = False
         tokens = tokenize(text)
         for at, token in enumerate(tokens):
-            found = self.catalog.relation(unquote(token)) if token.kind in ("word", "quoted") else None
+            name = unquote(token) if token.kind in ("word", "quoted") else ""
+            found = self.catalog.relation(name) if name else None
             if found is None:
+                view = self.catalog.tables.get(name.casefold())
+                streaming = streaming or bool(view and view.streaming and _reads(tokens, at))
                 continue
             node, shape = self.relation(found.name)
             streaming = streaming or (shape.streaming and _reads(tokens, at))
