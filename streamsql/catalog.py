@@ -112,6 +112,8 @@ class Query:
                 clauses.append(f"KEY ({', '.join(map(quote_name, sink.key))})")
             if sink.retain != DEFAULT_RETAIN:
                 clauses.append(f"RETAIN {sink.retain} ROWS")
+            if sink.comment:
+                clauses.append(_comment_sql(sink.comment))
             head = [f"CREATE LIVE TABLE {quote_name(self.name)}", *clauses]
             return "\n  ".join([*head, "AS " + self.text])
         if self.checkpoint:

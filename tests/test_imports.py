@@ -41,8 +41,8 @@ LANGUAGE = [
     "parser",
 ]
 PLAN = [
-    "shape functions",
-    "rules",
+    "shape functions texts ranges windows",
+    "rules firsts",
     "sources",
     "stateful",
     "lower",

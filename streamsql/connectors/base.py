@@ -12,6 +12,8 @@ from streamsql.errors import SECRET_WORDS, NameFault, RuleFault, SyntaxFault, di
 from streamsql.language.statements.base import Column, Name, Option
 
 ALL_MODES = ("append", "update", "complete")
+# The kinds of trigger that run micro-batches, which every source and sink takes.
+MICRO_BATCH = frozenset({"default", "every", "once", "available_now"})
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class Connector:
     modes: output modes that the sink takes. needs_columns: a stream must declare them.
     fixed_columns: the columns when none may be declared.
     infers_columns: they may be left out and are read from what is there at CREATE.
-    triggers: the kinds of trigger that the source takes. path_option: the option that names a folder.
+    triggers, sink_triggers: the kinds of trigger that the source and the sink take (Spark guide, "Triggers").
+    path_option: the option that names a folder.
     """
 
     name = ""
@@ -74,7 +77,8 @@ class Connector:
     reads: tuple[OptionSpec, ...] | None = None
     writes: tuple[OptionSpec, ...] | None = None
     modes: tuple[str, ...] = ALL_MODES
-    triggers: frozenset[str] = frozenset({"default", "every", "once", "available_now"})
+    triggers: frozenset[str] = MICRO_BATCH
+    sink_triggers: frozenset[str] = MICRO_BATCH
     needs_columns = False
     infers_columns = False
     fixed_columns: tuple[Column, ...] = ()

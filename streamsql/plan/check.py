@@ -37,7 +37,7 @@ class Checker:
         if isinstance(made, Direct):
             self._direct(made.statement)
             return []
-        notes = self._unknown_relations(statement)
+        notes = [*made.notes, *self._unknown_relations(statement)]
         if isinstance(statement, (Select, Insert, CreateLiveTable)):
             self._read(statement.query, getattr(made, "as_text", ""))
         self._define(made)
@@ -89,7 +89,7 @@ class Checker:
             if made.define:
                 self.catalog.sinks[made.sink.name.casefold()] = made.sink
         elif isinstance(made, Collect) and made.creates:
-            self.catalog.tables[made.creates.casefold()] = Table(made.creates)
+            self.catalog.tables[made.creates.casefold()] = Table(made.creates, made.streaming)
 
     def _direct(self, statement: Statement) -> None:
         catalog = self.catalog

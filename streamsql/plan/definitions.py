@@ -26,8 +26,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     ):
         context.catalog.check_free(statement.name)
     if statement.query:
-        stream = _stream_of_query(statement, context)
-        return DefineStream(stream, statement.if_not_exists)
+        return _stream_of_query(statement, context)
     assert statement.connector
     made = connector(statement.connector, "read")
     stream = Stream(
@@ -55,19 +54,21 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     return DefineStream(stream, statement.if_not_exists, infer, infer_times, path.value if path else None)
 
 
-def _stream_of_query(statement: CreateStream, context: Context) -> Stream:
+def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     assert statement.query
     name = statement.name.value
     if name.casefold() in {unquote(t).casefold() for t in relations_of(statement.query.text)}:
         raise RuleFault(f"the stream {name} reads itself", span=statement.name.span)
-    lowered = lower_fragment(statement.query, Sources(context.catalog, context.places))
+    sources = Sources(context.catalog, context.places)
+    lowered = lower_fragment(statement.query, sources)
     if not lowered.shape.streaming:
         raise RuleFault(
             f"the query of {name} reads no stream",
             hint=stream_hint(statement.query.text, context) or f"CREATE TEMPORARY VIEW {name} AS …",
             span=statement.query.span,
         )
-    return Stream(name, query=statement.query.text, watermark=statement.watermark)
+    stream = Stream(name, query=statement.query.text, watermark=statement.watermark)
+    return DefineStream(stream, statement.if_not_exists, notes=(*sources.notes, *sources.cautions))
 
 
 def _check_columns(statement: CreateStream, made: Connector) -> None:

@@ -49,9 +49,9 @@ def _spark(statement: Statement, context: Context) -> Plan:
     if name and context.catalog.relation(name):
         context.catalog.check_free(Name(name))
     text = lower_calls(statement.text, sources, node_and_shape)
-    sources.register_views(text)
+    streaming = sources.register_views(text)
     program = (*sources.program, Assign("result", Var("spark").call("sql", text)))
-    return Collect(program, reads_of(sources), "a statement of Spark", name)
+    return Collect(program, reads_of(sources), "a statement of Spark", name, streaming)
 
 
 def _function(statement: DropFunction | DescribeFunction, context: Context) -> Plan:
@@ -73,7 +73,7 @@ def _explain(statement: ExplainStatement, context: Context) -> Plan:
             error.span = error.span.shift(statement.body.span.start)
         raise
     if isinstance(made, (Collect, Write, Run)):
-        return Explain(statement.mode, made)
+        return Explain(statement.mode, made, notes=made.notes)
     raise SyntaxFault(
         "there is no program to explain: this statement is answered by the console itself",
         hint="EXPLAIN takes SELECT, INSERT and CREATE LIVE TABLE",

@@ -16,7 +16,9 @@ from streamsql.plan.shape import Shape
 
 @dataclass(frozen=True)
 class Plan:
-    pass
+    """notes: what the analyst is to be told beside the result, a line each."""
+
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,15 @@ class Reads:
 
 @dataclass(frozen=True)
 class Collect(Plan):
-    """A program whose last value is a DataFrame to show. creates: a table or view of Spark's made by it."""
+    """A program whose last value is a DataFrame to show. creates: a table or view of Spark's made by it;
+    streaming: whether it reads a stream, so that the view is one.
+    """
 
     program: Program
     reads: Reads = field(default_factory=Reads)
     as_text: str = ""
     creates: str = ""
+    streaming: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,10 +118,7 @@ class Run(Plan):
         """The columns by which the live table keeps one row each; None: it keeps all rows."""
         if mode != "update":
             return None
-        if self.sink.key:
-            return self.sink.key
-        groups = self.shape.replacing
-        return groups[-1].keys if groups else None
+        return self.sink.key or self.shape.keys
 
     def writer(self, mode: str) -> Program:
         """The program from `result` to the running query."""

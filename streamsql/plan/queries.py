@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from streamsql.calls import Assign, Node, Program, Var, expr
 from streamsql.catalog import DEFAULT_RETAIN, Query, Sink, Stream
-from streamsql.connectors.registry import connector
+from streamsql.connectors.base import MICRO_BATCH
+from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Column, Fragment, Name, Trigger
 from streamsql.language.statements.insert import Insert
@@ -34,7 +35,7 @@ def select(statement: Select, context: Context) -> Plan:
         sink = Sink("select", "memory", retain=sys.maxsize)
         return run_plan(query, sink, lowered, sources, context, statement.query, transient=True)
     program = (*sources.program, Assign("result", lowered.node))
-    return Collect(program, reads_of(sources), lowered.as_text)
+    return Collect(program, reads_of(sources), lowered.as_text, notes=tuple(sources.notes))
 
 
 def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
@@ -192,7 +193,7 @@ def _insert_static(
             span=statement.targets[0].span,
         )
     program = (*sources.program, Assign("result", lowered.node), Assign("", write))
-    return Write(program, f"written into {sink.name}", reads_of(sources))
+    return Write(program, f"written into {sink.name}", reads_of(sources), notes=tuple(sources.notes))
 
 
 def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
@@ -286,6 +287,7 @@ def run_plan(
         transient,
         mode_span=mode.span if mode else None,
         body_span=body.span,
+        notes=(*sources.notes, *(() if transient else sources.cautions)),
     )
 
 
@@ -293,9 +295,7 @@ def _with_key(shape: Shape, sink: Sink) -> Shape:
     """A KEY of the sink tells the groups apart even where the query's own keys are not known."""
     if not (sink.is_live and sink.key):
         return shape
-    if not shape.aggregates:
-        return replace(shape, ops=(*shape.ops, Op("key", keys=sink.key)))
-    return replace(shape, ops=tuple(replace(op, keys=sink.key) for op in shape.ops))
+    return replace(shape if shape.aggregates else shape.then(Op("key")), keys=sink.key)
 
 
 def _keeps_groups(shape: Shape) -> bool:
@@ -303,7 +303,7 @@ def _keeps_groups(shape: Shape) -> bool:
     keyed = [op for op in shape.ops if op.kind == "key" or op in shape.replacing]
     if not shape.known:
         return bool(keyed)
-    return not keyed or keyed[-1].keys is not None
+    return not keyed or shape.keys is not None
 
 
 def _check_mode(mode: Name, shape: Shape, takes: tuple[str, ...], sink: Sink) -> None:
@@ -322,15 +322,18 @@ def _check_mode(mode: Name, shape: Shape, takes: tuple[str, ...], sink: Sink) ->
 
 
 def _check_trigger(trigger: Trigger | None, sink: Sink, shape: Shape, sources: Sources) -> None:
+    """Raise a placed RuleFault where a source, the sink or an operation does not take the trigger.
+
+    Spark guide, "Triggers" and "Supported Queries" of continuous processing.
+    """
     kind = trigger.kind if trigger else "default"
     span = trigger.span if trigger else None
     for stream in sources.streams.values():
-        if not stream.connector:
-            continue
-        made = connector(Name(stream.connector))
-        if kind not in made.triggers:
+        made = connector(Name(stream.connector)) if stream.connector else None
+        if made and kind not in made.triggers:
             raise RuleFault(
-                f"{made.name}, which {stream.name} reads from, does not take this trigger",
+                f"{made.name}, which {stream.name} reads from, does not take TRIGGER {_TRIGGERS[kind]}",
+                detail=_who_takes(kind),
                 hint="TRIGGER EVERY INTERVAL 1 SECOND, or leave TRIGGER out",
                 span=span,
             )
@@ -342,20 +345,27 @@ def _check_trigger(trigger: Trigger | None, sink: Sink, shape: Shape, sources: S
             hint="leave TRIGGER out, and AWAIT QUERY … IDLE before STOP QUERY",
             span=span,
         )
-    if kind in ("continuous", "real_time"):
-        if sink.connector not in ("noop", "memory", "console") or sink.connector in ("memory", "console"):
-            raise RuleFault(
-                f"a {sink.connector} sink does not take this trigger",
-                detail="the console feeds it by foreachBatch, or Spark writes files by micro-batch"
-                if sink.connector != "noop"
-                else "",
-                hint="TRIGGER EVERY INTERVAL 1 SECOND",
-                span=span,
-            )
-        stateful = next((op for op in shape.ops), None)
-        if stateful and kind == "continuous":
-            raise RuleFault(
-                "TRIGGER CONTINUOUS takes projections and filters only",
-                hint="TRIGGER EVERY INTERVAL 1 SECOND",
-                span=stateful.span,
-            )
+    takes = MICRO_BATCH if sink.connector == "table" else connector(Name(sink.connector)).sink_triggers
+    if kind not in takes:
+        raise RuleFault(
+            f"a {sink.connector} sink does not take TRIGGER {_TRIGGERS[kind]}",
+            detail=_who_takes(kind),
+            hint="TRIGGER EVERY INTERVAL 1 SECOND",
+            span=span,
+        )
+    refusal = rules.trigger_verdict(shape, kind)
+    if refusal:
+        raise refusal.fault()
+
+
+_TRIGGERS = {"continuous": "CONTINUOUS", "real_time": "REAL TIME", "available_now": "AVAILABLE NOW",
+             "once": "ONCE", "every": "EVERY", "default": "EVERY"}  # fmt: skip
+
+
+def _who_takes(kind: str) -> str:
+    """Which sources and sinks take a kind of trigger, in words."""
+    made = connectors().values()
+    reads = [c.name for c in made if c.reads is not None and kind in c.triggers]
+    writes = [c.name for c in made if c.writes is not None and kind in c.sink_triggers]
+    sinks = f"the sinks {', '.join(writes)}" if writes else "none of the sinks here"
+    return f"Spark runs it row by row: the sources {', '.join(reads)} and {sinks} can do that"

@@ -9,6 +9,7 @@ import zlib
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
+from typing import Any
 
 from streamsql.calls import Assign, Node, Var, expr
 from streamsql.catalog import Catalog, Function, Sink, Stream
@@ -81,6 +82,33 @@ class Sources:
         self.functions: dict[str, Function] = {}
         # Calls of stateful processors, by the name that stands for each in the text.
         self.calls: dict[str, tuple[Node, Shape]] = {}
+        # What the analyst is to be told of the reading, and (cautions) of a query that runs for long.
+        self.notes: list[str] = []
+        self.cautions: list[str] = []
+
+    def state(self) -> tuple[object, ...]:
+        """What `restore` takes back, but for the program."""
+        return (
+            dict(self.shapes),
+            set(self.views),
+            dict(self.live),
+            list(self.notes),
+            list(self.cautions),
+            dict(self.functions),
+        )
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Forget what was read since `state`."""
+        self.shapes, self.views, self.live, self.notes, self.cautions, self.functions = state
+
+    def is_time(self, name: str) -> bool:
+        """Whether a column of that name, folded, is a timestamp in a stream that is read."""
+        columns = [
+            c
+            for s in self.streams.values()
+            for c in (s.columns or (connector(Name(s.connector)).columns(s) if s.connector else ()))
+        ]
+        return any(c.name.casefold() == name and c.type.upper().startswith("TIMESTAMP") for c in columns)
 
     def stream(self, stream: Stream) -> tuple[Node, Shape]:
         """The variable that holds a stream, defined on first use."""
@@ -96,13 +124,19 @@ class Sources:
         if stream.query:
             from streamsql.plan.lower import lower
 
+            # Its notes were given when it was made.
+            notes, cautions = list(self.notes), list(self.cautions)
             lowered = lower(stream.query, self)
+            self.notes, self.cautions = notes, cautions
             self.program.append(Assign(name, watermarked(lowered.node, mark)))
-            shape = lowered.shape
-            return Shape(True, shape.columns, shape.event_time | event_time, shape.ops, shape.known)
-        frame = connector(Name(stream.connector)).source(stream, self.places)
-        self.program.append(Assign(name, watermarked(frame, mark)))
-        return Shape(True, columns_of(stream), event_time)
+            shape = replace(lowered.shape, event_time=lowered.shape.event_time | event_time)
+            if mark and mark.computed and shape.columns is not None:
+                shape = replace(shape, columns=(*shape.columns, mark.column.value))
+        else:
+            frame = connector(Name(stream.connector)).source(stream, self.places)
+            self.program.append(Assign(name, watermarked(frame, mark)))
+            shape = Shape(True, columns_of(stream), event_time)
+        return shape.then(Op("watermark")) if mark else shape
 
     def live_table(self, sink: Sink, limit: int | None) -> Node:
         """The rows of a live table as of now; at most limit of them when it is given."""
@@ -151,8 +185,7 @@ class Sources:
 
     def stateful_ops(self) -> tuple[Op, ...]:
         """The calls of stateful processors, for a query of which only Spark knows what is done with them."""
-        ops = [op for _, shape in self.calls.values() for op in shape.ops if op.kind == "stateful"]
-        return tuple(replace(op, keys=None) for op in ops)
+        return tuple(op for _, shape in self.calls.values() for op in shape.ops if op.kind == "stateful")
 
     def use(self, function: Function) -> None:
         """Remember that the program needs a function's module."""
@@ -161,7 +194,7 @@ class Sources:
     def register_views(self, text: str) -> bool:
         """Make each stream and live table that a text names a temporary view for it.
 
-        Returns whether one of them is a stream.
+        Returns whether one of them, or a view that it reads, is a stream.
         """
         streaming = False
         tokens = tokenize(text)
@@ -170,6 +203,8 @@ class Sources:
             name = unquote(token) if token.kind in ("word", "quoted") else ""
             found = self.catalog.relation(name) if name else None
             if found is None and name.casefold() not in self.calls:
+                view = self.catalog.tables.get(name.casefold())
+                streaming = streaming or bool(view and view.streaming and _reads(tokens, at))
                 continue
             name = found.name if found else name
             node, shape = self.relation(name)

@@ -165,10 +165,11 @@ def _shape(call: _Call, keys: list[str], options: _Options, shape: Shape) -> Sha
         watermarked=options.time_mode == "eventTime",
         how=options.output_mode,
         clock=options.time_mode == "processingTime",
-        keys=names if all(n and n.casefold() in out for n in names) else None,
     )
+    told = op.is_replacing_processor and all(n and n.casefold() in out for n in names)
     mark = options.event_time_column.casefold()
-    return replace(shape.then(op), columns=columns, event_time=frozenset({mark} if mark else ()))
+    event_time = frozenset({mark} if mark else ())
+    return replace(shape.then(op), columns=columns, event_time=event_time, keys=names if told else None)
 
 
 def _table(argument: Parsed, text: str, sources: Sources, lower: Lower) -> tuple[Node, Shape]:

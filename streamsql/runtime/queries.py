@@ -144,7 +144,8 @@ class Queries:
     def _choose(self, plan: Run, spark: Any, result: Any) -> rules.Choice:
         refusals: list[StreamsqlError] = []
         for choice in plan.choices:
-            refusal = spark_verdict(spark, result, choice.mode)
+            trigger = plan.query.trigger.kind if plan.query.trigger else ""
+            refusal = spark_verdict(spark, result, choice.mode, trigger)
             if refusal is None:
                 return choice
             refusals.append(refusal.at_span(plan) if isinstance(refusal, _Verdict) else refusal)
@@ -276,12 +277,13 @@ class _Verdict(RuleFault):
         )
 
 
-def spark_verdict(spark: Any, frame: Any, mode: str) -> StreamsqlError | None:
-    """What Spark's own checker says of a streaming DataFrame and a mode, before any start."""
+def spark_verdict(spark: Any, frame: Any, mode: str, trigger: str = "") -> StreamsqlError | None:
+    """What Spark's own checker says of a streaming DataFrame, a mode and a trigger, without a start."""
     jvm = spark._jvm
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    check = checker.checkForContinuous if trigger == "continuous" else checker.checkForStreaming
     try:
-        checker.checkForStreaming(
+        check(
             frame._jdf.queryExecution().analyzed(),
             getattr(jvm.org.apache.spark.sql.streaming.OutputMode, mode.capitalize())(),
         )

@@ -115,7 +115,8 @@ class Session:
         try:
             if isinstance(made, plans.Direct):
                 return self._direct(made.statement)
-            return self._PLANS[type(made)](self, made, statement)
+            result = self._PLANS[type(made)](self, made, statement)
+            return replace(result, notes=(*made.notes, *result.notes)) if made.notes else result
         except StreamsqlError:
             raise
         except Exception as error:
