@@ -208,6 +208,20 @@ def test_in_a_query_that_goes_to_spark_as_text(functions: Console) -> None:
     assert functions.rows("SELECT * FROM t ORDER BY m;") == [("a", -2), ("b", -1), ("b", 1), ("a", 2)]
 
 
+def test_in_text_for_spark_a_key_must_say_which_rows_replace_which(functions: Console) -> None:
+    functions.run(WORDS + COUNTER)
+    query = (
+        "SELECT word, m FROM counter(TABLE(words) PARTITION BY word, output_mode => 'update')"
+        " LATERAL VIEW stack(1, n) s AS m;"
+    )
+    with pytest.raises(StreamsqlError, match="is called in output mode update"):
+        functions.run(f"CREATE LIVE TABLE t AS {query}")
+    functions.run(f"CREATE LIVE TABLE t KEY (word) AS {query}")
+    insert(functions, "t", "a", "b", "a")
+    insert(functions, "t", "a")
+    assert functions.rows("SELECT * FROM t ORDER BY word;") == [("a", 3), ("b", 1)]
+
+
 def test_over_a_query_of_with(functions: Console) -> None:
     functions.run(
         f"""{WORDS} {COUNTER}

@@ -108,13 +108,13 @@ def _at(refusal: Refusal, op: Op) -> Refusal:
 
 def verdict(shape: Shape, mode: str) -> Refusal | None:
     """Why a query of that shape cannot have that mode; None when nothing is known against it."""
-    if not shape.known:
-        return None
     for op in shape.ops:
+        if not shape.known and not op.is_replacing_processor:
+            continue  # only Spark can tell
         found = _verdict_of(op, shape, mode)
         if found:
             return _at(found, op)
-    if mode == "complete" and not shape.aggregates:
+    if shape.known and mode == "complete" and not shape.aggregates:
         return _NO_GROUPS
     return None
 
@@ -130,7 +130,7 @@ def _verdict_of(op: Op, shape: Shape, mode: str) -> Refusal | None:
         return _NO_WATERMARK if shape.aggregates and mode == "append" else _SORTED
     if op.kind == "join" and all(op.sides) and not op.equi:
         return _NO_EQUALITY
-    if op.kind == "stateful" and mode != op.how and not shape.aggregates:
+    if op.kind == "stateful" and mode != op.how and not (shape.aggregates or shape.groups):
         return _PROCESSOR[op.how]
     return _verdict_of_aggregate(op, mode) if op.kind == "aggregate" else None
 
