@@ -324,6 +324,12 @@ def test_into_a_sink(functions: Console, tmp_path: Path) -> None:
             "there is no column wrod",
             "did you mean word?",
         ),
+        (
+            "counter(TABLE(wrds) PARTITION BY word)",
+            "SELECT * FROM counter(TABLE(wrds) PARTITION BY word)",
+            "the query of live table t reads no stream",
+            "did you mean words?",
+        ),
         ("counter(TABLE(plain) PARTITION BY wrod)", "wrod", "there is no column wrod", "did you mean word?"),
     ],
 )
