@@ -94,11 +94,16 @@ _NO_EQUALITY = Refusal(
 
 _PROCESSOR = {
     how: Refusal(
-        f"the stateful processor is called in output mode {how}, so the query has that mode too",
-        "",
-        f"output_mode => '{other}' in the call, or leave OUTPUT MODE out",
+        f"the stateful processor is called in output mode {how}, so the query has that mode too", "", hint
     )
-    for how, other in (("append", "update"), ("update", "append"))
+    for how, hint in (
+        ("append", "output_mode => 'update' in the call, or leave OUTPUT MODE out"),
+        (
+            "update",
+            "output_mode => 'append' in the call, or a sink that takes update: a live table, with "
+            "KEY (column, …) where the keys are not selected",
+        ),
+    )
 }
 
 
