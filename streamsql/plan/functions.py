@@ -42,7 +42,7 @@ def called(tokens: list[Token], catalog: Catalog) -> list[tuple[Function, Token]
     return [(function, token) for function, token in found if function is not None]
 
 
-def has_aggregate(tokens: list[Token], catalog: Catalog) -> bool:
+def has_python_aggregate(tokens: list[Token], catalog: Catalog) -> bool:
     """Whether a text calls an aggregate function written in Python."""
     return any(f.kind == "aggregate" for f, _ in called(tokens, catalog))
 

@@ -19,7 +19,7 @@ from streamsql.language.grammar import load, text_of
 from streamsql.language.statements.base import watermark_of
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 from streamsql.plan import firsts, ranges, windows
-from streamsql.plan.functions import has_aggregate, refused_on_a_stream
+from streamsql.plan.functions import has_python_aggregate, refused_on_a_stream
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources, watermarked
 from streamsql.plan.stateful import lower_calls
@@ -81,7 +81,7 @@ def lower(text: str, sources: Sources) -> Lowered:
     text = lower_calls(text, sources, node_and_shape)
     sources.register_functions(text)
     tokens = tokenize(text)
-    body = None if has_aggregate(tokens, sources.catalog) else _body(tokens)
+    body = None if has_python_aggregate(tokens, sources.catalog) else _body(tokens)
     before, kept = len(sources.program), sources.state()
     shape: Shape | None = None
     try:

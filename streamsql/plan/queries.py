@@ -302,7 +302,7 @@ def _keeps_groups(shape: Shape) -> bool:
     """Whether a live table in update mode can tell which row a newer one replaces."""
     keyed = [op for op in shape.ops if op.kind == "key" or op in shape.replacing]
     if not shape.known:
-        return bool(keyed)
+        return any(op.kind == "key" for op in keyed)
     return not keyed or shape.keys is not None
 
 

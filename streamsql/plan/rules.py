@@ -94,11 +94,16 @@ _NO_EQUALITY = Refusal(
 
 _PROCESSOR = {
     how: Refusal(
-        f"the stateful processor is called in output mode {how}, so the query has that mode too",
-        "",
-        f"output_mode => '{other}' in the call, or leave OUTPUT MODE out",
+        f"the stateful processor is called in output mode {how}, so the query has that mode too", "", hint
     )
-    for how, other in (("append", "update"), ("update", "append"))
+    for how, hint in (
+        ("append", "output_mode => 'update' in the call, or leave OUTPUT MODE out"),
+        (
+            "update",
+            "output_mode => 'append' in the call, or a sink that takes update: a live table, with "
+            "KEY (column, …) where the keys are not selected",
+        ),
+    )
 }
 
 
@@ -154,13 +159,13 @@ _SAMPLE = Refusal("TABLESAMPLE is not supported on a stream", "", "WHERE rand() 
 
 def verdict(shape: Shape, mode: str) -> Refusal | None:
     """Why a query of that shape cannot have that mode; None when nothing is known against it."""
-    if not shape.known:
-        return None
     for number, op in enumerate(shape.ops):
+        if not shape.known and not op.is_replacing_processor:
+            continue  # only Spark can tell
         found = _verdict_of(op, shape, number, mode)
         if found:
             return replace(found, span=op.span)
-    if mode == "complete" and not shape.aggregates:
+    if shape.known and mode == "complete" and not shape.aggregates:
         return _NO_GROUPS
     return None
 
@@ -191,7 +196,7 @@ def _verdict_of(op: Op, shape: Shape, number: int, mode: str) -> Refusal | None:
         found = _verdict_of_join(op, mode)
         if found:
             return found
-    if op.kind == "stateful" and mode != op.how and not shape.aggregates:
+    if op.kind == "stateful" and mode != op.how and not (shape.aggregates or shape.groups):
         return _PROCESSOR[op.how]
     if op.kind in ("aggregate", "distinct"):
         found = _verdict_of_aggregate(op, mode)
