@@ -320,7 +320,10 @@ def started(console: Console, text: str, trigger: Trigger, mode: str = "") -> st
     (written,) = split_script(Source("test.sql", text))
     made = plan(parse(written), Context(console.session.catalog, console.session.places))
     assert isinstance(made, Run)
-    made = replace(made, query=replace(made.query, trigger=trigger))
+    # A name of its own: what a stopped query still writes must not be in the way of the next.
+    name = f"{made.query.name}_{next(_NUMBERS)}"
+    query = replace(made.query, name=name, trigger=trigger)
+    made = replace(made, query=query, checkpoint=console.session.places.checkpoint(name))
     from streamsql.runtime.live import LiveRows
 
     env = {**console.session._env(), "LiveRows": LiveRows}
@@ -340,3 +343,6 @@ def started(console: Console, text: str, trigger: Trigger, mode: str = "") -> st
         if "query" in env:
             env["query"].stop()
         shutil.rmtree(made.checkpoint, ignore_errors=True)
+
+
+_NUMBERS = itertools.count()

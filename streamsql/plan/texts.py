@@ -68,6 +68,8 @@ def carries(item: str, key: str) -> bool:
         return True
     last = functions.normal(item)
     name = call_name(key) or functions.normal(key)[-1]
+    if last == (name,) and name in functions.WINDOWS:
+        return True  # the window as a whole
     fields = (("start",), ("end",))
     if len(last) == 3 and last[0] == name and last[1] == "." and (last[2],) in fields:
         return True
