@@ -94,7 +94,9 @@ def evaluate(node: Node, env: Mapping[str, Any]) -> Any:
             value = getattr(value, link.name)
         else:
             value = value(
-                *(evaluate(a, env) for a in link.args), **{k: evaluate(v, env) for k, v in link.kwargs}
+                # A list: Python would run a generator only after the keywords, unlike the rendered call.
+                *[evaluate(a, env) for a in link.args],
+                **{k: evaluate(v, env) for k, v in link.kwargs},
             )
     return value
 

@@ -122,6 +122,8 @@ class Query:
                 clauses.append(f"KEY ({', '.join(map(quote_name, sink.key))})")
             if sink.retain != DEFAULT_RETAIN:
                 clauses.append(f"RETAIN {sink.retain} ROWS")
+            if sink.comment:
+                clauses.append(_comment_sql(sink.comment))
             head = [f"CREATE LIVE TABLE {quote_name(self.name)}", *clauses]
             return "\n  ".join([*head, "AS " + self.text])
         if self.checkpoint:
@@ -131,6 +133,38 @@ class Query:
             return "\n  ".join(["EXECUTE STATEMENT SET", *named]) + f"\nBEGIN\n  {self.text}\nEND"
         into = "INSERT INTO " + ", ".join(map(quote_name, self.sinks))
         return "\n  ".join([into, *named, self.text])
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function written in Python, called by name in SQL.
+
+    returns: the type of its value; columns: those of the table that it returns instead.
+    kind: scalar, aggregate, table or processor; form: how it takes its rows (plain, batched, pandas or
+    arrow); folder: where its module lies, empty for an installed one; modules: what is in that folder
+    and loaded with it. These four are found out by looking at the module.
+    """
+
+    name: str
+    module: str
+    attribute: str
+    returns: str = ""
+    columns: tuple[Column, ...] = ()
+    kind: str = "scalar"
+    form: str = "plain"
+    folder: str = ""
+    modules: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> str:
+        """What it returns, as Spark takes it: a type, or the columns of a table."""
+        return self.returns or ", ".join(map(column_sql, self.columns))
+
+    def sql(self) -> str:
+        """The statement that makes this function."""
+        returns = self.returns or f"TABLE ({self.schema})"
+        target = quote(f"{self.module}.{self.attribute}")
+        return f"CREATE FUNCTION {quote_name(self.name)} AS {target} LANGUAGE PYTHON RETURNS {returns}"
 
 
 @dataclass(frozen=True)
@@ -177,7 +211,7 @@ def _comment_sql(comment: str) -> str:
     return f"COMMENT {quote(comment)}" if comment else ""
 
 
-Entry = TypeVar("Entry", Stream, Sink, Query)
+Entry = TypeVar("Entry", Stream, Sink, Query, Function)
 
 
 @dataclass
@@ -188,6 +222,7 @@ class Catalog:
     sinks: dict[str, Sink] = field(default_factory=dict)
     queries: dict[str, Query] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
 
     def relation(self, name: str) -> Stream | Sink | None:
         """The stream or live table of that name, if there is one."""
@@ -231,6 +266,9 @@ class Catalog:
         """The queries that write into a sink."""
         return [q for q in self.queries.values() if q.writes_into(sink)]
 
+    def function(self, name: Name) -> Function:
+        return _get(self.functions, name, "function written in Python")
+
     def check_free(self, name: Name) -> None:
         """Raise NameFault when a stream, sink or live table of that name exists."""
         key = name.value.casefold()
@@ -253,6 +291,7 @@ class Catalog:
             sinks=dict(self.sinks),
             queries=dict(self.queries),
             tables=dict(self.tables),
+            functions=dict(self.functions),
         )
 
 
@@ -266,7 +305,10 @@ def _get(entries: dict[str, Entry], name: Name, kind: str) -> Entry:
 def unknown(kind: str, name: Name, known: Iterable[str]) -> NameFault:
     """The error for a name that is not there, with the nearest one that is."""
     names = sorted(known)
-    plural = {"query": "queries"}.get(kind, kind + "s")
+    plural = {
+        "query": "queries",
+        "function written in Python": "functions written in Python",
+    }.get(kind, kind + "s")
     hint = did_you_mean(name.value, names)
     if not hint:
         hint = f"{plural}: {', '.join(names[:8])}" if names else f"there are no {plural} yet"

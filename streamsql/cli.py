@@ -230,7 +230,8 @@ def _session(
 ) -> Session:
     """A session in a folder, with what the flags and the config file choose; Spark is not started."""
     from streamsql.folders import cache_folder
-    from streamsql.runtime.session import Config, Session
+    from streamsql.runtime.config import Config
+    from streamsql.runtime.session import Session
     from streamsql.runtime.settings import Settings
 
     given = _pairs(options.conf, "--conf")

@@ -166,24 +166,28 @@ def _mask(line: str) -> str:
     return _SECRET.sub(lambda m: f"{m.group(1)}'{'*' * len(m.group(2) or m.group(3) or '')}'", line)
 
 
-def _excerpt(line: str, column: int) -> tuple[str, int]:
-    """A line no wider than MAX_LINE around a 1-based column; the column moves with it."""
-    if len(line) <= MAX_LINE:
+def _excerpt(line: str, column: int, most: int) -> tuple[str, int]:
+    """A line of at most so many characters around a 1-based column; the column moves with it."""
+    if len(line) <= most:
         return line, column
-    start = max(0, column - MAX_LINE // 2)
-    rest = line[start : start + MAX_LINE]
-    cut = ("…" if start else "") + rest + ("…" if start + MAX_LINE < len(line) else "")
+    start = max(0, column - most // 2)
+    rest = line[start : start + most]
+    cut = ("…" if start else "") + rest + ("…" if start + most < len(line) else "")
     return cut, column - start + (1 if start else 0)
 
 
-def format_error(error: StreamsqlError) -> str:
-    """The error as lines of text: place, fact, source line with caret, detail, hint."""
+def format_error(error: StreamsqlError, width: int = 0) -> str:
+    """The error as lines of text: place, fact, source line with caret, detail, hint.
+
+    width: cells of the window that the source line has to fit, 0 for none.
+    """
     where, block = "", ""
     if error.source is not None and error.span is not None:
         number, column = error.source.line_column(error.span.start)
         where = f"{error.source.name}:{number}:{column}: "
         full = error.source.line(number)
-        line, shown = _excerpt(full, column)
+        most = max(20, width - len(f"{number} | ") - 2) if width else MAX_LINE
+        line, shown = _excerpt(full, column, min(most, MAX_LINE))
         line = _mask(line.replace("\t", " "))
         width = min(error.span.end - error.span.start, len(full) - column + 1, len(line) - shown + 1)
         lead = " " * cells(line[: shown - 1])

@@ -60,7 +60,9 @@ class Leave(Result):
 
 @dataclass(frozen=True)
 class Status:
-    """What is known of a query while its result is watched. word: running, finished, stopped, FAILED."""
+    """What is known of a query while its result is watched. word: running, finished, stopped, FAILED;
+    late: rows dropped because they came behind the watermark.
+    """
 
     query: str = ""
     word: str = "running"
@@ -68,6 +70,7 @@ class Status:
     rows_per_second: float = 0.0
     watermark: str = ""
     state_rows: int = 0
+    late: int = 0
     error: str = ""
     hint: str = ""
 

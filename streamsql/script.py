@@ -83,11 +83,11 @@ class ScriptRunner:
                 return self._include(statement, written)
             result = self.session.execute(statement)
             self._place(result, written)
+            self.printer.show(result)
         except StreamsqlError as error:
             if error.span is not None and error.source is None:
                 error.span = error.span.shift(written.span.start)
             return self._failed(error.at(written.source, written.span))
-        self.printer.show(result)
         return not isinstance(result, Leave)
 
     def _place(self, result: object, written: Written) -> None:

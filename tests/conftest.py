@@ -18,7 +18,8 @@ import pytest
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.results import Result, Rows
-from streamsql.runtime.session import Config, Session
+from streamsql.runtime.config import Config
+from streamsql.runtime.session import Session
 from streamsql.runtime.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]

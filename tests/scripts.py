@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from streamsql.errors import Source
 from streamsql.output.printer import Printer
 from streamsql.preferences import Preferences
-from streamsql.runtime.session import Config, Session
+from streamsql.runtime.config import Config
+from streamsql.runtime.session import Session
 from streamsql.runtime.settings import Settings
 from streamsql.script import ScriptRunner
 

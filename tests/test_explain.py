@@ -117,3 +117,38 @@ def test_a_program_is_python_whatever_the_names(console: Console, tmp_path: Any)
     text = program(console, "SELECT a.`for`, b.n FROM `class` a JOIN `result` b ON a.`for` = b.n")
     compile(text, "program.py", "exec")
     run_program(text)
+
+
+PYTHON = """
+CREATE FUNCTION shout AS 'words.shout' LANGUAGE PYTHON RETURNS STRING;
+CREATE FUNCTION area AS 'words.area' LANGUAGE PYTHON RETURNS INT;
+CREATE FUNCTION letters AS 'words.Letters' LANGUAGE PYTHON RETURNS TABLE (letter STRING, place INT);
+CREATE FUNCTION counter AS 'counting.Counter' LANGUAGE PYTHON RETURNS TABLE (word STRING, n BIGINT);
+"""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT shout(word) AS w, area(n, 2) AS a FROM v",
+        "SELECT w.word, l.letter FROM names w, LATERAL letters(w.word) l",
+        "SELECT shout(word) AS w, n FROM counter(TABLE(v) PARTITION BY word) WHERE n > 1",
+    ],
+)
+def test_a_program_brings_its_python_functions(
+    console: Console, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The program runs in this process, and what it imports is gone with the test.
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    for name in ("words", "shapes", "counting"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    console.session.variables["here"] = str(Path(__file__).parent / "python_functions")
+    console.run(SETUP + PYTHON)
+    direct = console.run(f"{query};")[0]
+    assert isinstance(direct, Rows)
+    text = program(console, query)
+    console.run("STOP QUERY ALL;")
+    shown = table(run_program(text))
+    assert shown[0] == list(direct.columns)
+    assert sorted(shown[1:]) == sorted([[str(v) for v in row] for row in direct.rows])
+    assert "cloudpickle.register_pickle_by_value(sys.modules['shapes'])" in text

@@ -41,9 +41,10 @@ LANGUAGE = [
     "parser",
 ]
 PLAN = [
-    "shape",
-    "rules",
+    "shape functions texts ranges windows",
+    "rules firsts",
     "sources",
+    "stateful",
     "lower",
     "plans",
     "context",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Console
+from scripts import run_here
 
-from streamsql.errors import NameFault, SyntaxFault, cells
+from streamsql.errors import NameFault, Source, SyntaxFault, cells
 from streamsql.output.chart import chart
 from streamsql.output.frames import View, frame
 from streamsql.results import Live, Snapshot, Status
@@ -149,6 +153,41 @@ def test_watching_a_growing_table(console: Console) -> None:
     assert (every_row(found), found.total, found.dropped) == ([(3,), (4,)], 3, 1)
 
 
+def test_frames_and_changes_cost_no_job(console: Console) -> None:
+    console.run(
+        """CREATE STREAM words (word STRING, n INT) USING values;
+        CREATE LIVE TABLE counts AS SELECT word, sum(n) AS total FROM words GROUP BY word;
+        INSERT INTO words VALUES ('b', 1), ('a', 2); AWAIT QUERY counts IDLE;"""
+    )
+    view = watched(console, "WATCH counts;")
+    jobs = console.session.spark._jsc.sc().dagScheduler().numTotalJobs
+    console.run("STOP QUERY counts;")
+    before = jobs()
+    for mode in ("table", "changes"):
+        for _ in range(20):
+            assert frame(view, View(mode=mode)).snapshot.total == 2
+    console.run("SHOW QUERIES; DESCRIBE QUERY counts; SHOW LIVE TABLES;")
+    assert jobs() == before
+    console.run("SELECT total, count(*) FROM counts GROUP BY total;")
+    assert jobs() > before
+
+
+def test_rows_that_come_too_late_are_counted(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (ts TIMESTAMP, n INT) USING values WITH WATERMARK ts DELAY OF INTERVAL 1 MINUTE;
+        CREATE LIVE TABLE t AS SELECT window(ts, '1 minute') AS w, count(*) AS n FROM s
+          GROUP BY window(ts, '1 minute');
+        INSERT INTO s VALUES (TIMESTAMP '2026-01-01 10:00:00', 1); AWAIT QUERY t IDLE;
+        INSERT INTO s VALUES (TIMESTAMP '2026-01-01 10:10:00', 1); AWAIT QUERY t IDLE;
+        INSERT INTO s VALUES (TIMESTAMP '2026-01-01 09:00:00', 1), (TIMESTAMP '2026-01-01 09:01:00', 1);
+        AWAIT QUERY t IDLE;"""
+    )
+    view = watched(console, "WATCH t;")
+    described = dict(console.rows("DESCRIBE QUERY t;"))
+    assert described["late rows dropped"] == view.status().late == 2
+    assert "2 late rows dropped" in frame(view, View(width=120)).footer[1]
+
+
 def test_times_and_nested_values_are_shown_as_select_shows_them(console: Console) -> None:
     console.run(
         """CREATE STREAM s (ts TIMESTAMP, n INT) USING values;
@@ -165,13 +204,47 @@ def test_times_and_nested_values_are_shown_as_select_shows_them(console: Console
     assert "2026-01-01 10:00:00" in shown
 
 
+WORDS = """CREATE STREAM words (word STRING, n INT) USING values;
+INSERT INTO words VALUES ('b', 1), ('a', 2);
+INSERT INTO words VALUES ('a', 5);
+CREATE LIVE TABLE counts TRIGGER AVAILABLE NOW AS SELECT word, sum(n) AS total FROM words GROUP BY word;
+"""
+
+
+def test_watching_in_a_script_writes_what_changed_until_the_query_ends(spark: Any, tmp_path: Path) -> None:
+    outcome = run_here(spark, tmp_path, Source("s.sql", WORDS + "WATCH counts;"))
+    assert outcome.code == 0
+    blocks = outcome.out.split("+--------+---------+\n| word   |   total |\n")[1:]
+    assert "| a      |       7 |" in blocks[-1]
+    assert "| b      |       1 |" in blocks[-1]
+    assert "(2 rows, batch " in outcome.err
+
+
+def test_changes_in_a_script_are_records(spark: Any, tmp_path: Path) -> None:
+    outcome = run_here(spark, tmp_path, Source("s.sql", WORDS + "WATCH counts AS CHANGES;"), format="jsonl")
+    total = {}
+    for line in outcome.out.splitlines():
+        change = json.loads(line)
+        if change["op"] in ("+I", "+U"):
+            total[change["word"]] = change["total"]
+    assert (outcome.code, total) == (0, {"a": 7, "b": 1})
+
+
+def test_a_watched_query_that_fails_ends_the_script(spark: Any, tmp_path: Path) -> None:
+    script = WORDS.replace("sum(n)", "sum(1 / (n - 5))") + "WATCH counts; SELECT 'not reached';"
+    outcome = run_here(spark, tmp_path, Source("s.sql", script))
+    assert outcome.code == 5
+    assert "query counts failed: division by zero" in outcome.err
+    assert "not reached" not in outcome.out
+
+
 @pytest.mark.parametrize(
     ("statement", "message", "hint"),
     [
         ("WATCH wrods;", "there is no live table wrods", ""),
         ("WATCH words;", "words is a stream, not a live table", "SELECT * FROM words;"),
         ("WATCH counts AS CHART (word, totl);", "counts has no column totl", "did you mean total?"),
-        ("WATCH counts AS CHART (word);", "CHART takes two columns", ""),
+        ("WATCH counts AS CHART (word);", "expected ,", ""),
     ],
 )
 def test_what_cannot_be_watched(console: Console, statement: str, message: str, hint: str) -> None:

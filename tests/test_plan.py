@@ -20,12 +20,25 @@ from hypothesis import strategies as st
 from streamsql import calls
 from streamsql.calls import Assign, Attr, Call, Function, Lit, Node, Program, Var, lit, render, run
 from streamsql.catalog import Catalog
+from streamsql.connectors.memory import rows_variable
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.base import Statement
+from streamsql.plan import ranges
+from streamsql.plan.check import Checker
 from streamsql.plan.lower import lower
 from streamsql.plan.planner import Context, plan
-from streamsql.plan.plans import Collect, DefineSink, DefineStream, Direct, Explain, Plan, Run, Write
+from streamsql.plan.plans import (
+    Collect,
+    DefineFunction,
+    DefineSink,
+    DefineStream,
+    Direct,
+    Explain,
+    Plan,
+    Run,
+    Write,
+)
 from streamsql.plan.sources import Sources, variable
 
 GOLDEN = Path(__file__).parent / "golden" / "plans"
@@ -49,7 +62,13 @@ CREATE SINK screen USING console;
 CREATE SINK nothing USING noop;
 CREATE LIVE TABLE counts AS SELECT user, count(*) AS n FROM clicks GROUP BY user;
 INSERT INTO nothing AS QUERY ticking SELECT * FROM ticks;
+CREATE FUNCTION shout AS 'words.shout' LANGUAGE PYTHON RETURNS STRING;
+CREATE FUNCTION median_of AS 'words.median_of' LANGUAGE PYTHON RETURNS DOUBLE;
+CREATE FUNCTION letters AS 'words.Letters' LANGUAGE PYTHON RETURNS TABLE (letter STRING);
+CREATE FUNCTION sessionize AS 'visits.Sessions' LANGUAGE PYTHON RETURNS TABLE (user STRING, n INT, until TIMESTAMP);
 """
+# What looking at the modules would say.
+KINDS = {"shout": "scalar", "median_of": "aggregate", "letters": "table", "sessionize": "processor"}
 
 
 def take_over(made: Plan, catalog: Catalog) -> None:
@@ -58,6 +77,8 @@ def take_over(made: Plan, catalog: Catalog) -> None:
         catalog.streams[made.stream.name.casefold()] = made.stream
     elif isinstance(made, DefineSink):
         catalog.sinks[made.sink.name.casefold()] = made.sink
+    elif isinstance(made, DefineFunction):
+        catalog.functions[made.function.name] = replace(made.function, kind=KINDS[made.function.name])
     elif isinstance(made, Run):
         catalog.queries[made.query.name.casefold()] = made.query
         catalog.sinks[made.sink.name.casefold()] = made.sink
@@ -91,6 +112,8 @@ def describe(made: Plan) -> str:
         return "define stream\n" + "\n".join(lines)
     if isinstance(made, DefineSink):
         return "define sink\n" + made.sink.sql()
+    if isinstance(made, DefineFunction):
+        return "define function\n" + made.function.sql()
     if isinstance(made, Direct):
         return f"direct: {type(made.statement).__name__}"
     assert isinstance(made, (Collect, Write, Run))
@@ -99,6 +122,7 @@ def describe(made: Plan) -> str:
     if isinstance(made, Write):
         return "\n".join([head, made.message, *notes, render(made.program).rstrip()])
     notes += [f"as text: {made.as_text}"] if made.as_text else []
+    notes += [f"note: {note}" for note in made.notes]
     program = made.program
     if isinstance(made, Run):
         notes += [f"{choice.mode}: {choice.reason}".rstrip(": ") for choice in made.choices]
@@ -465,3 +489,95 @@ def test_spans_of_a_plan_lie_in_the_statement() -> None:
     shown = {op.kind: text[op.span.start : op.span.end] for op in made.shape.ops}
     assert shown == {"aggregate": "GROUP BY user", "order": "ORDER BY n", "limit": "LIMIT 3"}
     assert planned(text) == replace(made, mode_span=None)
+
+
+@examples(200)
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_two_live_tables_have_two_variables(a: str, b: str) -> None:
+    if a.casefold() != b.casefold():
+        assert rows_variable(a) != rows_variable(b)
+    assert rows_variable(a).isidentifier()
+
+
+def test_names_of_live_tables_that_look_alike() -> None:
+    names = ["gr n", "gr-n", "grün", "gr_n", "1a", "_1a"]
+    assert len({rows_variable(n) for n in names}) == len(names)
+    assert all(rows_variable(n).isidentifier() for n in names)
+
+
+def test_a_live_tables_statement_holds_all_that_was_written() -> None:
+    text = (
+        "CREATE LIVE TABLE x\n  KEY (user)\n  RETAIN 5 ROWS\n  COMMENT 'who'\nAS SELECT user, id FROM clicks"
+    )
+    made = planned(text)
+    assert isinstance(made, Run)
+    again = planned(made.query.sql(made.sink))
+    assert isinstance(again, Run)
+    assert again.sink.comment == "who"
+    assert (again.query, again.sink) == (made.query, made.sink)
+
+
+def test_a_long_union_is_planned_in_time_that_grows_with_its_length() -> None:
+    """Its groups are looked at once for the whole, not once for each term."""
+    term = "SELECT user, count(*) AS n FROM clicks GROUP BY user"
+    made = planned("INSERT INTO nothing AS QUERY q " + " UNION ALL ".join([term] * 300))
+    assert isinstance(made, Run)
+    assert [op.under for op in made.shape.ops if op.kind == "union"] == [2 * n for n in range(1, 300)]
+    assert made.shape.keys is None
+
+
+def test_what_a_lasting_query_is_warned_of() -> None:
+    """A SELECT that ends is not warned of state that grows."""
+    query = "SELECT DISTINCT ON (id) * FROM clicks"
+    warning = "DISTINCT ON (id) remembers every key for ever: its state grows without bound. "
+    assert planned(f"INSERT INTO nothing AS QUERY q {query}").notes == (
+        warning + "A watermark and WITHIN WATERMARK would let it forget",
+    )
+    assert planned(query).notes == ()
+    for bounded in ("DISTINCT ON (id, ts) *", "DISTINCT ON (id) WITHIN WATERMARK *"):
+        assert planned(f"INSERT INTO nothing AS QUERY q SELECT {bounded} FROM events").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "timed"),
+    [
+        ("a.id = b.id", False),
+        ("a.id = b.id AND a.ts >= b.ts", True),
+        ("a.id = b.id AND b.ts - INTERVAL 1 HOUR < a.ts", True),
+        ("a.id = b.id AND (a.ts > b.ts - INTERVAL '1' HOUR)", True),
+        ("a.id = b.id AND a.ts BETWEEN b.ts AND b.ts + INTERVAL 1 HOUR", True),
+        ("a.id = b.id AND b.ts BETWEEN a.ts - INTERVAL 1 HOUR AND a.ts", True),
+        ("a.id = b.id AND b.ts >= a.ts", False),
+        ("a.id = b.id AND a.id >= b.id", False),
+        ("a.id = b.id AND a.ts = b.ts", True),
+        ("a.id = b.id AND a.ts >= date_trunc('hour', b.ts)", None),
+        ("a.id = b.id AND unknown.x >= b.ts", None),
+    ],
+)
+def test_when_a_row_has_seen_its_last_match(condition: str, timed: bool | None) -> None:
+    """The left row of an outer join; None: Spark decides."""
+    names = frozenset({"id", "ts"})
+    sides = [ranges.Side(frozenset({n}), names, frozenset({"ts"})) for n in "ab"]
+    found = ranges.of_condition(condition, *sides)
+    assert found.timed("left") is timed
+    assert found.equi is True
+
+
+def test_a_check_knows_which_views_stream() -> None:
+    """UNION of a stream and a view of a stream is one of two streams, without Spark too."""
+    checker = Checker(Context(catalog()))
+    for text in (
+        "CREATE TEMPORARY VIEW of_clicks AS SELECT id, user FROM clicks",
+        "CREATE TEMPORARY VIEW of_view AS SELECT * FROM of_clicks",
+        "INSERT INTO nothing AS QUERY u SELECT id, user FROM events UNION ALL SELECT * FROM of_view",
+        "INSERT INTO nothing AS QUERY j SELECT e.id FROM of_clicks c RIGHT JOIN events e ON c.id = e.id",
+    ):
+        (statement,) = statements(text)
+        checker.check(statement)
+    (statement,) = statements("CREATE TEMPORARY VIEW fixed AS SELECT 1 AS id, 'x' AS user")
+    checker.check(statement)
+    (statement,) = statements(
+        "INSERT INTO nothing AS QUERY x SELECT id FROM events UNION ALL SELECT id FROM fixed"
+    )
+    with pytest.raises(StreamsqlError, match="cannot be put together by UNION"):
+        checker.check(statement)

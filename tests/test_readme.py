@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +16,33 @@ from streamsql.configfile import read_config
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
 from streamsql.output.formats import FORMATS
+from streamsql.output.printer import Printer
 from streamsql.preferences import SPECS, Preferences
 from streamsql.results import Rows
+from streamsql.shell.desk import Desk
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 
 
-def test_the_first_script_gives_the_table_below_it(spark: Any, tmp_path: Path) -> None:
-    script = next(text for kind, text in BLOCKS if kind == "sql")
-    table = next(text for kind, text in BLOCKS if kind == "text")
-    outcome = run_here(spark, tmp_path, Source("README", script))
-    assert (outcome.code, outcome.out) == (0, table), outcome.err
+def test_the_session_at_the_top(console: Console) -> None:
+    """What is typed there shows what stands there, but for the time that it takes."""
+    session = next(text for kind, text in BLOCKS if kind == "console")
+    shown = StringIO()
+    desk = Desk(console.session, Printer("table", shown, shown), threading.Event(), {})
+    for typed in re.findall(r"^sql> (.*(?:\n\.\.\.\. .*)*)", session, re.MULTILINE):
+        shown.write(f"sql> {typed}\n")
+        assert desk.execute(typed.replace("\n.... ", "\n"))
+    assert without_times(shown.getvalue()) == without_times(session)
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"\d+\.\d\d s\)", "… s)", text)
+
+
+def test_the_picture_is_there() -> None:
+    for picture in re.findall(r"!\[[^]]+\]\(([^)]+)\)", README):
+        assert "<svg" in (ROOT / picture).read_text()[:100]
 
 
 def test_the_table_of_connectors_is_what_the_console_shows(console: Console) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import Console
 
-from streamsql.errors import StreamsqlError
+from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.results import Rows, Text
 
 
@@ -240,3 +240,16 @@ def test_define_and_variables(console: Console) -> None:
     assert console.rows("DEFINE n = 5; DEFINE name = 'x y'; SELECT ${n} + 1 AS a, '${name}' AS b;") == [
         (6, "x y")
     ]
+
+
+def test_the_watermark_of_a_json_stream_without_declared_columns(console: Console, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"ts": "2026-01-01T10:00:00", "code": "2024", "at": "noon"}')
+    made = f"CREATE STREAM {{}} USING json OPTIONS (path '{tmp_path}') WITH WATERMARK {{}} DELAY '1 minute';"
+    done = console.run(made.format("s", "ts"))[0]
+    # Only the watermark's own column: a code such as 2024 stays a text.
+    assert "at string, code string, ts timestamp" in done.notes[0]
+    assert console.rows("SELECT code, ts FROM s;") == [("2024", dt.datetime(2026, 1, 1, 10))]
+    with pytest.raises(RuleFault) as raised:
+        console.run(made.format("t", "at"))
+    assert raised.value.message == "the watermark's column at is string, not a timestamp"
+    assert "to_timestamp(at)" in raised.value.hint

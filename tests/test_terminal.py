@@ -6,6 +6,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from terminal import Terminal
@@ -23,9 +24,11 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 
 
 @pytest.fixture(autouse=True)
-def at_an_empty_prompt(console: Terminal) -> None:
-    console.prompt()
-    console.clear()
+def at_an_empty_prompt(request: pytest.FixtureRequest) -> None:
+    if "console" in request.fixturenames:
+        console = request.getfixturevalue("console")
+        console.prompt()
+        console.clear()
 
 
 def test_what_needs_no_spark_is_answered_while_it_starts(console: Terminal) -> None:
@@ -98,6 +101,40 @@ def test_a_live_view_in_a_window_that_shrinks_and_full_screen(console: Terminal)
     console.resize(100, 30)
 
 
+def test_completion_knows_live_tables_columns_and_options(console: Terminal) -> None:
+    for typed, offered in [
+        ("WATCH p", r"per +live table"),
+        ("SELECT p.w FROM per p WHERE p.", r"n +BIGINT"),
+        ("CREATE STREAM x USING rate OPTIONS (rowsP", r"rowsPerSecond"),
+        ("SELECT date_form", r"date_format\( +date_format\("),
+    ]:
+        console.type(typed)
+        console.until(rf"^sql> {re.escape(typed)}.*{offered}")
+        console.type("\x03")
+        console.prompt()
+
+
+def test_ctrl_c_in_the_pager_is_the_pagers(console: Terminal) -> None:
+    console.type("SELECT id, id * id AS square FROM range(200);\r")
+    console.until(r"square.*\| +400 \|.*^:\s*$")
+    console.type("\x03")
+    console.type(" ")
+    console.until(r"\| +2500 \|")
+    console.type("q")
+    console.until(r"\(200 rows.*^sql>")
+    assert "cancelled" not in console.shown
+
+
+def test_vi_keys_and_the_editor(console: Terminal) -> None:
+    console.type("\x1bOS")  # F4
+    console.until("vi · end with ;")
+    console.type("SELECT 1 AS a;\x1bbbicount(*) - \x1b")
+    console.until(r"SELECT 1 AS count\(\*\) - a;|SELECT 1 count")
+    console.type("\x03")
+    console.type("\x1bOS")
+    console.until(r"running · (\d+ rows/s · )?end with ;")
+
+
 def test_ctrl_c_at_the_prompt(console: Terminal) -> None:
     console.type("SELECT nonsense")
     console.until("SELECT nonsense")
@@ -115,7 +152,7 @@ def test_ctrl_c_cancels_a_long_statement_and_nothing_else(console: Terminal) -> 
     assert "Traceback" not in console.shown
     console.clear()
     console.type("AWAIT QUERY per;\r")
-    console.until("AWAIT QUERY per;")
+    console.until(r"AWAIT QUERY per;\s*\Z")  # the prompt is gone: it is being carried out
     console.type("\x03")
     console.until(r"cancelled after \d")
     console.clear()
@@ -174,10 +211,19 @@ def test_a_jvm_that_is_killed(console: Terminal) -> None:
     console.run("SELECT count(*) > 2 AS kept FROM per;", r"\| true")
 
 
-def test_the_jvm_never_writes_on_the_screen(console: Terminal) -> None:
+def test_nothing_but_the_console_writes_on_the_screen(console: Terminal) -> None:
+    at = console.raw.find(b"Traceback")
+    assert at < 0, console.raw[at - 300 : at + 2000].decode()
     assert b"WARN" not in console.raw
     assert b"incubator" not in console.raw
     assert b"SLF4J" not in console.raw
+
+
+def test_ctrl_c_at_the_question_stays(console: Terminal) -> None:
+    console.type("\x04")
+    console.until(r"stop and leave\? \[y/N\]")
+    console.type("\x03")
+    console.prompt()
 
 
 def test_leaving_asks_when_queries_run(console: Terminal) -> None:
@@ -189,3 +235,17 @@ def test_leaving_asks_when_queries_run(console: Terminal) -> None:
     console.until(r"1 query running; stop and leave\? \[y/N\].*1 query running; stop and leave\? \[y/N\]")
     console.type("y\r")
     assert console.exit_code() == 0
+
+
+def test_ctrl_c_while_a_statement_waits_for_spark(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    try:
+        terminal.until(r"^sql>")
+        terminal.type("SELECT 1;\r")
+        terminal.until("waiting for Spark to start")
+        terminal.type("\x03")
+        terminal.until(r"cancelled after")
+        terminal.prompt()
+        terminal.run("SELECT 2 AS b;", r"\|   2 \|")
+    finally:
+        terminal.kill()

@@ -12,6 +12,8 @@ from streamsql.errors import SECRET_WORDS, NameFault, RuleFault, SyntaxFault, di
 from streamsql.language.statements.base import Column, Name, Option
 
 ALL_MODES = ("append", "update", "complete")
+# The kinds of trigger that run micro-batches, which every source and sink takes.
+MICRO_BATCH = frozenset({"default", "every", "once", "available_now"})
 PYTHON_NAME = "module.name"
 """The kind of an option that names a Python function or class."""
 HERE = "the folder of the script"
@@ -71,10 +73,10 @@ class Connector:
     modes: output modes that the sink takes. needs_columns: a stream must declare them.
     fixed_columns: the columns when none may be declared.
     infers_columns: they may be left out and are read from what is there at CREATE.
-    triggers: the kinds of trigger that the source takes. path_option: the option that names a folder.
-    code_hint: how the Python code is written that a module.name option names.
-    open_options: options beside the declared ones are handed over as they are. takes_key: a sink may
-    have a KEY.
+    triggers, sink_triggers: the kinds of trigger that the source and the sink take (Spark guide, "Triggers").
+    path_option: the option that names a folder. code_hint: how the Python code is written that a
+    module.name option names. open_options: options beside the declared ones are handed over as they
+    are. takes_key: a sink may have a KEY.
     """
 
     name = ""
@@ -82,7 +84,8 @@ class Connector:
     reads: tuple[OptionSpec, ...] | None = None
     writes: tuple[OptionSpec, ...] | None = None
     modes: tuple[str, ...] = ALL_MODES
-    triggers: frozenset[str] = frozenset({"default", "every", "once", "available_now"})
+    triggers: frozenset[str] = MICRO_BATCH
+    sink_triggers: frozenset[str] = MICRO_BATCH
     needs_columns = False
     infers_columns = False
     fixed_columns: tuple[Column, ...] = ()
@@ -106,6 +109,10 @@ class Connector:
 
     def infer(self, stream: Stream) -> Node | None:
         """The calls that give a static DataFrame whose schema is the stream's, if that can be had."""
+        return None
+
+    def infer_times(self, stream: Stream) -> Node | None:
+        """The same with times told from texts, where that is not what `infer` does already."""
         return None
 
     def write_stream(self, sink: Sink, writer: Node) -> Node:

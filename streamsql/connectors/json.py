@@ -1,5 +1,9 @@
 """json: directories of JSON lines. Options: Spark guide, "JSON Files"."""
 
+from dataclasses import replace
+
+from streamsql.calls import Node
+from streamsql.catalog import Stream
 from streamsql.connectors.base import OptionSpec
 from streamsql.connectors.files import COLUMN_OPTIONS, FileConnector
 
@@ -10,6 +14,7 @@ class Json(FileConnector):
     own = (
         *COLUMN_OPTIONS,
         OptionSpec("primitivesAsString", "infer every simple value as text", "boolean"),
+        OptionSpec("inferTimestamp", "infer timestamps; else the watermark's column only", "boolean"),
         OptionSpec("prefersDecimal", "infer decimals before doubles", "boolean"),
         OptionSpec("allowComments", "Java and C++ comments are left out", "boolean"),
         OptionSpec("allowUnquotedFieldNames", "names without quotes", "boolean"),
@@ -21,3 +26,6 @@ class Json(FileConnector):
         OptionSpec("dropFieldIfAllNull", "leave columns out that are NULL all over", "boolean"),
         OptionSpec("ignoreNullFields", "do not write fields that are NULL", "boolean"),
     )
+
+    def infer_times(self, stream: Stream) -> Node:
+        return self.infer(replace(stream, options=(*stream.options, ("inferTimestamp", "true"))))

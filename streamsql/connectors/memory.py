@@ -1,13 +1,19 @@
 """memory: a live table. The rows are kept by runtime/live.py, fed batch by batch."""
 
+import zlib
+
 from streamsql.calls import Node, Var
 from streamsql.catalog import Sink
 from streamsql.connectors.base import Connector
 
 
 def rows_variable(name: str) -> str:
-    """The program's variable that holds the rows of a live table."""
-    return "".join(c if c.isalnum() and c.isascii() else "_" for c in name.lower()) + "_rows"
+    """The program's variable that holds the rows of a live table; two names never share one."""
+    text = name.casefold()
+    if text.isascii() and text.isidentifier():
+        return f"{text}_rows"
+    plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
+    return f"t_{plain}_{zlib.crc32(text.encode('utf-8', 'replace')):x}_rows"
 
 
 class Memory(Connector):

@@ -2,13 +2,14 @@
 
 from streamsql.calls import Node, Var
 from streamsql.catalog import Sink
-from streamsql.connectors.base import Connector
+from streamsql.connectors.base import MICRO_BATCH, Connector
 
 
 class Noop(Connector):
     name = "noop"
     help = "computes and throws away, for measuring"
     writes = ()
+    sink_triggers = MICRO_BATCH | {"continuous"}
 
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         return writer.call("format", "noop")

@@ -2,7 +2,7 @@
 
 from streamsql.calls import Node
 from streamsql.catalog import Stream
-from streamsql.connectors.base import Connector, OptionSpec, Places, read_stream, with_options
+from streamsql.connectors.base import MICRO_BATCH, Connector, OptionSpec, Places, read_stream, with_options
 from streamsql.language.statements.base import Column
 
 
@@ -10,7 +10,7 @@ class Rate(Connector):
     name = "rate"
     help = "numbered rows at a steady speed"
     fixed_columns = (Column("timestamp", "TIMESTAMP"), Column("value", "BIGINT"))
-    triggers = frozenset({"default", "every", "once", "available_now", "continuous", "real_time"})
+    triggers = MICRO_BATCH | {"continuous", "real_time"}
     reads: tuple[OptionSpec, ...] | None = (
         OptionSpec("rowsPerSecond", "rows made each second", "number", default="1"),
         OptionSpec("rampUpTime", "how long until full speed", "duration", default="0s"),

@@ -1,13 +1,13 @@
 """rate-micro-batch: the same numbered rows in every run. Options: Spark guide."""
 
-from streamsql.connectors.base import OptionSpec
+from streamsql.connectors.base import MICRO_BATCH, OptionSpec
 from streamsql.connectors.rate import Rate
 
 
 class RateMicroBatch(Rate):
     name = "rate-micro-batch"
     help = "a fixed number of numbered rows in each micro-batch, the same in every run"
-    triggers = frozenset({"default", "every", "once", "available_now"})
+    triggers = MICRO_BATCH
     reads = (
         OptionSpec("rowsPerBatch", "rows in each micro-batch", "number", required=True),
         OptionSpec("numPartitions", "partitions of the rows", "number"),

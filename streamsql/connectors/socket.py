@@ -2,7 +2,15 @@
 
 from streamsql.calls import Node, expr
 from streamsql.catalog import Stream
-from streamsql.connectors.base import Connector, OptionSpec, Places, read_stream, schema_text, with_options
+from streamsql.connectors.base import (
+    MICRO_BATCH,
+    Connector,
+    OptionSpec,
+    Places,
+    read_stream,
+    schema_text,
+    with_options,
+)
 from streamsql.language.statements.base import Column
 from streamsql.language.tokens import quote
 
@@ -13,7 +21,7 @@ class Socket(Connector):
     name = "socket"
     help = "lines of a TCP server; lost after a restart, so for trying out only"
     formats = ("text", "raw", "json", "csv")
-    triggers = frozenset({"default", "every", "once", "available_now", "continuous"})
+    triggers = MICRO_BATCH | {"continuous"}
     reads = (
         OptionSpec("host", "name or address of the server", required=True),
         OptionSpec("port", "its TCP port", "number", required=True),

@@ -107,6 +107,18 @@ def has_generator(text: str) -> bool:
     return any(name in GENERATORS for name, _ in calls(without_subqueries(text)))
 
 
+NOW = frozenset(
+    "current_timestamp now current_date curdate localtimestamp current_time unix_timestamp".split()
+)
+
+
+def has_now(text: str) -> bool:
+    """Whether an expression asks for the time at which it is computed."""
+    tokens = without_subqueries(text)
+    called = any(name in NOW for name, _ in calls(tokens))
+    return called or any(t.upper in ("CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP") for t in tokens)
+
+
 def has_subquery(text: str) -> bool:
     tokens = tokenize(text)
     return any(

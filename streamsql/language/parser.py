@@ -14,6 +14,7 @@ from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault, nearest
 from streamsql.language.grammar import Grammar, Matcher, Node, State, load, syntax_fault
 from streamsql.language.statements import (
     explain,
+    function,
     insert,
     live_table,
     query,
@@ -28,7 +29,7 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import Token, back_to_source, split, substitute, tokenize
 
 Builder = Callable[[Node, Source], Statement]
-_MODULES = (stream, sink, live_table, insert, query, watch, explain, session, select, spark)
+_MODULES = (stream, sink, live_table, function, insert, query, watch, explain, session, select, spark)
 BUILDERS: dict[str, Builder] = {}
 for _module in _MODULES:
     BUILDERS |= _module.BUILDERS

@@ -121,7 +121,7 @@ def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
     if snapshot.batch >= 0:
         parts.append(f"batch {snapshot.batch}")
     parts.append(f"{status.rows_in:,} rows in")
-    if status.word == "running" and status.rows_in:
+    if status.word == "running" and status.rows_per_second:
         parts.append(f"{status.rows_per_second:,.0f} rows/s")
     if status.word == "running" and not status.rows_in and not snapshot.total:
         parts.append("waiting for rows")
@@ -129,6 +129,8 @@ def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
         parts.append(
             f"watermark {status.watermark.replace('T', ' ').removesuffix('.000Z').removesuffix('Z')}"
         )
+    if status.late:
+        parts.append(f"{status.late:,} late rows dropped")
     if status.state_rows:
         parts.append(f"{status.state_rows:,} rows of state")
     if view.now:

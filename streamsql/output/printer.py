@@ -145,7 +145,7 @@ class Printer:
     def error(self, error: StreamsqlError) -> None:
         self.before()
         self.out.flush()
-        text = self._safe(format_error(error), self.words)
+        text = self._safe(format_error(error, self.width()), self.words)
         print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)
 
     @property
@@ -191,9 +191,10 @@ class Printer:
         if not self.width():
             self._write(self._made(self._format(), rows, self._look()))
             return len(rows.rows), []
-        if rows.glance and self._format() == "table":
+        brief = rows.glance and self._format() == "table"
+        if brief:
             rows = self._at_a_glance(rows)
-        if paging and self._pager() and not (rows.glance and len(rows.rows) < self.height() - FOOTER):
+        if paging and self._pager() and not (brief and len(rows.rows) < self.height() - FOOTER):
             lines, notes = self._whole(rows)
             if self._page(lines):
                 return len(rows.rows), notes

@@ -7,6 +7,7 @@ from streamsql.errors import NameFault, Span, did_you_mean
 from streamsql.language.dialect import check_query
 from streamsql.language.grammar import load
 from streamsql.language.statements.base import Fragment, Statement
+from streamsql.language.statements.function import DropFunction, ShowCreateFunction
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable, DropLiveTable
 from streamsql.language.statements.query import AwaitQuery, DescribeQuery, DropQuery, StartQuery, StopQuery
@@ -18,7 +19,8 @@ from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import tokenize, unquote
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
-from streamsql.plan.plans import Collect, DefineSink, DefineStream, Direct, Plan, Run
+from streamsql.plan.plans import Collect, DefineFunction, DefineSink, DefineStream, Direct, Plan, Run
+from streamsql.plan.stateful import without_calls
 from streamsql.preferences import Preferences, is_preference
 
 
@@ -35,7 +37,7 @@ class Checker:
         if isinstance(made, Direct):
             self._direct(made.statement)
             return []
-        notes = self._unknown_relations(statement)
+        notes = [*made.notes, *self._unknown_relations(statement)]
         for part in statement.inserts if isinstance(statement, InsertSet) else ():
             self._read(part.query, "")
         if isinstance(statement, (Select, Insert, CreateLiveTable)):
@@ -47,10 +49,11 @@ class Checker:
         """A query that is left to Spark must at least be readable to sqlglot (which does not know
         Spark's STREAM and WATERMARK, so there our own grammar's reading is enough).
         """
-        tokens = tokenize(query.text)
+        text = without_calls(query.text, self.catalog)
+        tokens = tokenize(text)
         body, _ = load().match("QueryBody", tokens)
         spark_only = {"STREAM", "WATERMARK"} & {t.upper for t in tokens}
-        fault = check_query(query.text) if body is None or (as_text and not spark_only) else None
+        fault = check_query(text) if body is None or (as_text and not spark_only) else None
         if fault:
             fault.span = (fault.span or Span(0, 1)).shift(query.span.start)
             fault.hint = fault.hint or "a name that is also a keyword wants backticks: `from`"
@@ -81,12 +84,14 @@ class Checker:
             self.catalog.streams[made.stream.name.casefold()] = made.stream
         elif isinstance(made, DefineSink):
             self.catalog.sinks[made.sink.name.casefold()] = made.sink
+        elif isinstance(made, DefineFunction):
+            self.catalog.functions[made.function.name.casefold()] = made.function
         elif isinstance(made, Run) and not made.transient:
             self.catalog.queries[made.query.name.casefold()] = made.query
             if made.define:
                 self.catalog.sinks[made.sink.name.casefold()] = made.sink
         elif isinstance(made, Collect) and made.creates:
-            self.catalog.tables[made.creates.casefold()] = Table(made.creates)
+            self.catalog.tables[made.creates.casefold()] = Table(made.creates, made.streaming)
 
     def _direct(self, statement: Statement) -> None:
         catalog = self.catalog
@@ -103,5 +108,9 @@ class Checker:
         elif isinstance(statement, Set) and statement.key and is_preference(statement.key.value):
             if statement.value is not None:
                 Preferences().set(statement.key.value, statement.value, span=statement.key.span)
+        elif isinstance(statement, DropFunction):
+            del self.catalog.functions[statement.name.value.casefold()]
+        elif isinstance(statement, ShowCreateFunction):
+            catalog.function(statement.name)
         elif isinstance(statement, Watch):
             catalog.live_table(statement.name)

@@ -51,13 +51,15 @@ def stream_hint(text: str, context: Context) -> str:
 def relations_of(text: str) -> list[Token]:
     """The tokens of a query that name what it reads."""
     tokens = tokenize(text)
+    before = ["", "", *(t.upper for t in tokens)]
     return [
         t
-        for i, t in enumerate(tokens)
-        if i and t.kind in ("word", "quoted") and tokens[i - 1].upper in ("FROM", "JOIN", ",", "STREAM")
+        for t, outer, word in zip(tokens, before, before[1:], strict=False)
+        if t.kind in ("word", "quoted")
+        and (word in ("FROM", "JOIN", ",", "STREAM") or (outer, word) == ("TABLE", "("))
     ]
 
 
 def reads_of(sources: Sources) -> Reads:
-    """The live tables that a program reads."""
-    return Reads(tuple(sources.live.values()))
+    """The live tables that a program reads and the functions written in Python that it calls."""
+    return Reads(tuple(sources.live.values()), tuple(sources.functions.values()))

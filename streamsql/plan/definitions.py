@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import DEFAULT_RETAIN, Sink, Stream
+from streamsql.catalog import DEFAULT_RETAIN, Function, Sink, Stream
 from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec, check_options, filled_in
 from streamsql.connectors.registry import connector
-from streamsql.errors import NameFault, RuleFault, did_you_mean
-from streamsql.language.statements.base import Column, Name, Option
+from streamsql.errors import NameFault, RuleFault, SyntaxFault, did_you_mean
+from streamsql.language import reference
+from streamsql.language.statements.base import Column, Name, Option, Watermark
+from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import unquote
 from streamsql.plan.context import Context, lower_fragment, relations_of, stream_hint
-from streamsql.plan.plans import DefineSink, DefineStream, Plan
+from streamsql.plan.functions import is_module_name
+from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
 from streamsql.plan.sources import Sources
 
 
@@ -23,8 +26,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     ):
         context.catalog.check_free(statement.name)
     if statement.query:
-        stream = _stream_of_query(statement, context)
-        return DefineStream(stream, statement.if_not_exists)
+        return _stream_of_query(statement, context)
     assert statement.connector
     made = connector(statement.connector, "read")
     stream = Stream(
@@ -42,13 +44,18 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     _check_format(statement, made)
     made.check_stream(stream, options)
     columns = stream.columns or made.columns(stream)
-    _check_watermark(statement, columns)
+    check_watermark(stream.watermark, columns)
     path = options.get(made.path_option.casefold())
-    infer = made.infer(stream) if not columns and made.infers_columns else None
+    infer = infer_times = None
+    if not columns and made.infers_columns:
+        infer = made.infer(stream)
+        mark = stream.watermark
+        infer_times = made.infer_times(stream) if mark and not mark.computed else None
     return DefineStream(
         stream,
         statement.if_not_exists,
         infer,
+        infer_times,
         path.value if path else None,
         _code(made.reads or (), options),
     )
@@ -60,19 +67,21 @@ def _code(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name | N
     return next((option.value for option in named if option), None)
 
 
-def _stream_of_query(statement: CreateStream, context: Context) -> Stream:
+def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     assert statement.query
     name = statement.name.value
     if name.casefold() in {unquote(t).casefold() for t in relations_of(statement.query.text)}:
         raise RuleFault(f"the stream {name} reads itself", span=statement.name.span)
-    lowered = lower_fragment(statement.query, Sources(context.catalog, context.places))
+    sources = Sources(context.catalog, context.places)
+    lowered = lower_fragment(statement.query, sources)
     if not lowered.shape.streaming:
         raise RuleFault(
             f"the query of {name} reads no stream",
             hint=stream_hint(statement.query.text, context) or f"CREATE TEMPORARY VIEW {name} AS …",
             span=statement.query.span,
         )
-    return Stream(name, query=statement.query.text, watermark=statement.watermark)
+    stream = Stream(name, query=statement.query.text, watermark=statement.watermark)
+    return DefineStream(stream, statement.if_not_exists, notes=(*sources.notes, *sources.cautions))
 
 
 def _check_columns(statement: CreateStream, made: Connector) -> None:
@@ -113,9 +122,11 @@ def _check_format(statement: CreateStream, made: Connector) -> None:
     )
 
 
-def _check_watermark(statement: CreateStream, columns: tuple[Column, ...]) -> None:
-    """The event-time column is a declared timestamp (withWatermark, Spark guide)."""
-    mark = statement.watermark
+def check_watermark(mark: Watermark | None, columns: tuple[Column, ...]) -> None:
+    """The event-time column is a timestamp (withWatermark, Spark guide). No columns: not known yet.
+
+    Raises NameFault or RuleFault under the watermark's column.
+    """
     if mark is None or mark.computed or not columns:
         return
     name = mark.column.value
@@ -175,3 +186,35 @@ def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
         raise NameFault(
             f"the query {feeding[0]} writes into {name}", hint=f"DROP QUERY {feeding[0]};", span=name.span
         )
+
+
+def create_function(statement: CreateFunction, context: Context) -> Plan:
+    """A function by its name and 'module.attribute'; the module itself is not looked at here."""
+    name, target = statement.name, statement.target
+    module, _, attribute = target.value.rpartition(".")
+    if not module or not is_module_name(target.value):
+        raise SyntaxFault(
+            f"'{target}' is not a Python function",
+            hint=f"write 'module.function', such as AS 'my_functions.{name}'",
+            span=target.span,
+        )
+    if name.value.lower() in reference.functions():
+        raise NameFault(
+            f"{name} is a function of Spark's", hint=f"another name, such as my_{name}", span=name.span
+        )
+    there = context.catalog.functions.get(name.value.casefold())
+    if there and not (statement.or_replace or statement.if_not_exists):
+        raise NameFault(
+            f"there is already a function {there.name}",
+            hint=f"CREATE OR REPLACE FUNCTION …, or DROP FUNCTION {there.name};",
+            span=name.span,
+        )
+    function = Function(
+        name.value,
+        module,
+        attribute,
+        statement.returns,
+        statement.columns,
+        "" if statement.columns else "scalar",
+    )
+    return DefineFunction(function, target, statement.if_not_exists)

@@ -12,6 +12,7 @@ from streamsql.errors import Source, StreamsqlError, SyntaxFault
 from streamsql.language.parser import parse_text
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.explain import Explain as ExplainStatement
+from streamsql.language.statements.function import CreateFunction, DescribeFunction, DropFunction
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.statements.select import Select
@@ -19,10 +20,12 @@ from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import CreateStream
 from streamsql.plan.context import Context, reads_of
-from streamsql.plan.definitions import create_sink, create_stream
+from streamsql.plan.definitions import create_function, create_sink, create_stream
+from streamsql.plan.lower import node_and_shape
 from streamsql.plan.plans import Collect, Direct, Explain, Plan, Run, Write
 from streamsql.plan.queries import create_live_table, insert, insert_set, restart, select
 from streamsql.plan.sources import Sources
+from streamsql.plan.stateful import lower_calls
 
 __all__ = ["plan", "restart"]
 
@@ -40,15 +43,22 @@ _CREATES = re.compile(
 )
 
 
-def _spark(statement: Spark, context: Context) -> Plan:
+def _spark(statement: Statement, context: Context) -> Plan:
     sources = Sources(context.catalog, context.places)
     made = _CREATES.match(statement.text)
     name = made.group(1).replace("`", "") if made else ""
     if name and context.catalog.relation(name):
         context.catalog.check_free(Name(name))
-    sources.register_views(statement.text)
-    program = (*sources.program, Assign("result", Var("spark").call("sql", statement.text)))
-    return Collect(program, reads_of(sources), "a statement of Spark", name)
+    text = lower_calls(statement.text, sources, node_and_shape)
+    streaming = sources.register_views(text)
+    program = (*sources.program, Assign("result", Var("spark").call("sql", text)))
+    return Collect(program, reads_of(sources), "a statement of Spark", name, streaming)
+
+
+def _function(statement: DropFunction | DescribeFunction, context: Context) -> Plan:
+    """Ours when the function is one written in Python, else Spark's."""
+    ours = statement.name.value.casefold() in context.catalog.functions
+    return Direct(statement) if ours else _spark(statement, context)
 
 
 def _explain(statement: ExplainStatement, context: Context) -> Plan:
@@ -64,7 +74,7 @@ def _explain(statement: ExplainStatement, context: Context) -> Plan:
             error.span = error.span.shift(statement.body.span.start)
         raise
     if isinstance(made, (Collect, Write, Run)):
-        return Explain(statement.mode, made)
+        return Explain(statement.mode, made, notes=made.notes)
     raise SyntaxFault(
         "there is no program to explain: this statement is answered by the console itself",
         hint="EXPLAIN takes SELECT, INSERT and CREATE LIVE TABLE",
@@ -79,6 +89,9 @@ def _restart(name: Name, context: Context) -> Run:
 _PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     CreateStream: create_stream,
     CreateSink: create_sink,
+    CreateFunction: create_function,
+    DropFunction: _function,
+    DescribeFunction: _function,
     CreateLiveTable: create_live_table,
     Insert: insert,
     InsertSet: insert_set,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamsql.calls import Assign, Node, Program, Var
-from streamsql.catalog import Query, Sink, Stream
+from streamsql.catalog import Function, Query, Sink, Stream
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.errors import Span
@@ -17,7 +17,9 @@ from streamsql.plan.shape import Shape
 
 @dataclass(frozen=True)
 class Plan:
-    pass
+    """notes: what the analyst is to be told beside the result, a line each."""
+
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,15 @@ class Direct(Plan):
 
 @dataclass(frozen=True)
 class DefineStream(Plan):
-    """infer: the DataFrame whose columns become the stream's; path: a folder that must exist; code:
-    the name of a Python object that must be there.
+    """infer: the DataFrame whose columns become the stream's; infer_times: the same with times told
+    from texts, for the watermark's column; path: a folder that must exist; code: the name of a
+    Python object that must be there.
     """
 
     stream: Stream
     skip_existing: bool = False
     infer: Node | None = None
+    infer_times: Node | None = None
     path: Name | None = None
     code: Name | None = None
 
@@ -50,20 +54,38 @@ class DefineSink(Plan):
 
 
 @dataclass(frozen=True)
+class DefineFunction(Plan):
+    """function: as written; its kind, form and folder are found out by looking at the module.
+
+    target: 'module.attribute' with its place.
+    """
+
+    function: Function
+    target: Name
+    skip_existing: bool = False
+
+
+@dataclass(frozen=True)
 class Reads:
-    """What a program needs beside Spark: the live tables whose rows it reads."""
+    """What a program needs beside Spark: the live tables whose rows it reads, and the functions
+    written in Python that it calls.
+    """
 
     live: tuple[Sink, ...] = ()
+    functions: tuple[Function, ...] = ()
 
 
 @dataclass(frozen=True)
 class Collect(Plan):
-    """A program whose last value is a DataFrame to show. creates: a table or view of Spark's made by it."""
+    """A program whose last value is a DataFrame to show. creates: a table or view of Spark's made by it;
+    streaming: whether it reads a stream, so that the view is one.
+    """
 
     program: Program
     reads: Reads = field(default_factory=Reads)
     as_text: str = ""
     creates: str = ""
+    streaming: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,10 +117,7 @@ class Target:
         """The columns by which the sink keeps one row each; None: it keeps all rows."""
         if mode != "update":
             return None
-        if self.sink.key:
-            return self.sink.key
-        groups = self.shape.aggregates
-        return groups[-1].keys if groups else None
+        return self.sink.key or self.shape.keys
 
     @property
     def rows(self) -> Node:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from streamsql.calls import Assign, Function, Node, Var, expr
 from streamsql.catalog import DEFAULT_RETAIN, Query, Sink, Stream
-from streamsql.connectors.base import ALL_MODES
+from streamsql.connectors.base import ALL_MODES, MICRO_BATCH
 from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, RuleFault, Source, Span, did_you_mean
 from streamsql.language.parser import parse_text
@@ -18,23 +18,26 @@ from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan import rules, shared
 from streamsql.plan.context import Context, lower_fragment, reads_of, stream_hint
-from streamsql.plan.lower import Lowered
+from streamsql.plan.lower import Lowered, node_and_shape
 from streamsql.plan.plans import Collect, Plan, Run, Target, Write
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources, variable
+from streamsql.plan.stateful import lower_calls
 
 
 def select(statement: Select, context: Context) -> Plan:
     sources = Sources(context.catalog, context.places)
     lowered = lower_fragment(statement.query, sources)
     if lowered.shape.streaming:
-        query = Query("select", ("select",), statement.query.text, trigger=Trigger("available_now"))
+        # With the clock something is always available; such a query is ended once it has read all.
+        trigger = None if lowered.shape.watches_the_clock else Trigger("available_now")
+        query = Query("select", ("select",), statement.query.text, trigger=trigger)
         # Every row that is read is shown.
         target = Target(Sink("select", "memory", retain=sys.maxsize), lowered.shape)
         made = _Made(statement.query, sources, lowered, (target,))
-        return replace(_run_plan(query, made, context), transient=True)
+        return _run_plan(query, made, context, transient=True)
     program = (*sources.program, Assign("result", lowered.node))
-    return Collect(program, reads_of(sources), lowered.as_text)
+    return Collect(program, reads_of(sources), lowered.as_text, notes=tuple(sources.notes))
 
 
 def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
@@ -228,8 +231,9 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
         made = _Made(statement.query, sources, lowered, (target,))
         return _insert_query(statement, statement.targets, made, context)
     text_sources = Sources(context.catalog, context.places)
-    text_sources.register_views(statement.query.text)
-    program = (*text_sources.program, Assign("result", Var("spark").call("sql", statement.text)))
+    text = lower_calls(statement.text, text_sources, node_and_shape)
+    text_sources.register_views(text)
+    program = (*text_sources.program, Assign("result", Var("spark").call("sql", text)))
     return Write(program, f"written into {name.value}", reads_of(text_sources))
 
 
@@ -303,7 +307,9 @@ def _insert_static(
                 span=name.span,
             )
         program.append(Assign("", write))
-    return Write(tuple(program), f"written into {listed}", reads_of(sources), sinks=sinks)
+    return Write(
+        tuple(program), f"written into {listed}", reads_of(sources), sinks=sinks, notes=tuple(sources.notes)
+    )
 
 
 def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
@@ -361,7 +367,13 @@ def as_declared(node: Node, columns: tuple[Column, ...]) -> Node:
 
 
 def _run_plan(
-    query: Query, made: _Made, context: Context, mode: Name | None = None, names: tuple[Name, ...] = ()
+    query: Query,
+    made: _Made,
+    context: Context,
+    mode: Name | None = None,
+    names: tuple[Name, ...] = (),
+    *,
+    transient: bool = False,
 ) -> Run:
     """names: where each sink is named, for faults."""
     targets = tuple(replace(t, shape=_with_key(t.shape, t.sink)) for t in made.targets)
@@ -393,8 +405,10 @@ def _run_plan(
         query.checkpoint or context.places.checkpoint(query.name),
         reads_of(made.sources),
         made.result.as_text,
+        transient,
         mode_span=mode.span if mode else None,
         body_span=made.body.span,
+        notes=(*made.sources.notes, *(() if transient else made.sources.cautions)),
     )
 
 
@@ -420,17 +434,15 @@ def _with_key(shape: Shape, sink: Sink) -> Shape:
     """A KEY of the sink tells the groups apart even where the query's own keys are not known."""
     if not sink.key:
         return shape
-    if not shape.aggregates:
-        return replace(shape, ops=(*shape.ops, Op("key", keys=sink.key)))
-    return replace(shape, ops=tuple(replace(op, keys=sink.key) for op in shape.ops))
+    return replace(shape if shape.aggregates else shape.then(Op("key")), keys=sink.key)
 
 
 def _keeps_groups(shape: Shape) -> bool:
     """Whether a live table in update mode can tell which row a newer one replaces."""
-    keyed = [op for op in shape.ops if op.kind in ("aggregate", "distinct", "key")]
+    keyed = [op for op in shape.ops if op.kind == "key" or op in shape.replacing]
     if not shape.known:
-        return bool(keyed)
-    return not keyed or keyed[-1].keys is not None
+        return any(op.kind == "key" for op in keyed)
+    return not keyed or shape.keys is not None
 
 
 def _check_mode(mode: Name, shape: Shape, target: Target) -> None:
@@ -450,31 +462,55 @@ def _check_mode(mode: Name, shape: Shape, target: Target) -> None:
 
 
 def _check_trigger(trigger: Trigger | None, sinks: list[Sink], shape: Shape, sources: Sources) -> None:
+    """Raise a placed RuleFault where a source, the sink or an operation does not take the trigger.
+
+    Spark guide, "Triggers" and "Supported Queries" of continuous processing.
+    """
     kind = trigger.kind if trigger else "default"
     span = trigger.span if trigger else None
     for stream in sources.streams.values():
-        if not stream.connector:
-            continue
-        made = connector(Name(stream.connector))
-        if kind not in made.triggers:
+        made = connector(Name(stream.connector)) if stream.connector else None
+        if made and kind not in made.triggers:
             raise RuleFault(
-                f"{made.name}, which {stream.name} reads from, does not take this trigger",
+                f"{made.name}, which {stream.name} reads from, does not take TRIGGER {_TRIGGERS[kind]}",
+                detail=_who_takes(kind),
                 hint="TRIGGER EVERY INTERVAL 1 SECOND, or leave TRIGGER out",
                 span=span,
             )
-    if kind in ("continuous", "real_time"):
-        if len(sinks) > 1 or sinks[0].connector != "noop":
-            what = "a query of several sinks" if len(sinks) > 1 else f"a {sinks[0].connector} sink"
+    clock = next((op for op in shape.ops if op.clock), None)
+    if clock and kind == "available_now":
+        raise RuleFault(
+            "TRIGGER AVAILABLE NOW never ends with time_mode 'processingTime'",
+            detail="time goes on, so that there is always something to do",
+            hint="leave TRIGGER out, and AWAIT QUERY … IDLE before STOP QUERY",
+            span=span,
+        )
+    several = len(sinks) > 1
+    for sink in sinks:
+        # Several sinks are fed by foreachBatch, whatever each takes by itself.
+        own = sink.connector != "table" and not several
+        takes = connector(Name(sink.connector)).sink_triggers if own else MICRO_BATCH
+        if kind not in takes:
+            what = "a query of several sinks" if several else f"a {sink.connector} sink"
             raise RuleFault(
-                f"{what} does not take this trigger",
-                detail="the console feeds it by foreachBatch, or Spark writes files by micro-batch",
+                f"{what} does not take TRIGGER {_TRIGGERS[kind]}",
+                detail=_who_takes(kind),
                 hint="TRIGGER EVERY INTERVAL 1 SECOND",
                 span=span,
             )
-        stateful = next((op for op in shape.ops), None)
-        if stateful and kind == "continuous":
-            raise RuleFault(
-                "TRIGGER CONTINUOUS takes projections and filters only",
-                hint="TRIGGER EVERY INTERVAL 1 SECOND",
-                span=stateful.span,
-            )
+    refusal = rules.trigger_verdict(shape, kind)
+    if refusal:
+        raise refusal.fault()
+
+
+_TRIGGERS = {"continuous": "CONTINUOUS", "real_time": "REAL TIME", "available_now": "AVAILABLE NOW",
+             "once": "ONCE", "every": "EVERY", "default": "EVERY"}  # fmt: skip
+
+
+def _who_takes(kind: str) -> str:
+    """Which sources and sinks take a kind of trigger, in words."""
+    made = connectors().values()
+    reads = [c.name for c in made if c.reads is not None and kind in c.triggers]
+    writes = [c.name for c in made if c.writes is not None and kind in c.sink_triggers]
+    sinks = f"the sinks {', '.join(writes)}" if writes else "none of the sinks here"
+    return f"Spark runs it row by row: the sources {', '.join(reads)} and {sinks} can do that"

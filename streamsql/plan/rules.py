@@ -92,36 +92,143 @@ _NO_EQUALITY = Refusal(
     "JOIN … ON a.id = b.id AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR",
 )
 
+_PROCESSOR = {
+    how: Refusal(
+        f"the stateful processor is called in output mode {how}, so the query has that mode too", "", hint
+    )
+    for how, hint in (
+        ("append", "output_mode => 'update' in the call, or leave OUTPUT MODE out"),
+        (
+            "update",
+            "output_mode => 'append' in the call, or a sink that takes update: a live table, with "
+            "KEY (column, …) where the keys are not selected",
+        ),
+    )
+}
 
-def _at(refusal: Refusal, op: Op) -> Refusal:
-    return replace(refusal, span=op.span)
+
+_ORDER_OF_STATE = Refusal(
+    "this order of stateful operations can give wrong results in output mode {0}",
+    "Detected pattern of possible 'correctness' issue: an operation after an aggregation would miss "
+    "rows that are older than the watermark",
+    "OUTPUT MODE APPEND with a watermark, or feed a live table and query that",
+)
+_WITHIN = Refusal(
+    "dropDuplicatesWithinWatermark is not supported without watermark: WITHIN WATERMARK needs one",
+    "the watermark says how long an id is remembered",
+    "CREATE STREAM … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES, or leave WITHIN WATERMARK out",
+)
+_UNTIMED = Refusal(
+    "{0} join of two streams needs a watermark and a range of time",
+    "an unmatched row can only be given out once the watermark says that no match will come",
+    "give both streams a watermark and write: "
+    "ON a.id = b.id AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR",
+)
+_JOIN_MODE = Refusal(
+    "{0} join of two streams is not supported in {1} output mode",
+    "each row of it is given out once, as soon as it is certain, and the whole is not kept",
+    "OUTPUT MODE APPEND",
+)
+_STATIC_SIDE = Refusal(
+    "{0} join with the stream on the {1} and a static table on the other side is not supported",
+    "an unmatched row of the static side could still find a match later",
+    "put the stream on the side that is kept: stream LEFT JOIN table, or table RIGHT JOIN stream",
+)
+_STREAM_SIDE = Refusal(
+    "{0} join with a stream on the {1} is not supported",
+    "an unmatched row could still find a match later",
+    "LEFT JOIN … ON a.id = b.id AND a range of time … WHERE b.id IS NULL; or feed a live table and join that",
+)
+_UNION = Refusal(
+    "a stream and a static table cannot be put together by UNION",
+    "",
+    "make the table a stream too: CREATE STREAM … USING parquet …",
+)
+_SETS = Refusal(
+    "INTERSECT of a stream, and EXCEPT of two, are not supported",
+    "a row can be given out only once it is known what the other side holds",
+    "a LEFT SEMI join on a range of time for INTERSECT; feed live tables for EXCEPT",
+)
+_EXCEPT_APPEND = Refusal(
+    "EXCEPT of a stream is not supported in output mode append",
+    "it keeps each row once, as an aggregation without watermark does; Spark refuses it only while running",
+    "OUTPUT MODE UPDATE, or a LEFT ANTI join with the table",
+)
+_SAMPLE = Refusal("TABLESAMPLE is not supported on a stream", "", "WHERE rand() < 0.1")
 
 
 def verdict(shape: Shape, mode: str) -> Refusal | None:
     """Why a query of that shape cannot have that mode; None when nothing is known against it."""
-    if not shape.known:
-        return None
-    for op in shape.ops:
-        found = _verdict_of(op, shape, mode)
+    for number, op in enumerate(shape.ops):
+        if not shape.known and not op.is_replacing_processor:
+            continue  # only Spark can tell
+        found = _verdict_of(op, shape, number, mode)
         if found:
-            return _at(found, op)
-    if mode == "complete" and not shape.aggregates:
+            return replace(found, span=op.span)
+    if shape.known and mode == "complete" and not shape.aggregates:
         return _NO_GROUPS
     return None
 
 
-def _verdict_of(op: Op, shape: Shape, mode: str) -> Refusal | None:
-    if op.kind == "over":
-        return _OVER
-    if op.kind == "offset":
-        return _OFFSET
+def _filled(refusal: Refusal, *words: str) -> Refusal:
+    return replace(refusal, fact=refusal.fact.format(*words))
+
+
+def _verdict_of(op: Op, shape: Shape, number: int, mode: str) -> Refusal | None:
+    """What speaks against one operation (Spark guide, "Unsupported Operations")."""
+    if op.kind in _NEVER:
+        return _NEVER[op.kind]
+    inputs = shape.inputs(number)
+    groups = [i for i in inputs if i.kind in ("aggregate", "distinct")]
     if op.kind == "limit" and mode == "update":
         return _UPDATE_LIMIT
-    if op.kind == "order" and not (mode == "complete" and shape.aggregates):
-        return _NO_WATERMARK if shape.aggregates and mode == "append" else _SORTED
-    if op.kind == "join" and all(op.sides) and not op.equi:
+    if op.kind == "order" and not (mode == "complete" and groups):
+        return _SORTED
+    if op.kind == "union" and op.sides[0] != op.sides[1]:
+        return _UNION
+    if op.kind == "intersect" or (op.kind == "except" and op.sides[1]):
+        return _SETS
+    if op.kind == "except" and mode == "append":
+        return _EXCEPT_APPEND
+    if op.kind == "distinct_on" and op.window == "within" and not op.watermarked:
+        return _WITHIN
+    if op.kind == "join":
+        found = _verdict_of_join(op, mode)
+        if found:
+            return found
+    if op.kind == "stateful" and mode != op.how and not (shape.aggregates or shape.groups):
+        return _PROCESSOR[op.how]
+    if op.kind in ("aggregate", "distinct"):
+        found = _verdict_of_aggregate(op, mode)
+        if found:
+            return found
+    stateful = op.kind in ("aggregate", "distinct") or (op.kind == "join" and all(op.sides))
+    stateful = stateful or (op.kind == "distinct_on" and (op.window == "within" or bool(op.timed)))
+    return _filled(_ORDER_OF_STATE, mode) if stateful and groups and mode != "append" else None
+
+
+_NEVER = {"over": _OVER, "offset": _OFFSET, "sample": _SAMPLE}
+# Spark's names of the kinds of join, as its own refusals say them.
+_KINDS = {"left": "LeftOuter", "left_outer": "LeftOuter", "right": "RightOuter", "right_outer": "RightOuter",
+          "full": "FullOuter", "full_outer": "FullOuter", "left_semi": "LeftSemi", "left_anti": "LeftAnti",
+          "inner": "Inner", "cross": "Cross"}  # fmt: skip
+
+
+def _verdict_of_join(op: Op, mode: str) -> Refusal | None:
+    """Spark guide, "Support matrix for joins in streaming queries"."""
+    kind = _KINDS[op.how]
+    if kind == "LeftAnti" and op.sides[1]:
+        return _filled(_STREAM_SIDE, kind, "right")
+    if not all(op.sides):
+        kept = {"LeftOuter": (True, False), "LeftSemi": (True, False), "RightOuter": (False, True)}
+        refused = kind == "FullOuter" or (kind in kept and op.sides != kept[kind])
+        return _filled(_STATIC_SIDE, kind, "left" if op.sides[0] else "right") if refused else None
+    if not op.equi:
         return _NO_EQUALITY
-    return _verdict_of_aggregate(op, mode) if op.kind == "aggregate" else None
+    outer = kind in ("LeftOuter", "RightOuter", "FullOuter")
+    if mode == "complete" or (outer and mode == "update"):
+        return _filled(_JOIN_MODE, kind, mode)
+    return _filled(_UNTIMED, kind) if kind not in ("Inner", "Cross") and op.timed is False else None
 
 
 def _verdict_of_aggregate(op: Op, mode: str) -> Refusal | None:
@@ -133,6 +240,27 @@ def _verdict_of_aggregate(op: Op, mode: str) -> Refusal | None:
         if mode == "update":
             return _SESSION_UPDATE
     return _NO_WATERMARK if mode == "append" and not op.watermarked else None
+
+
+def trigger_verdict(shape: Shape, kind: str) -> Refusal | None:
+    """Why a query of that shape cannot have that kind of trigger (Spark guide, "Continuous Processing")."""
+    if kind != "continuous" or not shape.known:
+        return None
+    op = next((op for op in shape.ops if op.kind not in ("filter", "key")), None)
+    if op is None:
+        return None
+    return Refusal(
+        "TRIGGER CONTINUOUS takes projections and filters only",
+        f"continuous processing does not have {_OPERATIONS.get(op.kind, op.kind.upper())}",
+        "TRIGGER EVERY INTERVAL 1 SECOND",
+        op.span,
+    )
+
+
+_OPERATIONS = {
+    "watermark": "watermarks", "generate": "rows made of a row (explode)", "now": "the current time",
+    "aggregate": "aggregations", "distinct": "DISTINCT", "distinct_on": "deduplication", "join": "joins",
+}  # fmt: skip
 
 
 def choices(shape: Shape, takes: tuple[str, ...], *, keyed: bool) -> list[Choice]:
@@ -150,7 +278,8 @@ def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
     groups = shape.aggregates
     if not groups:
         only = "each row is handed over once" if shape.known else "Spark accepts it"
-        modes = {"append": only, "update": "Spark accepts only this", "complete": "Spark accepts it"}
+        update = "the stateful processor replaces rows" if shape.replacing else "Spark accepts only this"
+        modes = {"append": only, "update": update, "complete": "Spark accepts it"}
         # Complete shows at once what append may hold back; Spark refuses it where nothing is grouped.
         return {"complete": modes.pop("complete"), **modes} if shape.groups and keyed else modes
     ordered = any(op.kind == "order" for op in shape.ops)
@@ -165,7 +294,7 @@ def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
     if keyed and shape.loses_groups:
         complete = "the whole result is handed over each time, since a filter can take a group out again"
         return {"complete": complete, "append": append}
-    if keyed and groups[-1].keys is not None:
+    if keyed and shape.keys is not None:
         return {"update": update, "append": append, "complete": complete}
     if keyed:
         return {"complete": complete + ", because the groups' keys are not selected", "append": append}
@@ -205,44 +334,27 @@ _SPARKS: tuple[tuple[str, Refusal], ...] = (
     (r"Distinct aggregations are not supported", _DISTINCT_COUNT),
     (r"session window streaming aggregations", _SESSION_UPDATE),
     (r"Global aggregation with session window", _SESSION_GLOBAL),
-    (r"correctness.*global watermark", Refusal(
-        "this order of stateful operations can give wrong results in this output mode",
-        "Detected pattern of possible 'correctness' issue: an operation after an aggregation would miss "
-        "rows that are older than the watermark",
-        "OUTPUT MODE APPEND with a watermark, or feed a live table and query that")),
-    (r"dropDuplicatesWithinWatermark is not supported.*without watermark", Refusal(
-        "dropDuplicatesWithinWatermark is not supported without watermark: WITHIN WATERMARK needs one",
-        "the watermark says how long an id is remembered",
-        "CREATE STREAM … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES, or leave WITHIN WATERMARK out")),
-    (r"Stream-stream (\w+) join between two stream.* is not supported without a watermark", Refusal(
-        "a {0} join of two streams needs a watermark and a range of time",
-        "an unmatched row can only be given out once the watermark says that no match will come",
-        "give both streams a watermark and write: "
-        "ON a.id = b.id AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR")),
-    (r"(\w+) joins? between two stream.* not supported in (\w+) output mode", Refusal(
-        "a {0} join of two streams is not supported in {1} output mode", "", "OUTPUT MODE APPEND")),
+    (r"correctness.*global watermark", replace(
+        _ORDER_OF_STATE, fact=_ORDER_OF_STATE.fact.replace("output mode {0}", "this output mode"))),
+    (r"dropDuplicatesWithinWatermark is not supported.*without watermark", _WITHIN),
+    (r"Stream-stream (\w+) join between two stream.* is not supported without a watermark", _UNTIMED),
+    (r"(\w+) joins? between two stream.* not supported in (\w+) output mode", _JOIN_MODE),
     (r"(\w+) joins? with (?:a )?streaming DataFrames?/Datasets? on the (\w+) and a static.* not supported",
-     Refusal(
-        "{0} join with the stream on the {1} and a static table on the other side is not supported",
-        "an unmatched row of the static side could still find a match later",
-        "put the stream on the side that is kept: stream LEFT JOIN table, or table RIGHT JOIN stream")),
-    (r"(\w+) joins? with (?:streams|a streaming DataFrame/Dataset) on the (\w+).*not supported", Refusal(
-        "{0} join with a stream on the {1} is not supported",
-        "an unmatched row could still find a match later",
-        "an inner or left join with the stream on the left; or feed a live table and join that")),
+     _STATIC_SIDE),
+    (r"(\w+) joins? with (?:streams|a streaming DataFrame/Dataset) on the (\w+).*not supported",
+     _STREAM_SIDE),
     (r"without equality predicate", _NO_EQUALITY),
     (r"Limits are not supported", _UPDATE_LIMIT),
     (r"Offset is not supported", _OFFSET),
     (r"Sorting is not supported", _SORTED),
-    (r"Union between streaming and batch", Refusal(
-        "a stream and a static table cannot be put together by UNION", "",
-        "make the table a stream too: CREATE STREAM … USING parquet …")),
-    (r"(Intersect|Except).*not supported|EXCEPT on a streaming", Refusal(
-        "INTERSECT and EXCEPT of two streams are not supported", "",
-        "a LEFT SEMI join on a range of time for INTERSECT; feed live tables for EXCEPT")),
+    (r"Union between streaming and batch", _UNION),
+    (r"(Intersect|Except).*not supported|EXCEPT on a streaming", _SETS),
     (r"Window function is not supported|NON_TIME_WINDOW", _OVER),
-    (r"Sampling is not supported", Refusal(
-        "TABLESAMPLE is not supported on a stream", "", "WHERE rand() < 0.1")),
+    (r"Sampling is not supported", _SAMPLE),
+    (r"Continuous processing does not support (.*?) operations", Refusal(
+        "TRIGGER CONTINUOUS takes projections and filters only",
+        "continuous processing does not have {0}",
+        "TRIGGER EVERY INTERVAL 1 SECOND")),
 )  # fmt: skip
 
 
@@ -252,7 +364,9 @@ def explain_refusal(message: str) -> Refusal | None:
         found = re.search(pattern, message, re.IGNORECASE | re.DOTALL)
         if found:
             caught = [g or "" for g in found.groups()]
-            return replace(refusal, fact=refusal.fact.format(*caught)) if caught else refusal
+            if not caught:
+                return refusal
+            return replace(refusal, fact=refusal.fact.format(*caught), cause=refusal.cause.format(*caught))
     return None
 
 
@@ -265,6 +379,9 @@ _SPAN_OF = {
     "distinct aggregation": "aggregate",
     "aggregation": "aggregate",
     "WITHIN": "distinct_on",
+    "UNION": "union",
+    "INTERSECT": "intersect",
+    "TABLESAMPLE": "sample",
 }
 
 

@@ -6,16 +6,20 @@ import builtins
 import keyword
 import unicodedata
 import zlib
+from dataclasses import replace
 from functools import lru_cache
+from itertools import count
+from typing import Any
 
 from streamsql.calls import Assign, Node, Var, expr
-from streamsql.catalog import Catalog, Sink, Stream
+from streamsql.catalog import Catalog, Function, Sink, Stream
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
-from streamsql.plan.shape import Shape
+from streamsql.plan.functions import called, registration
+from streamsql.plan.shape import Op, Shape
 
 # What programs use themselves; Python's own names are left to Python, too.
 RESERVED = frozenset(
@@ -31,7 +35,11 @@ def variable(name: str) -> str:
     if not text.isidentifier() or text.endswith("_") or unicodedata.normalize("NFKC", text) != text:
         plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
         return f"t_{plain}_{zlib.crc32(text.encode('utf-8', 'replace')):x}"
-    return text + "_" if text in RESERVED or keyword.iskeyword(text) or text.endswith("_rows") else text
+    return (
+        text + "_"
+        if text in RESERVED or keyword.iskeyword(text) or text.endswith(("_rows", "_module"))
+        else text
+    )
 
 
 def _reads(tokens: list[Token], at: int) -> bool:
@@ -72,6 +80,36 @@ class Sources:
         self.views: set[str] = set()
         self.live: dict[str, Sink] = {}
         self.streams: dict[str, Stream] = {}
+        self.functions: dict[str, Function] = {}
+        # Calls of stateful processors, by the name that stands for each in the text.
+        self.calls: dict[str, tuple[Node, Shape]] = {}
+        # What the analyst is to be told of the reading, and (cautions) of a query that runs for long.
+        self.notes: list[str] = []
+        self.cautions: list[str] = []
+
+    def state(self) -> tuple[object, ...]:
+        """What `restore` takes back, but for the program."""
+        return (
+            dict(self.shapes),
+            set(self.views),
+            dict(self.live),
+            list(self.notes),
+            list(self.cautions),
+            dict(self.functions),
+        )
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Forget what was read since `state`."""
+        self.shapes, self.views, self.live, self.notes, self.cautions, self.functions = state
+
+    def is_time(self, name: str) -> bool:
+        """Whether a column of that name, folded, is a timestamp in a stream that is read."""
+        columns = [
+            c
+            for s in self.streams.values()
+            for c in (s.columns or (connector(Name(s.connector)).columns(s) if s.connector else ()))
+        ]
+        return any(c.name.casefold() == name and c.type.upper().startswith("TIMESTAMP") for c in columns)
 
     def stream(self, stream: Stream) -> tuple[Node, Shape]:
         """The variable that holds a stream, defined on first use."""
@@ -87,13 +125,19 @@ class Sources:
         if stream.query:
             from streamsql.plan.lower import lower
 
+            # Its notes were given when it was made.
+            notes, cautions = list(self.notes), list(self.cautions)
             lowered = lower(stream.query, self)
+            self.notes, self.cautions = notes, cautions
             self.program.append(Assign(name, watermarked(lowered.node, mark)))
-            shape = lowered.shape
-            return Shape(True, shape.columns, shape.event_time | event_time, shape.ops, shape.known)
-        frame = connector(Name(stream.connector)).source(stream, self.places)
-        self.program.append(Assign(name, watermarked(frame, mark)))
-        return Shape(True, columns_of(stream), event_time)
+            shape = replace(lowered.shape, event_time=lowered.shape.event_time | event_time)
+            if mark and mark.computed and shape.columns is not None:
+                shape = replace(shape, columns=(*shape.columns, mark.column.value))
+        else:
+            frame = connector(Name(stream.connector)).source(stream, self.places)
+            self.program.append(Assign(name, watermarked(frame, mark)))
+            shape = Shape(True, columns_of(stream), event_time)
+        return shape.then(Op("watermark")) if mark else shape
 
     def live_table(self, sink: Sink, limit: int | None) -> Node:
         """The rows of a live table as of now; at most limit of them when it is given."""
@@ -107,6 +151,8 @@ class Sources:
 
         written: the name in its backticks, for Spark, which reads it again.
         """
+        if name.casefold() in self.calls:
+            return self.calls[name.casefold()]
         found = self.catalog.relation(name)
         if isinstance(found, Stream):
             return self.stream(found)
@@ -124,20 +170,47 @@ class Sources:
             base += "_"
         return base
 
+    def free_call_name(self, function: str) -> str:
+        """A name that stands for a call of a stateful processor and for nothing else."""
+        taken = {n.casefold() for n in self.catalog.relation_names()} | set(self.calls)
+        names = (function if n == 1 else f"{function}_{n}" for n in count(1))
+        return next(n for n in names if n.casefold() not in taken)
+
+    def register_functions(self, text: str) -> None:
+        """Make Spark know the functions written in Python that a text calls."""
+        for function, _ in called(tokenize(text), self.catalog):
+            if function.name.casefold() not in self.functions:
+                self.use(function)
+                if function.kind != "processor":
+                    self.program.append(registration(function))
+
+    def stateful_ops(self) -> tuple[Op, ...]:
+        """The calls of stateful processors, for a query of which only Spark knows what is done with them."""
+        return tuple(op for _, shape in self.calls.values() for op in shape.ops if op.kind == "stateful")
+
+    def use(self, function: Function) -> None:
+        """Remember that the program needs a function's module."""
+        self.functions[function.name.casefold()] = function
+
     def register_views(self, text: str) -> bool:
         """Make each stream and live table that a text names a temporary view for it.
 
-        Returns whether one of them is a stream.
+        Returns whether one of them, or a view that it reads, is a stream.
         """
         streaming = False
         tokens = tokenize(text)
+        self.register_functions(text)
         for at, token in enumerate(tokens):
-            found = self.catalog.relation(unquote(token)) if token.kind in ("word", "quoted") else None
-            if found is None:
+            name = unquote(token) if token.kind in ("word", "quoted") else ""
+            found = self.catalog.relation(name) if name else None
+            if found is None and name.casefold() not in self.calls:
+                view = self.catalog.tables.get(name.casefold())
+                streaming = streaming or bool(view and view.streaming and _reads(tokens, at))
                 continue
-            node, shape = self.relation(found.name)
+            name = found.name if found else name
+            node, shape = self.relation(name)
             streaming = streaming or (shape.streaming and _reads(tokens, at))
-            if found.name.casefold() not in self.views:
-                self.views.add(found.name.casefold())
-                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(found.name))))
+            if name.casefold() not in self.views:
+                self.views.add(name.casefold())
+                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(name))))
         return streaming

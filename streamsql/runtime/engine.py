@@ -7,11 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from streamsql.errors import Cancelled, StartFault, StreamsqlError
-from streamsql.runtime.settings import Settings
+from streamsql.runtime.config import Config
 
 JOBS = "streamsql-statement"
 """The group of the jobs that statements run, so that they are cancelled without touching a query's."""
@@ -34,21 +33,8 @@ class Engine:
     on a thread of its own, when Spark ends without having been told to.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        folder: Path,
-        log: Path,
-        cache: Path,
-        java: str,
-        cancelled: threading.Event,
-        spark: Any = None,
-    ) -> None:
-        self.settings = settings
-        self.folder = folder
-        self.log = log
-        self.cache = cache
-        self.java = java
+    def __init__(self, config: Config, cancelled: threading.Event, spark: Any = None) -> None:
+        self.config = config
         self.cancelled = cancelled
         self.on_start: list[Callable[[Any], None]] = []
         self.on_lost: list[Callable[[str], None]] = []
@@ -62,6 +48,7 @@ class Engine:
     def begin_start(self) -> None:
         """Start Spark on a thread of its own, so that reading and planning go on meanwhile."""
         if self._spark is None and self._starting is None:
+            self._failure = None
             self.began = time.monotonic()
             self._starting = threading.Thread(target=self._start, daemon=True, name="start-spark")
             self._starting.start()
@@ -70,10 +57,10 @@ class Engine:
         from streamsql.runtime import jvm
 
         try:
-            java = jvm.find_java(self.java)
-            conf = self.settings.start_conf()
-            conf.setdefault("spark.sql.warehouse.dir", str(self.folder / "warehouse"))
-            spark = jvm.start_session(conf, self.log, self.cache, java)
+            java = jvm.find_java(self.config.java)
+            conf = self.config.settings.start_conf()
+            conf.setdefault("spark.sql.warehouse.dir", str(self.config.folder / "warehouse"))
+            spark = jvm.start_session(conf, self.config.log, self.config.cache, java)
             process = spark.sparkContext._gateway.proc
             threading.Thread(target=self._watch, args=(process,), daemon=True, name="watch-spark").start()
             for tell in self.on_start:
@@ -82,7 +69,7 @@ class Engine:
         except (jvm.JavaNotFound, jvm.SparkStartError) as error:
             self._failure = StartFault(error.message, hint=error.hint)
         except Exception as error:
-            self._failure = StartFault(f"Spark could not start: {error}", hint=f"see {self.log}")
+            self._failure = StartFault(f"Spark could not start: {error}", hint=f"see {self.config.log}")
 
     def _watch(self, process: Any) -> None:
         """Wait for the JVM's end; one that nobody asked for is told."""
@@ -108,10 +95,10 @@ class Engine:
                 if self.cancelled.is_set():
                     raise Cancelled("cancelled")
             if self._failure:
-                failure, self._failure, self._starting = self._failure, None, None
-                raise failure
+                self._starting = None
+                raise self._failure
             if self._spark is None:
-                raise StartFault("Spark ended while it started", hint=f"see {self.log}")
+                raise StartFault("Spark ended while it started", hint=f"see {self.config.log}")
         return self._spark
 
     @property

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from streamsql.calls import Attr, Call, Function, Lit, Node, Program, render
+from streamsql.calls import Attr, Call, Lit, Node, Program, render
+from streamsql.calls import Function as Written
+from streamsql.catalog import Function
 from streamsql.connectors.base import is_secret
 from streamsql.connectors.memory import rows_variable
 from streamsql.plan.context import Context
+from streamsql.plan.functions import module_variable
 from streamsql.plan.planner import restart
 from streamsql.plan.plans import Collect, Plan, Reads, Run, Write
 from streamsql.runtime.helpers import sources
@@ -32,6 +35,7 @@ def program_text(plan: Plan, context: Context, settings: Settings) -> str:
     """The program of a plan as Python source: plain `python` with PySpark gives the same rows."""
     assert isinstance(plan, (Collect, Write, Run))
     feeding = _feeding(plan.reads, context)
+    functions = dict.fromkeys(f for p in (plan, *feeding) for f in p.reads.functions)
     body = "".join(_run(f) + "query.processAllAvailable()\n\n" for f in feeding)
     if isinstance(plan, Run):
         body += _run(plan) + "query.awaitTermination()\n"
@@ -41,7 +45,21 @@ def program_text(plan: Plan, context: Context, settings: Settings) -> str:
         body += _note(plan) + _render(plan.program)
         if isinstance(plan, Collect):
             body += "result.show(truncate=False)\n"
-    return _prelude(body, settings) + body
+    return _prelude(body, settings, _modules(list(functions))) + body
+
+
+def _modules(functions: list[Function]) -> str:
+    """The imports of the modules that functions written in Python lie in."""
+    lines: dict[str, None] = {}
+    for function in functions:
+        if function.folder:
+            lines[f"sys.path.insert(0, {function.folder!r})"] = None
+    for function in functions:
+        lines[f"import {function.module} as {module_variable(function.module)}"] = None
+    for name in sorted({n for f in functions for n in f.modules}):
+        # By value, so that the workers need no file of it.
+        lines[f"cloudpickle.register_pickle_by_value(sys.modules[{name!r}])"] = None
+    return "\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def _hide(node: Node) -> Node:
@@ -50,7 +68,7 @@ def _hide(node: Node) -> Node:
         return replace(node, target=_hide(node.target))
     if isinstance(node, Lit) and isinstance(node.value, tuple):
         return Lit(tuple(map(_hide, node.value)))
-    if isinstance(node, Function):
+    if isinstance(node, Written):
         return replace(node, body=_hidden(node.body), value=_hide(node.value))
     if not isinstance(node, Call):
         return node
@@ -90,9 +108,11 @@ def _note(plan: Collect | Write | Run) -> str:
     return f"# handed to Spark as text: {why}\n" if why else ""
 
 
-def _prelude(body: str, settings: Settings) -> str:
+def _prelude(body: str, settings: Settings, modules: str) -> str:
     """The imports, helpers and session that a body needs."""
-    imports, helpers = "", ""
+    imports, helpers = "", modules
+    if "sys." in modules:
+        imports += "import sys\n"
     if "checkpoint(" in body:
         imports += "import tempfile\n"
         helpers += _CHECKPOINT
@@ -103,6 +123,8 @@ def _prelude(body: str, settings: Settings) -> str:
     conf = {k: v for k, v in settings.start_conf().items() if k.startswith("spark.sql.") and not is_secret(k)}
     options = "".join(f"\n    .config({k!r}, {v!r})" for k, v in conf.items())
     session = f"spark = (\n    SparkSession.builder{options}\n    .getOrCreate()\n)\n"
+    if "cloudpickle." in modules:
+        imports += "from pyspark import cloudpickle\n"
     return f"{imports}from pyspark.sql import SparkSession, functions as F\n{helpers}\n{session}\n"
 
 

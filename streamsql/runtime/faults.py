@@ -33,6 +33,25 @@ def _named(condition: str | None) -> str:
     return "" if not condition or condition.startswith("_LEGACY") else condition
 
 
+_RAISED = re.compile(
+    r"^(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Warning|Exit|Interrupt|Iteration)\b.*)", re.MULTILINE
+)
+_FRAME = re.compile(r'^ *File "([^"]+)", line (\d+)', re.MULTILINE)
+
+
+def python_error(text: str) -> tuple[str, str]:
+    """(what was raised, where) out of a message that holds a traceback of a Python worker.
+
+    Both are empty for another message. Where is the innermost place outside of PySpark.
+    """
+    _, begins, trace = text.rpartition("Traceback (most recent call last):")
+    raised = _RAISED.search(trace) if begins else None
+    if raised is None or raised.group().startswith(("pyspark.", "py4j.")):
+        return "", ""
+    frames = [f for f in _FRAME.findall(trace) if "pyspark" not in f[0] and not f[0].startswith("<")]
+    return raised.group(1).strip(), f"{frames[-1][0]}, line {frames[-1][1]}" if frames else ""
+
+
 def first_sentence(message: str) -> tuple[str, str]:
     """A message as (fact, detail): its first sentence, and what follows."""
     head, _, detail = message.partition("\n")
@@ -70,6 +89,9 @@ def translate(error: BaseException, text: str = "", known: Iterable[str] = ()) -
 
 
 def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
+    raised, where = python_error(str(error))
+    if raised:
+        return EngineFault(f"a Python function failed: {raised}", detail=where)
     parameters = error.getMessageParameters() or {}
     condition, message = clean(str(error))
     condition = _named(error.getCondition()) or condition
@@ -162,6 +184,9 @@ def query_fault(error: Any, name: str) -> QueryFault:
     while getattr(error, "_cause", None) is not None:
         error = error._cause
     text = getattr(error, "_desc", None) or str(error)
+    raised, where = python_error(text)
+    if raised:
+        return QueryFault(f"query {name} failed: {raised}", detail=where)
     text = re.sub(r"^(?:[a-z]\w*\.)+\w+(?:Exception|Error): ", "", text.split("=== Streaming Query")[0])
     python, place = _of_python(text)
     condition, message = clean(python or text)

@@ -457,6 +457,7 @@ def start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -
     """
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    _log_to(log)
     if threading.current_thread() is not threading.main_thread():
         return _start_session(conf, log, cache, java)
     outcome: list[Any] = []
@@ -473,6 +474,16 @@ def start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -
     if isinstance(outcome[0], BaseException):
         raise outcome[0]
     return outcome[0]
+
+
+def _log_to(log: Path) -> None:
+    """What Python's libraries log goes where the JVM's output goes, unless a program says otherwise:
+    the terminal is the console's.
+    """
+    root = logging.getLogger()
+    if not root.handlers:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        root.addHandler(logging.FileHandler(log, encoding="utf-8", delay=True))
 
 
 def forget_session() -> None:

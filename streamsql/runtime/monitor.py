@@ -19,24 +19,32 @@ KEPT = 100
 
 
 class Reports:
-    """What one run of a query has reported so far. Read from any thread."""
+    """What one run of a query has reported so far. Read from any thread.
+
+    rows_in: rows read; late: rows that came behind the watermark and were dropped; ended: whether
+    the run is over.
+    """
 
     def __init__(self) -> None:
         self.last: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self.rows_in = 0
+        self.late = 0
         self.ended = False
+        self._began = time.monotonic()
         self._arrived: deque[tuple[float, int]] = deque(maxlen=KEPT)
 
     def add(self, report: dict[str, Any]) -> None:
         rows = report.get("numInputRows", 0)
         self.rows_in += rows
+        self.late += sum(o.get("numRowsDroppedByWatermark", 0) for o in report.get("stateOperators", []))
         self._arrived.append((time.monotonic(), rows))
         self.last.append(report)
 
     def rate(self, seconds: float = 10.0) -> float:
         """Rows read per second over the last while."""
-        since = time.monotonic() - seconds
-        return sum(rows for at, rows in list(self._arrived) if at > since) / seconds
+        now = time.monotonic()
+        seconds = max(1.0, min(seconds, now - self._began))
+        return sum(rows for at, rows in list(self._arrived) if at > now - seconds) / seconds
 
     def newest(self, count: int = KEPT) -> list[dict[str, Any]]:
         """The newest reports, oldest first."""

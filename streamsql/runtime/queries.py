@@ -78,7 +78,11 @@ class Running:
 
     def _find_fault(self) -> None:
         if self.fault is None and not self.stopped:
-            error = self.handle.exception()
+            try:
+                error = self.handle.exception()
+            except Exception as gone:  # with its JVM
+                self.fault = translate(gone)
+                return
             if error is not None:
                 self.fault = query_fault(error, self.name)
                 if self.source and self.span:
@@ -147,7 +151,8 @@ class Queries:
     def _choose(self, plan: Run, spark: Any, result: Any) -> rules.Choice:
         refusals: list[StreamsqlError] = []
         for choice in plan.choices:
-            refusal = spark_verdict(spark, result, choice.mode)
+            trigger = plan.query.trigger.kind if plan.query.trigger else ""
+            refusal = spark_verdict(spark, result, choice.mode, trigger)
             if refusal is None:
                 return choice
             refusals.append(refusal.at_span(plan) if isinstance(refusal, _Verdict) else refusal)
@@ -236,7 +241,10 @@ class Queries:
 
         def work() -> None:
             try:
-                running.handle.processAllAvailable()
+                if running.plan.shape.watches_the_clock:
+                    _until_nothing_read(running)
+                else:
+                    running.handle.processAllAvailable()
             except Exception:
                 pass  # the query failed or was stopped: its status tells
             finally:
@@ -244,6 +252,22 @@ class Queries:
 
         threading.Thread(target=work, daemon=True, name=f"idle-{running.name}").start()
         return done
+
+
+def _until_nothing_read(running: Running) -> None:
+    """Wait for a micro-batch that was planned from now on and had nothing to read.
+
+    A query with timers on processing time runs one micro-batch after the other, so that Spark's
+    processAllAvailable never returns.
+    """
+    last = running.handle.lastProgress
+    # The next one may be under way already, and planned before now.
+    first = (last["batchId"] if last else -1) + 2
+    while running.is_active():
+        last = running.handle.lastProgress
+        if last and last["batchId"] >= first and last["numInputRows"] == 0:
+            return
+        time.sleep(POLL)
 
 
 class _Verdict(RuleFault):
@@ -260,12 +284,13 @@ class _Verdict(RuleFault):
         )
 
 
-def spark_verdict(spark: Any, frame: Any, mode: str) -> StreamsqlError | None:
-    """What Spark's own checker says of a streaming DataFrame and a mode, before any start."""
+def spark_verdict(spark: Any, frame: Any, mode: str, trigger: str = "") -> StreamsqlError | None:
+    """What Spark's own checker says of a streaming DataFrame, a mode and a trigger, without a start."""
     jvm = spark._jvm
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    check = checker.checkForContinuous if trigger == "continuous" else checker.checkForStreaming
     try:
-        checker.checkForStreaming(
+        check(
             frame._jdf.queryExecution().analyzed(),
             getattr(jvm.org.apache.spark.sql.streaming.OutputMode, mode.capitalize())(),
         )

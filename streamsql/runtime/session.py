@@ -9,8 +9,9 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,45 +29,31 @@ from streamsql.errors import (
     StreamsqlError,
     did_you_mean,
 )
-from streamsql.language.statements import live_table, query, session, sink, stream, watch
+from streamsql.language.statements import function, live_table, query, session, sink, stream, watch
 from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.context import Context
+from streamsql.plan.definitions import check_watermark
 from streamsql.plan.planner import plan, restart
-from streamsql.preferences import PREFIX, Preferences, is_preference, spec_of
+from streamsql.plan.stateful import STATE_PROVIDER
+from streamsql.preferences import PREFIX, is_preference, spec_of
 from streamsql.results import Done, Leave, Result, Rows, Started, Text
 from streamsql.runtime import show, watching
+from streamsql.runtime.config import Config
 from streamsql.runtime.engine import JOBS, Engine
 from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
+from streamsql.runtime.functions import WHAT, Modules
 from streamsql.runtime.helpers import HELPERS, helper
 from streamsql.runtime.paths import check_path
 from streamsql.runtime.queries import Queries, Running
-from streamsql.runtime.settings import LOCAL_CHECKPOINTS, Settings
+from streamsql.runtime.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.userlib import check_code
 from streamsql.runtime.values import collect
 
 if TYPE_CHECKING:
     from streamsql.runtime.live import LiveRows
-
-
-@dataclass
-class Config:
-    """How a session runs. folder: where it keeps checkpoints and the like; java: see find_java.
-
-    interactive: somebody sits at a prompt, so a SELECT over a stream is shown live.
-    preferences: shared with the printer.
-    """
-
-    settings: Settings
-    folder: Path
-    log: Path
-    cache: Path
-    java: str = "auto"
-    interactive: bool = False
-    show_batch: Callable[[Result, int], None] = lambda result, batch_id: None
-    on_wait: Callable[[str], None] = lambda message: None
-    preferences: Preferences = field(default_factory=Preferences)
 
 
 class Session:
@@ -79,16 +66,9 @@ class Session:
         self.variables: dict[str, str] = {}
         self.settings = config.settings
         self.queries = Queries()
+        self.modules = Modules()
         self.live: dict[str, LiveRows] = {}
-        self.engine = Engine(
-            config.settings,
-            config.folder,
-            config.log,
-            config.cache,
-            config.java,
-            self.queries.cancelled,
-            spark,
-        )
+        self.engine = Engine(config, self.queries.cancelled, spark)
         self.engine.on_start.append(self._restore_views)
         self.engine.on_lost.append(self.queries.lost)
         self._views: dict[str, Statement] = {}
@@ -106,7 +86,7 @@ class Session:
             try:
                 made = plan(statement, self._context())
                 assert isinstance(made, plans.Collect)
-                run(made.program, self._env(made.reads.live, spark))
+                run(made.program, self._env(made.reads, spark))
             except Exception:
                 self._views.pop(name)
                 self.catalog.tables.pop(name, None)
@@ -138,7 +118,8 @@ class Session:
         try:
             if isinstance(made, plans.Direct):
                 return self._direct(made.statement)
-            return self._PLANS[type(made)](self, made, statement)
+            result = self._PLANS[type(made)](self, made, statement)
+            return replace(result, notes=(*made.notes, *result.notes)) if made.notes else result
         except StreamsqlError:
             raise
         except Exception as error:
@@ -150,7 +131,7 @@ class Session:
         here = self.variables.get("here", "")
         return Context(self.catalog, self.places, os.path.abspath(here) if here else os.getcwd())
 
-    def _env(self, reads: tuple[Sink, ...] = (), spark: Any = None) -> dict[str, Any]:
+    def _env(self, reads: plans.Reads | None = None, spark: Any = None) -> dict[str, Any]:
         """The variables that programs begin with."""
         from pyspark.sql import functions
 
@@ -159,7 +140,9 @@ class Session:
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
                                "checkpoint": self.places.checkpoint}  # fmt: skip
         env |= {name: helper(name) for name in HELPERS if name != "LiveRows"}
-        for table in reads:
+        reads = reads or plans.Reads()
+        env |= self.modules.env(reads.functions)
+        for table in reads.live:
             env[rows_variable(table.name)] = self._rows_of(table)
         return env
 
@@ -186,7 +169,9 @@ class Session:
             check_code(made.code, made.stream.option("folder"), connector(Name(made.stream.connector)))
         made_stream, notes = made.stream, tuple[str, ...]()
         if made.infer is not None:
-            made_stream = replace(made_stream, columns=self._infer(made, statement), inferred=True)
+            columns = self._with_event_time(made, self._infer(made, statement))
+            made_stream = replace(made_stream, columns=columns, inferred=True)
+            check_watermark(made_stream.watermark, columns)
             listed = ", ".join(f"{c.name} {c.type}" for c in made_stream.columns)
             notes = (f"columns of {name}, as inferred and kept: {listed}",)
         if made_stream.connector == "values":
@@ -213,6 +198,18 @@ class Session:
             )
         return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
 
+    def _with_event_time(self, made: plans.DefineStream, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        """Inferred columns, the watermark's as a timestamp where its texts are times."""
+        mark = made.stream.watermark
+        found = next((c for c in columns if mark and c.name.casefold() == mark.column.value.casefold()), None)
+        if made.infer_times is None or found is None or found.type != "string":
+            return columns
+        times = {
+            f.name: f.dataType.simpleString() for f in evaluate(made.infer_times, self._env()).schema.fields
+        }
+        event_time = replace(found, type=times.get(found.name, found.type))
+        return tuple(event_time if c is found else c for c in columns)
+
     def _define_sink(self, made: plans.DefineSink, statement: Statement) -> Result:
         key = made.sink.name.casefold()
         if made.skip_existing and key in self.catalog.sinks:
@@ -223,9 +220,45 @@ class Session:
         kind = "live table" if made.sink.is_live else "sink"
         return Done(message=f"{kind} {made.sink.name} created")
 
+    def _define_function(self, made: plans.DefineFunction, statement: Statement) -> Result:
+        key = made.function.name.casefold()
+        if made.skip_existing and key in self.catalog.functions:
+            return Done(message=f"function {made.function.name} is there already")
+        folders = [self.variables.get("here") or ".", "."]
+        others = [f for k, f in self.catalog.functions.items() if k != key]
+        found = self.modules.find(
+            made.function, made.target, [str(Path(f).resolve()) for f in folders], others
+        )
+        self.catalog.functions[key] = found
+        return Done(message=f"{WHAT[found.kind]} {found.name} created")
+
+    def _drop_function(self, statement: function.DropFunction) -> Result:
+        found = self.catalog.function(statement.name)
+        del self.catalog.functions[found.name.casefold()]
+        if self.engine.started and found.kind != "processor":
+            self.spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(found.name)}")
+        return Done(message=f"{WHAT[found.kind]} {found.name} dropped")
+
+    @contextmanager
+    def _own_state_provider(self, reads: plans.Reads) -> Iterator[None]:
+        """A program that calls a stateful processor chooses its state store; afterwards the session has
+        its own again. What is started inside keeps what it was started with.
+        """
+        if not any(f.kind == "processor" for f in reads.functions):
+            yield
+            return
+        before = self.spark.conf.get(STATE_PROVIDER)
+        try:
+            yield
+        finally:
+            self.spark.conf.set(STATE_PROVIDER, before)
+
     def _collect_plan(self, made: plans.Collect, statement: Statement) -> Result:
         began = time.monotonic()
-        frame = run(made.program, self._env(made.reads.live))
+        with self._own_state_provider(made.reads):
+            return self._collected(made, run(made.program, self._env(made.reads)), statement, began)
+
+    def _collected(self, made: plans.Collect, frame: Any, statement: Statement, began: float) -> Result:
         if made.creates:
             streaming = self.spark.table(made.creates).isStreaming
             self.catalog.tables[made.creates.casefold()] = Table(made.creates, streaming)
@@ -243,7 +276,8 @@ class Session:
 
     def _write(self, made: plans.Write, statement: Statement) -> Result:
         self._check_drivers(made.sinks)
-        run(made.program, self._env(made.reads.live))
+        with self._own_state_provider(made.reads):
+            run(made.program, self._env(made.reads))
         return Done(message=made.message)
 
     def _check_drivers(self, sinks: Iterable[Sink]) -> None:
@@ -274,6 +308,8 @@ class Session:
         self.catalog.queries[made.query.name.casefold()] = made.query
         what = f"live table {made.sink.name}" if made.define else f"query {made.query.name}"
         notes = [f"output mode {running.mode}: {running.reason}"] if running.reason else []
+        if any(f.kind == "processor" for f in made.reads.functions):
+            notes.append("state store of this query: RocksDB, which stateful processors need")
         for table in made.live:
             if self.live[table.name.casefold()].dropped:
                 notes.append(f"only the last {table.retain} rows of {table.name} are kept")
@@ -283,17 +319,18 @@ class Session:
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
         self._check_drivers(t.sink for t in made.targets)
-        env = self._env(made.reads.live)
+        env = self._env(made.reads)
         env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
-        choice = self.queries.prepare(made, env, fresh=replaces)
-        if replaces:
-            self._forget_query(made.query.name)
-        self._set_checkpoint_manager(made.checkpoint)
-        for table, step in zip(made.live, made.keeping(choice.mode), strict=True):
-            # A query that goes on feeds the rows that are there.
-            known = self.live.get(table.name.casefold())
-            env[step.name] = evaluate(step.node, env) if known is None else known
-        running = self.queries.launch(made, env, choice)
+        with self._own_state_provider(made.reads):
+            choice = self.queries.prepare(made, env, fresh=replaces)
+            if replaces:
+                self._forget_query(made.query.name)
+            self._set_checkpoint_manager(made.checkpoint)
+            for table, step in zip(made.live, made.keeping(choice.mode), strict=True):
+                # A query that goes on feeds the rows that are there.
+                known = self.live.get(table.name.casefold())
+                env[step.name] = evaluate(step.node, env) if known is None else known
+            running = self.queries.launch(made, env, choice)
         self.live |= {t.name.casefold(): env[rows_variable(t.name)] for t in made.live}
         return running
 
@@ -317,7 +354,7 @@ class Session:
         made = made.named(name, self.places.checkpoint(name))
         running = self.start_query(made)
         try:
-            self.queries.wait([name.casefold()], idle=False, timeout=None)
+            self.queries.wait([name.casefold()], idle=made.query.trigger is None, timeout=None)
             rows = collect(self.live[name.casefold()].frame(self.spark))
         except StreamsqlError as error:
             error.message = error.message.replace(f"query {name} failed: ", "the query failed: ")
@@ -348,12 +385,13 @@ class Session:
         program = made.plan.program
         if isinstance(made.plan, plans.Write):
             program = tuple(step for step in program if step.name)
-        env = self._env(made.plan.reads.live)
-        run((*program, Assign("", program[-1].node)), env)
-        if isinstance(made.plan, plans.Run) and any(t.select for t in made.plan.targets):
-            frames = {t.sink.name: evaluate(t.rows, env) for t in made.plan.targets}
-            return Text(text="\n".join(f"-- {n}\n{spark_plan(f, made.mode)}" for n, f in frames.items()))
-        return Text(text=spark_plan(env["result"], made.mode))
+        env = self._env(made.plan.reads)
+        with self._own_state_provider(made.plan.reads):
+            run((*program, Assign("", program[-1].node)), env)
+            if isinstance(made.plan, plans.Run) and any(t.select for t in made.plan.targets):
+                frames = {t.sink.name: evaluate(t.rows, env) for t in made.plan.targets}
+                return Text(text="\n".join(f"-- {n}\n{spark_plan(f, made.mode)}" for n, f in frames.items()))
+            return Text(text=spark_plan(env["result"], made.mode))
 
     # ---- statements without a program -----------------------------------------------------
 
@@ -507,6 +545,7 @@ class Session:
     _PLANS: dict[type, Callable[..., Result]] = {
         plans.DefineStream: _define_stream,
         plans.DefineSink: _define_sink,
+        plans.DefineFunction: _define_function,
         plans.Collect: _collect_plan,
         plans.Write: _write,
         plans.Run: _run,
@@ -515,6 +554,7 @@ class Session:
     _DIRECT: dict[type, Callable[..., Result]] = {
         stream.DropStream: _drop_stream,
         sink.DropSink: _drop_sink,
+        function.DropFunction: _drop_function,
         live_table.DropLiveTable: _drop_live_table,
         query.StopQuery: _stop,
         query.StartQuery: _start_again,

@@ -6,18 +6,19 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from streamsql.catalog import Sink, Stream
+from streamsql.catalog import Function, Sink, Stream
 from streamsql.connectors.base import OptionSpec, is_secret
 from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.grammar import load
 from streamsql.language.parser import BUILDERS
-from streamsql.language.statements import live_table, query, session, sink, stream
+from streamsql.language.statements import function, live_table, query, session, sink, stream
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.synopsis import rule_label, synopsis
 from streamsql.plan.plans import Run
 from streamsql.plan.sources import columns_of
 from streamsql.results import Result, Rows, Text
+from streamsql.runtime.functions import WHAT
 from streamsql.runtime.monitor import number
 from streamsql.runtime.queries import Running
 
@@ -113,6 +114,39 @@ def _describe_sink(statement: sink.DescribeSink, session: Session) -> Result:
         ("queries", ", ".join(_fed_by(found, session))),
     ]
     return _pairs([*pairs, ("comment", found.comment)])
+
+
+def _show_functions(statement: function.ShowPythonFunctions, session: Session) -> Result:
+    rows = [
+        (f.name, WHAT[f.kind], f"{f.module}.{f.attribute}", f.schema, f.folder)
+        for f in session.catalog.functions.values()
+    ]
+    return _table(("name", "kind", "python", "returns", "folder"), rows)
+
+
+def _describe_function(statement: function.DescribeFunction, session: Session) -> Result:
+    found = session.catalog.function(statement.name)
+    pairs = [("name", found.name), ("kind", WHAT[found.kind]), ("takes", _TAKES[found.form])]
+    pairs += [(f"column {c.name}", c.type) for c in found.columns]
+    pairs += [("returns", found.returns), ("python", f"{found.module}.{found.attribute}")]
+    pairs += [("folder", found.folder), ("modules", ", ".join(found.modules))]
+    return _pairs([*pairs, ("called", _how_called(found))])
+
+
+_TAKES = {
+    "plain": "values", "batched": "values, sent in Arrow batches", "pandas": "pandas", "arrow": "pyarrow",
+    "rows": "rows",
+}  # fmt: skip
+
+
+def _how_called(found: Function) -> str:
+    if found.kind == "processor":
+        return f"FROM {found.name}(TABLE(stream) PARTITION BY key)"
+    return f"FROM t, LATERAL {found.name}(…)" if found.kind == "table" else f"SELECT {found.name}(…)"
+
+
+def _create_function(statement: function.ShowCreateFunction, session: Session) -> Result:
+    return Text(text=session.catalog.function(statement.name).sql() + ";")
 
 
 def _live_numbers(found: Sink, session: Session) -> tuple[int, int, str, str]:
@@ -231,6 +265,8 @@ def _describe_query(statement: query.DescribeQuery, session: Session) -> Result:
         ]
         names = _QUERY_COLUMNS[5:12]
         pairs += [(n, str(v)) for n, v in zip(names, _numbers(running), strict=False) if v not in (None, "")]
+        if running.reports.late:
+            pairs.append(("late rows dropped", running.reports.late))
         pairs += _last_batch(running)
         if running.fault:
             fault = running.fault
@@ -245,14 +281,17 @@ def _last_batch(running: Running) -> list[tuple[str, Any]]:
         return []
     last = reports[-1]
     pairs: list[tuple[str, Any]] = [
-        (f"source {s.get('description', '')}", f"{s.get('numInputRows', 0)} rows, up to {s.get('endOffset')}")
-        for s in last.get("sources", [])
+        (
+            f"source {n}",
+            f"{s.get('description', '')}: {s.get('numInputRows', 0)} rows, up to {s.get('endOffset')}",
+        )
+        for n, s in enumerate(last.get("sources", []))
     ]
     for count, op in enumerate(last.get("stateOperators", [])):
         dropped = op.get("numRowsDroppedByWatermark", 0)
         text = f"{op.get('numRowsTotal', 0)} rows, {op.get('memoryUsedBytes', 0)} bytes"
         name = f"state {count} {op.get('operatorName', '')}"
-        pairs.append((name, f"{text}, {dropped} late rows dropped"))
+        pairs.append((name, f"{text}, {dropped} late rows dropped in this batch"))
     phases = ", ".join(f"{k} {v} ms" for k, v in last.get("durationMs", {}).items())
     return [*pairs, ("durations", phases)]
 
@@ -370,9 +409,9 @@ def _head(written: str) -> str:
 
 
 def _where(rule: str) -> str:
-    """The clauses that a statement's synopsis names in <…>, each written out."""
+    """The clauses that a statement's synopsis and sentence name in <…>, each written out."""
     grammar = load()
-    shown, lines, queue = set(), [], [synopsis(grammar, rule)]
+    shown, lines, queue = set(), [], [synopsis(grammar, rule) + grammar.help[rule]]
     while queue:
         text = queue.pop(0)
         for name in grammar.rules:
@@ -392,6 +431,9 @@ _ANSWERS: dict[type, Callable[[Any, Session], Result]] = {
     sink.ShowSinks: _show_sinks,
     sink.DescribeSink: _describe_sink,
     sink.ShowCreateSink: _create_sink,
+    function.ShowPythonFunctions: _show_functions,
+    function.DescribeFunction: _describe_function,
+    function.ShowCreateFunction: _create_function,
     live_table.ShowLiveTables: _show_live,
     live_table.DescribeLiveTable: _describe_live,
     live_table.ShowCreateLiveTable: _create_live,

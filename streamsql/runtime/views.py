@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from streamsql.results import Snapshot, Status
-from streamsql.runtime.monitor import number
 from streamsql.runtime.queries import Running
 from streamsql.runtime.values import in_zone, is_numeric
 
@@ -214,9 +213,10 @@ def status_of(running: Running) -> Status:
         running.name,
         word,
         running.reports.rows_in,
-        number(last.get("processedRowsPerSecond")) or 0.0,
+        running.reports.rate(),
         "" if watermark.startswith("1970-01-01T00:00:00") else watermark,
         sum(o.get("numRowsTotal", 0) for o in last.get("stateOperators", [])),
+        running.reports.late,
         running.fault.message if running.fault else "",
         running.fault.hint if running.fault else "",
     )

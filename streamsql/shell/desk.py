@@ -46,7 +46,7 @@ class Desk:
         """What the next prompt begins with, such as a statement that comes from the editor."""
         self._last_text = ""
         self._views: queue.Queue[tuple[Live, threading.Event]] = queue.Queue()
-        moving = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        moving = printer.words.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self.progress = ProgressLine(
             session.engine, printer.words, moving=moving, muted=printer.paging.is_set
         )

@@ -14,7 +14,7 @@ PATIENCE = 1.0
 
 
 class ProgressLine:
-    """Draws over its own line on a terminal that can move its cursor; else says one word and no more.
+    """Draws over its own line on a terminal that can move its cursor; else says it once.
 
     muted: whether the terminal is somebody else's, such as a pager's. engine is asked on a thread of
     its own, since Spark may take its time to answer.
@@ -71,7 +71,7 @@ class ProgressLine:
         if self.moving:
             self.out.write(f"\r{text}\x1b[K")
             self._shown = True
-        elif not self._said:
+        elif not self._said and self.out.isatty():
             self.out.write(text + "\n")
             self._said = True
         self.out.flush()

@@ -19,7 +19,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from streamsql.errors import Source
+from streamsql.errors import EngineFault, Source
 from streamsql.folders import state_folder
 from streamsql.output.printer import Printer
 from streamsql.shell.editing import History, is_complete
@@ -169,11 +169,17 @@ class Prompt:
         """
         # Ctrl-C must never break into a call to Spark: outside the prompt it is only remembered.
         signal.signal(signal.SIGINT, lambda number, frame: self.interrupted.set())
+        threading.excepthook = self._thread_failed
         self.printer.say("streamsql: SQL over streams. HELP; lists the statements, Ctrl-D leaves.")
         with patch_stdout(raw=True):
             if first is not None and not self.desk().run(first):
                 return 0
             return self._loop()
+
+    def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
+        """A fault of the console's own, told in a line; the prompt lives on."""
+        name = failed.thread.name if failed.thread else "a thread"
+        self.printer.error(EngineFault(f"{name}: {failed.exc_type.__name__}: {failed.exc_value}"))
 
     def _loop(self) -> int:
         emptied, text = 0, ""

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
-from streamsql.runtime.session import Config, Session
+from streamsql.runtime.config import Config
+from streamsql.runtime.session import Session
 from streamsql.runtime.settings import Settings
 
 SETUP = """

@@ -48,7 +48,8 @@ from pathlib import Path
 from pyspark.sql import functions as F
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
-from streamsql.runtime.session import Config, Session
+from streamsql.runtime.config import Config
+from streamsql.runtime.session import Session
 from streamsql.runtime.settings import Settings
 
 folder, rounds, sql = sys.argv[1], int(sys.argv[2]), sys.argv[3]

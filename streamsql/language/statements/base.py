@@ -110,9 +110,9 @@ def check_type(node: Node) -> None:
         check_type(part)
 
 
-def _one_line(text: str) -> str:
-    """A text without its comments and line ends; what is inside quotes stays as it is."""
-    tokens = tokenize(text)
+def one_line(source: Source, node: Node) -> str:
+    """A node's text without its comments and line ends; what is inside quotes stays as it is."""
+    tokens = tokenize(text_of(source, node))
     gaps = [
         " " if before.end < token.start else "" for before, token in zip(tokens, tokens[1:], strict=False)
     ]
@@ -134,7 +134,7 @@ def columns_of(source: Source, node: Node | None) -> tuple[Column, ...]:
         columns.append(
             Column(
                 name,
-                _one_line(text_of(source, kind)),
+                one_line(source, kind),
                 not part.has("NotNull"),
                 comment.text("String") if comment else "",
                 defined.span,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamsql.errors import Source, SyntaxFault
+from streamsql.errors import Source
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import Name, Statement, duration_of, name_of, seconds
 
@@ -25,11 +25,6 @@ class Watch(Statement):
 def _watch(node: Node, source: Source) -> Watch:
     every, chart = node.get("Duration"), node.get("Chart")
     columns = tuple(name_of(c) for c in chart.all("ColumnName")) if chart else ()
-    if chart and len(columns) not in (2, 3):
-        raise SyntaxFault(
-            f"CHART takes two columns, x and y, or a third that tells the lines apart; not {len(columns)}",
-            span=chart.span,
-        )
     return Watch(
         name=name_of(node.get("LiveTableName")),
         every=seconds(duration_of(every)) if every else None,

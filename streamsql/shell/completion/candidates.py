@@ -85,6 +85,14 @@ def named_relations(catalog: Catalog) -> Iterator[Offer]:
     yield from (Offer(t.name, "view of streams" if t.streaming else "table") for t in catalog.tables.values())
 
 
+def own_functions(catalog: Catalog, *kinds: str) -> Iterator[Offer]:
+    """The functions written in Python of these kinds, up to what is typed behind the name."""
+    for found in catalog.functions.values():
+        if found.kind in kinds:
+            opens = "(TABLE(" if found.kind == "processor" else "("
+            yield Offer(quote_name(found.name) + opens, found.schema, FUNCTION)
+
+
 def column_offers(pairs: Iterable[Pair]) -> Iterator[Offer]:
     """Columns with their type."""
     return (Offer(quote_name(name), kind or "column") for name, kind in pairs)
@@ -156,6 +164,7 @@ SOURCES: dict[str, Callable[[Spot], Iterator[Offer]]] = {
     "SinkName": _sinks,
     "LiveTableName": _named("live table", lambda c: (s.name for s in c.sinks.values() if s.is_live)),
     "QueryName": _named("query", lambda c: (q.name for q in c.queries.values())),
+    "FunctionName": _named("Python", lambda c: (f.name for f in c.functions.values())),
     "Target": _targets,
     "Query": _query_heads,
     "TypeName": types,

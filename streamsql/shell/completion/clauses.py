@@ -6,7 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from streamsql.language import reference
 from streamsql.language.tokens import Token, quote_name, unquote
-from streamsql.shell.completion.candidates import column_offers, named_relations, times_first, types
+from streamsql.shell.completion.candidates import (
+    column_offers,
+    named_relations,
+    own_functions,
+    times_first,
+    types,
+)
 from streamsql.shell.completion.columns import WINDOW_TYPE, Pair, Resolver, fields
 from streamsql.shell.completion.scope import Block, Place, Relation, read_query
 from streamsql.shell.completion.spot import FUNCTION, KEYWORD, Offer, Spot
@@ -149,6 +155,7 @@ def _relations(place: Place, spot: Spot) -> Iterator[Offer]:
     if spot.typed:
         found = (f for f in reference.functions().values() if f.kind == "table")
         yield from (Offer(f.name + "(", f.signature, FUNCTION) for f in found)
+        yield from own_functions(spot.catalog, "table", "processor")
         yield from _keywords(("STREAM", "VALUES", "LATERAL"))
 
 
@@ -223,6 +230,7 @@ def _expression(tokens: list[Token], place: Place, spot: Spot, resolver: Resolve
     if not spot.typed or spot.typed.startswith("`"):
         return
     upper = len(spot.typed) > 1 and spot.typed.isupper()
+    yield from own_functions(spot.catalog, "scalar", "aggregate")
     for found in reference.functions().values():
         if found.kind != "table":
             text = found.name + ("()" if found.takes_nothing else "(")

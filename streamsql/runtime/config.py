@@ -1,0 +1,29 @@
+"""How a session runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from streamsql.preferences import Preferences
+from streamsql.results import Result
+from streamsql.runtime.settings import Settings
+
+
+@dataclass
+class Config:
+    """How a session runs. folder: where it keeps checkpoints and the like; java: see find_java.
+
+    interactive: somebody sits at a prompt, so a SELECT over a stream is shown live.
+    preferences: shared with the printer.
+    """
+
+    settings: Settings
+    folder: Path
+    log: Path
+    cache: Path
+    java: str = "auto"
+    interactive: bool = False
+    show_batch: Callable[[Result, int], None] = lambda result, batch_id: None
+    preferences: Preferences = field(default_factory=Preferences)

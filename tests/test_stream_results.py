@@ -1,0 +1,228 @@
+"""Windows, joins and deduplication in steps: what a stream gives out in the end is what a table gives.
+
+`check` plays a query over streams USING values, a few rows at a time, and compares its result with
+that of the same SELECT over tables of the same rows; with `restart` the query is stopped before the
+second step and goes on from its checkpoint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from conftest import Console
+
+COLUMNS = "(id INT, k STRING, v INT, ts TIMESTAMP)"
+STREAMS = ("c", "w")
+# (rows of c, rows of w) of each step; none is late.
+STEPS = (
+    ("(1, 'a', 1, '10:00'), (2, 'b', 2, '10:01'), (3, 'a', 3, '10:04')", "(1, 'a', 10, '10:00'), (4, 'd', 40, '10:02')"),
+    (
+        "(1, 'a', 1, '10:00'), (5, 'a', 5, '10:06'), (6, 'c', 6, '10:12')",
+        "(2, 'b', 20, '10:05'), (3, 'a', 30, '10:08'), (6, 'c', 60, '10:12')",
+    ),
+    ("(5, 'a', 5, '10:06'), (7, 'b', 7, '10:14'), (8, 'a', 8, '10:31')", "(7, 'b', 70, '10:14'), (9, 'a', 90, '10:30')"),
+)  # fmt: skip
+# A row of each stream far ahead, which closes all that is open.
+LAST = "(0, 'zz', 0, '2030-01-01 00:00:00')"
+TAGS = "SELECT * FROM VALUES ('a', 'x'), ('a', 'y'), ('b', 'z'), ('q', 'none') AS t(k, tag)"
+
+
+def dated(rows: str) -> str:
+    return rows.replace("'10:", "'2024-05-01 10:")
+
+
+def table(stream: str) -> str:
+    """The rows of all steps as a table of Spark."""
+    rows = ", ".join(dated(step[STREAMS.index(stream)]) for step in STEPS)
+    return f"SELECT id, k, v, CAST(ts AS TIMESTAMP) AS ts FROM VALUES {rows} AS t(id, k, v, ts)"
+
+
+def kept(rows: Any) -> list[str]:
+    return sorted(repr(tuple(row)) for row in rows if "zz" not in tuple(row))
+
+
+@dataclass(frozen=True)
+class Case:
+    """query: the SELECT; batch: the same in Spark's own words where the console reads it otherwise."""
+
+    query: str
+    mode: str = "append"
+    batch: str = ""
+
+
+def check(console: Console, case: Case, *, restart: bool = False) -> None:
+    spark = console.session.spark
+    for name in STREAMS:
+        spark.sql(table(name)).createOrReplaceTempView(name)
+    spark.sql(TAGS).createOrReplaceTempView("tags")
+    expected = spark.sql(case.batch or case.query)
+    columns, rows = expected.columns, kept(expected.collect())
+    for name in STREAMS:
+        spark.catalog.dropTempView(name)
+        console.run(f"CREATE STREAM {name} {COLUMNS} USING values WITH WATERMARK ts DELAY '10 minutes'")
+    console.run(f"CREATE LIVE TABLE q OUTPUT MODE {case.mode} AS {case.query}")
+    for number, step in enumerate((*STEPS, (LAST, LAST))):
+        if restart and number == 1:
+            console.run("STOP QUERY q")
+        for name, inserted in zip(STREAMS, step, strict=True):
+            console.run(f"INSERT INTO {name} VALUES {dated(inserted)}")
+        if restart and number == 1:
+            console.run("START QUERY q")
+        console.run("AWAIT QUERY q IDLE TIMEOUT INTERVAL 2 MINUTES")
+    result = console.run("SELECT * FROM q")[-1]
+    assert list(result.columns) == columns  # type: ignore[attr-defined]
+    assert kept(result.rows) == rows  # type: ignore[attr-defined]
+    assert rows
+
+
+RANGE = "c.id = w.id AND w.ts BETWEEN c.ts AND c.ts + INTERVAL 4 MINUTES"
+PER_WINDOW = "SELECT window, k, count(*) AS n, sum(v) AS s FROM {} GROUP BY window(ts, '5 minutes'), k"
+IN_SPARK = (
+    "SELECT window.start AS window_start, window.end AS window_end, k, sum(v) AS s FROM c GROUP BY {}, k"
+)
+
+WINDOWS = {
+    "tumbling": Case("SELECT window.start AS s, k, count(*) AS n FROM c GROUP BY window(ts, '5 minutes'), k"),
+    "sliding": Case("SELECT window.end AS e, sum(v) AS n, max(k) AS k FROM c GROUP BY window(ts, '10 minutes', '5 minutes') HAVING max(k) <> 'zz'"),
+    "window_time": Case("SELECT window_time(window) AS at, k, n FROM (" + PER_WINDOW.format("c") + ")"),
+    "window, update": Case("SELECT window.start AS s, k, count(*) AS n FROM c GROUP BY window(ts, '5 minutes'), k", "update"),
+    "window, complete": Case("SELECT window.start AS s, k, count(*) AS n FROM c GROUP BY window(ts, '5 minutes'), k", "complete"),
+    "aggregation of aggregation": Case(
+        "SELECT window.start AS s, k, max(n) AS most FROM (SELECT window AS w, k, n FROM (" + PER_WINDOW.format("c") + ")) GROUP BY window(w, '10 minutes'), k"
+    ),
+    "aggregation of aggregation, window_time": Case(
+        "SELECT window(window_time(window), '10 minutes').start AS s, k, sum(n) AS n FROM (" + PER_WINDOW.format("c")
+        + ") GROUP BY window(window_time(window), '10 minutes'), k"
+    ),
+    "join, then aggregation": Case(
+        f"SELECT window.start AS s, k, count(*) AS n FROM (SELECT c.k, c.ts FROM c JOIN w ON {RANGE}) GROUP BY window(ts, '5 minutes'), k"
+    ),
+    "aggregation, then table": Case("SELECT c.k, c.n, t.tag, c.window.start AS s FROM (" + PER_WINDOW.format("c") + ") c JOIN tags t ON c.k = t.k"),
+    "aggregations joined": Case(
+        "SELECT x.k, x.n, y.n AS m, x.window.start AS s FROM (" + PER_WINDOW.format("c") + ") x JOIN ("
+        + PER_WINDOW.format("w") + ") y ON x.window = y.window AND x.k = y.k"
+    ),
+    "TUMBLE": Case(
+        "SELECT window_start, window_end, k, sum(v) AS s FROM TUMBLE(TABLE c, DESCRIPTOR(ts), INTERVAL 5 MINUTES) GROUP BY window_start, window_end, k",
+        batch=IN_SPARK.format("window(ts, '5 minutes')"),
+    ),
+    "HOP": Case(
+        "SELECT window_start, window_end, k, sum(v) AS s FROM TABLE(HOP(TABLE c, DESCRIPTOR(ts), INTERVAL '5' MINUTES, INTERVAL '10' MINUTES)) GROUP BY k, window_start, window_end",
+        batch=IN_SPARK.format("window(ts, '10 minutes', '5 minutes')"),
+    ),
+    "TUMBLE of TUMBLE": Case(
+        "SELECT window_start, k, sum(s) AS s FROM TUMBLE(TABLE (SELECT window_time AS at, k, sum(v) AS s FROM TUMBLE(TABLE c, DESCRIPTOR(ts), INTERVAL 5 MINUTES) "
+        "GROUP BY window_start, window_end, window_time, k), DESCRIPTOR(at), INTERVAL 10 MINUTES) GROUP BY window_start, window_end, k",
+        batch="SELECT window.start AS window_start, k, sum(v) AS s FROM c GROUP BY window(ts, '10 minutes'), k",
+    ),
+    "rows with their windows": Case(
+        "SELECT id, k, window_start, window_time FROM TUMBLE(TABLE c, DESCRIPTOR(ts), INTERVAL 5 MINUTES) x WHERE x.window_end > '2024-05-01 10:10:00'",
+        batch="SELECT id, k, window.start AS window_start, window_time(window) AS window_time FROM (SELECT *, window(ts, '5 minutes') AS window FROM c) WHERE window.end > '2024-05-01 10:10:00'",
+    ),
+}  # fmt: skip
+# Each of these is also stopped in the middle and goes on.
+STATEFUL = {
+    "aggregation": Case("SELECT k, count(*) AS n, sum(v) AS s FROM c GROUP BY k", "update"),
+    "session window": Case("SELECT session_window.start AS s, session_window.end AS e, k, count(*) AS n FROM c GROUP BY session_window(ts, '5 minutes'), k"),
+    "session window, gap of data": Case(
+        "SELECT session_window.start AS s, session_window.end AS e, k, count(*) AS n FROM c "
+        "GROUP BY session_window(ts, CASE WHEN k = 'a' THEN '3 minutes' ELSE '20 minutes' END), k"
+    ),
+    "SESSION": Case(
+        "SELECT window_start, window_end, k, sum(v) AS s FROM SESSION(TABLE c PARTITION BY k, DESCRIPTOR(ts), INTERVAL 5 MINUTES) GROUP BY window_start, window_end, k",
+        batch="SELECT session_window.start AS window_start, session_window.end AS window_end, k, sum(v) AS s FROM c GROUP BY session_window(ts, '5 minutes'), k",
+    ),
+    "inner": Case(f"SELECT c.id, c.k, w.v FROM c JOIN w ON {RANGE}"),
+    "left": Case(f"SELECT c.id, c.k, w.v FROM c LEFT JOIN w ON {RANGE}"),
+    "right": Case(f"SELECT w.id, w.k, c.v FROM c RIGHT JOIN w ON {RANGE}"),
+    "full": Case(f"SELECT c.id, c.k, w.id AS other, w.k AS l FROM c FULL JOIN w ON {RANGE}"),
+    "semi": Case(f"SELECT c.id, c.k FROM c LEFT SEMI JOIN w ON {RANGE}"),
+    "dedup": Case("SELECT DISTINCT ON (id, ts) id, k, ts FROM c", batch="SELECT DISTINCT id, k, ts FROM c"),
+    "within watermark": Case("SELECT DISTINCT ON (id) WITHIN WATERMARK id, k FROM c", batch="SELECT DISTINCT id, k FROM c"),
+    "SELECT DISTINCT": Case("SELECT DISTINCT k, id FROM c", "update"),
+    "QUALIFY": Case("SELECT id, k FROM c QUALIFY row_number() OVER (PARTITION BY id ORDER BY ts) = 1"),
+    "row_number in a sub-query": Case("SELECT id, k, rn FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY ts) AS rn FROM c) WHERE rn = 1 AND v > 1"),
+}  # fmt: skip
+JOINS = {
+    "table inner": Case("SELECT c.id, c.k, t.tag FROM c JOIN tags t ON c.k = t.k"),
+    "table left": Case("SELECT c.id, c.k, t.tag FROM c LEFT JOIN tags t ON c.k = t.k"),
+    "table right": Case("SELECT c.id, c.k, t.tag FROM tags t RIGHT JOIN c ON c.k = t.k"),
+    "table semi": Case("SELECT c.id, c.k FROM c LEFT SEMI JOIN tags t ON c.k = t.k"),
+    "table anti": Case("SELECT c.id, c.k FROM c LEFT ANTI JOIN tags t ON c.k = t.k AND t.tag = 'x'"),
+    "equal windows, inner": Case(
+        "SELECT c.id, c.k, w.v FROM (SELECT *, window(ts, '5 minutes') AS win FROM c) c JOIN (SELECT *, window(ts, '5 minutes') AS win FROM w) w ON c.k = w.k AND c.win = w.win"
+    ),
+    "equal windows, left": Case(
+        "SELECT c.id, c.k, w.v FROM (SELECT *, window(ts, '5 minutes') AS win FROM c) c LEFT JOIN (SELECT *, window(ts, '5 minutes') AS win FROM w) w ON c.k = w.k AND c.win = w.win"
+    ),
+    "two joins": Case(
+        f"SELECT c.id, c.k, w.v, x.v AS u FROM c JOIN w ON {RANGE} JOIN w x ON x.id = c.id AND x.ts BETWEEN c.ts AND c.ts + INTERVAL 10 MINUTES"
+    ),
+    "stream, stream and table": Case(f"SELECT c.id, c.k, w.v, t.tag FROM c JOIN w ON {RANGE} LEFT JOIN tags t ON t.k = c.k"),
+    "comma": Case("SELECT c.id, c.k, w.v FROM c, w WHERE c.id = w.id AND w.ts >= c.ts"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [*WINDOWS.values(), *JOINS.values()], ids=[*WINDOWS, *JOINS])
+def test_a_stream_ends_as_a_table(console: Console, case: Case) -> None:
+    check(console, case)
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["through", "restarted"])
+@pytest.mark.parametrize("case", STATEFUL.values(), ids=STATEFUL)
+def test_a_restart_in_the_middle_changes_nothing(console: Console, case: Case, restart: bool) -> None:
+    check(console, case, restart=restart)
+
+
+@pytest.mark.parametrize(("policy", "closed"), [("min", []), ("max", [("c", 1), ("w", 1)])])
+def test_the_policy_for_several_watermarks(console: Console, policy: str, closed: list[Any]) -> None:
+    """min waits for the slower stream, max goes by the faster one (Spark guide, "Policy for handling
+    multiple watermarks").
+    """
+    console.run(
+        f"""SET spark.sql.streaming.multipleWatermarkPolicy = {policy};
+        CREATE STREAM c {COLUMNS} USING values WITH WATERMARK ts DELAY '10 minutes';
+        CREATE STREAM w {COLUMNS} USING values WITH WATERMARK ts DELAY '10 minutes';
+        CREATE LIVE TABLE q OUTPUT MODE APPEND AS SELECT k, count(*) AS n
+        FROM (SELECT k, ts FROM c UNION ALL SELECT k, ts FROM w) GROUP BY window(ts, '5 minutes'), k;
+        INSERT INTO w VALUES (1, 'w', 1, '2024-05-01 10:00:00'); AWAIT QUERY q IDLE;
+        INSERT INTO c VALUES (1, 'c', 1, '2024-05-01 10:00:00'), (2, 'ahead', 1, '2024-05-01 12:00:00');
+        AWAIT QUERY q IDLE;"""
+    )
+    assert sorted(console.rows("SELECT * FROM q")) == closed
+    watermark = {"min": "2024-05-01T09:50:00.000Z", "max": "2024-05-01T11:50:00.000Z"}[policy]
+    assert console.rows("SHOW PROGRESS q LAST 1")[-1][5] == watermark
+
+
+def test_window_tables_over_tables_of_spark(console: Console) -> None:
+    """The same words over what does not stream."""
+    for name in STREAMS:
+        console.run(f"CREATE TEMPORARY VIEW {name} AS {table(name)}")
+    for case in (*WINDOWS.values(), STATEFUL["SESSION"]):
+        if case.batch:
+            expected = console.session.spark.sql(case.batch).collect()
+            assert kept(console.rows(case.query)) == kept(expected), case.query
+
+
+def test_a_note_says_how_other_consoles_words_are_read(console: Console) -> None:
+    console.run(f"CREATE STREAM c {COLUMNS} USING values WITH WATERMARK ts DELAY '10 minutes'")
+    started = console.run(f"CREATE LIVE TABLE t AS {STATEFUL['SESSION'].query}")[0]
+    assert started.notes[0] == (
+        "SESSION is read as session_window(ts, '5 minutes'): window_start is session_window.start, "
+        "window_end session_window.end, window_time a microsecond before that"
+    )
+    started = console.run(f"CREATE LIVE TABLE u AS {STATEFUL['QUALIFY'].query}")[0]
+    assert started.notes[:2] == (
+        "QUALIFY row_number() … = 1 is read as SELECT DISTINCT ON (id): the first row to arrive is kept, "
+        "which need not be the earliest",
+        "DISTINCT ON (id) remembers every key for ever: its state grows without bound. "
+        "WITHIN WATERMARK would let it forget",
+    )
+    made = console.run(f"CREATE STREAM once AS {STATEFUL['QUALIFY'].query}")[0]
+    assert len(made.notes) == 2
+    # They were said when the stream was made.
+    assert console.run("CREATE LIVE TABLE v AS SELECT * FROM once")[0].notes == (
+        "output mode append: each row is handed over once",
+    )

@@ -1,0 +1,44 @@
+"""One console holds a workspace; the next one is told which."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from terminal import Terminal
+
+from streamsql.workspace import Held, Workspace
+
+
+def test_a_workspace_is_held_until_it_is_closed(tmp_path: Path) -> None:
+    first = Workspace(tmp_path / "w")
+    with pytest.raises(
+        Held, match=rf"{tmp_path}/w is held by another console \(process {os.getpid()}.* since 20"
+    ):
+        Workspace(tmp_path / "w")
+    first.close()
+    Workspace(tmp_path / "w").close()
+
+
+def test_what_an_earlier_console_left_is_taken_away(tmp_path: Path) -> None:
+    first = Workspace(tmp_path)
+    (first.run / "checkpoint").mkdir()
+    first.close()
+    assert list(Workspace(tmp_path).run.iterdir()) == []
+
+
+def test_a_second_prompt_is_told_and_works_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    first, second, third = Terminal(tmp_path), None, None
+    try:
+        first.until(r"^sql>")
+        second = Terminal(tmp_path)
+        second.until(rf"warning: the workspace .* is held by another console \(process {first.child.pid}")
+        second.until(r"^sql>")
+        third = Terminal(tmp_path, "-w", str(tmp_path / "data" / "streamsql" / "workspace"))
+        third.until(r"error: the workspace .* is held by.*hint: another folder: -w DIR")
+        assert third.exit_code() == 2
+    finally:
+        for terminal in (first, second, third):
+            if terminal is not None:
+                terminal.kill()
