@@ -126,4 +126,4 @@ def _check_stateless(lowered: Lowered, sources: Sources, stream: Stream, query: 
 
 
 def _is_stateless(op: Op) -> bool:
-    return op.kind == "union" or (op.kind == "join" and not all(op.sides))
+    return op.kind in ("union", "generate") or (op.kind == "join" and not all(op.sides))

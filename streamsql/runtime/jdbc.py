@@ -113,8 +113,6 @@ class JdbcTable:
                 )
 
     def _save(self, rows, table, mode):
-        if self.options["url"].startswith("jdbc:sqlite:"):
-            rows = rows.coalesce(1)  # one writer at a time is all that it takes
         rows.write.format("jdbc").options(**self.options).option("dbtable", table).mode(mode).save()
 
     def _newest(self, rows):
