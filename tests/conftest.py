@@ -32,7 +32,7 @@ for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
 SHARED_CASES = ROOT.parent / "shared" / "cases"
 
 
-DRIVERS = {"postgresql": "org.postgresql:postgresql:42.7.4"}
+DRIVERS = {"sqlite": "org.xerial:sqlite-jdbc:3.46.1.3", "postgresql": "org.postgresql:postgresql:42.7.4"}
 
 
 @cache

@@ -1,10 +1,11 @@
-"""The jdbc sink against a real PostgreSQL: added, replaced by KEY, exactly once."""
+"""The jdbc sink against a real SQLite and a real PostgreSQL: added, replaced by KEY, exactly once."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import socket
+import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -85,10 +86,18 @@ def postgresql() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(params=["postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path, spark: Any) -> Database:
     if request.param not in driver_jars():
         pytest.skip(f"the JDBC driver of {request.param} is not here, and Maven could not fetch it")
+    if request.param == "sqlite":
+        file = tmp_path / "base.db"
+
+        def query(text: str) -> list[tuple[Any, ...]]:
+            with sqlite3.connect(file) as connection:
+                return connection.execute(text).fetchall()
+
+        return Database(f"url 'jdbc:sqlite:{file}'", query)
     url = request.getfixturevalue("postgresql")
     environment = {**os.environ, "PGPASSWORD": PASSWORD}
     address = url.removeprefix("jdbc:")
@@ -195,7 +204,7 @@ def test_secrets_are_shown_nowhere(console: Console, tmp_path: Path) -> None:
     ("sink", "says"),
     [
         ("OPTIONS (table 't')", "jdbc needs the option url"),
-        ("OPTIONS (url 'jdbc:postgresql:x')", "jdbc needs the option table"),
+        ("OPTIONS (url 'jdbc:sqlite:x')", "jdbc needs the option table"),
         ("OPTIONS (url 'sqlite:x', table 't')", "a url of jdbc begins with jdbc:"),
         (
             "OPTIONS (url 'jdbc:postgresql://h/d?password=x', table 't')",
@@ -224,3 +233,19 @@ def test_a_missing_driver_is_said_with_its_package(console: Console) -> None:
     assert "--packages" in caught.value.hint
     with pytest.raises(StreamsqlError, match="the sink t does not take output mode update"):
         console.run("INSERT INTO t OUTPUT MODE UPDATE SELECT word, count(*) AS c FROM s GROUP BY word;")
+
+
+def test_the_program_runs_by_itself(console: Console, tmp_path: Path) -> None:
+    from test_explain import run_program
+
+    if "sqlite" not in driver_jars():
+        pytest.skip("the JDBC driver of SQLite is not here, and Maven could not fetch it")
+    console.run(
+        STREAM
+        + f"CREATE SINK t USING jdbc KEY (word) OPTIONS (url 'jdbc:sqlite:{tmp_path}/b.db', table 't');"
+        "INSERT INTO s VALUES ('a', 1);"
+    )
+    text = program(console, "INSERT INTO t TRIGGER AVAILABLE NOW SELECT word, n FROM s")
+    run_program(text)
+    with sqlite3.connect(tmp_path / "b.db") as connection:
+        assert connection.execute("SELECT word, n FROM t").fetchall() == [("a", 1)]

@@ -13,19 +13,20 @@ from streamsql.language.statements.base import Name, Option
 # How a URL begins → the driver's class, and the package that holds it.
 DRIVERS = {
     "jdbc:postgresql:": ("org.postgresql.Driver", "org.postgresql:postgresql:42.7.4"),
+    "jdbc:sqlite:": ("org.sqlite.JDBC", "org.xerial:sqlite-jdbc:3.46.1.3"),
 }
 
 
 class Jdbc(Connector):
     name = "jdbc"
-    help = "a table of a database: rows are added, or by KEY replace older ones (postgresql)"
+    help = "a table of a database: rows are added, or by KEY replace older ones (postgresql, sqlite)"
     takes_key = True
     writes = (
-        OptionSpec("url", "such as jdbc:postgresql://host/database", required=True),
+        OptionSpec("url", "jdbc:postgresql://host/database, jdbc:sqlite:file, …", required=True),
         OptionSpec("table", "the table to write into; made when it is not there", required=True),
         OptionSpec("user", "who writes"),
         OptionSpec("password", "the user's password", secret=True),
-        OptionSpec("driver", "the driver's class; known for postgresql"),
+        OptionSpec("driver", "the driver's class; known for postgresql and sqlite"),
         OptionSpec("batchsize", "rows sent to the database together", "positive integer", default="1000"),
         OptionSpec("isolationLevel", "of the transactions that fill the staging table"),
         OptionSpec("queryTimeout", "seconds that a statement may take", "number", default="0"),
@@ -71,7 +72,7 @@ class Jdbc(Connector):
             )
         if key and not url.value.startswith(tuple(DRIVERS)):
             raise RuleFault(
-                "replacing rows by KEY is known for postgresql only",
+                "replacing rows by KEY is known for postgresql and sqlite only",
                 hint="leave KEY out: rows are added; or write with USING foreach_batch",
                 span=key[0].span,
             )

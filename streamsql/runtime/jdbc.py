@@ -35,8 +35,10 @@ class JdbcTable:
             if query and self._last_batch(connection, query) >= batch_id:
                 return
             staging = f"{self.table}_staging_{query[:8] or 'insert'}"
-            self._make_table(rows, connection)
-            self._save(self._newest(rows), staging, "overwrite")
+            self._make_target(rows, connection)
+            self._run(connection, f"DROP TABLE IF EXISTS {staging}")
+            self._make_table(rows, staging, connection)
+            self._save(self._newest(rows), staging)
             connection.setAutoCommit(False)
             self._run(connection, self._take_over(rows, staging))
             if query:
@@ -98,22 +100,32 @@ class JdbcTable:
         statement.close()
         return last
 
-    def _make_table(self, rows, connection):
-        """A table that is not there yet is made by Spark, with the key as an index."""
+    def _make_target(self, rows, connection):
+        """A table that is not there yet is made, with the key as an index."""
         try:
             statement = connection.prepareStatement(f"SELECT 1 FROM {self.table} WHERE 1 = 0")
             statement.executeQuery()
             statement.close()
         except Exception:
-            self._save(rows.limit(0), self.table, "append")
+            self._make_table(rows, self.table, connection)
             if self.key:
                 name = self.table.replace(".", "_").replace('"', "") + "_key"
                 self._run(
                     connection, f"CREATE UNIQUE INDEX {name} ON {self.table} ({self._listed(self.key)})"
                 )
 
-    def _save(self, rows, table, mode):
-        rows.write.format("jdbc").options(**self.options).option("dbtable", table).mode(mode).save()
+    def _make_table(self, rows, table, connection):
+        """With the types that Spark would take; its own writer makes none where it has no dialect."""
+        jvm = self._jvm(rows.sparkSession)
+        columns = jvm.org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils.schemaString(
+            self.dialect, rows._jdf.schema(), False, jvm.scala.Option.empty()
+        )
+        self._run(connection, f"CREATE TABLE {table} ({columns})")
+
+    def _save(self, rows, table):
+        if self.options["url"].startswith("jdbc:sqlite:"):
+            rows = rows.coalesce(1)  # one writer at a time is all that it takes
+        rows.write.format("jdbc").options(**self.options).option("dbtable", table).mode("append").save()
 
     def _newest(self, rows):
         """Of rows with equal keys the last, as the database takes one of them only."""
