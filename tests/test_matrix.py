@@ -328,8 +328,8 @@ def started(console: Console, text: str, trigger: Trigger, mode: str = "") -> st
 
     env = {**console.session._env(), "LiveRows": LiveRows}
     try:
-        run(made.program, env)
-        run(made.writer(mode or made.choices[0].mode), env)
+        chosen = mode or made.choices[0].mode
+        run((*made.program, *made.keeping(chosen), *made.writer(chosen)), env)
         # One micro-batch or epoch is done, or the end.
         done = Path(made.checkpoint) / "commits" / "0"
         deadline = time.monotonic() + 30

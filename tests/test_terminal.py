@@ -145,7 +145,7 @@ def test_ctrl_c_at_the_prompt(console: Terminal) -> None:
 
 
 def test_ctrl_c_cancels_a_long_statement_and_nothing_else(console: Terminal) -> None:
-    console.type("SELECT sum(a.id * b.id) FROM range(1000000) a CROSS JOIN range(100000000) b;\r")
+    console.type("SELECT sum(a.id * 1.5D * b.id) FROM range(1000000) a CROSS JOIN range(100000000) b;\r")
     console.until(r"stage \d of \d.*tasks.*Ctrl-C cancels")
     console.type("\x03")
     console.until(r"cancelled after \d")

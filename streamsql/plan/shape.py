@@ -110,4 +110,6 @@ class Shape:
     @property
     def replacing(self) -> tuple[Op, ...]:
         """The operations of which a newer row takes the place of an older one with the same keys."""
-        return tuple(op for op in self.ops if op in self.aggregates or op.is_replacing_processor)
+        return tuple(
+            op for op in self.ops if op.kind in ("aggregate", "distinct") or op.is_replacing_processor
+        )
