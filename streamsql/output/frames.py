@@ -41,6 +41,7 @@ class Frame:
     footer: tuple[str, ...]
     snapshot: Snapshot
     rows: int
+    status: Status
 
 
 def frame(live: Live, view: View, keys: str = "") -> Frame:
@@ -62,7 +63,7 @@ def frame(live: Live, view: View, keys: str = "") -> Frame:
         footer[1] = _cut(status.error, view.width)
     if keys:
         footer.append(_cut(keys, view.width))
-    return Frame(tuple(lines), tuple(footer), snapshot, room)
+    return Frame(tuple(lines), tuple(footer), snapshot, room, status)
 
 
 def _table(snapshot: Snapshot, view: View) -> list[str]:

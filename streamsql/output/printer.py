@@ -97,7 +97,10 @@ class Printer:
                 found = replace(found, rows=found.rows[max(0, len(found.rows) - new) :])
                 written += new
             else:
-                found = live.take(sys.maxsize, 0, None)
+                # The whole table is made into values only when there is something new in it.
+                found = live.take(0, 0, None)
+                if found.version != seen:
+                    found = live.take(sys.maxsize, 0, None)
             if found.version != seen and (found.rows or live.mode != "changes"):
                 self._block(live, found)
             seen = found.version

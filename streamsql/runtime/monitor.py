@@ -29,7 +29,7 @@ class Reports:
         self.last: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self.rows_in = 0
         self.late = 0
-        self.ended = False
+        self.ended = self.claimed = False
         self._began = time.monotonic()
         self._arrived: deque[tuple[float, int]] = deque(maxlen=KEPT)
 
@@ -98,8 +98,18 @@ class Monitor:
         with self._lock:
             return self.runs.setdefault(run_id, Reports())
 
-    def forget(self, run_id: str) -> None:
-        with self._lock:
+    def claim(self, run_id: str) -> Reports:
+        """The same for the one who keeps them: once the run is over they are kept nowhere else."""
+        reports = self.run(run_id)
+        reports.claimed = True
+        if reports.ended:
+            self.runs.pop(run_id, None)
+        return reports
+
+    def end(self, run_id: str) -> None:
+        reports = self.run(run_id)
+        reports.ended = True
+        if reports.claimed:
             self.runs.pop(run_id, None)
 
     def catch_up(self, milliseconds: int = 500) -> None:
@@ -132,7 +142,7 @@ class _Listener:
         pass
 
     def onQueryTerminated(self, event: Any) -> None:
-        self.monitor.run(event.runId().toString()).ended = True
+        self.monitor.end(event.runId().toString())
         self.monitor.happened()
 
     class Java:

@@ -140,7 +140,7 @@ class Queries:
         run(plan.writer(choice.mode), env)
         handle = env["query"]
         running = Running(plan, choice.mode, choice.reason, handle, datetime.now())
-        running.reports, running.catch_up = monitor.run(str(handle.runId)), monitor.catch_up
+        running.reports, running.catch_up = monitor.claim(str(handle.runId)), monitor.catch_up
         self.all[plan.query.name.casefold()] = running
         write_marker(env["spark"], plan)
         return running

@@ -87,11 +87,11 @@ class LiveView:
 
     def _take_pictures(self) -> None:
         while not self._done:
-            over = self.live.status().word != "running"
             self.last = self._picture()
+            over = self.last.status.word != "running"
             if self._app is not None and self._app.is_running:
                 self._app.invalidate()
-                enough = self.live.enough and self.last and self.last.snapshot.total >= self.live.enough
+                enough = self.live.enough and self.last.snapshot.total >= self.live.enough
                 if (over or enough) and not self._done:
                     self._done = True
                     self._leave()
@@ -108,7 +108,7 @@ class LiveView:
         if picture is None:
             return []
         body = to_formatted_text(ANSI("\n".join(picture.lines)))
-        where = "class:failed" if self.live.status().error else "class:footer"
+        where = "class:failed" if picture.status.error else "class:footer"
         return [*body, ("", "\n"), (where, "\n".join(picture.footer))]
 
     def _application(self) -> Application[None]:
