@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
+import time
 
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, TimeFault
 from streamsql.language.parser import split_script
 from streamsql.script import ScriptRunner
 
 _WITHOUT_SPARK = frozenset("""HELP SHOW DESCRIBE DESC EXPLAIN SET RESET DEFINE EXIT QUIT CLEAR""".split())
+
+CLOSING = 30
+"""Seconds that the queries have to end in when the script ends."""
+STEP = 0.2
 
 
 def needs_spark(source: Source) -> bool:
@@ -45,7 +51,7 @@ class Supervisor:
                 signal.signal(number, self._on_signal)
         worker = threading.Thread(target=self._work, daemon=True, name="script")
         worker.start()
-        in_time = self.wake.wait(self.timeout)
+        in_time = self._wait()
         if not in_time or self.signal:
             self.runner.leaving.set()
             self._end_queries()
@@ -56,6 +62,18 @@ class Supervisor:
         if self.failure:
             raise self.failure
         return self.code
+
+    def _wait(self) -> bool:
+        """Wait for the script's end or a signal; False when the time is up first.
+
+        In short steps: Python runs a signal's handler on the main thread only, and a signal that the
+        system gave to another thread does not wake it.
+        """
+        deadline = math.inf if self.timeout is None else time.monotonic() + self.timeout
+        while not self.wake.wait(min(STEP, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                return False
+        return True
 
     def _on_signal(self, number: int, frame: object) -> None:
         if self.signal:
@@ -75,4 +93,9 @@ class Supervisor:
         """Let each query finish its micro-batch; on a thread, since Spark may not answer any more."""
         closing = threading.Thread(target=self.runner.session.close, daemon=True)
         closing.start()
-        closing.join(60)
+        closing.join(CLOSING)
+        if closing.is_alive():
+            self.runner.printer.warn(
+                f"Spark did not end within {CLOSING} s and is killed; the checkpoints hold what was done"
+            )
+            self.runner.session.engine.kill()

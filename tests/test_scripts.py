@@ -83,7 +83,7 @@ def test_sigterm_ends_an_unbounded_query_cleanly_and_the_checkpoint_goes_on(fold
         commits = folder / "ck" / "commits"
         wait_until((commits / str(number - 1)).exists, process, "commit")
         process.send_signal(signal.SIGTERM)
-        _, words = process.communicate(timeout=60)
+        _, words = process.communicate(timeout=120)
         assert process.returncode == 0, words
         assert len(written(folder)) == expected
     assert [r["user"] for r in written(folder)] == ["ann", "bob", "cid"]
@@ -96,7 +96,7 @@ def test_ctrl_c_ends_a_script_with_130(folder: Path) -> None:
     )
     wait_until((folder / "ck" / "commits" / "0").exists, process, "commit")
     process.send_signal(signal.SIGINT)
-    _, words = process.communicate(timeout=60)
+    _, words = process.communicate(timeout=120)
     assert process.returncode == 130, words
     assert "Traceback" not in words
     assert len(written(folder)) == 2

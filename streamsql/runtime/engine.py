@@ -152,3 +152,10 @@ class Engine:
                 self._spark.stop()
             except Exception:
                 pass  # the JVM is gone already
+
+    def kill(self) -> None:
+        """End the JVM that was started here, whatever it does."""
+        self._closing = True
+        gateway = getattr(getattr(self._spark, "sparkContext", None), "_gateway", None)
+        if self._own and gateway is not None:
+            gateway.proc.kill()

@@ -40,7 +40,7 @@ def common_defaults() -> dict[str, str]:
         "spark.app.name": "streamsql",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.streaming.stopTimeout": "60s",
+        "spark.sql.streaming.stopTimeout": "20s",
         "spark.sql.streaming.numRecentProgressUpdates": "100",
     }
 
