@@ -151,4 +151,4 @@ def test_a_program_brings_its_python_functions(
     shown = table(run_program(text))
     assert shown[0] == list(direct.columns)
     assert sorted(shown[1:]) == sorted([[str(v) for v in row] for row in direct.rows])
-    assert "cloudpickle.register_pickle_by_value(sys.modules['shapes'])" in text
+    assert "_module = load_module('" in text

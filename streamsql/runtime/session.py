@@ -224,11 +224,8 @@ class Session:
         key = made.function.name.casefold()
         if made.skip_existing and key in self.catalog.functions:
             return Done(message=f"function {made.function.name} is there already")
-        folders = [self.variables.get("here") or ".", "."]
         others = [f for k, f in self.catalog.functions.items() if k != key]
-        found = self.modules.find(
-            made.function, made.target, [str(Path(f).resolve()) for f in folders], others
-        )
+        found = self.modules.find(made.function, made.target, self.variables.get("here", ""), others)
         self.catalog.functions[key] = found
         return Done(message=f"{WHAT[found.kind]} {found.name} created")
 
