@@ -44,9 +44,16 @@ def run_program(text: str) -> str:
     import contextlib
     import io
 
+    from pyspark.sql import SparkSession
+
+    from streamsql.plan.stateful import STATE_PROVIDER
+
+    spark = SparkSession.active()
+    before = spark.conf.get(STATE_PROVIDER)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(text, "program.py", "exec"), {})
+    spark.conf.set(STATE_PROVIDER, before)
     return out.getvalue()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.parse
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +26,8 @@ class OptionSpec:
     """One option. kind: text, number, positive integer, boolean, path, duration or module.name; secret:
     never shown.
 
-    choices: all values that it can have, where they are few and known.
+    choices: all values that it can have, where they are few and known; beside them may stand those
+    that the pattern `others` describes. cased: whether Spark tells capitals from small letters there.
     """
 
     name: str
@@ -35,6 +37,14 @@ class OptionSpec:
     default: str = ""
     secret: bool = False
     choices: tuple[str, ...] = ()
+    others: str = ""
+    cased: bool = False
+
+    def takes(self, value: str) -> bool:
+        """Whether a value is one of the choices, if there are any."""
+        folded = value if self.cased else value.casefold()
+        known = self.choices if self.cased else tuple(c.casefold() for c in self.choices)
+        return not known or folded in known or bool(self.others and re.fullmatch(self.others, value))
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -223,6 +233,13 @@ def check_options(
             raise SyntaxFault(
                 f"option {spec.name} takes a {spec.kind}, not '{option.value.value}'",
                 detail=spec.help,
+                span=option.value.span,
+            )
+        if not spec.takes(option.value.value):
+            *most, last = spec.choices
+            raise SyntaxFault(
+                f"option {spec.name} takes {', '.join(most)} or {last}, not '{option.value.value}'",
+                hint=did_you_mean(option.value.value, spec.choices),
                 span=option.value.span,
             )
     given = {o.key.value.casefold() for o in options}

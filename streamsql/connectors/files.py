@@ -10,7 +10,9 @@ from streamsql.connectors.base import Connector, OptionSpec, Places, read_stream
 
 PATH = OptionSpec("path", "the directory, or a glob of directories", "path", required=True)
 # Of Hadoop's text output: csv, json and text.
-TEXT_CODECS = ("none", "bzip2", "deflate", "gzip", "lz4", "snappy")
+TEXT_CODECS = ("none", "uncompressed", "bzip2", "deflate", "gzip", "lz4", "snappy")
+# Beside its codecs Hadoop takes the class of one.
+JAVA_CLASS = r"\w+(\.\w+)+"
 SOURCE_OPTIONS = (
     PATH,
     OptionSpec("maxFilesPerTrigger", "most new files in one micro-batch", "positive integer"),
@@ -72,7 +74,10 @@ class FileConnector(Connector):
     def __init__(self) -> None:
         self.reads = SOURCE_OPTIONS + self.own
         writes = tuple(
-            replace(s, choices=self.codecs) if s.name == "compression" else s for s in SINK_OPTIONS
+            replace(s, choices=self.codecs, others=JAVA_CLASS if self.codecs is TEXT_CODECS else "")
+            if s.name == "compression"
+            else s
+            for s in SINK_OPTIONS
         )
         self.writes = writes + tuple(s for s in self.own if s.name not in ("mode", "samplingRatio"))
 
