@@ -218,3 +218,30 @@ def test_what_the_code_raises_is_said_with_its_place(console: Console, here: Pat
             console.run(f"AWAIT QUERY {name};")
         assert caught.value.message == f"query {name} failed: {raised}"
         assert caught.value.detail == f"{here}/bad.py, line {line}"
+
+
+def test_changed_code_over_an_old_checkpoint_is_said(console: Console, here: Path) -> None:
+    def write(word: str) -> None:
+        (here / "beside.py").write_text(f"WORD = '{word}'\n")
+
+    write("first")
+    (here / "kept.py").write_text(
+        "import beside\n\ndef f(batch, batch_id):\n    pass\n\ndef g(x):\n    return beside.WORD\n"
+    )
+    console.run(
+        STREAM + "CREATE SINK b USING foreach_batch OPTIONS (function 'kept.f');"
+        "CREATE SINK n USING noop;"
+        "CREATE FUNCTION g AS 'kept.g' LANGUAGE PYTHON RETURNS STRING;"
+        f"INSERT INTO b CHECKPOINT '{here}/one' SELECT * FROM s;"
+        f"INSERT INTO n CHECKPOINT '{here}/two' SELECT g(n) AS w FROM s; STOP QUERY ALL;"
+    )
+    assert console.run("START QUERY ALL; STOP QUERY ALL;")[0].notes == ()
+    write("another")
+    (note,) = console.run("START QUERY b;")[0].notes
+    assert note.startswith("the Python code of kept has changed since this checkpoint was written")
+    assert console.run("STOP QUERY b; START QUERY b;")[1].notes == ()
+    # A function is as it was when it was created.
+    assert console.run("START QUERY n; STOP QUERY n;")[0].notes == ()
+    console.run("DROP QUERY n; CREATE OR REPLACE FUNCTION g AS 'kept.g' LANGUAGE PYTHON RETURNS STRING;")
+    started = console.run(f"INSERT INTO n CHECKPOINT '{here}/two' SELECT g(n) AS w FROM s;")[0]
+    assert "the Python code of kept has changed" in started.notes[-1]

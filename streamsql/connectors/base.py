@@ -86,7 +86,8 @@ class Connector:
     triggers, sink_triggers: the kinds of trigger that the source and the sink take (Spark guide, "Triggers").
     path_option: the option that names a folder. code_hint: how the Python code is written that a
     module.name option names. open_options: options beside the declared ones are handed over as they
-    are. takes_key: a sink may have a KEY.
+    are. takes_key: a sink may have a KEY. keeps_log: Spark's own streaming writer keeps a log of the files
+    in the sink's folder.
     """
 
     name = ""
@@ -104,6 +105,7 @@ class Connector:
     code_hint = ""
     open_options = False
     takes_key = False
+    keeps_log = False
 
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
         """The options that a stream with these columns may be given."""

@@ -68,6 +68,7 @@ class FileConnector(Connector):
     modes = ("append",)
     infers_columns = True
     path_option = "path"
+    keeps_log = True
     own: tuple[OptionSpec, ...] = ()
     codecs: tuple[str, ...] = TEXT_CODECS
 

@@ -13,7 +13,10 @@ class Parquet(FileConnector):
     own = (
         OptionSpec("mergeSchema", "columns of all files together", "boolean"),
         OptionSpec(
-            "datetimeRebaseMode", "EXCEPTION, CORRECTED or LEGACY for old dates", choices=_REBASE_MODES, cased=True
+            "datetimeRebaseMode",
+            "EXCEPTION, CORRECTED or LEGACY for old dates",
+            choices=_REBASE_MODES,
+            cased=True,
         ),
         OptionSpec("int96RebaseMode", "the same for INT96 timestamps", choices=_REBASE_MODES, cased=True),
     )

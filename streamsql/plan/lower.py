@@ -83,6 +83,7 @@ def lower(text: str, sources: Sources) -> Lowered:
     tokens = tokenize(text)
     body = None if has_python_aggregate(tokens, sources.catalog) else _body(tokens)
     before, kept = len(sources.program), sources.state()
+    told: tuple[list[str], list[str]] | None = None
     shape: Shape | None = None
     try:
         if body is None:
@@ -92,6 +93,7 @@ def lower(text: str, sources: Sources) -> Lowered:
         if not lowering.left:
             return lowered
         shape, reason = lowered.shape, Unknown(lowering.left)
+        told = list(sources.notes), list(sources.cautions)
     except (Unknown, RecursionError) as problem:
         reason = problem if isinstance(problem, Unknown) else Unknown("the query is nested very deeply")
     own = _own_word(body) if body is not None else None
@@ -103,6 +105,8 @@ def lower(text: str, sources: Sources) -> Lowered:
         ) from None
     del sources.program[before:]
     sources.restore(kept)
+    if told:
+        sources.notes, sources.cautions = told
     words = {t.upper for t in tokens if t.kind == "word"}
     streaming = sources.register_views(text) or "STREAM" in words
     refusal = refused_on_a_stream(tokens, sources.catalog) if streaming else None
@@ -315,6 +319,7 @@ class _Lowering:
                     raise Unknown(f"{kind.upper()} ALL")
             elif not tail.has("ALL") and streaming:
                 self.leave("UNION without ALL is Spark's distinct")
+                self.caution_distinct("UNION without ALL", frame.shape)
                 ops.append(Op("distinct", tail.span, len(ops), bool(frame.shape.event_time)))
             elif not tail.has("ALL"):
                 union = union.call("distinct")
@@ -590,11 +595,21 @@ class _Lowering:
         shape = frame.shape
         if shape.streaming:
             self.leave("SELECT DISTINCT is an aggregation in Spark")
+            self.caution_distinct("SELECT DISTINCT", shape)
             shape = replace(
                 shape.then(Op("distinct", node.span, 0, bool(shape.event_time))), keys=shape.columns
             )
         made = frame.node.call("distinct")
         return replace(frame, node=made, shape=shape, aggregated=False, distinct=names)
+
+    def caution_distinct(self, words: str, shape: Shape) -> None:
+        """Say of an aggregation by all columns that nothing ever ends its groups."""
+        if not shape.event_time:
+            self.sources.cautions.append(
+                f"{words} groups by all columns and remembers every row for ever: its state grows without "
+                "bound. The event time of a watermark among the columns, or SELECT DISTINCT ON (…) WITHIN "
+                "WATERMARK, would let it forget"
+            )
 
     # ---- the first row of each key ----------------------------------------------------------
 

@@ -157,6 +157,11 @@ class Run(Plan):
         """The live tables that it feeds."""
         return tuple(t.sink for t in self.targets if t.sink.is_live)
 
+    @property
+    def feeds_batches(self) -> bool:
+        """Whether its sinks get each micro-batch after one another, and not Spark's own writer the stream."""
+        return len(self.targets) > 1 or bool(self.targets[0].select)
+
     def named(self, name: str, checkpoint: str, **changes: Any) -> Run:
         """This query of one sink under another name; changes: fields of its sink."""
         target = replace(self.targets[0], sink=replace(self.sink, name=name, **changes))
@@ -189,7 +194,7 @@ class Run(Plan):
             writer = writer.call("trigger", **_trigger(self.query.trigger))
         own = _call(Var("checkpoint"), self.query.name)
         writer = writer.call("option", "checkpointLocation", self.query.checkpoint or own)
-        if len(self.targets) > 1 or self.targets[0].select:
+        if self.feeds_batches:
             pairs, steps = self._pairs()
             each = _call(Var("EachSink"), *pairs).attr("write")
             return (*steps, Assign("query", writer.call("foreachBatch", each).call("start")))

@@ -22,7 +22,7 @@ from streamsql.plan.lower import Lowered, node_and_shape
 from streamsql.plan.plans import Collect, Plan, Run, Target, Write
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources, variable
-from streamsql.plan.stateful import lower_calls
+from streamsql.plan.stateful import CHOOSES_ROCKSDB, lower_calls
 
 
 def select(statement: Select, context: Context) -> Plan:
@@ -382,6 +382,7 @@ def _run_plan(
     if several:
         _check_several(sinks, names)
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
+    real_time = query.trigger is not None and query.trigger.kind == "real_time"
     keyed = all(s.connector != "table" and connector(Name(s.connector)).shows_newest(s) for s in sinks)
     shape = _with_key(made.result.shape, sinks[0]) if len(sinks) == 1 else made.result.shape
     if mode:
@@ -395,6 +396,10 @@ def _run_plan(
         if not choices:
             raise rules.refuse_all(shape, takes, query.sink)
     _check_trigger(query.trigger, sinks, shape, made.sources)
+    if real_time:
+        choices = _real_time_modes(choices, takes, mode)
+        if CHOOSES_ROCKSDB not in made.sources.program:
+            made.sources.program.append(CHOOSES_ROCKSDB)
     program = (*made.sources.program, Assign("result", made.result.node), *made.functions)
     return Run(
         query,
@@ -501,6 +506,31 @@ def _check_trigger(trigger: Trigger | None, sinks: list[Sink], shape: Shape, sou
     refusal = rules.trigger_verdict(shape, kind)
     if refusal:
         raise refusal.fault()
+    python = next(iter(sources.functions.values()), None)
+    if python and kind == "real_time":
+        raise RuleFault(
+            f"TRIGGER REAL TIME does not take {python.name}, which is written in Python",
+            detail="Python functions are not among the operators that real-time mode has",
+            hint="TRIGGER EVERY INTERVAL 1 SECOND",
+            span=span,
+        )
+
+
+def _real_time_modes(
+    choices: list[rules.Choice], takes: tuple[str, ...], mode: Name | None
+) -> list[rules.Choice]:
+    """Real-time mode has output mode update only. Raises RuleFault where another one is written, or the
+    sink does not take it.
+    """
+    if (mode and mode.value != "update") or "update" not in takes:
+        raise RuleFault(
+            "TRIGGER REAL TIME takes output mode update only",
+            hint="OUTPUT MODE UPDATE" if "update" in takes else "a sink that takes OUTPUT MODE UPDATE",
+            span=mode.span if mode else None,
+        )
+    return [c for c in choices if c.mode == "update"] or [
+        rules.Choice("update", "real-time mode has no other")
+    ]
 
 
 _TRIGGERS = {"continuous": "CONTINUOUS", "real_time": "REAL TIME", "available_now": "AVAILABLE NOW",
@@ -512,5 +542,8 @@ def _who_takes(kind: str) -> str:
     made = connectors().values()
     reads = [c.name for c in made if c.reads is not None and kind in c.triggers]
     writes = [c.name for c in made if c.writes is not None and kind in c.sink_triggers]
+    if not reads and not writes:
+        return "Spark runs it row by row, which none of the sources and sinks here can do"
+    sources = f"the sources {', '.join(reads)}" if reads else "none of the sources here"
     sinks = f"the sinks {', '.join(writes)}" if writes else "none of the sinks here"
-    return f"Spark runs it row by row: the sources {', '.join(reads)} and {sinks} can do that"
+    return f"Spark runs it row by row: {sources} and {sinks} can do that"

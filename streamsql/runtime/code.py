@@ -16,10 +16,11 @@ def load_module(name, folder="."):
 
     folders = [os.path.abspath(folder), os.getcwd()]
     installed = (os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.sep}", "built-in")
-    read = load_module.__dict__.setdefault("read", set())
-    for old in read:
+    # What was read of the two folders: name asked for → its modules → their files.
+    read = load_module.__dict__.setdefault("read", {})
+    for old in [module for modules in read.values() for module in modules]:
         sys.modules.pop(old, None)
-    read.clear()
+    read[name] = {}
     before, known, compiles = list(sys.path), set(sys.modules), sys.dont_write_bytecode
     sys.path[:0] = folders
     # Compiled files are told from changed sources by whole seconds only.
@@ -46,15 +47,15 @@ def load_module(name, folder="."):
             file = os.path.abspath(getattr(sys.modules[new], "__file__", None) or os.sep)
             own = any(file.startswith(f.rstrip(os.sep) + os.sep) for f in folders)
             if own and not any(part in file for part in installed):
-                read.add(new)
-    for new in read:
+                read[name][new] = file
+    for new in read[name]:
         cloudpickle.register_pickle_by_value(sys.modules[new])
     return module
 
 
-def last_read():
-    """The modules of the two folders that the last `load_module` read, by name."""
-    return tuple(sorted(load_module.__dict__["read"]))
+def modules_of(name):
+    """The modules of the folders that the last `load_module(name)` read, with their files."""
+    return dict(sorted(load_module.__dict__.get("read", {}).get(name, {}).items()))
 
 
 def find(name, folder="."):

@@ -15,7 +15,7 @@ from streamsql.errors import NameFault, StreamsqlError
 from streamsql.language.statements.base import Name
 from streamsql.plan.functions import module_variable
 from streamsql.runtime import code
-from streamsql.runtime.userlib import find_code, package_missing
+from streamsql.runtime.userlib import digest, find_code, package_missing
 
 
 class Modules:
@@ -23,11 +23,16 @@ class Modules:
 
     def __init__(self) -> None:
         self._by_variable: dict[str, ModuleType] = {}
+        self._digests: dict[str, str] = {}
 
     def env(self, functions: tuple[Function, ...]) -> dict[str, Any]:
         """The variables that programs with these functions begin with."""
         names = {module_variable(f.module) for f in functions}
         return {name: self._by_variable[name] for name in names if name in self._by_variable}
+
+    def digests(self, functions: tuple[Function, ...]) -> dict[str, str]:
+        """What tells the code of these functions, as it was read, from other code: by module."""
+        return {f.module: self._digests[f.module] for f in functions if self._digests.get(f.module)}
 
     def find(self, function: Function, target: Name, folder: str, others: list[Function]) -> Function:
         """A function with what its module says of it: kind, form, folder and modules.
@@ -36,7 +41,7 @@ class Modules:
         the functions that stay. Raises a fault at target for what is missing or cannot be used.
         """
         module, found = find_code(target, folder)
-        modules = code.last_read()
+        modules = tuple(code.modules_of(function.module))
         own = _folder(module) if module.__name__ in modules else ""
         try:
             for other in others:
@@ -50,6 +55,7 @@ class Modules:
             error.span = target.span
             raise
         self._by_variable[module_variable(function.module)] = module
+        self._digests[function.module] = digest(function.module)
         return made
 
 

@@ -6,7 +6,6 @@ The shell, a script, -e and standard input all end here. Nothing is printed.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamsql.calls import Assign, evaluate, run
+from streamsql.calls import Assign, Program, evaluate, run
 from streamsql.catalog import Catalog, Query, Sink, Table
 from streamsql.connectors.base import Places, is_secret
 from streamsql.connectors.memory import rows_variable
@@ -36,7 +35,7 @@ from streamsql.plan import plans
 from streamsql.plan.context import Context
 from streamsql.plan.definitions import check_watermark
 from streamsql.plan.planner import plan, restart
-from streamsql.plan.stateful import STATE_PROVIDER
+from streamsql.plan.stateful import CHOOSES_ROCKSDB, STATE_PROVIDER
 from streamsql.preferences import PREFIX, is_preference, spec_of
 from streamsql.results import Done, Leave, Result, Rows, Started, Text
 from streamsql.runtime import show, watching
@@ -46,9 +45,10 @@ from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
 from streamsql.runtime.functions import WHAT, Modules
 from streamsql.runtime.helpers import HELPERS, helper
-from streamsql.runtime.paths import check_path
+from streamsql.runtime.paths import check_log, check_path
 from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
+from streamsql.runtime.temporary import TemporaryViews
 from streamsql.runtime.userlib import check_code
 from streamsql.runtime.values import collect
 
@@ -69,9 +69,9 @@ class Session:
         self.modules = Modules()
         self.live: dict[str, LiveRows] = {}
         self.engine = Engine(config, self.queries.cancelled, spark)
-        self.engine.on_start.append(self._restore_views)
+        self.temporary = TemporaryViews(self.catalog, self._make_view)
+        self.engine.on_start.append(self.temporary.restore)
         self.engine.on_lost.append(self.queries.lost)
-        self._views: dict[str, Statement] = {}
 
     # ---- Spark ----------------------------------------------------------------------------
 
@@ -80,16 +80,10 @@ class Session:
         """The SparkSession; waits for it. Raises StartFault when it could not start."""
         return self.engine.spark
 
-    def _restore_views(self, spark: Any) -> None:
-        """Temporary views end with their Spark; a new one gets them again."""
-        for name, statement in list(self._views.items()):
-            try:
-                made = plan(statement, self._context())
-                assert isinstance(made, plans.Collect)
-                run(made.program, self._env(made.reads, spark))
-            except Exception:
-                self._views.pop(name)
-                self.catalog.tables.pop(name, None)
+    def _make_view(self, statement: Statement, spark: Any) -> None:
+        made = plan(statement, self._context())
+        assert isinstance(made, plans.Collect)
+        run(made.program, self._env(made.reads, spark))
 
     def cancel(self) -> None:
         """Give up what is being carried out on another thread, until `resume`; queries run on."""
@@ -118,8 +112,10 @@ class Session:
         try:
             if isinstance(made, plans.Direct):
                 return self._direct(made.statement)
+            self.temporary.check(statement, lambda: self.spark)
             result = self._PLANS[type(made)](self, made, statement)
-            return replace(result, notes=(*made.notes, *result.notes)) if made.notes else result
+            notes = (*self.temporary.news(), *made.notes, *result.notes)
+            return replace(result, notes=notes) if notes != result.notes else result
         except StreamsqlError:
             raise
         except Exception as error:
@@ -237,11 +233,11 @@ class Session:
         return Done(message=f"{WHAT[found.kind]} {found.name} dropped")
 
     @contextmanager
-    def _own_state_provider(self, reads: plans.Reads) -> Iterator[None]:
-        """A program that calls a stateful processor chooses its state store; afterwards the session has
-        its own again. What is started inside keeps what it was started with.
+    def _own_state_provider(self, program: Program) -> Iterator[None]:
+        """A program may choose its state store (stateful processors and real-time mode do); afterwards
+        the session has its own again. What is started inside keeps what it was started with.
         """
-        if not any(f.kind == "processor" for f in reads.functions):
+        if CHOOSES_ROCKSDB not in program:
             yield
             return
         before = self.spark.conf.get(STATE_PROVIDER)
@@ -252,15 +248,14 @@ class Session:
 
     def _collect_plan(self, made: plans.Collect, statement: Statement) -> Result:
         began = time.monotonic()
-        with self._own_state_provider(made.reads):
+        with self._own_state_provider(made.program):
             return self._collected(made, run(made.program, self._env(made.reads)), statement, began)
 
     def _collected(self, made: plans.Collect, frame: Any, statement: Statement, began: float) -> Result:
         if made.creates:
             streaming = self.spark.table(made.creates).isStreaming
             self.catalog.tables[made.creates.casefold()] = Table(made.creates, streaming)
-            if re.match(r"CREATE\b.*?\bTEMP(ORARY)?\s+VIEW\b", statement.text, re.IGNORECASE | re.DOTALL):
-                self._views[made.creates.casefold()] = statement
+        self.temporary.remember(statement, made.creates)
         if frame.isStreaming:
             raise EngineFault(
                 "this query reads a stream that Spark knows and the console does not",
@@ -273,9 +268,16 @@ class Session:
 
     def _write(self, made: plans.Write, statement: Statement) -> Result:
         self._check_drivers(made.sinks)
-        with self._own_state_provider(made.reads):
+        self._check_logs(made.sinks, keeps=False)
+        with self._own_state_provider(made.program):
             run(made.program, self._env(made.reads))
         return Done(message=made.message)
+
+    def _check_logs(self, sinks: Iterable[Sink], *, keeps: bool) -> None:
+        """Raise RuleFault when one way of writing files would hide what another way has written."""
+        for found in sinks:
+            if found.connector != "table":
+                check_log(self.spark, found, connector(Name(found.connector)), keeps=keeps)
 
     def _check_drivers(self, sinks: Iterable[Sink]) -> None:
         """Raise EngineFault when Spark's JVM has not the driver that a sink needs."""
@@ -305,20 +307,24 @@ class Session:
         self.catalog.queries[made.query.name.casefold()] = made.query
         what = f"live table {made.sink.name}" if made.define else f"query {made.query.name}"
         notes = [f"output mode {running.mode}: {running.reason}"] if running.reason else []
-        if any(f.kind == "processor" for f in made.reads.functions):
-            notes.append("state store of this query: RocksDB, which stateful processors need")
+        if CHOOSES_ROCKSDB in made.program:
+            processor = any(f.kind == "processor" for f in made.reads.functions)
+            whose = "stateful processors need" if processor else "real-time mode needs"
+            notes.append(f"state store of this query: RocksDB, which {whose}")
         for table in made.live:
             if self.live[table.name.casefold()].dropped:
                 notes.append(f"only the last {table.retain} rows of {table.name} are kept")
+        notes += running.notes
         durable = len(made.live) < len(made.targets)
         return Started(tuple(notes), made.query.name, f"{what} started", durable)
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
         self._check_drivers(t.sink for t in made.targets)
+        self._check_logs((t.sink for t in made.targets), keeps=not made.feeds_batches)
         env = self._env(made.reads)
         env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
-        with self._own_state_provider(made.reads):
+        with self._own_state_provider(made.program):
             choice = self.queries.prepare(made, env, fresh=replaces)
             if replaces:
                 self._forget_query(made.query.name)
@@ -327,7 +333,8 @@ class Session:
                 # A query that goes on feeds the rows that are there.
                 known = self.live.get(table.name.casefold())
                 env[step.name] = evaluate(step.node, env) if known is None else known
-            running = self.queries.launch(made, env, choice)
+            code = self.modules.digests(made.reads.functions)
+            running = self.queries.launch(made, env, choice, code)
         self.live |= {t.name.casefold(): env[rows_variable(t.name)] for t in made.live}
         return running
 
@@ -383,7 +390,7 @@ class Session:
         if isinstance(made.plan, plans.Write):
             program = tuple(step for step in program if step.name)
         env = self._env(made.plan.reads)
-        with self._own_state_provider(made.plan.reads):
+        with self._own_state_provider(program):
             run((*program, Assign("", program[-1].node)), env)
             if isinstance(made.plan, plans.Run) and any(t.select for t in made.plan.targets):
                 frames = {t.sink.name: evaluate(t.rows, env) for t in made.plan.targets}
@@ -454,17 +461,17 @@ class Session:
         return Done(message=f"stopped: {', '.join(stopped)}" if stopped else "no query was running")
 
     def _start_again(self, statement: query.StartQuery) -> Result:
-        started = []
+        started, notes = [], tuple[str, ...]()
         for found in self._named(statement.name):
             running = self.queries.all.get(found.name.casefold())
             if running and running.status() == "running":
                 continue
             again = restart(found, self._context())
-            self.start_query(again)
+            notes += self.start_query(again).notes
             started.append(found.name)
         if not started:
             return Done(message="already running" if self.catalog.queries else "there are no queries")
-        return Started((), started[0], f"started: {', '.join(started)}", True)
+        return Started(notes, started[0], f"started: {', '.join(started)}", True)
 
     def _drop_query(self, statement: query.DropQuery) -> Result:
         if statement.if_exists and statement.name.value.casefold() not in self.catalog.queries:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from streamsql.calls import Lit, Program, Var, calls_in
 from streamsql.connectors.base import Connector
 from streamsql.errors import InputFault, did_you_mean
 from streamsql.language.statements.base import Name
@@ -55,6 +57,25 @@ def check_code(name: Name, folder: str, connector: Connector) -> None:
             hint=connector.code_hint,
             span=name.span,
         )
+
+
+def digest(module: str) -> str:
+    """What tells the code of a module, as it was last read with all of its folder that it imports,
+    from other code; empty for an installed one.
+    """
+    texts = [Path(file).read_bytes() for file in code.modules_of(module).values()]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest() if texts else ""
+
+
+def digests(program: Program) -> dict[str, str]:
+    """The same for the modules of all code that a program, which has run, looks up by name."""
+    found = {}
+    for call in calls_in(program):
+        if isinstance(call.function, Var) and call.function.name in ("find", "load", "data_source"):
+            name = next(str(a.value) for a in call.args if isinstance(a, Lit))
+            module = name.rpartition(".")[0]
+            found[module] = digest(module)
+    return {module: text for module, text in found.items() if text}
 
 
 def _module(name: str, folder: str) -> ModuleType:

@@ -187,7 +187,8 @@ def _check_duration(pairs: list[tuple[str, str]], node: Node) -> None:
         if _unit(unit) not in _SECONDS:
             raise SyntaxFault(
                 f"there is no unit of time {unit}",
-                hint=did_you_mean(unit, [u + "s" for u in _SECONDS]) or "seconds, minutes, hours, days, weeks",
+                hint=did_you_mean(unit, [u + "s" for u in _SECONDS])
+                or "seconds, minutes, hours, days, weeks",
                 span=node.span,
             )
         total += float(number) * _SECONDS[_unit(unit)]
