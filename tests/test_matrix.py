@@ -25,7 +25,6 @@ from streamsql.plan.context import Context
 from streamsql.plan.lower import lower
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Run
-from streamsql.plan.sources import Sources
 from streamsql.runtime.queries import spark_verdict
 
 MODES = ("append", "update", "complete")
@@ -204,7 +203,7 @@ def frame_of(console: Console, text: str) -> Any:
     """The DataFrame of a query, whatever its rules; None when only a refusal can come of it."""
     from pyspark.sql import functions
 
-    sources = Sources(console.session.catalog, console.session.places)
+    sources = Context(console.session.catalog, console.session.places).sources()
     try:
         lowered = lower(text, sources)
     except StreamsqlError:

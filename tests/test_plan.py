@@ -41,7 +41,7 @@ from streamsql.plan.plans import (
     Run,
     Write,
 )
-from streamsql.plan.sources import Sources, variable
+from streamsql.plan.sources import variable
 
 GOLDEN = Path(__file__).parent / "golden" / "plans"
 LOWERING = Path(__file__).parent / "lowering"
@@ -456,7 +456,7 @@ def test_names_that_programs_use_are_not_taken() -> None:
 
 def test_a_query_left_to_spark_forgets_the_attempt() -> None:
     """The views that a failed lowering made are made anew, once, for the text."""
-    sources = Sources(CATALOG, Context(CATALOG).places)
+    sources = Context(CATALOG).sources()
     text = "SELECT id FROM clicks WHERE user IN (SELECT user FROM counts) LIMIT ALL"
     lowered = lower(text, sources)
     assert lowered.as_text
@@ -471,7 +471,7 @@ def test_a_column_named_like_a_stream_makes_no_stream() -> None:
         "SELECT clicks FROM orders QUALIFY row_number() OVER (ORDER BY clicks) = 1",
         "SELECT o.clicks, max(clicks) AS events FROM orders o GROUP BY ALL",
     ):
-        lowered = lower(text, Sources(CATALOG, Context(CATALOG).places))
+        lowered = lower(text, Context(CATALOG).sources())
         assert lowered.as_text
         assert not lowered.shape.streaming
     for text in (
@@ -479,7 +479,7 @@ def test_a_column_named_like_a_stream_makes_no_stream() -> None:
         "FROM clicks |> WHERE id > 1",
         "SELECT * FROM (SELECT * FROM STREAM(clicks)) GROUP BY ALL",
     ):
-        assert lower(text, Sources(CATALOG, Context(CATALOG).places)).shape.streaming, text
+        assert lower(text, Context(CATALOG).sources()).shape.streaming, text
 
 
 def test_spans_of_a_plan_lie_in_the_statement() -> None:
@@ -588,6 +588,16 @@ def test_a_check_knows_which_views_stream() -> None:
     )
     with pytest.raises(StreamsqlError, match="cannot be put together by UNION"):
         checker.check(statement)
+
+
+def test_values_of_options_are_taken_as_spark_takes_them() -> None:
+    """In small letters too, where Spark does not tell; and the class of a codec."""
+    for made in (
+        "CREATE STREAM s (a INT) USING json OPTIONS (path 'x', mode 'failfast', cleanSource 'OFF')",
+        "CREATE SINK t USING text OPTIONS (path 'x', compression 'org.apache.hadoop.io.compress.GzipCodec')",
+        "CREATE STREAM s (a INT) USING parquet OPTIONS (path 'x', datetimeRebaseMode 'LEGACY')",
+    ):
+        assert isinstance(planned(made), (DefineStream, DefineSink))
 
 
 # ---- real-time mode --------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from streamsql.language.tokens import unquote
 from streamsql.plan.context import Context, lower_fragment, relations_of, stream_hint
 from streamsql.plan.functions import is_module_name
 from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
-from streamsql.plan.sources import Sources
 
 
 def create_stream(statement: CreateStream, context: Context) -> Plan:
@@ -72,7 +71,7 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     name = statement.name.value
     if name.casefold() in {unquote(t).casefold() for t in relations_of(statement.query.text)}:
         raise RuleFault(f"the stream {name} reads itself", span=statement.name.span)
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
     if not lowered.shape.streaming:
         raise RuleFault(

@@ -78,7 +78,7 @@ def lower(text: str, sources: Sources) -> Lowered:
 
     Raises placed faults (span in text) for what no reading of the text allows, such as a bad delay.
     """
-    text = lower_calls(text, sources, node_and_shape)
+    text = lower_calls(text, sources)
     sources.register_functions(text)
     tokens = tokenize(text)
     body = None if has_python_aggregate(tokens, sources.catalog) else _body(tokens)

@@ -18,7 +18,7 @@ from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan import rules, shared
 from streamsql.plan.context import Context, lower_fragment, reads_of, stream_hint
-from streamsql.plan.lower import Lowered, node_and_shape
+from streamsql.plan.lower import Lowered
 from streamsql.plan.plans import Collect, Plan, Run, Target, Write
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources, variable
@@ -26,7 +26,7 @@ from streamsql.plan.stateful import CHOOSES_ROCKSDB, lower_calls
 
 
 def select(statement: Select, context: Context) -> Plan:
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
     if lowered.shape.streaming:
         # With the clock something is always available; such a query is ended once it has read all.
@@ -64,7 +64,7 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
         statement.trigger,
         live_table=True,
     )
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     lowered = _streaming(statement.query, sources, context, f"the query of live table {name}")
     made = _Made(statement.query, sources, lowered, (Target(sink, lowered.shape),))
     run = _run_plan(query, made, context, statement.output_mode)
@@ -106,7 +106,7 @@ def insert(statement: Insert, context: Context) -> Plan:
     found = [context.catalog.target(name.value) for name in statement.targets]
     if len(found) == 1 and isinstance(found[0], Stream):
         return _insert_values(statement, found[0], context)
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
     if found == [None]:
         return _insert_table(statement, lowered, sources, context)
@@ -192,11 +192,11 @@ def _set(statement: InsertSet, context: Context) -> _Made:
                 span=name.span,
             )
     if len(inserts) == 1:
-        sources = Sources(context.catalog, context.places)
+        sources = context.sources()
         lowered = _streaming(inserts[0].query, sources, context, "this INSERT of the set")
         return _one_result(inserts[0].query, sinks[0], sources, lowered)
     stream, whole, parts = shared.stream_of([part.query for part in inserts], context)
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     node, shape = sources.stream(stream)
     targets, functions = [], []
     for group, lowered, part in zip(sinks, whole, parts, strict=True):
@@ -230,8 +230,8 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
         target = Target(Sink(name.value, "table"), lowered.shape)
         made = _Made(statement.query, sources, lowered, (target,))
         return _insert_query(statement, statement.targets, made, context)
-    text_sources = Sources(context.catalog, context.places)
-    text = lower_calls(statement.text, text_sources, node_and_shape)
+    text_sources = context.sources()
+    text = lower_calls(statement.text, text_sources)
     text_sources.register_views(text)
     program = (*text_sources.program, Assign("result", Var("spark").call("sql", text)))
     return Write(program, f"written into {name.value}", reads_of(text_sources))
@@ -275,7 +275,7 @@ def restart(query: Query, context: Context) -> Run:
         assert isinstance(statement, InsertSet)
         made = _set(statement, context)
     else:
-        sources = Sources(context.catalog, context.places)
+        sources = context.sources()
         body = Fragment(query.text)
         sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
         made = _one_result(body, sinks, sources, lower_fragment(body, sources))
@@ -329,7 +329,7 @@ def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
                 hint=did_you_mean(column.value, [c.name for c in stream.columns]),
                 span=column.span,
             )
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
     if lowered.shape.streaming:
         raise RuleFault(

@@ -6,6 +6,7 @@ import builtins
 import keyword
 import unicodedata
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
@@ -70,11 +71,17 @@ def columns_of(stream: Stream) -> tuple[str, ...] | None:
 
 
 class Sources:
-    """The sources that one program reads: each is defined once, in the order first needed."""
+    """The sources that one program reads: each is defined once, in the order first needed.
 
-    def __init__(self, catalog: Catalog, places: Places) -> None:
+    lower: gives the calls and the shape of a query, such as one that a stream is made of.
+    """
+
+    def __init__(
+        self, catalog: Catalog, places: Places, lower: Callable[[str, Sources], tuple[Node, Shape]]
+    ) -> None:
         self.catalog = catalog
         self.places = places
+        self.lower = lower
         self.program: list[Assign] = []
         self.shapes: dict[str, Shape] = {}
         self.views: set[str] = set()
@@ -123,14 +130,12 @@ class Sources:
         mark = stream.watermark
         event_time = frozenset({mark.column.value.casefold()}) if mark else frozenset()
         if stream.query:
-            from streamsql.plan.lower import lower
-
             # Its notes were given when it was made.
             notes, cautions = list(self.notes), list(self.cautions)
-            lowered = lower(stream.query, self)
+            node, shape = self.lower(stream.query, self)
             self.notes, self.cautions = notes, cautions
-            self.program.append(Assign(name, watermarked(lowered.node, mark)))
-            shape = replace(lowered.shape, event_time=lowered.shape.event_time | event_time)
+            self.program.append(Assign(name, watermarked(node, mark)))
+            shape = replace(shape, event_time=shape.event_time | event_time)
             if mark and mark.computed and shape.columns is not None:
                 shape = replace(shape, columns=(*shape.columns, mark.column.value))
         else:
