@@ -9,6 +9,8 @@ def to_messages(rows, form, key=(), options=None):
     that make the key; one as its text, several as JSON.
     """
 
+    from pyspark.sql import functions as F
+
     def quoted(name):
         return F.col("`" + name.replace("`", "``") + "`")
 
