@@ -164,12 +164,14 @@ def written(frame: Node, sink: Sink, form: str) -> Node:
     """The calls that make rows messages: columns key, value and what else a message has."""
     known = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
     options = {known[k.casefold()]: v for k, v in sink.options if k.casefold() in known}
-    arguments = (frame, form, list(sink.key), *([_dict(options)] if options else []))
+    made: object = form
+    if form == "protobuf":
+        made = Call(Var("protobuf_writer"), (lit(options["descriptorFile"]), lit(options["message"])))
+    elif form == "avro":
+        made = Call(Var("avro_writer"), (lit(options["avroSchema"]),) if "avroSchema" in options else ())
+    given = [[k, v] for k, v in options.items()] if form in ("json", "csv") else []
+    arguments = (frame, made, list(sink.key), *([given] if given else []))
     return Call(Var("to_messages"), tuple(map(lit, arguments)))
-
-
-def _dict(options: dict[str, str]) -> Node:
-    return Call(Var("dict"), (), tuple((k, lit(v)) for k, v in options.items()))
 
 
 def check_format(form: str, options: dict[str, Option], at: Name, *, reads: bool) -> None:

@@ -20,7 +20,7 @@ HELPERS = {
     "EachSink": "several",
     "throw_away": "several",
     "to_messages": "messages",
-    "to_avro_payload": "messages",
+    "avro_writer": "messages",
     "ProtobufKind": "messages",
     "protobuf_reader": "messages",
     "protobuf_writer": "messages",

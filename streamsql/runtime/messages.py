@@ -1,12 +1,12 @@
 """Rows as messages, and back from protobuf. EXPLAIN PYSPARK prints these, so they stand alone."""
 
 
-def to_messages(rows, form, key=(), options=None):
+def to_messages(rows, form, key=(), options=()):
     """Rows as messages: the columns key, value and, where the rows have them, topic, partition, headers.
 
     A column _key, _topic, _partition or _headers is that field of the message; all others are its
-    payload in a form: json, csv, avro, protobuf, or text and raw for a single column. key: the columns
-    that make the key; one as its text, several as JSON.
+    payload in a form: json, csv (options: pairs), text or raw for a single column, or a function from a
+    struct of them. key: the columns that make the key; one as its text, several as JSON.
     """
 
     from pyspark.sql import functions as F
@@ -24,12 +24,10 @@ def to_messages(rows, form, key=(), options=None):
         raise ValueError(f"FORMAT {form} takes one column, not {', '.join(fields.values()) or 'none'}")
     if form in ("text", "raw"):
         value = payload[0].cast("binary" if form == "raw" else "string")
-    elif form == "protobuf":
-        value = protobuf_writer(options["descriptorFile"], options["message"])(F.struct(*payload))
-    elif form == "avro":
-        value = to_avro_payload(F.struct(*payload), options or {})
+    elif callable(form):
+        value = form(F.struct(*payload))
     else:
-        value = {"json": F.to_json, "csv": F.to_csv}[form](F.struct(*payload), options or {})
+        value = {"json": F.to_json, "csv": F.to_csv}[form](F.struct(*payload), dict(options))
     columns = [value.alias("value")]
     if "_key" in own:
         columns.append(quoted(own["_key"]).alias("key"))
@@ -41,12 +39,11 @@ def to_messages(rows, form, key=(), options=None):
     return rows.select(*columns)
 
 
-def to_avro_payload(payload, options):
-    """A struct column as Avro, by a schema if one is given."""
+def avro_writer(schema=None):
+    """The function from a struct to Avro, by a schema (JSON) if one is given."""
     from pyspark.sql import functions as F
 
-    schema = options.get("avroSchema")
-    return F.call_function("to_avro", payload, *([F.lit(schema)] if schema else []))
+    return lambda payload: F.call_function("to_avro", payload, *([F.lit(schema)] if schema else []))
 
 
 class ProtobufKind:
