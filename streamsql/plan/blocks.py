@@ -224,12 +224,13 @@ class Blocks(Relations, Grouping):
             event_time=frozenset(event_time),
             unmarked=frozenset(),
         )
-        if len(items) == 1 and items[0].sql.strip() == "*":
+        if len(items) == 1 and items[0].sql.strip() == "*" and not shape.fields:
             return replace(frame, shape=shape)
         star = any(i.text.rstrip().endswith("*") for i in items)
         out = {column(i.text): i.alias or i.name for i in items if column(i.text)}
         shape = shape.with_keys(lambda name: out.get(name.casefold()) or (name if star else None))
-        return replace(frame, node=frame.node.call("select", *(expr(i.sql) for i in items)), shape=shape)
+        shown = (expr(i.without(shape.fields)) for i in items)
+        return replace(frame, node=frame.node.call("select", *shown), shape=replace(shape, fields=()))
 
 
 def _is_over_a_block(select: Parsed) -> bool:

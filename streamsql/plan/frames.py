@@ -43,6 +43,14 @@ class Item:
             return f"{self.text} AS ({', '.join(map(quote_name, self.aliases))})"
         return f"{self.text} AS {quote_name(self.alias)}" if self.alias else self.text
 
+    def without(self, fields: tuple[str, ...]) -> str:
+        """Its text, a `*` without the fields of messages that it would bring."""
+        if not self.text.endswith("*"):
+            return self.sql
+        table = self.text.removesuffix("*").casefold()
+        left_out = [f for f in fields if f.casefold().startswith(table)]
+        return f"{self.text} EXCEPT ({', '.join(left_out)})" if left_out else self.sql
+
     @property
     def name(self) -> str:
         """The column name that comes out, as far as it is a plain one."""

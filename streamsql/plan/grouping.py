@@ -179,6 +179,7 @@ class Grouping(Clauses):
         found = [o for o in out if o]
         return replace(
             shape.then(op),
+            fields=(),
             columns=names if all(names) else None,
             event_time=frozenset(event_time),
             keys=tuple(found) if len(found) == len(out) and not self.left else None,

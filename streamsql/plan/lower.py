@@ -20,7 +20,7 @@ from streamsql.plan.blocks import Blocks
 from streamsql.plan.frames import Frame, Unknown
 from streamsql.plan.functions import has_python_aggregate, refused_on_a_stream
 from streamsql.plan.shape import Op, Shape
-from streamsql.plan.sources import Sources
+from streamsql.plan.sources import Sources, mentioned
 from streamsql.plan.stateful import lower_calls
 from streamsql.plan.texts import (
     direction,
@@ -44,6 +44,7 @@ def lower(text: str, sources: Sources) -> Lowered:
 
     Raises placed faults (span in text) for what no reading of the text allows, such as a bad delay.
     """
+    sources.words |= mentioned(text, sources.catalog)
     text = lower_calls(text, sources)
     sources.register_functions(text)
     tokens = tokenize(text)

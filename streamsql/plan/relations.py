@@ -130,7 +130,8 @@ class Relations(Clauses):
         wanted = not alone or default.casefold() in self.qualified or (sealed and derived)
         # A table of Spark brings its own, longer qualifier, which `db.t.c` may ask for.
         if alias or (wanted and (nested or not self.is_spark_table(default))):
-            frame = replace(frame, node=frame.node.call("alias", name))
+            named_so = frame.shape.under(quote_name(name))
+            frame = replace(frame, node=frame.node.call("alias", name), shape=named_so)
         return replace(frame, names=frozenset({name.rpartition(".")[2].casefold()}))
 
     def sampled(self, frame: Frame, node: Parsed) -> Frame:

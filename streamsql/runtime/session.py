@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamsql.calls import Assign, Program, evaluate, run
-from streamsql.catalog import Catalog, Query, Sink, Table
+from streamsql.calls import Assign, Node, Program, evaluate, render, run
+from streamsql.catalog import REJECTED, Catalog, Query, Sink, Table
 from streamsql.connectors.base import Places, is_secret
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
@@ -28,6 +28,7 @@ from streamsql.errors import (
     StreamsqlError,
     did_you_mean,
 )
+from streamsql.language.parser import parse, split_script
 from streamsql.language.statements import function, live_table, query, session, sink, stream, watch
 from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.language.tokens import quote_name
@@ -45,6 +46,7 @@ from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
 from streamsql.runtime.functions import WHAT, Modules
 from streamsql.runtime.helpers import HELPERS, helper
+from streamsql.runtime.packages import Packages, is_there
 from streamsql.runtime.paths import check_log, check_path
 from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
@@ -70,6 +72,13 @@ class Session:
         self.live: dict[str, LiveRows] = {}
         self.engine = Engine(config, self.queries.cancelled, spark)
         self.temporary = TemporaryViews(self.catalog, self._make_view)
+        self.packages = Packages(
+            self.settings.start_conf,
+            config.cache,
+            self.queries.cancelled,
+            lambda: config.preferences["offline"] == "on",
+            self.engine.say,
+        )
         self.engine.on_start.append(self.temporary.restore)
         self.engine.on_lost.append(self.queries.lost)
 
@@ -83,7 +92,7 @@ class Session:
     def _make_view(self, statement: Statement, spark: Any) -> None:
         made = plan(statement, self._context())
         assert isinstance(made, plans.Collect)
-        run(made.program, self._env(made.reads, spark))
+        run(made.program, self._env(made.program, made.reads, spark))
 
     def cancel(self) -> None:
         """Give up what is being carried out on another thread, until `resume`; queries run on."""
@@ -114,7 +123,8 @@ class Session:
                 return self._direct(made.statement)
             self.temporary.check(statement, lambda: self.spark)
             result = self._PLANS[type(made)](self, made, statement)
-            notes = (*self.temporary.news(), *made.notes, *result.notes)
+            news, self.packages.news = self.packages.news, []
+            notes = (*self.temporary.news(), *made.notes, *news, *result.notes)
             return replace(result, notes=notes) if notes != result.notes else result
         except StreamsqlError:
             raise
@@ -127,11 +137,12 @@ class Session:
         here = self.variables.get("here", "")
         return Context(self.catalog, self.places, os.path.abspath(here) if here else os.getcwd())
 
-    def _env(self, reads: plans.Reads | None = None, spark: Any = None) -> dict[str, Any]:
-        """The variables that programs begin with."""
+    def _env(self, program: Program, reads: plans.Reads | None = None, spark: Any = None) -> dict[str, Any]:
+        """The variables that a program begins with, once Spark has the packages that it needs."""
         from pyspark.sql import functions
 
         spark = spark or self.spark
+        self.packages.provide(spark, render(program))
         spark.sparkContext.setJobGroup(JOBS, "a statement")
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
                                "checkpoint": self.places.checkpoint}  # fmt: skip
@@ -180,7 +191,7 @@ class Session:
     def _infer(self, made: plans.DefineStream, statement: Statement) -> tuple[Column, ...]:
         assert made.infer is not None
         try:
-            fields = evaluate(made.infer, self._env()).schema.fields
+            fields = self._schema(made.infer)
         except Exception as error:
             fault = translate(error, statement.text)
             if fault.condition != "UNABLE_TO_INFER_SCHEMA":
@@ -194,15 +205,17 @@ class Session:
             )
         return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
 
+    def _schema(self, frame: Node) -> list[Any]:
+        """The fields of a DataFrame."""
+        return list(evaluate(frame, self._env((Assign("", frame),))).schema.fields)
+
     def _with_event_time(self, made: plans.DefineStream, columns: tuple[Column, ...]) -> tuple[Column, ...]:
         """Inferred columns, the watermark's as a timestamp where its texts are times."""
         mark = made.stream.watermark
         found = next((c for c in columns if mark and c.name.casefold() == mark.column.value.casefold()), None)
         if made.infer_times is None or found is None or found.type != "string":
             return columns
-        times = {
-            f.name: f.dataType.simpleString() for f in evaluate(made.infer_times, self._env()).schema.fields
-        }
+        times = {f.name: f.dataType.simpleString() for f in self._schema(made.infer_times)}
         event_time = replace(found, type=times.get(found.name, found.type))
         return tuple(event_time if c is found else c for c in columns)
 
@@ -249,7 +262,9 @@ class Session:
     def _collect_plan(self, made: plans.Collect, statement: Statement) -> Result:
         began = time.monotonic()
         with self._own_state_provider(made.program):
-            return self._collected(made, run(made.program, self._env(made.reads)), statement, began)
+            return self._collected(
+                made, run(made.program, self._env(made.program, made.reads)), statement, began
+            )
 
     def _collected(self, made: plans.Collect, frame: Any, statement: Statement, began: float) -> Result:
         if made.creates:
@@ -267,10 +282,11 @@ class Session:
         return replace(rows, seconds=time.monotonic() - began)
 
     def _write(self, made: plans.Write, statement: Statement) -> Result:
+        env = self._env(made.program, made.reads)
         self._check_drivers(made.sinks)
         self._check_logs(made.sinks, keeps=False)
         with self._own_state_provider(made.program):
-            run(made.program, self._env(made.reads))
+            run(made.program, env)
         return Done(message=made.message)
 
     def _check_logs(self, sinks: Iterable[Sink], *, keeps: bool) -> None:
@@ -280,19 +296,14 @@ class Session:
                 check_log(self.spark, found, connector(Name(found.connector)), keeps=keeps)
 
     def _check_drivers(self, sinks: Iterable[Sink]) -> None:
-        """Raise EngineFault when Spark's JVM has not the driver that a sink needs."""
+        """Raise EngineFault when Spark's JVM has not the driver that a sink names."""
         for found in sinks:
-            wanted = connector(Name(found.connector)).driver(found) if found.connector != "table" else None
-            if wanted is None:
-                continue
-            loader = self.spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-            try:
-                loader.loadClass(wanted[0])
-            except Exception:
+            wanted = connector(Name(found.connector)).driver(found) if found.connector != "table" else ""
+            if wanted and not is_there(self.spark, wanted):
                 raise EngineFault(
-                    f"the sink {found.name} needs the driver {wanted[0]}",
-                    hint=f"streamsql --packages {wanted[1] or 'group:name:version'} …, or --jars FILE",
-                ) from None
+                    f"the sink {found.name} needs the driver {wanted}",
+                    hint="streamsql --packages group:name:version …, or --jars FILE",
+                )
 
     # ---- streaming queries ----------------------------------------------------------------
 
@@ -316,13 +327,40 @@ class Session:
                 notes.append(f"only the last {table.retain} rows of {table.name} are kept")
         notes += running.notes
         durable = len(made.live) < len(made.targets)
-        return Started(tuple(notes), made.query.name, f"{what} started", durable)
+        beside = self._start_rejected(made)
+        notes += [f"query {name} started: it writes malformed messages" for name in beside]
+        return Started(tuple(notes), (made.query.name, *beside), f"{what} started", durable or bool(beside))
+
+    def _start_rejected(self, made: plans.Run) -> list[str]:
+        """The queries that bring malformed messages to the sinks that ON MALFORMED INTO names: one for
+        each stream, whoever reads it, so that each message is there once.
+        """
+        started = []
+        for read in made.reads.streams:
+            name = f"{read.name}_{REJECTED}"
+            running = self.queries.all.get(name.casefold())
+            if not read.malformed_sink or (running and running.status() == "running"):
+                continue
+            if name.casefold() in self.catalog.queries:
+                self.start_query(restart(self.catalog.queries[name.casefold()], self._context()))
+            else:
+                trigger = f"TRIGGER {made.query.trigger.sql()}" if made.query.trigger else ""
+                rejected = quote_name(f"{read.name}${REJECTED}")
+                into = f"INSERT INTO {quote_name(read.malformed_sink)} AS QUERY {quote_name(name)}"
+                statement = parse(
+                    split_script(Source("", f"{into} {trigger} SELECT * FROM {rejected}"))[0], {}
+                )
+                query_of = plan(statement, self._context())
+                assert isinstance(query_of, plans.Run)
+                self._run(query_of, statement)
+            started.append(name)
+        return started
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
+        env = self._env(made.program + made.writer("append"), made.reads)
         self._check_drivers(t.sink for t in made.targets)
         self._check_logs((t.sink for t in made.targets), keeps=not made.feeds_batches)
-        env = self._env(made.reads)
         env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
         with self._own_state_provider(made.program):
             choice = self.queries.prepare(made, env, fresh=replaces)
@@ -384,12 +422,14 @@ class Session:
 
     def _explain(self, made: plans.Explain, statement: Statement) -> Result:
         if made.mode == "pyspark":
-            return Text(text=program_text(made.plan, self._context(), self.settings))
+            return Text(
+                text=program_text(made.plan, self._context(), self.settings, self.packages.for_program)
+            )
         assert isinstance(made.plan, (plans.Collect, plans.Write, plans.Run))
         program = made.plan.program
         if isinstance(made.plan, plans.Write):
             program = tuple(step for step in program if step.name)
-        env = self._env(made.plan.reads)
+        env = self._env(program, made.plan.reads)
         with self._own_state_provider(program):
             run((*program, Assign("", program[-1].node)), env)
             if isinstance(made.plan, plans.Run) and any(t.select for t in made.plan.targets):
@@ -471,7 +511,7 @@ class Session:
             started.append(found.name)
         if not started:
             return Done(message="already running" if self.catalog.queries else "there are no queries")
-        return Started(notes, started[0], f"started: {', '.join(started)}", True)
+        return Started(notes, tuple(started), f"started: {', '.join(started)}", True)
 
     def _drop_query(self, statement: query.DropQuery) -> Result:
         if statement.if_exists and statement.name.value.casefold() not in self.catalog.queries:
