@@ -409,11 +409,10 @@ def test_choices_agree_with_spark(spark: Any) -> None:
     def names(values: Any) -> set[str]:
         return {v.toString().lower() for v in values}
 
-    same = {"uncompressed"}  # another word for none
-    assert set(TEXT_CODECS) == names(jvm.catalyst.util.HadoopCompressionCodec.values()) - same
-    assert set(Orc.codecs) == names(jvm.execution.datasources.orc.OrcCompressionCodec.values()) - same
+    assert set(TEXT_CODECS) == names(jvm.catalyst.util.HadoopCompressionCodec.values())
+    assert set(Orc.codecs) == names(jvm.execution.datasources.orc.OrcCompressionCodec.values())
     parquet = names(jvm.execution.datasources.parquet.ParquetCompressionCodec.values())
-    assert set(Parquet.codecs) == parquet - same
+    assert set(Parquet.codecs) == parquet
     for setting in reference.settings().values():
         for choice in setting.choices:
             if choice.startswith("org."):

@@ -667,7 +667,7 @@ def test_what_real_time_mode_has(query: str, monkeypatch: pytest.MonkeyPatch) ->
     [
         (f"INSERT INTO nothing AS QUERY q {NOW} SELECT id FROM fast", NOW, "a noop sink does not take"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "rate, which ticks reads from,"),
-        (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "the sources quick"),
+        (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "the sources kafka, quick and the sinks kafka, quick"),
         (f"INSERT INTO out AS QUERY q OUTPUT MODE APPEND {NOW} SELECT id FROM fast", "OUTPUT MODE APPEND", "update only"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT f.id FROM fast f JOIN other o ON f.id = o.id",
          "JOIN other o ON f.id = o.id", "it joins a stream with tables only"),

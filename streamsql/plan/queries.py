@@ -381,6 +381,7 @@ def _run_plan(
     several = len(targets) > 1 or bool(targets[0].select)
     if several:
         _check_several(sinks, names)
+    _check_keys(targets, made.body.span)
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
     real_time = query.trigger is not None and query.trigger.kind == "real_time"
     keyed = all(s.connector != "table" and connector(Name(s.connector)).shows_newest(s) for s in sinks)
@@ -419,6 +420,20 @@ def _run_plan(
 
 def _modes(sink: Sink) -> tuple[str, ...]:
     return ("append",) if sink.connector == "table" else connector(Name(sink.connector)).modes_of(sink)
+
+
+def _check_keys(targets: tuple[Target, ...], span: Span) -> None:
+    """A sink's KEY is among the columns that it gets. Raises NameFault at the query."""
+    for target in targets:
+        columns = tuple(c.name for c in target.sink.columns) or target.shape.columns or ()
+        known = {c.casefold() for c in columns}
+        missing = [k for k in target.sink.key if k.casefold() not in known] if columns else []
+        if missing:
+            raise NameFault(
+                f"the KEY of {target.sink.name}, {', '.join(missing)}, is not among the columns of this query",
+                hint=did_you_mean(missing[0], columns) or f"columns: {', '.join(columns)}",
+                span=span,
+            )
 
 
 def _check_several(sinks: list[Sink], names: tuple[Name, ...]) -> None:

@@ -16,6 +16,14 @@ JOBS = "streamsql-statement"
 """The group of the jobs that statements run, so that they are cancelled without touching a query's."""
 
 
+def activate(spark: Any) -> None:
+    """Make a session the one of this thread: Spark looks some things up, such as Python Data Sources to
+    write with, in the session of the thread that asks, and statements run on threads that it has not seen.
+    """
+    sessions = spark._get_j_spark_session_class(spark._jvm)
+    sessions.setActiveSession(spark._jsparkSession)
+
+
 @dataclass
 class Progress:
     """How far the jobs of the statement that is being carried out are."""

@@ -136,5 +136,8 @@ def spark_plan(frame: Any, mode: str) -> str:
     execution = frame._jdf.queryExecution()
     if mode == "logical":
         return str(execution.analyzed().toString())
+    if frame.isStreaming:
+        # Of a text Spark does not see, before it is analysed, that it reads a stream.
+        execution = frame.select("*")._jdf.queryExecution()
     text = frame._sc._jvm.PythonSQLUtils.explainString(execution, mode or "simple")
     return str(text)

@@ -41,7 +41,7 @@ from streamsql.preferences import PREFIX, is_preference, spec_of
 from streamsql.results import Done, Leave, Result, Rows, Started, Text
 from streamsql.runtime import show, watching
 from streamsql.runtime.config import Config
-from streamsql.runtime.engine import JOBS, Engine
+from streamsql.runtime.engine import JOBS, Engine, activate
 from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
 from streamsql.runtime.functions import WHAT, Modules
@@ -144,6 +144,7 @@ class Session:
         spark = spark or self.spark
         self.packages.provide(spark, render(program))
         spark.sparkContext.setJobGroup(JOBS, "a statement")
+        activate(spark)
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
                                "checkpoint": self.places.checkpoint}  # fmt: skip
         env |= {name: helper(name) for name in HELPERS if name != "LiveRows"}
@@ -173,7 +174,9 @@ class Session:
         if made.path:
             check_path(made.path)
         if made.code:
-            check_code(made.code, made.stream.option("folder"), connector(Name(made.stream.connector)))
+            check_code(
+                made.code, made.stream.option("folder"), connector(Name(made.stream.connector)), "read"
+            )
         made_stream, notes = made.stream, tuple[str, ...]()
         if made.infer is not None:
             columns = self._with_event_time(made, self._infer(made, statement))
@@ -224,7 +227,7 @@ class Session:
         if made.skip_existing and key in self.catalog.sinks:
             return Done(message=f"sink {made.sink.name} is there already")
         if made.code:
-            check_code(made.code, made.sink.option("folder"), connector(Name(made.sink.connector)))
+            check_code(made.code, made.sink.option("folder"), connector(Name(made.sink.connector)), "write")
         self.catalog.sinks[key] = made.sink
         kind = "live table" if made.sink.is_live else "sink"
         return Done(message=f"{kind} {made.sink.name} created")

@@ -44,12 +44,12 @@ def find_code(name: Name, folder: str) -> tuple[ModuleType, Any]:
     return found, getattr(found, attribute)
 
 
-def check_code(name: Name, folder: str, connector: Connector) -> None:
+def check_code(name: Name, folder: str, connector: Connector, purpose: str) -> None:
     """Raise InputFault, placed at the name, when there is no such function or class, when its module
-    fails, or when the connector cannot use it.
+    fails, or when the connector cannot use it. purpose: "read" or "write".
     """
     _, found = find_code(name, folder)
-    wrong = connector.check_code(found)
+    wrong = connector.check_code(found, purpose)
     if wrong:
         raise InputFault(
             f"{name} cannot be used by {connector.name}",
