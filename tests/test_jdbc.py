@@ -280,6 +280,6 @@ def test_a_key_that_the_query_does_not_give_out_is_refused(console: Console) -> 
     console.run(
         STREAM + "CREATE SINK t USING jdbc KEY (word) OPTIONS (url 'jdbc:postgresql://h/d', table 't');"
     )
-    with pytest.raises(StreamsqlError, match="the KEY of t, word, is not among the columns") as caught:
+    with pytest.raises(StreamsqlError, match="the KEY of t, word, is not a column of this query") as caught:
         console.run("INSERT INTO t SELECT n, upper(word) AS words FROM s;")
     assert caught.value.hint == "did you mean words?"

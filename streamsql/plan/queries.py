@@ -430,7 +430,7 @@ def _check_keys(targets: tuple[Target, ...], span: Span) -> None:
         missing = [k for k in target.sink.key if k.casefold() not in known] if columns else []
         if missing:
             raise NameFault(
-                f"the KEY of {target.sink.name}, {', '.join(missing)}, is not among the columns of this query",
+                f"the KEY of {target.sink.name}, {', '.join(missing)}, is not a column of this query",
                 hint=did_you_mean(missing[0], columns) or f"columns: {', '.join(columns)}",
                 span=span,
             )
