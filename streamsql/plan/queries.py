@@ -22,7 +22,7 @@ from streamsql.plan.lower import Lowered
 from streamsql.plan.plans import Collect, Plan, Run, Target, Write
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources, variable
-from streamsql.plan.stateful import CHOOSES_ROCKSDB, lower_calls
+from streamsql.plan.stateful import CHOICES, lower_calls
 
 
 def select(statement: Select, context: Context) -> Plan:
@@ -399,8 +399,7 @@ def _run_plan(
     _check_trigger(query.trigger, sinks, shape, made.sources)
     if real_time:
         choices = _real_time_modes(choices, takes, mode)
-        if CHOOSES_ROCKSDB not in made.sources.program:
-            made.sources.program.append(CHOOSES_ROCKSDB)
+        made.sources.program += [c for c in CHOICES.values() if c not in made.sources.program]
     program = (*made.sources.program, Assign("result", made.result.node), *made.functions)
     return Run(
         query,

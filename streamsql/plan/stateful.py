@@ -25,8 +25,12 @@ STATE_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 # transformWithState keeps several states and timers for a key, which only this provider can.
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
-# The step of a program that chooses it; the session has its own again afterwards.
+# Steps of a program that choose a setting; the session has its own again afterwards.
 CHOOSES_ROCKSDB = Assign("", Var("spark").attr("conf").call("set", STATE_PROVIDER, ROCKSDB))
+STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+# Real-time mode refuses format 1, in which a micro-batch that is repeated could read what a failed one left.
+CHOOSES_FORMAT_2 = Assign("", Var("spark").attr("conf").call("set", STATE_FORMAT, "2"))
+CHOICES = {STATE_PROVIDER: CHOOSES_ROCKSDB, STATE_FORMAT: CHOOSES_FORMAT_2}
 
 
 @dataclass(frozen=True)

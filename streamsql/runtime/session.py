@@ -36,7 +36,7 @@ from streamsql.plan import plans
 from streamsql.plan.context import Context
 from streamsql.plan.definitions import check_watermark
 from streamsql.plan.planner import plan, restart
-from streamsql.plan.stateful import CHOOSES_ROCKSDB, STATE_PROVIDER
+from streamsql.plan.stateful import CHOICES, CHOOSES_ROCKSDB
 from streamsql.preferences import PREFIX, is_preference, spec_of
 from streamsql.results import Done, Leave, Result, Rows, Started, Text
 from streamsql.runtime import show, watching
@@ -253,14 +253,12 @@ class Session:
         """A program may choose its state store (stateful processors and real-time mode do); afterwards
         the session has its own again. What is started inside keeps what it was started with.
         """
-        if CHOOSES_ROCKSDB not in program:
-            yield
-            return
-        before = self.spark.conf.get(STATE_PROVIDER)
+        before = {key: self.spark.conf.get(key) for key, step in CHOICES.items() if step in program}
         try:
             yield
         finally:
-            self.spark.conf.set(STATE_PROVIDER, before)
+            for key, value in before.items():
+                self.spark.conf.set(key, value)
 
     def _collect_plan(self, made: plans.Collect, statement: Statement) -> Result:
         began = time.monotonic()
