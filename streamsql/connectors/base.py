@@ -112,6 +112,10 @@ class Connector:
         """What the analyst is to be told of a new stream."""
         return ()
 
+    def servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
+        """Hosts and ports one of which must take connections before a query can start."""
+        return ()
+
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
         """The options that a stream with these columns may be given."""
         return self.reads or ()

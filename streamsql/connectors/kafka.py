@@ -161,6 +161,11 @@ class Kafka(Connector):
     def infer(self, stream: Stream) -> Node | None:
         return messages.infer(stream)
 
+    def servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
+        given = entry.option("servers") or entry.option("kafka.bootstrap.servers")
+        pairs = (server.strip().rpartition("://")[2].rpartition(":") for server in given.split(","))
+        return tuple((host.strip("[]"), int(port)) for host, _, port in pairs)
+
     def settled(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
         return messages.settled(options)
 
