@@ -19,10 +19,12 @@ from streamsql.connectors.base import (
 from streamsql.connectors.messages import Payload
 from streamsql.errors import RuleFault, SyntaxFault
 from streamsql.language.statements.base import Column, Name, Option
+from streamsql.language.tokens import refers
 
 # The short words → Spark's, for reading and for writing.
 _READ = {"servers": "kafka.bootstrap.servers", "topic": "subscribe"}
 _WRITE = {"servers": "kafka.bootstrap.servers"}
+_SERVER = re.compile(r"(\w+://)?[^\s:/]+:\d+|\[[0-9a-fA-F:]+\]:\d+")
 _TOPICS = ("subscribe", "topic", "subscribePattern", "assign")
 _STARTS = ("startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp")
 
@@ -161,6 +163,13 @@ class Kafka(Connector):
     def infer(self, stream: Stream) -> Node | None:
         return messages.infer(stream)
 
+    def servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
+        given = entry.option("servers") or entry.option("kafka.bootstrap.servers")
+        if refers(given):
+            return ()
+        pairs = (server.strip().rpartition("://")[2].rpartition(":") for server in given.split(","))
+        return tuple((host.strip("[]"), int(port)) for host, _, port in pairs)
+
     def settled(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
         return messages.settled(options)
 
@@ -229,7 +238,9 @@ def _check_servers(options: dict[str, Option], at: Name) -> None:
             "kafka needs the option servers", hint="OPTIONS (servers 'host:9092', topic 'name')", span=at.span
         )
     for server in given.value.value.split(","):
-        if not re.fullmatch(r"(\w+://)?[^\s:/]+:\d+|\[[0-9a-fA-F:]+\]:\d+", server.strip()):
+        if not refers(server) and not re.fullmatch(
+            r"(\w+://)?[^\s:/]+:\d+|\[[0-9a-fA-F:]+\]:\d+", server.strip()
+        ):
             raise SyntaxFault(
                 f"a broker is host:port, not '{server.strip()}'", hint="host:9092", span=given.value.span
             )

@@ -20,6 +20,7 @@ HELPERS = {
     "BatchFiles": "several",
     "EachSink": "several",
     "throw_away": "several",
+    "filled": "secrets",
     "to_messages": "messages",
     "avro_writer": "messages",
     "ProtobufKind": "messages",

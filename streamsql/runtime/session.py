@@ -49,6 +49,7 @@ from streamsql.runtime.helpers import HELPERS, helper
 from streamsql.runtime.packages import Packages, is_there
 from streamsql.runtime.paths import check_log, check_path
 from streamsql.runtime.queries import Queries, Running
+from streamsql.runtime.reach import check_servers
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.temporary import TemporaryViews
 from streamsql.runtime.userlib import check_code
@@ -283,6 +284,7 @@ class Session:
         return replace(rows, seconds=time.monotonic() - began)
 
     def _write(self, made: plans.Write, statement: Statement) -> Result:
+        check_servers(made.sinks)
         env = self._env(made.program, made.reads)
         self._check_drivers(made.sinks)
         self._check_logs(made.sinks, keeps=False)
@@ -359,6 +361,7 @@ class Session:
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
+        check_servers((*made.reads.streams, *(t.sink for t in made.targets)))
         env = self._env(made.program + made.writer("append"), made.reads)
         self._check_drivers(t.sink for t in made.targets)
         self._check_logs((t.sink for t in made.targets), keeps=not made.feeds_batches)
