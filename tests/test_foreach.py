@@ -237,6 +237,10 @@ def test_changed_code_over_an_old_checkpoint_is_said(console: Console, here: Pat
     )
     assert console.run("START QUERY ALL; STOP QUERY ALL;")[0].notes == ()
     write("another")
+    (here / "kept.py").rename(here / "away.py")
+    with pytest.raises(InputFault, match="Python code cannot be loaded: No module named 'kept'"):
+        console.run("START QUERY b;")
+    (here / "away.py").rename(here / "kept.py")
     (note,) = console.run("START QUERY b;")[0].notes
     assert note.startswith("the Python code of kept has changed since this checkpoint was written")
     assert console.run("STOP QUERY b; START QUERY b;")[1].notes == ()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from streamsql.errors import EngineFault, QueryFault, Span, StreamsqlError, did_you_mean
+from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError, did_you_mean
 from streamsql.language.tokens import tokenize
 
 _PREFIX = re.compile(r"^\s*\[([A-Z0-9_.]+)\]\s*")
@@ -88,6 +88,11 @@ def translate(error: BaseException, text: str = "", known: Iterable[str] = ()) -
         return _of_pyspark(error, text, known)
     if type(error) is ValueError:  # of the console's own helpers, in plain words
         return EngineFault(str(error))
+    if isinstance(error, (ImportError, SyntaxError)):
+        return InputFault(
+            f"Python code cannot be loaded: {error}",
+            detail="it was there, and could be, when the sink, stream or function was created",
+        )
     return EngineFault(
         f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
     )
