@@ -71,6 +71,10 @@ class Engine:
             conf.setdefault("spark.sql.warehouse.dir", str(self.config.folder / "warehouse"))
             spark = jvm.start_session(conf, self.config.log, self.config.cache, java)
             process = spark.sparkContext._gateway.proc
+            # It would print a traceback over the prompt when the JVM that it hears from dies.
+            hears = getattr(spark.sparkContext, "_accumulatorServer", None)
+            if hears is not None:
+                hears.handle_error = lambda request, address: None
             threading.Thread(target=self._watch, args=(process,), daemon=True, name="watch-spark").start()
             for tell in self.on_start:
                 tell(spark)
