@@ -45,6 +45,13 @@ class Rows(Result):
 
 
 @dataclass(frozen=True)
+class Preview(Rows):
+    """The first records of a source. proposal: the statement that makes a stream of it, if there is none."""
+
+    proposal: str = ""
+
+
+@dataclass(frozen=True)
 class Started(Result):
     """A streaming query that runs now. durable: whether it writes something that outlives the console."""
 

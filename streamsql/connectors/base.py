@@ -14,6 +14,7 @@ from streamsql.language.statements.base import Column, Name, Option
 ALL_MODES = ("append", "update", "complete")
 # The kinds of trigger that run micro-batches, which every source and sink takes.
 MICRO_BATCH = frozenset({"default", "every", "once", "available_now"})
+TRIGGERS = ("default", "every", "available_now", "once", "continuous", "real_time")
 PYTHON_NAME = "module.name"
 """The kind of an option that names a Python function or class."""
 HERE = "the folder of the script"
@@ -107,6 +108,18 @@ class Connector:
         """The calls that give a streaming DataFrame with the declared columns."""
         raise NotImplementedError
 
+    def at_rest(self, stream: Stream, places: Places) -> Node | None:
+        """The same for what is there now, as a static DataFrame; None where rows are only read as they
+        come.
+        """
+        return None
+
+    def records(self, stream: Stream) -> Node | None:
+        """The calls that give a static DataFrame with each record as text, in its first column, where
+        columns are told from texts; fields of the folders' names may follow.
+        """
+        return None
+
     def infer(self, stream: Stream) -> Node | None:
         """The calls that give a static DataFrame whose schema is the stream's, if that can be had."""
         return None
@@ -178,6 +191,10 @@ def with_options(node: Node, options: Iterable[tuple[str, str]], skip: Iterable[
     return node
 
 
+def read(format: str) -> Node:
+    return Var("spark").attr("read").call("format", format)
+
+
 def read_stream(format: str) -> Node:
     return Var("spark").attr("readStream").call("format", format)
 
@@ -215,7 +232,8 @@ def check_options(
             names = [s.name for s in specs]
             raise NameFault(
                 f"{connector.name} has no option {option.key.value}",
-                hint=did_you_mean(option.key.value, names) or f"SHOW CONNECTORS {connector.name}; lists them",
+                hint=did_you_mean(option.key.value, names)
+                or f"DESCRIBE CONNECTOR {connector.name}; lists them",
                 span=option.key.span,
             )
         check = _KINDS.get(spec.kind)

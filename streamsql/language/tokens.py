@@ -168,7 +168,7 @@ def _unescape(found: re.Match[str]) -> str:
 def quote(value: str) -> str:
     """A string literal that Spark reads back as value."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
-    return f"'{escaped}'"
+    return f"'{escaped}'".replace("\t", "\\t")
 
 
 # Words that open a clause of ours or of a query: as a name they want backticks, so that a

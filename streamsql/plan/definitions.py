@@ -41,7 +41,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     options = {o.key.value.casefold(): o for o in statement.options}
     check_options(made, made.stream_options(stream.columns), statement.options, statement.connector)
     _check_columns(statement, made)
-    _check_format(statement, made)
+    check_format(statement.format, made)
     made.check_stream(stream, options)
     columns = stream.columns or made.columns(stream)
     check_watermark(stream.watermark, columns)
@@ -57,11 +57,11 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         infer,
         infer_times,
         path.value if path else None,
-        _code(made.reads or (), options),
+        code_of(made.reads or (), options),
     )
 
 
-def _code(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name | None:
+def code_of(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name | None:
     """The value of the option that names Python code, if there is one."""
     named = (options.get(s.name.casefold()) for s in specs if s.kind == PYTHON_NAME)
     return next((option.value for option in named if option), None)
@@ -110,15 +110,16 @@ def _check_columns(statement: CreateStream, made: Connector) -> None:
         )
 
 
-def _check_format(statement: CreateStream, made: Connector) -> None:
-    if statement.format is None or statement.format.value.lower() in made.formats:
+def check_format(format: Name | None, made: Connector) -> None:
+    """Raise NameFault for a FORMAT that a connector does not read."""
+    if format is None or format.value.lower() in made.formats:
         return
     formats = ", ".join(made.formats)
     raise NameFault(
-        f"{made.name} has no format {statement.format}" if formats else f"{made.name} takes no FORMAT",
-        hint=did_you_mean(statement.format.value, made.formats)
+        f"{made.name} has no format {format}" if formats else f"{made.name} takes no FORMAT",
+        hint=did_you_mean(format.value, made.formats)
         or (f"formats: {formats}" if formats else "FORMAT is for message connectors such as socket"),
-        span=statement.format.span,
+        span=format.span,
     )
 
 
@@ -177,7 +178,7 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
     )
     options = {o.key.value.casefold(): o for o in statement.options}
     made.check_sink(sink, options, statement.key)
-    return DefineSink(sink, statement.if_not_exists, _code(made.writes or (), options))
+    return DefineSink(sink, statement.if_not_exists, code_of(made.writes or (), options))
 
 
 def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:

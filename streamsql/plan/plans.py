@@ -66,6 +66,20 @@ class DefineFunction(Plan):
 
 
 @dataclass(frozen=True)
+class Preview(Plan):
+    """The first records of a stream. propose: it is not there yet: its columns, event time and format are
+    to be found out, and how it would be made is to be told. path, code: as in DefineStream, but path may
+    be a file.
+    """
+
+    stream: Stream
+    limit: int
+    propose: bool = False
+    path: Name | None = None
+    code: Name | None = None
+
+
+@dataclass(frozen=True)
 class Reads:
     """What a program needs beside Spark: the live tables whose rows it reads, and the functions
     written in Python that it calls.

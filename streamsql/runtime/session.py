@@ -47,6 +47,7 @@ from streamsql.runtime.faults import translate
 from streamsql.runtime.functions import WHAT, Modules
 from streamsql.runtime.helpers import HELPERS, helper
 from streamsql.runtime.paths import check_path
+from streamsql.runtime.preview import Looking
 from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.userlib import check_code
@@ -393,6 +394,9 @@ class Session:
                 return Text(text="\n".join(f"-- {n}\n{spark_plan(f, made.mode)}" for n, f in frames.items()))
             return Text(text=spark_plan(env["result"], made.mode))
 
+    def _preview(self, made: plans.Preview, statement: Statement) -> Result:
+        return Looking(self, self._context(), self._env).preview(made)
+
     # ---- statements without a program -----------------------------------------------------
 
     def _direct(self, statement: Statement) -> Result:
@@ -550,6 +554,7 @@ class Session:
         plans.Write: _write,
         plans.Run: _run,
         plans.Explain: _explain,
+        plans.Preview: _preview,
     }
     _DIRECT: dict[type, Callable[..., Result]] = {
         stream.DropStream: _drop_stream,

@@ -22,7 +22,7 @@ def connector_names(spot: Spot) -> Iterator[Offer]:
     words = {t.upper for t in spot.tokens[:4]}
     for made in connectors().values():
         usable = made.writes if "SINK" in words else made.reads
-        if usable is not None or "CONNECTORS" in words:
+        if usable is not None or words & {"CONNECTORS", "CONNECTOR"}:
             yield Offer(made.name, made.help)
 
 
