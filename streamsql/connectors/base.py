@@ -77,7 +77,7 @@ class Connector:
     triggers, sink_triggers: the kinds of trigger that the source and the sink take (Spark guide, "Triggers").
     path_option: the option that names a folder. code_hint: how the Python code is written that a
     module.name option names. open_options: options beside the declared ones are handed over as they
-    are. takes_key: a sink may have a KEY.
+    are. takes_key: a sink may have a KEY. packages: by name, what it may need that Spark has not; by default the one of its own name.
     """
 
     name = ""
@@ -95,6 +95,7 @@ class Connector:
     code_hint = ""
     open_options = False
     takes_key = False
+    packages: tuple[str, ...] = ()
 
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
         """The options that a stream with these columns may be given."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamsql.calls import evaluate, run
+from streamsql.calls import Assign, Node, evaluate, run
 from streamsql.catalog import Stream
 from streamsql.connectors.registry import connector
 from streamsql.errors import Cancelled, InputFault, StreamsqlError
@@ -39,7 +39,7 @@ PATIENCE = 5.0
 
 
 class Looking:
-    """One look. env: gives the variables that a program begins with."""
+    """One look. env: gives the variables that a program begins with: (program, what it reads)."""
 
     def __init__(self, session: Session, context: Context, env: Callable[..., dict[str, Any]]) -> None:
         self.session = session
@@ -90,19 +90,22 @@ class Looking:
             rows = self._rows(stream, limit)
         return stream, rows
 
-    def _seen(self, stream: Stream, records: Any) -> tuple[Seen, Sequence[Any]]:
+    def _seen(self, stream: Stream, records: Node | None) -> tuple[Seen, Sequence[Any]]:
         """What the records are, and the fields that the names of their folders give."""
         folders: Sequence[Any] = ()
         if records is not None:
-            frame = evaluate(records, self.env())
+            frame = self._frame(records)
             seen, folders = of_lines(stream, frame), frame.schema.fields[1:]
         else:
             inferred = connector(Name(stream.connector)).infer(stream)
             assert inferred is not None
-            seen = of_frame(evaluate(inferred, self.env()))
+            seen = of_frame(self._frame(inferred))
         if seen is None:
             raise _nothing(stream.name)
         return seen, folders
+
+    def _frame(self, node: Node) -> Any:
+        return evaluate(node, self.env((Assign("", node),)))
 
     # ---- rows -------------------------------------------------------------------------------------
 
@@ -115,7 +118,7 @@ class Looking:
             return self._as_they_come(stream, limit)
         program, reads = found
         try:
-            frame = run(program, self.env(reads))
+            frame = run(program, self.env(program, reads))
         except AnalysisException:
             if not stream.query:
                 raise

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from streamsql.catalog import Function, Sink, Stream
 from streamsql.connectors.base import TRIGGERS, Connector, OptionSpec, is_secret
+from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.grammar import load
@@ -391,6 +393,9 @@ def _abilities(found: Connector) -> Iterator[tuple[str, ...]]:
     if found.writes is not None:
         yield "output modes", "write", "", "", _modes(found)
         yield "triggers", "write", "", "", _triggers(found.sink_triggers)
+    for name in found.packages or ((found.name,) if found.name in PACKAGES else ()):
+        release = PACKAGES[name].releases(metadata.version("pyspark"))[0]
+        yield "package", "", "", "", f"{', '.join(release.coordinates)}, fetched when it is first needed"
     if found.takes_key:
         yield "KEY", "write", "", "", "the newest row of each key replaces older ones"
 
