@@ -77,7 +77,8 @@ class Connector:
     triggers, sink_triggers: the kinds of trigger that the source and the sink take (Spark guide, "Triggers").
     path_option: the option that names a folder. code_hint: how the Python code is written that a
     module.name option names. open_options: options beside the declared ones are handed over as they
-    are. takes_key: a sink may have a KEY. packages: by name, what it may need that Spark has not; by default the one of its own name.
+    are. takes_key: a sink may have a KEY. packages: by name, what it may
+    need that Spark has not; by default the one of its own name.
     """
 
     name = ""

@@ -25,13 +25,14 @@ _CORRUPT = "_corrupt_record"
 @dataclass(frozen=True)
 class Seen:
     """types: a StructType; values: the rows that were read; options: to be added for reading them;
-    order: the columns as they are to be listed.
+    missed: records that were not read; order: the columns as they are to be listed.
     """
 
     types: Any
     values: Sequence[Sequence[Any]]
     options: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    missed: int = 0
     order: tuple[str, ...] = ()
 
 
@@ -62,6 +63,20 @@ def of_lines(stream: Stream, frame: Any) -> Seen | None:
     return seen
 
 
+def of_messages(stream: Stream, texts: list[str], spark: Any) -> tuple[str, Seen | None]:
+    """The format of messages and, when it gives them columns, those; a format that is said is kept."""
+    if stream.format not in ("", "json", "csv"):
+        return stream.format, None
+    if stream.format != "csv":
+        seen = of_json(stream, texts, spark)
+        if seen and (stream.format or seen.missed * 2 <= len(texts)):
+            return "json", seen
+    fields_alike = len(texts) > 1 and separator(texts) == ","
+    if stream.format == "csv" or (fields_alike and not stream.format):
+        return "csv", of_csv(stream, texts, spark, header=False)
+    return stream.format, None
+
+
 def of_frame(frame: Any) -> Seen | None:
     """A DataFrame with the columns that its source gives; None when it has none."""
     if not frame.schema.fields:
@@ -80,7 +95,7 @@ def of_json(stream: Stream, texts: list[str], spark: Any) -> Seen | None:
     notes = (
         (f"{wrong} of the first {len(texts)} records are no JSON objects, or empty ones",) if wrong else ()
     )
-    return Seen(types, values, (), notes, tuple(in_order([f.name for f in types.fields], texts)))
+    return Seen(types, values, (), notes, wrong, tuple(in_order([f.name for f in types.fields], texts)))
 
 
 def _as_frame(texts: Sequence[str], spark: Any) -> Any:
@@ -110,8 +125,11 @@ def _of_long_json(stream: Stream, frame: Any) -> Seen | None:
     return Seen(types, values, (option,)) if types.fields else None
 
 
-def of_csv(stream: Stream, texts: list[str], spark: Any) -> Seen:
-    """Texts as delimited lines; separator and header are guessed where they are not said."""
+def of_csv(stream: Stream, texts: list[str], spark: Any, *, header: bool = True) -> Seen:
+    """Texts as delimited lines; separator and header are guessed where they are not said.
+
+    header: whether the first may be one.
+    """
     given, guessed = {k.casefold() for k, _ in stream.options}, dict[str, str]()
     notes: tuple[str, ...] = ()
     quoting = stream.option("quote", '"')[:1]
@@ -126,7 +144,7 @@ def of_csv(stream: Stream, texts: list[str], spark: Any) -> Seen:
         reader = spark.read.options(inferSchema="true").options(**dict(stream.options))
         return reader.options(**guessed).options(**options).csv(lines)
 
-    if "header" not in given:
+    if header and "header" not in given:
         typed = _kinds(read(header="true")) != _kinds(read())
         if has_header(fields(texts[:100], sign if len(sign) == 1 else ",", quoting), typed):
             guessed["header"] = "true"

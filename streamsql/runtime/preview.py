@@ -19,13 +19,14 @@ from streamsql.catalog import Stream
 from streamsql.connectors.registry import connector
 from streamsql.errors import Cancelled, InputFault, StreamsqlError
 from streamsql.language.statements.base import Name
+from streamsql.language.statements.look import FIRST
 from streamsql.plan import plans
 from streamsql.plan.context import Context
 from streamsql.plan.guesses import Leaf, event_time
 from streamsql.plan.looking import SAMPLE, as_they_come, first_rows
 from streamsql.results import Preview, Rows
 from streamsql.runtime.faults import translate
-from streamsql.runtime.inference import Seen, of_frame, of_lines, suggested
+from streamsql.runtime.inference import Seen, of_frame, of_lines, of_messages, suggested
 from streamsql.runtime.paths import check_path
 from streamsql.runtime.show import secret_keys
 from streamsql.runtime.userlib import check_code
@@ -76,6 +77,8 @@ class Looking:
         """The stream as it would be made, and its first rows."""
         made = connector(Name(stream.connector))
         records = made.records(stream)
+        if records is None and made.formats:
+            return self._messages(stream, limit)
         if records is None and not made.infers_columns:
             rows = self._rows(stream, max(limit, 1))
             leaves = [Leaf((c.name,), c.type, _values(rows, c.name)) for c in made.columns(stream)]
@@ -89,6 +92,17 @@ class Looking:
             stream = replace(stream, watermark=None)
             rows = self._rows(stream, limit)
         return stream, rows
+
+    def _messages(self, stream: Stream, limit: int) -> tuple[Stream, Rows]:
+        """The same of a source whose messages are only read as they come, and shown as they are."""
+        rows = self._rows(replace(stream, format="text"), max(limit, FIRST))
+        texts = [str(row[0]) for row in rows.rows]
+        if not texts:
+            raise _nothing(stream.name)
+        format, seen = of_messages(stream, texts, self.session.spark)
+        stream, notes = suggested(replace(stream, format=format), seen) if seen else (stream, ())
+        self.notes += notes
+        return stream, replace(rows, rows=rows.rows[:limit])
 
     def _seen(self, stream: Stream, records: Node | None) -> tuple[Seen, Sequence[Any]]:
         """What the records are, and the fields that the names of their folders give."""
@@ -118,14 +132,14 @@ class Looking:
             return self._as_they_come(stream, limit)
         program, reads = found
         try:
-            frame = run(program, self.env(program, reads))
+            rows = collect(run(program, self.env(program, reads)))
         except AnalysisException:
             if not stream.query:
                 raise
             return self._as_they_come(stream, limit)  # an operation that only streams have
         if stream.query:
             self.notes.append(f"made from the first {SAMPLE} records of what {stream.name} reads")
-        return collect(frame)
+        return rows
 
     def _as_they_come(self, stream: Stream, limit: int) -> Rows:
         """The first rows that a query over the stream gives, which is ended then."""
