@@ -71,6 +71,8 @@ def of_messages(stream: Stream, texts: list[str], spark: Any) -> tuple[str, Seen
         seen = of_json(stream, texts, spark)
         if seen and (stream.format or seen.missed * 2 <= len(texts)):
             return "json", seen
+        if stream.format:
+            raise InputFault("the messages are no JSON objects", detail=f"the first is {texts[0][:80]}")
     fields_alike = len(texts) > 1 and separator(texts) == ","
     if stream.format == "csv" or (fields_alike and not stream.format):
         return "csv", of_csv(stream, texts, spark, header=False)
