@@ -77,8 +77,8 @@ class Connector:
     triggers, sink_triggers: the kinds of trigger that the source and the sink take (Spark guide, "Triggers").
     path_option: the option that names a folder. code_hint: how the Python code is written that a
     module.name option names. open_options: options beside the declared ones are handed over as they
-    are. takes_key: a sink may have a KEY. packages: by name, what it may
-    need that Spark has not; by default the one of its own name.
+    are; open_prefix: so are those that begin with it. takes_key: a sink may have a KEY. packages: by
+    name, what it may need that Spark has not; by default the one of its own name.
     """
 
     name = ""
@@ -97,6 +97,23 @@ class Connector:
     open_options = False
     takes_key = False
     packages: tuple[str, ...] = ()
+    open_prefix = ""
+
+    def format_of(self, stream: Stream) -> str:
+        """The format of a stream's messages; empty when the connector has no formats."""
+        return stream.format or ("text" if self.formats else "")
+
+    def metadata(self, stream: Stream) -> tuple[Column, ...]:
+        """The fields that its messages bring beside the columns; `SELECT *` leaves them out."""
+        return ()
+
+    def settled(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        """Options as CREATE keeps them: what lies in files that they name is taken over now."""
+        return options
+
+    def notes_of(self, stream: Stream) -> tuple[str, ...]:
+        """What the analyst is to be told of a new stream."""
+        return ()
 
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
         """The options that a stream with these columns may be given."""
@@ -130,6 +147,10 @@ class Connector:
         """The same with times told from texts, where that is not what `infer` does already."""
         return None
 
+    def prepared(self, sink: Sink, frame: Node) -> Node:
+        """The calls that make a query's result what the sink takes."""
+        return frame
+
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         """Calls on a DataStreamWriter that make it write to the sink."""
         function = self.batch_writer(sink)
@@ -159,8 +180,8 @@ class Connector:
         """A class that Spark's JVM must have for the sink, beside those of known packages."""
         return ""
 
-    def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...]) -> None:
-        """Rules of this connector beyond kinds and names; raises a placed error."""
+    def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...], at: Name) -> None:
+        """Rules of this connector beyond kinds and names; raises a placed error. at: its name."""
 
     def check_code(self, found: object) -> str:
         """What is wrong with the Python object that a module.name option names; empty when it will do."""
@@ -170,8 +191,8 @@ class Connector:
         """The calls that write a static DataFrame to the sink, if it can."""
         return None
 
-    def check_stream(self, stream: Stream, options: dict[str, Option]) -> None:
-        """Rules of this connector beyond kinds and names; raises a placed error."""
+    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
+        """Rules of this connector beyond kinds and names; raises a placed error. at: its name."""
 
     def secrets(self) -> frozenset[str]:
         specs = (*(self.reads or ()), *(self.writes or ()))
@@ -228,7 +249,10 @@ def check_options(
     known = {s.name.casefold(): s for s in specs}
     for option in options:
         spec = known.get(option.key.value.casefold())
-        if spec is None and connector.open_options:
+        prefix = connector.open_prefix
+        if spec is None and (
+            connector.open_options or (prefix and option.key.value.casefold().startswith(prefix))
+        ):
             continue
         if spec is None:
             names = [s.name for s in specs]

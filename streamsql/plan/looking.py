@@ -55,7 +55,7 @@ def preview(statement: PreviewStatement, context: Context) -> Plan:
         (),
         filled_in(made.reads or (), statement.options, context.here),
     )
-    made.check_stream(stream, options)
+    made.check_stream(stream, options, statement.connector)
     return Preview(
         stream,
         statement.limit,
