@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from artifacts import jar
+from broker import Broker, Unavailable, connector_jars
 
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
@@ -35,23 +33,25 @@ SHARED_CASES = ROOT.parent / "shared" / "cases"
 DRIVERS = {"sqlite": "org.xerial:sqlite-jdbc:3.46.1.3", "postgresql": "org.postgresql:postgresql:42.7.4"}
 
 
-@cache
 def driver_jars() -> dict[str, Path]:
-    """The JDBC drivers for the tests, fetched once into the cache folder; empty where Maven cannot."""
-    from streamsql.folders import cache_folder
+    """The JDBC drivers for the tests, by name; empty where Maven cannot fetch them."""
+    return {name: path for name, package in DRIVERS.items() if (path := jar(package))}
 
-    found = {}
-    for name, package in DRIVERS.items():
-        _, artifact, version = package.split(":")
-        jar = cache_folder() / "test-drivers" / f"{artifact}-{version}.jar"
-        if not jar.exists() and shutil.which("mvn"):
-            goal = ["org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy", f"-Dartifact={package}"]
-            done = ["mvn", "-q", *goal, f"-DoutputDirectory={jar.parent}"]
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                subprocess.run(done, capture_output=True, timeout=120, cwd=tempfile.gettempdir())
-        if jar.exists():
-            found[name] = jar
-    return found
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Broker]:
+    """The one Kafka of the test run; a test makes topics of its own."""
+    if not connector_jars():
+        pytest.skip("Spark's Kafka connector cannot be fetched: mvn is missing or reaches no repository")
+    try:
+        broker = Broker()
+    except Unavailable as why:
+        pytest.skip(str(why))
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.remove()
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +66,7 @@ def spark() -> Iterator[Any]:
             "spark.sql.shuffle.partitions": "1",
             "spark.default.parallelism": "1",
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
-            "spark.jars": ",".join(str(jar) for jar in driver_jars().values()),
+            "spark.jars": ",".join(str(j) for j in [*driver_jars().values(), *connector_jars()]),
         }
         log = Path(folder) / "spark.log"
         session = jvm.start_session(conf, log, cache_folder(), jvm.find_java())
