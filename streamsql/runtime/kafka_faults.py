@@ -106,8 +106,8 @@ _KNOWN: tuple[tuple[str, Words], ...] = (
         ),
     ),
     (
-        r"kafka\S*\.TimeoutException: (Timed out waiting for a node assignment|[^\n]*listNodes|[^\n]*describeTopics|"
-        r"[^\n]*listOffsets)",
+        r"kafka\S*\.TimeoutException: (Timed out waiting for a node assignment|"
+        r"[^\n]*(listNodes|describeTopics|listOffsets))",
         Words("Kafka does not answer", "", _SERVERS),
     ),
     (
