@@ -53,6 +53,7 @@ SPECS: dict[str, Spec] = {
         Spec("color", "auto", "colours; auto: on a terminal only", "choice", ("auto", "always", "never")),
         Spec("editing", "emacs", "keys of the prompt", "choice", ("emacs", "vi")),
         Spec("refresh", "0.5", "seconds between two frames of a live view", "seconds"),
+        Spec("offline", "off", "fetch no packages for connectors", "choice", ON_OFF),
         Spec("master", "local[*]", "Spark master", fixed=True),
         Spec("java", "auto", "which Java to use: auto, bundled, system or a folder", fixed=True),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 import shutil
@@ -15,23 +16,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from artifacts import jar, program
-
+from streamsql.folders import cache_folder
 from streamsql.runtime import jvm
 
 KAFKA = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3")
-# What Spark needs to talk with it; its resolver would find the same.
-CONNECTOR = (
-    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
-    "org.apache.kafka:kafka-clients:3.9.2",
-    "org.apache.commons:commons-pool2:2.12.0",
-)
 USER, PASSWORD = "ann", "hush-hush"
 # The client library's own words about a broker that is not there yet, or not any more.
 _SILENT = logging.getLogger("streamsql.tests.kafka")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
+
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+POM = """<project><modelVersion>4.0.0</modelVersion>
+<groupId>streamsql.tests</groupId><artifactId>kafka</artifactId><version>1</version>
+<dependencies>{}</dependencies></project>"""
+DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
 
 # A small broker that is soon there. Offsets of groups and transactions have one partition, not 50.
 PROPERTIES = """
@@ -81,10 +80,23 @@ class Message(NamedTuple):
     offset: int = -1
 
 
-def connector_jars() -> list[Path]:
-    """The jars of Spark's Kafka connector; empty where Maven cannot fetch them."""
-    found = [path for package in CONNECTOR if (path := jar(package))]
-    return found if len(found) == len(CONNECTOR) else []
+def _program() -> Path | None:
+    """The folder with Kafka and all that it needs, fetched once; None where Maven cannot."""
+    _, artifact, version = KAFKA[0].split(":")
+    folder = cache_folder() / "test-programs" / f"{artifact}-{version}"
+    if folder.exists() or not shutil.which("mvn"):
+        return folder if folder.exists() else None
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as making:
+        dependencies = "".join(DEPENDENCY.format(*p.split(":")) for p in KAFKA)
+        Path(making, "pom.xml").write_text(POM.format(dependencies))
+        command = ["mvn", "-q", "-B", COPY, "-DincludeScope=runtime", "-DoutputDirectory=lib"]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            done = subprocess.run(command, capture_output=True, timeout=240, cwd=making)
+            if done.returncode == 0:
+                with contextlib.suppress(OSError):  # another run of the tests was quicker
+                    Path(making, "lib").rename(folder)
+    return folder if folder.exists() else None
 
 
 def _free_port() -> int:
@@ -110,7 +122,7 @@ class Broker:
     """A broker and a client of it. servers: without login; sasl_servers: SASL/PLAIN as USER."""
 
     def __init__(self, heap: str = "256m") -> None:
-        lib = program(*KAFKA)
+        lib = _program()
         if lib is None:
             raise Unavailable("Apache Kafka cannot be fetched: mvn is missing or reaches no repository")
         plain, sasl, controller = _free_port(), _free_port(), _free_port()

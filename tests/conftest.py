@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from artifacts import jar
-from broker import Broker, Unavailable, connector_jars
+from broker import Broker, Unavailable
 
-from streamsql.errors import Source, StreamsqlError
+from streamsql.connectors.packages import PACKAGES
+from streamsql.errors import EngineFault, Source, StreamsqlError
+from streamsql.folders import cache_folder
 from streamsql.language.parser import parse, split_script
 from streamsql.results import Result, Rows
 from streamsql.runtime.config import Config
+from streamsql.runtime.packages import Packages
 from streamsql.runtime.session import Session
 from streamsql.runtime.settings import Settings
 
@@ -30,19 +33,26 @@ for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
 SHARED_CASES = ROOT.parent / "shared" / "cases"
 
 
-DRIVERS = {"sqlite": "org.xerial:sqlite-jdbc:3.46.1.3", "postgresql": "org.postgresql:postgresql:42.7.4"}
+@pytest.fixture(scope="session")
+def packages(spark: Any) -> Callable[[str], None]:
+    """Gives the shared Spark a package by its name, as a connector's first use does; skips the test when
+    it cannot be fetched.
+    """
+    fetching = Packages(dict, cache_folder(), threading.Event(), lambda: False, lambda doing: None)
 
+    def load(name: str) -> None:
+        try:
+            fetching.load(spark, PACKAGES[name])
+        except EngineFault as error:
+            pytest.skip(f"{error.message}: {error.detail}")
 
-def driver_jars() -> dict[str, Path]:
-    """The JDBC drivers for the tests, by name; empty where Maven cannot fetch them."""
-    return {name: path for name, package in DRIVERS.items() if (path := jar(package))}
+    return load
 
 
 @pytest.fixture(scope="session")
-def kafka() -> Iterator[Broker]:
+def kafka(packages: Callable[[str], None]) -> Iterator[Broker]:
     """The one Kafka of the test run; a test makes topics of its own."""
-    if not connector_jars():
-        pytest.skip("Spark's Kafka connector cannot be fetched: mvn is missing or reaches no repository")
+    packages("kafka")  # else skipped
     try:
         broker = Broker()
     except Unavailable as why:
@@ -57,7 +67,6 @@ def kafka() -> Iterator[Broker]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The one Spark of the test run, started as the console starts it; session time zone UTC."""
-    from streamsql.folders import cache_folder
     from streamsql.runtime import jvm
 
     with tempfile.TemporaryDirectory(prefix="streamsql-tests-", ignore_cleanup_errors=True) as folder:
@@ -66,7 +75,6 @@ def spark() -> Iterator[Any]:
             "spark.sql.shuffle.partitions": "1",
             "spark.default.parallelism": "1",
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
-            "spark.jars": ",".join(str(j) for j in [*driver_jars().values(), *connector_jars()]),
         }
         log = Path(folder) / "spark.log"
         session = jvm.start_session(conf, log, cache_folder(), jvm.find_java())
@@ -111,7 +119,7 @@ class Console:
 def console(spark: Any, tmp_path: Path) -> Iterator[Console]:
     """A fresh session on the shared Spark; its queries are stopped and its views dropped behind it."""
     settings = Settings.make("local[2]", {})
-    made = Console(Session(Config(settings, tmp_path / "console", tmp_path / "log", tmp_path), spark))
+    made = Console(Session(Config(settings, tmp_path / "console", tmp_path / "log", cache_folder()), spark))
     before = {k: spark.conf.get(k) for k in ("spark.sql.shuffle.partitions",)}
     yield made
     made.session.queries.stop_all()

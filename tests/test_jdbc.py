@@ -8,12 +8,12 @@ import socket
 import sqlite3
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console, driver_jars
+from conftest import Console
 from test_explain import program
 
 from streamsql.errors import QueryFault, StreamsqlError, format_error
@@ -43,11 +43,12 @@ def _programs() -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[str]:
+def postgresql(packages: Callable[[str], None]) -> Iterator[str]:
     """The URL of a PostgreSQL of this run's own, on loopback, with its own data folder."""
     programs = _programs()
-    if programs is None or "postgresql" not in driver_jars():
-        pytest.skip("PostgreSQL's server or its JDBC driver is not on this machine")
+    if programs is None:
+        pytest.skip("PostgreSQL's server is not on this machine")
+    packages("postgresql")
     folder = Path(tempfile.mkdtemp(prefix="streamsql-pg-", dir="/tmp"))
     as_user: dict[str, Any] = {}
     if os.getuid() == 0:  # the server refuses to run as root
@@ -87,9 +88,10 @@ def postgresql() -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path, spark: Any) -> Database:
-    if request.param not in driver_jars():
-        pytest.skip(f"the JDBC driver of {request.param} is not here, and Maven could not fetch it")
+def database(
+    request: pytest.FixtureRequest, packages: Callable[[str], None], tmp_path: Path, spark: Any
+) -> Database:
+    packages(request.param)
     if request.param == "sqlite":
         file = tmp_path / "base.db"
 
@@ -235,11 +237,12 @@ def test_a_missing_driver_is_said_with_its_package(console: Console) -> None:
         console.run("INSERT INTO t OUTPUT MODE UPDATE SELECT word, count(*) AS c FROM s GROUP BY word;")
 
 
-def test_the_program_runs_by_itself(console: Console, tmp_path: Path) -> None:
+def test_the_program_runs_by_itself(
+    console: Console, packages: Callable[[str], None], tmp_path: Path
+) -> None:
     from test_explain import run_program
 
-    if "sqlite" not in driver_jars():
-        pytest.skip("the JDBC driver of SQLite is not here, and Maven could not fetch it")
+    packages("sqlite")
     console.run(
         STREAM
         + f"CREATE SINK t USING jdbc KEY (word) OPTIONS (url 'jdbc:sqlite:{tmp_path}/b.db', table 't');"

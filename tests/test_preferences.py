@@ -224,7 +224,7 @@ def test_set_lists_preferences_and_reset_gives_them_back() -> None:
         "RESET streamsql.null; SET streamsql.null; RESET; SET streamsql.timing;"
     )
     outcome = run_process("--format", "csv", "-e", script)
-    assert "streamsql.null,-,SET\nstreamsql.pager,auto,streamsql\n" in outcome.out
+    assert "streamsql.null,-,SET\nstreamsql.offline,off,streamsql\n" in outcome.out
     assert "\nstreamsql.null,NULL,streamsql\n" in outcome.out
     assert outcome.out.endswith("\nstreamsql.timing,on,streamsql\n")
     assert "streamsql.null = -\n" in outcome.err

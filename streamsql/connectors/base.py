@@ -140,9 +140,9 @@ class Connector:
         """Whether the sink shows the newest row of each group, so that update says more than append."""
         return False
 
-    def driver(self, sink: Sink) -> tuple[str, str] | None:
-        """A class that Spark's JVM must have for the sink, and the package that holds it."""
-        return None
+    def driver(self, sink: Sink) -> str:
+        """A class that Spark's JVM must have for the sink, beside those of known packages."""
+        return ""
 
     def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...]) -> None:
         """Rules of this connector beyond kinds and names; raises a placed error."""

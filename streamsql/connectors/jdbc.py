@@ -7,14 +7,12 @@ import re
 from streamsql.calls import Call, Node, Var, lit
 from streamsql.catalog import Sink
 from streamsql.connectors.base import Connector, OptionSpec, with_options
+from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import RuleFault, SyntaxFault
 from streamsql.language.statements.base import Name, Option
 
-# How a URL begins → the driver's class, and the package that holds it.
-DRIVERS = {
-    "jdbc:postgresql:": ("org.postgresql.Driver", "org.postgresql:postgresql:42.7.4"),
-    "jdbc:sqlite:": ("org.sqlite.JDBC", "org.xerial:sqlite-jdbc:3.46.1.3"),
-}
+# How a URL begins → the driver's class.
+DRIVERS = {f"jdbc:{name}:": PACKAGES[name].probe for name in ("postgresql", "sqlite")}
 
 
 class Jdbc(Connector):
@@ -51,12 +49,11 @@ class Jdbc(Connector):
         key = [lit(list(sink.key))] if sink.key else []
         table: Node = Call(Var("JdbcTable"), (lit(sink.option("table")), *key))
         table = with_options(table, sink.options, skip=("table",))
-        known = self.driver(sink)
-        return table.call("option", "driver", known[0]) if known and not sink.option("driver") else table
+        known = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), "")
+        return table.call("option", "driver", known) if known and not sink.option("driver") else table
 
-    def driver(self, sink: Sink) -> tuple[str, str] | None:
-        known = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), None)
-        return (sink.option("driver"), known[1] if known else "") if sink.option("driver") else known
+    def driver(self, sink: Sink) -> str:
+        return sink.option("driver")
 
     def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...]) -> None:
         url = options["url"].value

@@ -39,6 +39,7 @@ class Engine:
         self.on_start: list[Callable[[Any], None]] = []
         self.on_lost: list[Callable[[str], None]] = []
         self.began = time.monotonic()
+        self.doing = ""
         self._spark = spark
         self._own = spark is None
         self._starting: threading.Thread | None = None
@@ -113,6 +114,10 @@ class Engine:
     def failed(self) -> bool:
         """Whether Spark could not start; the next statement that needs it tries again."""
         return self._failure is not None
+
+    def say(self, doing: str) -> None:
+        """Tell what is being done for the statement that is waiting; empty: nothing out of the common."""
+        self.doing = doing
 
     def cancel(self) -> None:
         """Cancel the jobs of the statement that is being carried out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -31,8 +32,13 @@ def checkpoint(name):
 """
 
 
-def program_text(plan: Plan, context: Context, settings: Settings) -> str:
-    """The program of a plan as Python source: plain `python` with PySpark gives the same rows."""
+def program_text(
+    plan: Plan, context: Context, settings: Settings, packages: Callable[[str], dict[str, str]]
+) -> str:
+    """The program of a plan as Python source: plain `python` with PySpark gives the same rows.
+
+    packages: the settings by which Spark finds the packages that a program's text needs.
+    """
     assert isinstance(plan, (Collect, Write, Run))
     feeding = _feeding(plan.reads, context)
     functions = dict.fromkeys(f for p in (plan, *feeding) for f in p.reads.functions)
@@ -45,7 +51,7 @@ def program_text(plan: Plan, context: Context, settings: Settings) -> str:
         body += _note(plan) + _render(plan.program)
         if isinstance(plan, Collect):
             body += "result.show(truncate=False)\n"
-    return _prelude(body, settings, _modules(list(functions))) + body
+    return _prelude(body, settings, _modules(list(functions)), packages(body)) + body
 
 
 def _modules(functions: list[Function]) -> str:
@@ -108,7 +114,7 @@ def _note(plan: Collect | Write | Run) -> str:
     return f"# handed to Spark as text: {why}\n" if why else ""
 
 
-def _prelude(body: str, settings: Settings, modules: str) -> str:
+def _prelude(body: str, settings: Settings, modules: str, packages: dict[str, str]) -> str:
     """The imports, helpers and session that a body needs."""
     imports, helpers = "", modules
     if "sys." in modules:
@@ -121,6 +127,8 @@ def _prelude(body: str, settings: Settings, modules: str) -> str:
     more_imports, more_helpers = sources(body)
     imports, helpers = imports + more_imports, helpers + more_helpers
     conf = {k: v for k, v in settings.start_conf().items() if k.startswith("spark.sql.") and not is_secret(k)}
+    for key, value in packages.items():
+        conf[key] = ",".join(v for v in (settings.start_conf().get(key), value) if v)
     options = "".join(f"\n    .config({k!r}, {v!r})" for k, v in conf.items())
     session = f"spark = (\n    SparkSession.builder{options}\n    .getOrCreate()\n)\n"
     if "cloudpickle." in modules:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamsql.calls import Assign, evaluate, run
+from streamsql.calls import Assign, Node, Program, evaluate, render, run
 from streamsql.catalog import Catalog, Query, Sink, Table
 from streamsql.connectors.base import Places, is_secret
 from streamsql.connectors.memory import rows_variable
@@ -46,6 +46,7 @@ from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
 from streamsql.runtime.functions import WHAT, Modules
 from streamsql.runtime.helpers import HELPERS, helper
+from streamsql.runtime.packages import Packages, is_there
 from streamsql.runtime.paths import check_path
 from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
@@ -69,6 +70,13 @@ class Session:
         self.modules = Modules()
         self.live: dict[str, LiveRows] = {}
         self.engine = Engine(config, self.queries.cancelled, spark)
+        self.packages = Packages(
+            self.settings.start_conf,
+            config.cache,
+            self.queries.cancelled,
+            lambda: config.preferences["offline"] == "on",
+            self.engine.say,
+        )
         self.engine.on_start.append(self._restore_views)
         self.engine.on_lost.append(self.queries.lost)
         self._views: dict[str, Statement] = {}
@@ -86,7 +94,7 @@ class Session:
             try:
                 made = plan(statement, self._context())
                 assert isinstance(made, plans.Collect)
-                run(made.program, self._env(made.reads, spark))
+                run(made.program, self._env(made.program, made.reads, spark))
             except Exception:
                 self._views.pop(name)
                 self.catalog.tables.pop(name, None)
@@ -119,7 +127,9 @@ class Session:
             if isinstance(made, plans.Direct):
                 return self._direct(made.statement)
             result = self._PLANS[type(made)](self, made, statement)
-            return replace(result, notes=(*made.notes, *result.notes)) if made.notes else result
+            news, self.packages.news = self.packages.news, []
+            notes = (*made.notes, *news)
+            return replace(result, notes=(*notes, *result.notes)) if notes else result
         except StreamsqlError:
             raise
         except Exception as error:
@@ -131,11 +141,12 @@ class Session:
         here = self.variables.get("here", "")
         return Context(self.catalog, self.places, os.path.abspath(here) if here else os.getcwd())
 
-    def _env(self, reads: plans.Reads | None = None, spark: Any = None) -> dict[str, Any]:
-        """The variables that programs begin with."""
+    def _env(self, program: Program, reads: plans.Reads | None = None, spark: Any = None) -> dict[str, Any]:
+        """The variables that a program begins with, once Spark has the packages that it needs."""
         from pyspark.sql import functions
 
         spark = spark or self.spark
+        self.packages.provide(spark, render(program))
         spark.sparkContext.setJobGroup(JOBS, "a statement")
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
                                "checkpoint": self.places.checkpoint}  # fmt: skip
@@ -184,7 +195,7 @@ class Session:
     def _infer(self, made: plans.DefineStream, statement: Statement) -> tuple[Column, ...]:
         assert made.infer is not None
         try:
-            fields = evaluate(made.infer, self._env()).schema.fields
+            fields = self._schema(made.infer)
         except Exception as error:
             fault = translate(error, statement.text)
             if fault.condition != "UNABLE_TO_INFER_SCHEMA":
@@ -198,15 +209,17 @@ class Session:
             )
         return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
 
+    def _schema(self, frame: Node) -> list[Any]:
+        """The fields of a DataFrame."""
+        return list(evaluate(frame, self._env((Assign("", frame),))).schema.fields)
+
     def _with_event_time(self, made: plans.DefineStream, columns: tuple[Column, ...]) -> tuple[Column, ...]:
         """Inferred columns, the watermark's as a timestamp where its texts are times."""
         mark = made.stream.watermark
         found = next((c for c in columns if mark and c.name.casefold() == mark.column.value.casefold()), None)
         if made.infer_times is None or found is None or found.type != "string":
             return columns
-        times = {
-            f.name: f.dataType.simpleString() for f in evaluate(made.infer_times, self._env()).schema.fields
-        }
+        times = {f.name: f.dataType.simpleString() for f in self._schema(made.infer_times)}
         event_time = replace(found, type=times.get(found.name, found.type))
         return tuple(event_time if c is found else c for c in columns)
 
@@ -256,7 +269,9 @@ class Session:
     def _collect_plan(self, made: plans.Collect, statement: Statement) -> Result:
         began = time.monotonic()
         with self._own_state_provider(made.reads):
-            return self._collected(made, run(made.program, self._env(made.reads)), statement, began)
+            return self._collected(
+                made, run(made.program, self._env(made.program, made.reads)), statement, began
+            )
 
     def _collected(self, made: plans.Collect, frame: Any, statement: Statement, began: float) -> Result:
         if made.creates:
@@ -275,25 +290,21 @@ class Session:
         return replace(rows, seconds=time.monotonic() - began)
 
     def _write(self, made: plans.Write, statement: Statement) -> Result:
+        env = self._env(made.program, made.reads)
         self._check_drivers(made.sinks)
         with self._own_state_provider(made.reads):
-            run(made.program, self._env(made.reads))
+            run(made.program, env)
         return Done(message=made.message)
 
     def _check_drivers(self, sinks: Iterable[Sink]) -> None:
-        """Raise EngineFault when Spark's JVM has not the driver that a sink needs."""
+        """Raise EngineFault when Spark's JVM has not the driver that a sink names."""
         for found in sinks:
-            wanted = connector(Name(found.connector)).driver(found) if found.connector != "table" else None
-            if wanted is None:
-                continue
-            loader = self.spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-            try:
-                loader.loadClass(wanted[0])
-            except Exception:
+            wanted = connector(Name(found.connector)).driver(found) if found.connector != "table" else ""
+            if wanted and not is_there(self.spark, wanted):
                 raise EngineFault(
-                    f"the sink {found.name} needs the driver {wanted[0]}",
-                    hint=f"streamsql --packages {wanted[1] or 'group:name:version'} …, or --jars FILE",
-                ) from None
+                    f"the sink {found.name} needs the driver {wanted}",
+                    hint="streamsql --packages group:name:version …, or --jars FILE",
+                )
 
     # ---- streaming queries ----------------------------------------------------------------
 
@@ -318,8 +329,8 @@ class Session:
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
+        env = self._env(made.program + made.writer("append"), made.reads)
         self._check_drivers(t.sink for t in made.targets)
-        env = self._env(made.reads)
         env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
         with self._own_state_provider(made.reads):
             choice = self.queries.prepare(made, env, fresh=replaces)
@@ -380,12 +391,14 @@ class Session:
 
     def _explain(self, made: plans.Explain, statement: Statement) -> Result:
         if made.mode == "pyspark":
-            return Text(text=program_text(made.plan, self._context(), self.settings))
+            return Text(
+                text=program_text(made.plan, self._context(), self.settings, self.packages.for_program)
+            )
         assert isinstance(made.plan, (plans.Collect, plans.Write, plans.Run))
         program = made.plan.program
         if isinstance(made.plan, plans.Write):
             program = tuple(step for step in program if step.name)
-        env = self._env(made.plan.reads)
+        env = self._env(program, made.plan.reads)
         with self._own_state_provider(made.plan.reads):
             run((*program, Assign("", program[-1].node)), env)
             if isinstance(made.plan, plans.Run) and any(t.select for t in made.plan.targets):

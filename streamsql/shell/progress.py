@@ -61,6 +61,8 @@ class ProgressLine:
     def _text(self, took: float) -> str:
         if not self.engine.started:
             return f"waiting for Spark to start… {took:.0f} s"
+        if self.engine.doing:
+            return f"{self.engine.doing}… {took:.0f} s; Ctrl-C cancels"
         progress = self.engine.progress()
         if progress is None:
             return ""

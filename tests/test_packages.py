@@ -1,0 +1,94 @@
+"""The packages of connectors find themselves: by Spark's resolver, in the running session, on first use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Console
+from test_explain import program
+
+from streamsql.connectors.packages import PACKAGES, needed
+from streamsql.errors import EngineFault, format_error
+from streamsql.runtime.packages import Packages
+
+AVRO = '{"type":"record","name":"t","fields":[{"name":"a","type":"int"}]}'
+ROUND_TRIP = f"SELECT from_avro(to_avro(named_struct('a', 1)), '{AVRO}').a AS a;"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('spark.readStream.format("kafka")', ["kafka"]),
+        ("CREATE TABLE t USING kafka OPTIONS (subscribe 'x')", ["kafka"]),
+        ("F.expr(\"from_avro(value, '…')\")", ["avro"]),
+        ("CREATE TABLE t USING jdbc OPTIONS (url 'jdbc:postgresql://h/d')", ["postgresql"]),
+        ('JdbcTable("t").option("url", "jdbc:sqlite:/x.db")', ["sqlite"]),
+        ("SELECT kafka, avro FROM iceberg", []),
+    ],
+)
+def test_what_a_program_needs_is_seen_in_its_text(text: str, names: list[str]) -> None:
+    assert [p.name for p in needed(text)] == names
+
+
+def test_the_release_of_the_running_spark_comes_first() -> None:
+    first = PACKAGES["kafka"].releases("9.8.7")[0]
+    assert first.coordinates == ("org.apache.spark:spark-sql-kafka-0-10_2.13:9.8.7",)
+
+
+def test_the_first_use_brings_the_package(console: Console, packages: Callable[[str], None]) -> None:
+    packages("avro")  # else skipped
+    assert console.rows(ROUND_TRIP) == [(1,)]
+    # Another thread has another class loader in Spark's JVM: a prompt carries out each statement on its own.
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.extend(console.rows(ROUND_TRIP)))
+    thread.start()
+    thread.join()
+    assert found == [(1,)]
+
+
+def test_offline_says_what_to_fetch(spark: Any, tmp_path: Path) -> None:
+    nothing = Packages(dict, tmp_path, threading.Event(), lambda: True, lambda doing: None)
+    missing = PACKAGES["avro"].__class__(
+        "avro", "no.such.Class", PACKAGES["avro"].sign, PACKAGES["avro"].matching
+    )
+    with pytest.raises(EngineFault) as caught:
+        nothing.load(spark, missing)
+    said = format_error(caught.value)
+    assert f"org.apache.spark:spark-avro_2.13:{metadata.version('pyspark')}" in said
+    assert "streamsql.offline is on" in said
+    assert "--jars" in said
+
+
+def test_a_registry_that_has_it_not_is_said(spark: Any, tmp_path: Path) -> None:
+    conf = {"spark.jars.ivy": str(tmp_path / "ivy")}
+    words: list[str] = []
+    packages = Packages(lambda: conf, tmp_path, threading.Event(), lambda: False, words.append)
+    wrong = PACKAGES["avro"].__class__(
+        "avro", "no.such.Class", PACKAGES["avro"].sign,
+        PACKAGES["avro"].matching.__class__(("org.example.nowhere:no-such-package:1.0",)),
+    )  # fmt: skip
+    with pytest.raises(EngineFault) as caught:
+        packages.load(spark, wrong)
+    said = format_error(caught.value)
+    assert "avro needs the package org.example.nowhere:no-such-package:1.0" in said
+    assert "spark.jars.repositories" in said
+    assert words == ["fetching org.example.nowhere:no-such-package:1.0", ""]
+
+
+def test_a_printed_program_names_its_packages(
+    console: Console, packages: Callable[[str], None], tmp_path: Path
+) -> None:
+    packages("avro")
+    text = program(console, ROUND_TRIP.rstrip(";"))
+    file = tmp_path / "program.py"
+    file.write_text(text)
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "|1  |" in done.stdout
