@@ -133,6 +133,12 @@ class Connector:
         """
         return None
 
+    def brokers(self, stream: Stream) -> tuple[dict[str, str], tuple[str, ...]] | None:
+        """The settings of Kafka's client and the topics that must be there, of a stream of Kafka's: they
+        are asked first where Spark would wait for long.
+        """
+        return None
+
     def records(self, stream: Stream) -> Node | None:
         """The calls that give a static DataFrame with each record as text, in its first column, where
         columns are told from texts; fields of the folders' names may follow.

@@ -160,10 +160,11 @@ def check_second_word(tokens: list[Token]) -> None:
     """Raise SyntaxFault for CREATE STRAEM and the like, before it goes to Spark."""
     if len(tokens) < 2 or tokens[0].upper not in ("CREATE", "DROP", "SHOW", "DESCRIBE", "DESC"):
         return
+    own = (*OWN_SECOND_WORDS, "TOPICS") if tokens[0].upper == "SHOW" else OWN_SECOND_WORDS
     at = 3 if tokens[1].upper == "OR" and len(tokens) > 3 else 1
     word = tokens[at]
-    like = nearest(word.text, OWN_SECOND_WORDS + SPARK_SECOND_WORDS) if word.kind == "word" else None
-    if like in OWN_SECOND_WORDS and like != word.upper:
+    like = nearest(word.text, own + SPARK_SECOND_WORDS) if word.kind == "word" else None
+    if like in own and like != word.upper:
         raise SyntaxFault(f"expected {like}, found {word.text}", hint=f"did you mean {like}?", span=word.span)
 
 

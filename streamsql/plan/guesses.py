@@ -76,10 +76,13 @@ def in_order(names: Iterable[str], texts: Iterable[str]) -> list[str]:
     return [*seen, *(n for n in known if n not in seen)]
 
 
+_ENDING = re.compile(r"(\.(json|jsonl|ndjson|csv|tsv|txt|log|parquet|orc|avro|gz|bz2|zst))+$", re.IGNORECASE)
+
+
 def stream_name(place: str, taken: Iterable[str], otherwise: str) -> str:
     """A free name for a stream that reads a folder or a topic."""
     parts = [p for p in re.split(r"[/\\]+", place) if p and not re.search(r"[*?\[\]{}=:]|^\.+$", p)]
-    last = re.sub(r"\.\w{1,8}$", "", parts[-1]) if parts else ""
+    last = _ENDING.sub("", parts[-1]) if parts else ""
     name = re.sub(r"\W+", "_", last).strip("_").lower() or otherwise.replace("-", "_")
     if name[0].isdigit() or name.upper() in NOT_A_NAME:
         name = f"stream_{name}"

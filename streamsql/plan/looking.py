@@ -7,21 +7,27 @@ from dataclasses import replace
 from streamsql.calls import Assign, Program
 from streamsql.catalog import Stream
 from streamsql.connectors.base import check_options, filled_in
+from streamsql.connectors.kafka import check_servers, client_settings
 from streamsql.connectors.registry import connector
-from streamsql.errors import RuleFault
+from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.look import Preview as PreviewStatement
+from streamsql.language.statements.look import ShowTopics
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.definitions import check_format, code_of
 from streamsql.plan.guesses import stream_name
-from streamsql.plan.plans import Plan, Preview, Reads, Run
+from streamsql.plan.plans import Plan, Preview, Reads, Run, Topics
 from streamsql.plan.queries import select
 from streamsql.plan.sources import Sources, variable, watermarked
 
 SAMPLE = 1000
 """So many records of a source are looked at to tell its columns; a preview reads no more of it."""
+
+
+_PLACES = ("path", "topic", "subscribe")
+"""The options that say what is read, and give a stream its name."""
 
 
 def preview(statement: PreviewStatement, context: Context) -> Plan:
@@ -34,7 +40,7 @@ def preview(statement: PreviewStatement, context: Context) -> Plan:
                 hint=f"SELECT * FROM {quote_name(found.name)} LIMIT {statement.limit};",
                 span=statement.name.span,
             )
-        return Preview(context.catalog.stream(statement.name), statement.limit)
+        return Preview(context.catalog.stream(statement.name), statement.limit, place=statement.name)
     assert statement.connector
     made = connector(statement.connector, "read")
     if made.needs_columns:
@@ -47,9 +53,10 @@ def preview(statement: PreviewStatement, context: Context) -> Plan:
     check_options(made, made.stream_options(()), statement.options, statement.connector)
     check_format(statement.format, made)
     path = options.get(made.path_option.casefold())
+    place = next((options[name] for name in _PLACES if name in options), None)
     taken = [*context.catalog.relation_names(), *(s.name for s in context.catalog.sinks.values())]
     stream = Stream(
-        stream_name(path.value.value if path else "", taken, made.name),
+        stream_name(place.value.value.split(",")[0] if place else "", taken, made.name),
         made.name,
         statement.format.value.lower() if statement.format else "",
         (),
@@ -60,9 +67,45 @@ def preview(statement: PreviewStatement, context: Context) -> Plan:
         stream,
         statement.limit,
         True,
+        place.value if place else None,
         path.value if path else None,
         code_of(made.reads or (), options),
     )
+
+
+def show_topics(statement: ShowTopics, context: Context) -> Plan:
+    """Where the brokers are, and how one logs in there."""
+    for option in statement.options:
+        if not option.key.value.casefold().startswith("kafka."):
+            raise NameFault(
+                f"SHOW TOPICS has no option {option.key}",
+                detail="it takes the settings of Kafka's client",
+                hint="kafka.security.protocol, kafka.sasl.mechanism, kafka.sasl.jaas.config, …",
+                span=option.key.span,
+            )
+    given = [(o.key.value, o.value.value) for o in statement.options]
+    if statement.servers:
+        check_servers(statement.servers)
+        return Topics(
+            client_settings([("servers", statement.servers.value), *given]), statement.like, statement.servers
+        )
+    assert statement.entry
+    entry = context.catalog.target(statement.entry.value)
+    if entry is None:
+        entries = (context.catalog.streams, context.catalog.sinks)
+        known = [e.name for found in entries for e in found.values() if e.connector == "kafka"]
+        raise NameFault(
+            f"there is no stream or sink {statement.entry}",
+            hint=did_you_mean(statement.entry.value, known) or "SHOW TOPICS FROM 'host:port'; asks brokers",
+            span=statement.entry.span,
+        )
+    if entry.connector != "kafka":
+        raise RuleFault(
+            f"{entry.name} has nothing to do with Kafka",
+            hint="SHOW TOPICS FROM 'host:port'; asks brokers",
+            span=statement.entry.span,
+        )
+    return Topics(client_settings([*entry.options, *given]), statement.like, statement.entry)
 
 
 def first_rows(stream: Stream, limit: int, context: Context) -> tuple[Program, Reads] | None:
@@ -71,13 +114,18 @@ def first_rows(stream: Stream, limit: int, context: Context) -> tuple[Program, R
     made from the first records of each of its sources.
     """
     sources = Sources(context.catalog, context.places)
+    if stream.connector:
+        words = (f.name.casefold() for f in connector(Name(stream.connector)).metadata(stream))
+        sources.words = frozenset(words) - {"_headers"}
     node, _ = sources.stream(stream)
     bases = {variable(s.name): s for s in sources.streams.values() if s.connector}
     steps = []
     for step in sources.program:
         base = bases.get(step.name)
         if base:
-            frame = connector(Name(base.connector)).at_rest(base, context.places)
+            made = connector(Name(base.connector))
+            fields = tuple(f.name for f in made.metadata(base) if f.name.casefold() in sources.words)
+            frame = made.at_rest(replace(base, metadata=fields), context.places)
             if frame is None:
                 return None
             taken = frame.call("limit", SAMPLE if stream.query else limit)

@@ -80,6 +80,17 @@ class Preview(Plan):
 
 
 @dataclass(frozen=True)
+class Topics(Plan):
+    """The topics of a Kafka cluster. settings: those of Kafka's own client; like: a pattern; place: what
+    says where the brokers are.
+    """
+
+    settings: dict[str, str]
+    like: str
+    place: Name
+
+
+@dataclass(frozen=True)
 class Reads:
     """What a program needs beside Spark: the live tables whose rows it reads, the functions written in
     Python that it calls; and the streams that it reads.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import urllib.parse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ MOST_TEXT = 4_000_000
 """Characters of records that are looked at, at most."""
 MOST_FILE = 64_000_000
 """Bytes of a file that is read whole, because its records take several lines, at most."""
+# What bytes that are no text become, and signs that no text has.
+_BINARY = re.compile(r"[\ufffd\x00-\x08\x0e-\x1f]")
 _CORRUPT = "_corrupt_record"
 
 
@@ -67,6 +70,8 @@ def of_messages(stream: Stream, texts: list[str], spark: Any) -> tuple[str, Seen
     """The format of messages and, when it gives them columns, those; a format that is said is kept."""
     if stream.format not in ("", "json", "csv"):
         return stream.format, None
+    if not stream.format and any(map(_BINARY.search, texts)):
+        return "raw", None
     if stream.format != "csv":
         seen = of_json(stream, texts, spark)
         if seen and (stream.format or seen.missed * 2 <= len(texts)):

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamsql.calls import Assign, Node, evaluate, run
-from streamsql.catalog import Stream
+from streamsql.catalog import PAYLOAD_FORMATS, Stream
+from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector
 from streamsql.errors import Cancelled, InputFault, StreamsqlError
-from streamsql.language.statements.base import Name
+from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.statements.look import FIRST
 from streamsql.plan import plans
 from streamsql.plan.context import Context
@@ -26,9 +27,10 @@ from streamsql.plan.guesses import Leaf, event_time
 from streamsql.plan.looking import SAMPLE, as_they_come, first_rows
 from streamsql.results import Preview, Rows
 from streamsql.runtime.faults import translate
-from streamsql.runtime.inference import Seen, of_frame, of_lines, of_messages, suggested
+from streamsql.runtime.inference import Seen, first_texts, of_frame, of_lines, of_messages, suggested
 from streamsql.runtime.paths import check_path
 from streamsql.runtime.show import secret_keys
+from streamsql.runtime.topics import check_topics
 from streamsql.runtime.userlib import check_code
 from streamsql.runtime.values import collect
 
@@ -56,11 +58,15 @@ class Looking:
             stream = _of_path(stream, made.path)
         if made.code:
             check_code(made.code, stream.option("folder"), connector(Name(stream.connector)))
+        self._ask_brokers(stream)
         if made.propose:
+            options = stream.options
             try:
                 stream, rows = self._proposed(stream, made.limit)
             except Exception as error:
                 raise _placed(error, made) from error
+            # What was read from files for the look stays in its files.
+            stream = replace(stream, options=(*options, *stream.options[len(options) :]))
             proposal = stream.sql(redact=secret_keys(stream)) + ";"
             if stream.watermark is None and stream.columns:
                 self.notes.append(
@@ -76,9 +82,10 @@ class Looking:
     def _proposed(self, stream: Stream, limit: int) -> tuple[Stream, Rows]:
         """The stream as it would be made, and its first rows."""
         made = connector(Name(stream.connector))
-        records = made.records(stream)
-        if records is None and made.formats:
+        stream = replace(stream, options=made.settled(stream.options))
+        if made.formats:
             return self._messages(stream, limit)
+        records = made.records(stream)
         if records is None and not made.infers_columns:
             rows = self._rows(stream, max(limit, 1))
             leaves = [Leaf((c.name,), c.type, _values(rows, c.name)) for c in made.columns(stream)]
@@ -94,15 +101,47 @@ class Looking:
         return stream, rows
 
     def _messages(self, stream: Stream, limit: int) -> tuple[Stream, Rows]:
-        """The same of a source whose messages are only read as they come, and shown as they are."""
-        rows = self._rows(replace(stream, format="text"), max(limit, FIRST))
-        texts = [str(row[0]) for row in rows.rows]
-        if not texts:
-            raise _nothing(stream.name)
-        format, seen = of_messages(stream, texts, self.session.spark)
-        stream, notes = suggested(replace(stream, format=format), seen) if seen else (stream, ())
-        self.notes += notes
+        """The same of a source of messages: their payload tells the format, if nobody did."""
+        made, rows = connector(Name(stream.connector)), None
+        inferred = made.infer(stream) if stream.format in PAYLOAD_FORMATS else None
+        if inferred is not None:
+            types = self._frame(inferred).schema
+            rows = self._rows(suggested(stream, Seen(types, ()))[0], max(limit, 1))
+            values = [row[: len(types.fields)] for row in rows.rows]
+            stream, _ = suggested(stream, Seen(types, values))
+        elif stream.format == "protobuf":
+            raise InputFault(
+                "the columns of protobuf messages cannot be told from them",
+                hint="declare them in CREATE STREAM, or look at the messages with FORMAT raw",
+            )
+        else:
+            records = made.records(stream)
+            if records is None:
+                rows = self._rows(replace(stream, format="text"), max(limit, FIRST))
+                texts = [str(row[0]) for row in rows.rows]
+            else:
+                texts = first_texts(self._frame(records))
+            if not texts:
+                raise _nothing(stream.name)
+            form, seen = of_messages(stream, texts, self.session.spark)
+            stream = replace(stream, format=form)
+            if seen is not None:
+                stream, notes = suggested(stream, seen)
+                self.notes += notes
+        if rows is None:
+            rows = self._rows(stream, limit)
+        arrival = next((f for f in made.metadata(stream) if f.type == "TIMESTAMP"), None)
+        if stream.watermark is None and arrival:
+            stream = replace(stream, watermark=Watermark(Name(arrival.name), "10 minutes"))
+            self.notes.append(f"no time of the event in the payload: {arrival.name} is that of the message")
         return stream, replace(rows, rows=rows.rows[:limit])
+
+    def _ask_brokers(self, stream: Stream) -> None:
+        """Learn at once that brokers do not answer, or have not the topic."""
+        asked = connector(Name(stream.connector)).brokers(stream) if stream.connector else None
+        if asked:
+            self.session.packages.load(self.session.spark, PACKAGES[stream.connector])
+            check_topics(self.session.spark, *asked, self.session.queries.cancelled)
 
     def _seen(self, stream: Stream, records: Node | None) -> tuple[Seen, Sequence[Any]]:
         """What the records are, and the fields that the names of their folders give."""

@@ -19,6 +19,7 @@ from streamsql.calls import Assign, Node, Program, evaluate, render, run
 from streamsql.catalog import REJECTED, Catalog, Query, Sink, Table
 from streamsql.connectors.base import Places, is_secret
 from streamsql.connectors.memory import rows_variable
+from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector
 from streamsql.errors import (
     Cancelled,
@@ -52,6 +53,7 @@ from streamsql.runtime.paths import check_path
 from streamsql.runtime.preview import Looking
 from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
+from streamsql.runtime.topics import show_topics
 from streamsql.runtime.userlib import check_code
 from streamsql.runtime.values import collect
 
@@ -438,6 +440,10 @@ class Session:
     def _preview(self, made: plans.Preview, statement: Statement) -> Result:
         return Looking(self, self._context(), self._env).preview(made)
 
+    def _topics(self, made: plans.Topics, statement: Statement) -> Result:
+        self.packages.load(self.spark, PACKAGES["kafka"])
+        return show_topics(self.spark, made, self.queries.cancelled)
+
     # ---- statements without a program -----------------------------------------------------
 
     def _direct(self, statement: Statement) -> Result:
@@ -596,6 +602,7 @@ class Session:
         plans.Run: _run,
         plans.Explain: _explain,
         plans.Preview: _preview,
+        plans.Topics: _topics,
     }
     _DIRECT: dict[type, Callable[..., Result]] = {
         stream.DropStream: _drop_stream,

@@ -1,4 +1,4 @@
-"""PREVIEW and DESCRIBE CONNECTOR: looking before anything is made."""
+"""PREVIEW, DESCRIBE CONNECTOR and SHOW TOPICS: looking before anything is made."""
 
 from __future__ import annotations
 
@@ -26,6 +26,18 @@ class Preview(Statement):
 @dataclass(frozen=True, kw_only=True)
 class DescribeConnector(Statement):
     name: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowTopics(Statement):
+    """servers: host:port, …; else entry: a stream or sink that says where they are. like: `*` and `|`, as
+    in Spark's SHOW TABLES.
+    """
+
+    servers: Name | None = None
+    entry: Name | None = None
+    like: str = ""
+    options: tuple[Option, ...] = ()
 
 
 def _limit(node: Node) -> int:
@@ -56,7 +68,19 @@ def _preview(node: Node, source: Source) -> Preview:
     )
 
 
+def _show_topics(node: Node, source: Source) -> ShowTopics:
+    servers, target, like = node.get("Servers"), node.get("Target"), clause(node, "TopicsLike")
+    written = servers.get("String") if servers else None
+    return ShowTopics(
+        servers=name_of(written) if written else None,
+        entry=name_of(target) if target else None,
+        like=like.text("String") if like else "",
+        options=options_of(clause(node, "Options")),
+    )
+
+
 BUILDERS = {
+    "ShowTopics": _show_topics,
     "Preview": _preview,
     "DescribeConnector": lambda node, source: DescribeConnector(name=name_of(node.get("Connector"))),
 }
