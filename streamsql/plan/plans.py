@@ -68,13 +68,14 @@ class DefineFunction(Plan):
 @dataclass(frozen=True)
 class Preview(Plan):
     """The first records of a stream. propose: it is not there yet: its columns, event time and format are
-    to be found out, and how it would be made is to be told. path, code: as in DefineStream, but path may
-    be a file.
+    to be found out, and how it would be made is to be told. place: what says where the records are.
+    path, code: as in DefineStream, but path may be a file.
     """
 
     stream: Stream
     limit: int
     propose: bool = False
+    place: Name | None = None
     path: Name | None = None
     code: Name | None = None
 

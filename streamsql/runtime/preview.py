@@ -58,13 +58,16 @@ class Looking:
             stream = _of_path(stream, made.path)
         if made.code:
             check_code(made.code, stream.option("folder"), connector(Name(stream.connector)))
-        self._ask_brokers(stream)
-        if made.propose:
-            options = stream.options
-            try:
+        options = stream.options
+        try:
+            self._ask_brokers(stream)
+            if made.propose:
                 stream, rows = self._proposed(stream, made.limit)
-            except Exception as error:
-                raise _placed(error, made) from error
+            else:
+                rows = self._rows(stream, made.limit)
+        except Exception as error:
+            raise _placed(error, made) from error
+        if made.propose:
             # What was read from files for the look stays in its files.
             stream = replace(stream, options=(*options, *stream.options[len(options) :]))
             proposal = stream.sql(redact=secret_keys(stream)) + ";"
@@ -72,8 +75,6 @@ class Looking:
                 self.notes.append(
                     "no column looks like the time of the event; windows need WITH WATERMARK column DELAY …"
                 )
-        else:
-            rows = self._rows(stream, made.limit)
         seconds = time.monotonic() - began
         return Preview(tuple(self.notes), rows.columns, rows.rows, rows.numeric, seconds, proposal=proposal)
 
@@ -124,10 +125,16 @@ class Looking:
             if not texts:
                 raise _nothing(stream.name)
             form, seen = of_messages(stream, texts, self.session.spark)
+            if form == "raw" and all(t.startswith("\0") for t in texts):
+                self.notes.append(
+                    "bytes as a schema registry marks them: FORMAT avro, wireFormat 'confluent' reads Avro"
+                )
             stream = replace(stream, format=form)
             if seen is not None:
                 stream, notes = suggested(stream, seen)
                 self.notes += notes
+                if seen.missed:  # by default one would end each query
+                    stream = replace(stream, malformed="skip")
         if rows is None:
             rows = self._rows(stream, limit)
         arrival = next((f for f in made.metadata(stream) if f.type == "TIMESTAMP"), None)
@@ -226,7 +233,7 @@ def _placed(error: Exception, made: plans.Preview) -> StreamsqlError:
     fault = translate(error)
     if fault.condition == "UNABLE_TO_INFER_SCHEMA":
         fault = _nothing(made.stream.name)
-    fault.span = fault.span or (made.path.span if made.path else None)
+    fault.span = fault.span or (made.place.span if made.place else None)
     return fault
 
 
