@@ -259,7 +259,7 @@ def test_at_the_prompt_the_proposal_waits_in_the_history(console: Console, tmp_p
     assert shown.getvalue().endswith("note: press ↑ to edit and run this statement\n")
 
 
-def test_an_empty_folder_and_a_secret(console: Console, tmp_path: Path) -> None:
+def test_an_empty_folder(console: Console, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for kind in ("json", "csv", "parquet"):
         with pytest.raises(StreamsqlError, match="no records to look at yet"):
@@ -271,7 +271,7 @@ def described(console: Console, name: str) -> dict[tuple[str, str], tuple[Any, .
     assert isinstance(result, Rows)
     assert result.columns == ("property", "for", "kind", "default", "what it is")
     assert list(console.rows(f"SHOW CONNECTORS {name};")) == [tuple(r) for r in result.rows]
-    return {(r[0], r[1]): tuple(r[2:]) for r in result.rows}
+    return {(r[0], r[1]): tuple(r[2:]) for r in reversed(result.rows)}
 
 
 def test_describe_connector(console: Console) -> None:
@@ -289,3 +289,9 @@ def test_describe_connector(console: Console) -> None:
     assert described(console, "rate")["columns", "read"][2] == "timestamp TIMESTAMP, value BIGINT"
     assert described(console, "socket")["formats", ""][2] == "text, raw, json, csv"
     assert not any(use == "read" for _, use in described(console, "noop"))
+    shown = described(console, "kafka")
+    assert shown["columns", "read"][2] == "declared with FORMAT json, csv, avro, protobuf; else value"
+    assert "_offset BIGINT" in shown["message fields", "read"][2]
+    assert shown["kafka.sasl.jaas.config", "read, write"][0] == "text, secret"
+    assert shown["startingOffsets", "read"][1] == "earliest"
+    assert "org.apache.spark:spark-sql-kafka-0-10_2.13:" in shown["package", ""][2]

@@ -78,7 +78,7 @@ def of_messages(stream: Stream, texts: list[str], spark: Any) -> tuple[str, Seen
             return "json", seen
         if stream.format:
             raise InputFault("the messages are no JSON objects", detail=f"the first is {texts[0][:80]}")
-    fields_alike = len(texts) > 1 and separator(texts) == ","
+    fields_alike = len(texts) > 1 and bool(separator(texts))
     if stream.format == "csv" or (fields_alike and not stream.format):
         return "csv", of_csv(stream, texts, spark, header=False)
     return stream.format, None

@@ -7,7 +7,7 @@ from datetime import datetime
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from streamsql.catalog import Function, Sink, Stream
+from streamsql.catalog import PAYLOAD_FORMATS, Function, Sink, Stream
 from streamsql.connectors.base import TRIGGERS, Connector, OptionSpec, is_secret
 from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector, connectors
@@ -378,6 +378,8 @@ def _describe_connector(statement: look.DescribeConnector, session: Session) -> 
     for spec in (*reads, *(s for s in writes if s not in reads)):
         uses = [use for use, specs in (("read", reads), ("write", writes)) if spec in specs]
         rows.append((spec.name, ", ".join(uses), _kind(spec), spec.default, spec.help))
+    if found.open_prefix:
+        rows.append((f"{found.open_prefix}…", "", "", "", "any other one is handed over as it is"))
     if found.open_options:
         rows.append(("…", "", "", "", "any other option is handed over as it is"))
     return _table(("property", "for", "kind", "default", "what it is"), rows)
@@ -391,7 +393,14 @@ def _abilities(found: Connector) -> Iterator[tuple[str, ...]]:
             columns = "declared"
         elif found.infers_columns:
             columns = "declared, or inferred when they are not"
+        elif found.formats:
+            payloads = ", ".join(f for f in found.formats if f in PAYLOAD_FORMATS)
+            columns = f"declared with FORMAT {payloads}; else value"
         yield "columns", "read", "", "", columns or "by its options"
+        fields = found.metadata(Stream("", found.name))
+        if fields:
+            listed = ", ".join(f"{f.name} {f.type}" for f in fields)
+            yield "message fields", "read", "", "", f"{listed}; SELECT * leaves them out"
         yield "triggers", "read", "", "", _triggers(found.triggers)
     if found.formats:
         yield "formats", "", "", "", ", ".join(found.formats)
