@@ -64,6 +64,26 @@ def test_topics_behind_a_login(console: Console, kafka: Broker) -> None:
     assert [r[0] for r in look(console, "PREVIEW s;").rows] == ["a"]
 
 
+def test_a_login_that_lies_in_the_environment(
+    console: Console, kafka: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = kafka.topic("a")
+    options = (
+        "kafka.security.protocol 'SASL_PLAINTEXT', kafka.sasl.mechanism 'PLAIN', "
+        "kafka.sasl.jaas.config '${env:KAFKA_LOGIN}'"
+    )
+    ask = f"SHOW TOPICS FROM '{kafka.sasl_servers}' LIKE '{topic}' OPTIONS ({options});"
+    assert "the environment has no variable KAFKA_LOGIN" in fault(console, ask)
+    monkeypatch.setenv("KAFKA_LOGIN", LOGIN.format(USER, PASSWORD))
+    assert console.rows(ask) == [(topic, 1, 1, 1)]
+    shown = look(
+        console,
+        f"PREVIEW USING kafka OPTIONS (servers '{kafka.sasl_servers}', topic '{topic}', {options});",
+    )
+    assert "kafka.sasl.jaas.config '${env:KAFKA_LOGIN}'" in shown.proposal
+    assert [r[0] for r in taken(console, shown)] == ["a"]
+
+
 def test_a_proposal_hides_secrets(console: Console, kafka: Broker) -> None:
     login = LOGIN.format(USER, PASSWORD)
     shown = preview(console, kafka, kafka.topic("a"), f", kafka.sasl.jaas.config '{login}'")

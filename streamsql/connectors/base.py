@@ -6,10 +6,11 @@ import urllib.parse
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from streamsql.calls import Node, Var
+from streamsql.calls import Call, Node, Var, lit
 from streamsql.catalog import Sink, Stream, column_sql
 from streamsql.errors import SECRET_WORDS, NameFault, RuleFault, SyntaxFault, did_you_mean
 from streamsql.language.statements.base import Column, Name, Option
+from streamsql.language.tokens import refers
 
 ALL_MODES = ("append", "update", "complete")
 # The kinds of trigger that run micro-batches, which every source and sink takes.
@@ -115,6 +116,10 @@ class Connector:
         """What the analyst is to be told of a new stream."""
         return ()
 
+    def servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
+        """Hosts and ports one of which must take connections before a query can start."""
+        return ()
+
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
         """The options that a stream with these columns may be given."""
         return self.reads or ()
@@ -216,7 +221,8 @@ def with_options(node: Node, options: Iterable[tuple[str, str]], skip: Iterable[
     skipped = {s.casefold() for s in skip}
     for key, value in options:
         if key.casefold() not in skipped:
-            node = node.call("option", key, value)
+            given = Call(Var("filled"), (lit(value),)) if refers(value) else value
+            node = node.call("option", key, given)
     return node
 
 
@@ -267,6 +273,12 @@ def check_options(
                 hint=did_you_mean(option.key.value, names)
                 or f"DESCRIBE CONNECTOR {connector.name}; lists them",
                 span=option.key.span,
+            )
+        if refers(option.value.value) and spec.name == connector.path_option:
+            raise RuleFault(
+                f"${{env:…}} and ${{file:…}} are for secrets, and {spec.name} is none",
+                hint="streamsql -D name=value, and ${name}",
+                span=option.value.span,
             )
         check = _KINDS.get(spec.kind)
         if check and not check(option.value.value):

@@ -22,10 +22,12 @@ from streamsql.connectors.base import (
 from streamsql.connectors.messages import Payload
 from streamsql.errors import RuleFault, SyntaxFault
 from streamsql.language.statements.base import Column, Name, Option
+from streamsql.language.tokens import refers
 
 # The short words → Spark's, for reading and for writing.
 _READ = {"servers": "kafka.bootstrap.servers", "topic": "subscribe"}
 _WRITE = {"servers": "kafka.bootstrap.servers"}
+_SERVER = re.compile(r"(\w+://)?[^\s:/]+:\d+|\[[0-9a-fA-F:]+\]:\d+")
 _TOPICS = ("subscribe", "topic", "subscribePattern", "assign")
 # What only a stream has.
 _OF_STREAMS = frozenset("maxoffsetspertrigger minoffsetspertrigger maxtriggerdelay".split())
@@ -189,6 +191,13 @@ class Kafka(Connector):
     def infer(self, stream: Stream) -> Node | None:
         return messages.infer(stream)
 
+    def servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
+        given = entry.option("servers") or entry.option("kafka.bootstrap.servers")
+        if refers(given):
+            return ()
+        pairs = (server.strip().rpartition("://")[2].rpartition(":") for server in given.split(","))
+        return tuple((host.strip("[]"), int(port)) for host, _, port in pairs)
+
     def settled(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
         return messages.settled(options)
 
@@ -268,7 +277,7 @@ def _check_servers(options: dict[str, Option], at: Name) -> None:
 def check_servers(given: Name) -> None:
     """Raise SyntaxFault for a list of brokers that is none."""
     for server in given.value.split(","):
-        if not re.fullmatch(r"(\w+://)?[^\s:/]+:\d+|\[[0-9a-fA-F:]+\]:\d+", server.strip()):
+        if not refers(server) and not _SERVER.fullmatch(server.strip()):
             raise SyntaxFault(
                 f"a broker is host:port, not '{server.strip()}'", hint="host:9092", span=given.span
             )

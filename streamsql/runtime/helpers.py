@@ -19,6 +19,7 @@ HELPERS = {
     "BatchFiles": "several",
     "EachSink": "several",
     "throw_away": "several",
+    "filled": "secrets",
     "to_messages": "messages",
     "avro_writer": "messages",
     "ProtobufKind": "messages",

@@ -52,6 +52,7 @@ from streamsql.runtime.packages import Packages, is_there
 from streamsql.runtime.paths import check_path
 from streamsql.runtime.preview import Looking
 from streamsql.runtime.queries import Queries, Running
+from streamsql.runtime.reach import check_servers
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.topics import show_topics
 from streamsql.runtime.userlib import check_code
@@ -294,6 +295,7 @@ class Session:
         return replace(rows, seconds=time.monotonic() - began)
 
     def _write(self, made: plans.Write, statement: Statement) -> Result:
+        check_servers(made.sinks)
         env = self._env(made.program, made.reads)
         self._check_drivers(made.sinks)
         with self._own_state_provider(made.reads):
@@ -360,6 +362,7 @@ class Session:
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
+        check_servers((*made.reads.streams, *(t.sink for t in made.targets)))
         env = self._env(made.program + made.writer("append"), made.reads)
         self._check_drivers(t.sink for t in made.targets)
         env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for

@@ -17,6 +17,7 @@ from streamsql.language.parser import BUILDERS
 from streamsql.language.statements import function, live_table, look, query, session, sink, stream
 from streamsql.language.statements.base import Name, Statement, Trigger
 from streamsql.language.synopsis import rule_label, synopsis
+from streamsql.language.tokens import refers
 from streamsql.plan.plans import Run
 from streamsql.plan.sources import columns_of
 from streamsql.results import Result, Rows, Text
@@ -42,9 +43,10 @@ def _pairs(pairs: list[tuple[str, Any]]) -> Rows:
 
 
 def secret_keys(entry: Stream | Sink) -> frozenset[str]:
-    """The options, folded, whose values are never shown."""
+    """The options whose values are not shown; one that says where its value lies may be seen."""
     declared = connector(Name(entry.connector)).secrets() if entry.connector else frozenset()
-    return declared | {k.casefold() for k, _ in entry.options if is_secret(k)}
+    keys = {k.casefold(): v for k, v in entry.options}
+    return frozenset(k for k, v in keys.items() if (k in declared or is_secret(k)) and not refers(v))
 
 
 def _mark(entry: Stream) -> str:

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from streamsql.errors import Cancelled, InputFault, did_you_mean
+from streamsql.errors import Cancelled, EngineFault, InputFault, did_you_mean
 from streamsql.plan.plans import Topics
 from streamsql.results import Rows
 from streamsql.runtime.faults import translate
 from streamsql.runtime.packages import use_added_jars
+from streamsql.runtime.secrets import filled
 
 PATIENCE = 10
 """Seconds that the brokers may take for an answer."""
@@ -75,8 +76,11 @@ def _client(spark: Any, settings: Mapping[str, str], cancelled: threading.Event)
     use_added_jars(spark)
     jvm = spark._jvm
     wanted = jvm.java.util.HashMap()
-    for key, value in {**settings, **_LIMITS}.items():
-        wanted.put(key, value)
+    try:
+        for key, value in {**settings, **_LIMITS}.items():
+            wanted.put(key, filled(value))
+    except ValueError as error:
+        raise EngineFault(str(error)) from None
     admin = jvm.org.apache.kafka.clients.admin.Admin.create(wanted)
     try:
         yield _Client(jvm, admin, cancelled)
