@@ -285,7 +285,7 @@ def test_describe_connector(console: Console) -> None:
     shown = described(console, "jdbc")
     assert shown["password", "write"][0] == "text, secret"
     assert shown["output modes", "write"][2] == "append, with KEY update"
-    assert "org.xerial:sqlite-jdbc" in shown["package", ""][2]
+    assert "org.postgresql:postgresql:" in shown["package", ""][2]
     assert described(console, "rate")["columns", "read"][2] == "timestamp TIMESTAMP, value BIGINT"
     assert described(console, "socket")["formats", ""][2] == "text, raw, json, csv"
     assert not any(use == "read" for _, use in described(console, "noop"))
