@@ -413,7 +413,7 @@ def _abilities(found: Connector) -> Iterator[tuple[str, ...]]:
         release = PACKAGES[name].releases(metadata.version("pyspark"))[0]
         yield "package", "", "", "", f"{', '.join(release.coordinates)}, fetched when it is first needed"
     if found.takes_key:
-        yield "KEY", "write", "", "", "the newest row of each key replaces older ones"
+        yield "KEY", "write", "", "", "the columns that make the key of a row"
 
 
 def _modes(found: Connector) -> str:
