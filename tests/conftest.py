@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from broker import Broker, Unavailable
 
 from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import EngineFault, Source, StreamsqlError
@@ -46,6 +47,21 @@ def packages(spark: Any) -> Callable[[str], None]:
             pytest.skip(f"{error.message}: {error.detail}")
 
     return load
+
+
+@pytest.fixture(scope="session")
+def kafka(packages: Callable[[str], None]) -> Iterator[Broker]:
+    """The one Kafka of the test run; a test makes topics of its own."""
+    packages("kafka")  # else skipped
+    try:
+        broker = Broker()
+    except Unavailable as why:
+        pytest.skip(str(why))
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.remove()
 
 
 @pytest.fixture(scope="session")

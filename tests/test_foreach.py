@@ -127,7 +127,7 @@ def test_the_scripts_folder_comes_before_the_current_folder(console: Console, he
     )
     assert (here / "said").read_text() == "scripts"
     shown = console.run("SHOW CREATE SINK b;")[0]
-    assert f"'folder' '{here}'" in shown.text  # type: ignore[attr-defined]
+    assert f"folder '{here}'" in shown.text  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

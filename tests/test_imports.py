@@ -41,7 +41,7 @@ LANGUAGE = [
     "parser",
 ]
 PLAN = [
-    "shape functions texts ranges windows",
+    "shape functions texts ranges windows guesses",
     "rules firsts",
     "sources",
     "stateful",
@@ -53,6 +53,7 @@ PLAN = [
     "context",
     "shared",
     "definitions queries",
+    "looking",
     "planner",
     "check",
 ]

@@ -299,7 +299,7 @@ def test_a_password_may_lie_elsewhere(
     console.run("INSERT INTO t TRIGGER AVAILABLE NOW SELECT word, n FROM s; AWAIT QUERY t;")
     shown = console.run("SHOW CREATE SINK t;")[0]
     assert isinstance(shown, Text)
-    assert "'password' '${env:SHOP_PASSWORD}'" in shown.text
+    assert "password '${env:SHOP_PASSWORD}'" in shown.text
     text = program(console, "INSERT INTO t AS QUERY u TRIGGER AVAILABLE NOW SELECT word, n FROM s")
     assert '.option("password", filled("${env:SHOP_PASSWORD}"))' in text
     assert PASSWORD not in text

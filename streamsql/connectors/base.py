@@ -16,6 +16,7 @@ from streamsql.language.tokens import refers
 ALL_MODES = ("append", "update", "complete")
 # The kinds of trigger that run micro-batches, which every source and sink takes.
 MICRO_BATCH = frozenset({"default", "every", "once", "available_now"})
+TRIGGERS = ("default", "every", "available_now", "once", "continuous", "real_time")
 PYTHON_NAME = "module.name"
 """The kind of an option that names a Python function or class."""
 HERE = "the folder of the script"
@@ -88,7 +89,8 @@ class Connector:
     path_option: the option that names a folder. code_hint: how the Python code is written that a
     module.name option names. open_options: options beside the declared ones are handed over as they
     are; open_prefix: so are those that begin with it. takes_key: a sink may have a KEY. keeps_log:
-    Spark's own streaming writer keeps a log of the files in the sink's folder.
+    Spark's own streaming writer keeps a log of the files in the sink's folder. packages: by name, what
+    it may need that Spark has not; by default the one of its own name.
     """
 
     name = ""
@@ -107,6 +109,7 @@ class Connector:
     open_options = False
     takes_key = False
     keeps_log = False
+    packages: tuple[str, ...] = ()
     open_prefix = ""
 
     def format_of(self, stream: Stream) -> str:
@@ -140,6 +143,24 @@ class Connector:
     def source(self, stream: Stream, places: Places) -> Node:
         """The calls that give a streaming DataFrame with the declared columns."""
         raise NotImplementedError
+
+    def at_rest(self, stream: Stream, places: Places) -> Node | None:
+        """The same for what is there now, as a static DataFrame; None where rows are only read as they
+        come.
+        """
+        return None
+
+    def brokers(self, stream: Stream) -> tuple[dict[str, str], tuple[str, ...]] | None:
+        """The settings of Kafka's client and the topics that must be there, of a stream of Kafka's: they
+        are asked first where Spark would wait for long.
+        """
+        return None
+
+    def records(self, stream: Stream) -> Node | None:
+        """The calls that give a static DataFrame with each record as text, in its first column, where
+        columns are told from texts; fields of the folders' names may follow.
+        """
+        return None
 
     def infer(self, stream: Stream) -> Node | None:
         """The calls that give a static DataFrame whose schema is the stream's, if that can be had."""
@@ -220,6 +241,10 @@ def with_options(node: Node, options: Iterable[tuple[str, str]], skip: Iterable[
     return node
 
 
+def read(format: str) -> Node:
+    return Var("spark").attr("read").call("format", format)
+
+
 def read_stream(format: str) -> Node:
     return Var("spark").attr("readStream").call("format", format)
 
@@ -260,7 +285,8 @@ def check_options(
             names = [s.name for s in specs]
             raise NameFault(
                 f"{connector.name} has no option {option.key.value}",
-                hint=did_you_mean(option.key.value, names) or f"SHOW CONNECTORS {connector.name}; lists them",
+                hint=did_you_mean(option.key.value, names)
+                or f"DESCRIBE CONNECTOR {connector.name}; lists them",
                 span=option.key.span,
             )
         if refers(option.value.value) and spec.name == connector.path_option:

@@ -15,12 +15,14 @@ from streamsql.language.statements.explain import Explain as ExplainStatement
 from streamsql.language.statements.function import CreateFunction, DescribeFunction, DropFunction
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.look import Preview, ShowTopics
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import CreateStream
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.definitions import create_function, create_sink, create_stream
+from streamsql.plan.looking import preview, show_topics
 from streamsql.plan.plans import Collect, Direct, Explain, Plan, Run, Write
 from streamsql.plan.queries import create_live_table, insert, insert_set, restart, select
 from streamsql.plan.stateful import lower_calls
@@ -94,6 +96,8 @@ _PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     Insert: insert,
     InsertSet: insert_set,
     Select: select,
+    Preview: preview,
+    ShowTopics: show_topics,
     Spark: _spark,
     ExplainStatement: _explain,
 }

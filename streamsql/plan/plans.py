@@ -66,6 +66,32 @@ class DefineFunction(Plan):
 
 
 @dataclass(frozen=True)
+class Preview(Plan):
+    """The first records of a stream. propose: it is not there yet: its columns, event time and format are
+    to be found out, and how it would be made is to be told. place: what says where the records are.
+    path, code: as in DefineStream, but path may be a file.
+    """
+
+    stream: Stream
+    limit: int
+    propose: bool = False
+    place: Name | None = None
+    path: Name | None = None
+    code: Name | None = None
+
+
+@dataclass(frozen=True)
+class Topics(Plan):
+    """The topics of a Kafka cluster. settings: those of Kafka's own client; like: a pattern; place: what
+    says where the brokers are.
+    """
+
+    settings: dict[str, str]
+    like: str
+    place: Name
+
+
+@dataclass(frozen=True)
 class Reads:
     """What a program needs beside Spark: the live tables whose rows it reads, the functions written in
     Python that it calls; and the streams that it reads.

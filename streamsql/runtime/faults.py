@@ -8,6 +8,7 @@ from typing import Any
 
 from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError, did_you_mean
 from streamsql.language.tokens import tokenize
+from streamsql.runtime.kafka_faults import in_plain_words
 
 _PREFIX = re.compile(r"^\s*\[([A-Z0-9_.]+)\]\s*")
 _STATE = re.compile(r"\s*SQLSTATE:\s*\w+.*", re.DOTALL)
@@ -180,6 +181,9 @@ def _root(java: Any) -> Any:
 
 def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     root = _root(java)
+    words = in_plain_words(root.toString() or "")
+    if words:
+        return EngineFault(words.fact, detail=words.detail, hint=words.hint)
     condition, message = clean(root.getMessage() or root.getClass().getSimpleName())
     head, _, detail = message.partition("\n")
     kind = root.getClass().getSimpleName()
@@ -194,9 +198,14 @@ def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
 
 def query_fault(error: Any, name: str) -> QueryFault:
     """Why a streaming query ended: the root cause in one line, the rest in the detail."""
+    texts = [str(error)]
     while getattr(error, "_cause", None) is not None:
         error = error._cause
+        texts.append(getattr(error, "_desc", None) or str(error))
     text = getattr(error, "_desc", None) or str(error)
+    words = in_plain_words("\n".join(reversed(texts)))
+    if words:
+        return QueryFault(f"query {name} failed: {words.fact}", detail=words.detail, hint=words.hint)
     raised, where = python_error(text)
     if raised:
         return QueryFault(f"query {name} failed: {raised}", detail=where)

@@ -18,6 +18,7 @@ from streamsql.calls import Assign, Node, Program, evaluate, render, run
 from streamsql.catalog import REJECTED, Catalog, Query, Sink, Table
 from streamsql.connectors.base import Places, is_secret
 from streamsql.connectors.memory import rows_variable
+from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector
 from streamsql.errors import (
     Cancelled,
@@ -48,10 +49,12 @@ from streamsql.runtime.functions import WHAT, Modules
 from streamsql.runtime.helpers import HELPERS, helper
 from streamsql.runtime.packages import Packages, is_there
 from streamsql.runtime.paths import check_log, check_path
+from streamsql.runtime.preview import Looking
 from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.reach import check_servers
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.temporary import TemporaryViews
+from streamsql.runtime.topics import show_topics
 from streamsql.runtime.userlib import check_code
 from streamsql.runtime.values import collect
 
@@ -441,6 +444,13 @@ class Session:
                 return Text(text="\n".join(f"-- {n}\n{spark_plan(f, made.mode)}" for n, f in frames.items()))
             return Text(text=spark_plan(env["result"], made.mode))
 
+    def _preview(self, made: plans.Preview, statement: Statement) -> Result:
+        return Looking(self, self._context(), self._env).preview(made)
+
+    def _topics(self, made: plans.Topics, statement: Statement) -> Result:
+        self.packages.load(self.spark, PACKAGES["kafka"])
+        return show_topics(self.spark, made, self.queries.cancelled)
+
     # ---- statements without a program -----------------------------------------------------
 
     def _direct(self, statement: Statement) -> Result:
@@ -598,6 +608,8 @@ class Session:
         plans.Write: _write,
         plans.Run: _run,
         plans.Explain: _explain,
+        plans.Preview: _preview,
+        plans.Topics: _topics,
     }
     _DIRECT: dict[type, Callable[..., Result]] = {
         stream.DropStream: _drop_stream,
