@@ -15,7 +15,7 @@ from conftest import Console
 from test_explain import program
 
 from streamsql.connectors.packages import PACKAGES, needed
-from streamsql.errors import EngineFault, format_error
+from streamsql.errors import EngineFault, StreamsqlError, format_error
 from streamsql.runtime.packages import Packages
 
 AVRO = '{"type":"record","name":"t","fields":[{"name":"a","type":"int"}]}'
@@ -30,7 +30,7 @@ ROUND_TRIP = f"SELECT from_avro(to_avro(named_struct('a', 1)), '{AVRO}').a AS a;
         ("F.expr(\"from_avro(value, '…')\")", ["avro"]),
         ("CREATE TABLE t USING jdbc OPTIONS (url 'jdbc:postgresql://h/d')", ["postgresql"]),
         ('JdbcTable("t").option("url", "jdbc:sqlite:/x.db")', ["sqlite"]),
-        ("SELECT kafka, avro FROM iceberg", []),
+        ("SELECT kafka, avro FROM delta", []),
     ],
 )
 def test_what_a_program_needs_is_seen_in_its_text(text: str, names: list[str]) -> None:
@@ -92,3 +92,18 @@ def test_a_printed_program_names_its_packages(
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "|1  |" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["delta", "iceberg"])
+def test_what_has_no_release_for_this_spark_is_said(console: Console, name: str) -> None:
+    for statement in (
+        f"CREATE STREAM s USING {name} OPTIONS (path 'x');",
+        f"CREATE TABLE t (a INT) USING {name};",
+        f"SELECT * FROM {name}.`/x`;",
+    ):
+        with pytest.raises(StreamsqlError) as caught:
+            console.run(statement)
+        said = format_error(caught.value)
+        assert f"{name} has no release for Spark 4.3" in said
+        assert "the newest that works: " in said
+        assert "^" in said

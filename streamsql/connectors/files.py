@@ -81,24 +81,29 @@ COLUMN_OPTIONS = (
 
 
 class FileConnector(Connector):
-    """A directory of files of one format. Writing is append only (Spark guide: File sink)."""
+    """A directory of files of one format. Writing is append only (Spark guide: File sink).
+
+    own: the format's own options; read_only, write_only: names of those that one side knows only.
+    """
 
     modes = ("append",)
     infers_columns = True
     path_option = "path"
     keeps_log = True
     own: tuple[OptionSpec, ...] = ()
+    read_only: frozenset[str] = frozenset({"mode", "samplingRatio"})
+    write_only: frozenset[str] = frozenset()
     codecs: tuple[str, ...] = TEXT_CODECS
 
     def __init__(self) -> None:
-        self.reads = SOURCE_OPTIONS + self.own
+        self.reads = SOURCE_OPTIONS + tuple(s for s in self.own if s.name not in self.write_only)
         writes = tuple(
             replace(s, choices=self.codecs, others=JAVA_CLASS if self.codecs is TEXT_CODECS else "")
             if s.name == "compression"
             else s
             for s in SINK_OPTIONS
         )
-        self.writes = writes + tuple(s for s in self.own if s.name not in ("mode", "samplingRatio"))
+        self.writes = writes + tuple(s for s in self.own if s.name not in self.read_only)
 
     def source(self, stream: Stream, places: Places) -> Node:
         reader = read_stream(self.name)

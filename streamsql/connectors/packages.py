@@ -28,17 +28,21 @@ class Package:
 
     sign: what stands in the text of a program that needs it. matching: coordinates of the release of
     the running Spark ({spark}) or, for what has versions of its own, the newest that works with it.
-    known: one that works with Spark 4.3 as well, for registries that have not the first.
+    known: one that works with Spark 4.3 as well, for registries that have not the first. unreleased:
+    where there is none for this Spark, the newest combination that is known to work.
     """
 
     name: str
     probe: str
     sign: re.Pattern[str]
-    matching: Release
+    matching: Release = Release(())
     known: Release | None = None
+    unreleased: str = ""
 
     def releases(self, spark_version: str) -> tuple[Release, ...]:
-        """What to fetch, the first that can be had."""
+        """What to fetch, the first that can be had; nothing where there is no release."""
+        if self.unreleased:
+            return ()
         first = Release(tuple(c.format(spark=spark_version) for c in self.matching.coordinates))
         return (first, self.known) if self.known else (first,)
 
@@ -74,6 +78,20 @@ _ALL = (
         re.compile(_format("avro").pattern + r"|(?i:\b(?:from|to)_avro\b)|avro_writer\("),
         Release((f"org.apache.spark:spark-avro_{SCALA}:{{spark}}",)),
         Release((f"org.apache.spark:spark-avro_{SCALA}:4.1.1",), whole=False),
+    ),
+    # Tried with Spark 4.3.0: reading fails (NoSuchMethodError: LogicalRDD).
+    Package(
+        "delta",
+        "org.apache.spark.sql.delta.sources.DeltaDataSource",
+        _format("delta"),
+        unreleased="the newest that works: Delta Lake 4.4.0 (delta-spark_4.2) with Spark 4.2",
+    ),
+    # Tried with Spark 4.3.0 and 4.2: IncompatibleClassChangeError.
+    Package(
+        "iceberg",
+        "org.apache.iceberg.spark.source.IcebergSource",
+        _format("iceberg"),
+        unreleased="the newest that works: Apache Iceberg 1.12.0 (iceberg-spark-runtime-4.1) with Spark 4.1",
     ),
     Package(
         "postgresql",

@@ -3,7 +3,7 @@
 from streamsql.connectors.base import OptionSpec
 from streamsql.connectors.files import FileConnector
 
-_REBASE_MODES = ("EXCEPTION", "CORRECTED", "LEGACY")
+REBASE_MODES = ("EXCEPTION", "CORRECTED", "LEGACY")
 
 
 class Parquet(FileConnector):
@@ -15,8 +15,8 @@ class Parquet(FileConnector):
         OptionSpec(
             "datetimeRebaseMode",
             "EXCEPTION, CORRECTED or LEGACY for old dates",
-            choices=_REBASE_MODES,
+            choices=REBASE_MODES,
             cased=True,
         ),
-        OptionSpec("int96RebaseMode", "the same for INT96 timestamps", choices=_REBASE_MODES, cased=True),
+        OptionSpec("int96RebaseMode", "the same for INT96 timestamps", choices=REBASE_MODES, cased=True),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import entry_points
 
+from streamsql.connectors.avro import Avro
 from streamsql.connectors.base import Connector
 from streamsql.connectors.console import Console
 from streamsql.connectors.csv import Csv
@@ -17,6 +18,7 @@ from streamsql.connectors.kafka import Kafka
 from streamsql.connectors.memory import Memory
 from streamsql.connectors.noop import Noop
 from streamsql.connectors.orc import Orc
+from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.parquet import Parquet
 from streamsql.connectors.python import Python
 from streamsql.connectors.rate import Rate
@@ -24,11 +26,12 @@ from streamsql.connectors.rate_micro_batch import RateMicroBatch
 from streamsql.connectors.socket import Socket
 from streamsql.connectors.text import Text
 from streamsql.connectors.values import Values
-from streamsql.errors import NameFault, did_you_mean
+from streamsql.connectors.xml import Xml
+from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Name
 
 _BUILT_IN: tuple[type[Connector], ...] = (
-    Csv, Json, Parquet, Orc, Text, Kafka, Socket, Rate, RateMicroBatch, Values, Datagen, Memory, Console,
+    Csv, Json, Parquet, Orc, Text, Xml, Avro, Kafka, Socket, Rate, RateMicroBatch, Values, Datagen, Memory, Console,
     Jdbc, Foreach, ForeachBatch, Python, Noop,
 )  # fmt: skip
 
@@ -53,6 +56,11 @@ def connector(name: Name, purpose: str = "") -> Connector:
         purpose, lambda c: True
     )
     usable = [c.name for c in known.values() if can(c)]
+    package = PACKAGES.get(name.value.casefold())
+    if found is None and package is not None and package.unreleased:
+        raise RuleFault(
+            f"{package.name} has no release for Spark 4.3", detail=package.unreleased, span=name.span
+        )
     if found is None:
         raise NameFault(
             f"there is no connector {name.value}",

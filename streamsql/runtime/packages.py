@@ -65,7 +65,8 @@ class Packages:
         for package in needed(program):
             fetched = self.jars(package, version)
             jars += fetched
-            coordinates += () if fetched else package.releases(version)[0].coordinates
+            first = next((r.coordinates for r in package.releases(version)), ())
+            coordinates += () if fetched else first
         settings = {"spark.jars": ",".join(jars), "spark.jars.packages": ",".join(coordinates)}
         return {key: value for key, value in settings.items() if value}
 
@@ -90,6 +91,12 @@ class Packages:
 
     def _fetch(self, spark: Any, package: Package, version: str) -> list[str]:
         releases = package.releases(version)
+        if package.unreleased:
+            raise EngineFault(
+                f"{package.name} has no release for Spark {version}",
+                detail=package.unreleased,
+                hint="one that has come out since: streamsql --packages group:name:version",
+            )
         if self.offline():
             raise _missing(package, releases[0], "streamsql.offline is on")
         reasons: list[str] = []

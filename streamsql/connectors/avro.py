@@ -1,0 +1,33 @@
+"""avro: directories of Avro files. Options: Spark guide, "Apache Avro Data Source Guide"."""
+
+from streamsql.connectors.base import OptionSpec
+from streamsql.connectors.files import FileConnector
+from streamsql.connectors.parquet import REBASE_MODES
+
+
+class Avro(FileConnector):
+    name = "avro"
+    help = "directories of Avro files"
+    codecs = ("uncompressed", "deflate", "snappy", "bzip2", "xz", "zstandard")
+    own = (
+        OptionSpec("avroSchema", "an Avro schema (JSON) in the place of the files' own"),
+        OptionSpec("avroSchemaUrl", "the same, in a file", "path"),
+        OptionSpec("positionalFieldMatching", "match fields by place and not by name", "boolean"),
+        OptionSpec(
+            "datetimeRebaseMode",
+            "EXCEPTION, CORRECTED or LEGACY for old dates",
+            choices=REBASE_MODES,
+            cased=True,
+        ),
+        OptionSpec("ignoreExtension", "files of any name, not *.avro only", "boolean", default="true"),
+        OptionSpec("enableStableIdentifiersForUnionType", "name a union's fields by their types", "boolean"),
+        OptionSpec("stableIdentifierPrefixForUnionType", "what those names begin with", default="member_"),
+        OptionSpec("recursiveFieldMaxDepth", "how deep a recursive field is read (-1: not)", "number"),
+        OptionSpec("recordName", "name of the written record", default="topLevelRecord"),
+        OptionSpec("recordNamespace", "its namespace"),
+    )
+    read_only = frozenset(
+        "datetimeRebaseMode ignoreExtension enableStableIdentifiersForUnionType "
+        "stableIdentifierPrefixForUnionType recursiveFieldMaxDepth".split()
+    )
+    write_only = frozenset({"recordName", "recordNamespace"})

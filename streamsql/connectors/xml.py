@@ -1,0 +1,45 @@
+"""xml: directories of XML files. Options: Spark guide, "XML Files"."""
+
+from streamsql.connectors.base import OptionSpec
+from streamsql.connectors.files import COLUMN_OPTIONS, FileConnector
+
+# Spark's XML reader takes no lineSep: an element ends where its tag does.
+_SHARED = tuple(s for s in COLUMN_OPTIONS if s.name not in ("lineSep", "multiLine"))
+
+
+class Xml(FileConnector):
+    name = "xml"
+    help = "directories of XML files; each element of the name rowTag is a row"
+    own = (
+        OptionSpec("rowTag", "the element that is a row", required=True),
+        *_SHARED,
+        OptionSpec("attributePrefix", "what attributes' column names begin with", default="_"),
+        OptionSpec("valueTag", "column of the text of an element that has attributes", default="_VALUE"),
+        OptionSpec("excludeAttribute", "leave attributes out", "boolean", default="false"),
+        OptionSpec("inferSchema", "infer types and not only names", "boolean", default="true"),
+        OptionSpec("preferDate", "infer dates before timestamps", "boolean", default="true"),
+        OptionSpec("prefersDecimal", "infer decimals before doubles", "boolean", default="false"),
+        OptionSpec("ignoreSurroundingSpaces", "drop blanks around a value", "boolean", default="true"),
+        OptionSpec("ignoreNamespace", "leave prefixes of names out", "boolean", default="false"),
+        OptionSpec("rowValidationXSDPath", "a schema (XSD) that each row must fit", "path"),
+        OptionSpec("wildcardColName", "column of what an XSD leaves open", default="xs_any"),
+        OptionSpec("useLegacyXMLParser", "the parser of Spark 4.0", "boolean"),
+        OptionSpec("nullValue", "text that means NULL"),
+        OptionSpec("rootTag", "the element around the written rows", default="ROWS"),
+        OptionSpec("declaration", "what a written file begins with"),
+        OptionSpec("arrayElementName", "element of an array in an array", default="item"),
+        OptionSpec("indent", "what a written line begins with"),
+        OptionSpec("validateName", "refuse names that XML has not", "boolean", default="true"),
+    )
+    read_only = frozenset(
+        "mode samplingRatio columnNameOfCorruptRecord excludeAttribute inferSchema preferDate prefersDecimal "
+        "ignoreSurroundingSpaces ignoreNamespace rowValidationXSDPath wildcardColName useLegacyXMLParser "
+        "singleVariantColumn".split()
+    )
+    write_only = frozenset("rootTag declaration arrayElementName indent validateName".split())
+
+    def __init__(self) -> None:
+        super().__init__()
+        assert self.writes is not None
+        row = OptionSpec("rowTag", "the element that each row becomes", default="ROW")
+        self.writes = tuple(row if s.name == "rowTag" else s for s in self.writes)
