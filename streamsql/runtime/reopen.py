@@ -27,7 +27,7 @@ def reopen(session: Session) -> tuple[list[str], list[str]]:
         try:
             _take_up(parse(written, {}), session, store)
         except Exception as error:  # whatever is wrong with one, the others are there
-            store.unread.append(written.text)
+            store.unread.append(written.text.rstrip(";") + ";")
             kept = f"kept in {store.folder / CATALOG}: {_start(written.text)}"
             warnings.append(f"{translate(error).message}; {kept}")
     if not warnings:

@@ -406,7 +406,7 @@ class Session:
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
-        entries = (*made.reads.streams, *(t.sink for t in made.targets))
+        entries: tuple[Stream | Sink, ...] = (*made.reads.streams, *(t.sink for t in made.targets))
         check_secrets(entries)
         check_servers(entries)
         env = self._env(made.program + made.writer("append"), made.reads)
