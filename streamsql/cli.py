@@ -61,7 +61,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="preferences (default: ~/.config/streamsql/config.toml)",
     )
-    add("-w", "--workspace", metavar="DIR", help="the folder that the prompt works in, and holds")
+    add("-w", "--workspace", metavar="DIR", help="the folder that keeps definitions, results and checkpoints")
+    add("--resume", action="store_true", help="go on with the queries of the workspace")
     add("--no-config", action="store_true", help="read no config file")
     add(
         "--no-init",
@@ -188,8 +189,10 @@ def _sources(options: argparse.Namespace) -> list[Source]:
 
 
 @contextlib.contextmanager
-def _workspace(options: argparse.Namespace, printer: Printer) -> Iterator[Path]:
-    """The prompt's folder of checkpoints and the like, held against other consoles."""
+def _workspace(options: argparse.Namespace, printer: Printer) -> Iterator[tuple[Path, Path | None]]:
+    """(the folder of checkpoints and the like, the workspace that keeps the definitions), held against
+    other consoles. Without a workspace the folder is gone at the end.
+    """
     from streamsql.folders import data_folder
     from streamsql.workspace import Held, Workspace
 
@@ -200,12 +203,23 @@ def _workspace(options: argparse.Namespace, printer: Printer) -> Iterator[Path]:
             raise UsageFault(str(error), hint="another folder: -w DIR") from None
         printer.warn(f"{error}; this one works in a folder of its own (-w DIR names one)")
         with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as made:
-            yield Path(made)
+            yield Path(made), None
         return
     try:
-        yield workspace.run
+        yield workspace.run, workspace.folder
     finally:
         workspace.close()
+
+
+@contextlib.contextmanager
+def _place(options: argparse.Namespace, printer: Printer) -> Iterator[tuple[Path, Path | None]]:
+    """Where scripts run: as `_workspace` gives it."""
+    if options.workspace:
+        with _workspace(options, printer) as place:
+            yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as made:
+        yield Path(made), None
 
 
 def _read_init(path: Path, printer: Printer) -> Source | None:
@@ -225,14 +239,18 @@ def _session(
     printer: Printer,
     config_file: ConfigFile,
     folder: Path,
+    workspace: Path | None,
     *,
     interactive: bool,
 ) -> Session:
-    """A session in a folder, with what the flags and the config file choose; Spark is not started."""
+    """A session in a folder, with what the flags and the config file choose, and what its workspace
+    holds; Spark is not started.
+    """
     from streamsql.folders import cache_folder
     from streamsql.runtime.config import Config
     from streamsql.runtime.session import Session
     from streamsql.runtime.settings import Settings
+    from streamsql.runtime.store import Store
 
     given = _pairs(options.conf, "--conf")
     for flag, key in (("packages", "spark.jars.packages"), ("jars", "spark.jars")):
@@ -248,6 +266,7 @@ def _session(
         interactive=interactive,
         show_batch=lambda result, batch_id: printer.show(result, background=True),
         preferences=preferences,
+        store=Store(workspace) if workspace else None,
     )
     session = Session(config)
     session.variables.update(variables)
@@ -264,9 +283,11 @@ def _prompt(
     printer.width = lambda: shutil.get_terminal_size().columns
     printer.height = lambda: shutil.get_terminal_size().lines
     init = None if options.no_init else config_file.init_script()
-    with _workspace(options, printer) as folder:
+    with _workspace(options, printer) as (folder, workspace):
         shell = Prompt(
-            lambda: _session(options, variables, printer, config_file, folder, interactive=True), printer
+            lambda: _session(options, variables, printer, config_file, folder, workspace, interactive=True),
+            printer,
+            resume=options.resume,
         )
         try:
             return shell.run(_read_init(init, printer) if init else None)
@@ -281,12 +302,17 @@ def _scripts(
     printer: Printer,
     config_file: ConfigFile,
 ) -> int:
-    """Run scripts in a folder of their own, which is gone when they end."""
+    """Run scripts in the workspace that is named, else in a folder that is gone when they end."""
+    from streamsql.runtime.reopen import reopen
     from streamsql.script import ScriptRunner
     from streamsql.supervisor import Supervisor, needs_spark
 
-    with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as folder:
-        session = _session(options, variables, printer, config_file, Path(folder), interactive=False)
+    with _place(options, printer) as (folder, workspace):
+        session = _session(options, variables, printer, config_file, folder, workspace, interactive=False)
+        for warning in reopen(session)[1]:
+            printer.warn(warning)
+        if options.resume:
+            sources = [Source("--resume", "START QUERY ALL;"), *sources]
         if any(needs_spark(source) for source in sources):
             session.engine.begin_start()
         runner = ScriptRunner(session, printer, keep_going=options.on_error == "continue")

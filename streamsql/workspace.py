@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +23,7 @@ class Held(Exception):
 class Workspace:
     """A workspace that this process holds until it ends, however it ends: the lock is the kernel's.
 
-    Checkpoints and what queries keep stand in `run`, which is empty at the beginning.
+    Checkpoints and what queries keep stand in `run`; the definitions beside it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,11 +41,9 @@ class Workspace:
         json.dump(_me(), self._lock)
         self._lock.flush()
         self.run = folder / "run"
-        shutil.rmtree(self.run, ignore_errors=True)
-        self.run.mkdir()
+        self.run.mkdir(exist_ok=True)
 
     def close(self) -> None:
-        shutil.rmtree(self.run, ignore_errors=True)
         self._lock.truncate(0)
         self._lock.close()
 

@@ -21,13 +21,6 @@ def test_a_workspace_is_held_until_it_is_closed(tmp_path: Path) -> None:
     Workspace(tmp_path / "w").close()
 
 
-def test_what_an_earlier_console_left_is_taken_away(tmp_path: Path) -> None:
-    first = Workspace(tmp_path)
-    (first.run / "checkpoint").mkdir()
-    first.close()
-    assert list(Workspace(tmp_path).run.iterdir()) == []
-
-
 def test_a_second_prompt_is_told_and_works_in_a_folder_of_its_own(tmp_path: Path) -> None:
     first, second, third = Terminal(tmp_path), None, None
     try:

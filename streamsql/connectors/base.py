@@ -70,6 +70,9 @@ class Places:
     def checkpoint(self, query: str) -> str:
         return f"{self.folder}/queries/{_file_name(query)}/checkpoint"
 
+    def live(self, table: str) -> str:
+        return f"{self.folder}/live/{_file_name(table)}"
+
     def values(self, stream: str) -> str:
         return f"{self.folder}/streams/{_file_name(stream)}"
 

@@ -31,8 +31,8 @@ from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Name
 
 _BUILT_IN: tuple[type[Connector], ...] = (
-    Csv, Json, Parquet, Orc, Text, Xml, Avro, Kafka, Socket, Rate, RateMicroBatch, Values, Datagen, Memory, Console,
-    Jdbc, Foreach, ForeachBatch, Python, Noop,
+    Csv, Json, Parquet, Orc, Text, Xml, Avro, Kafka, Socket, Rate, RateMicroBatch, Values, Datagen,
+    Memory, Console, Jdbc, Foreach, ForeachBatch, Python, Noop,
 )  # fmt: skip
 
 

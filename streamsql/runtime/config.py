@@ -9,6 +9,7 @@ from pathlib import Path
 from streamsql.preferences import Preferences
 from streamsql.results import Result
 from streamsql.runtime.settings import Settings
+from streamsql.runtime.store import Store
 
 
 @dataclass
@@ -16,7 +17,7 @@ class Config:
     """How a session runs. folder: where it keeps checkpoints and the like; java: see find_java.
 
     interactive: somebody sits at a prompt, so a SELECT over a stream is shown live.
-    preferences: shared with the printer.
+    preferences: shared with the printer. store: what a workspace keeps of the session; None: nothing.
     """
 
     settings: Settings
@@ -27,3 +28,4 @@ class Config:
     interactive: bool = False
     show_batch: Callable[[Result, int], None] = lambda result, batch_id: None
     preferences: Preferences = field(default_factory=Preferences)
+    store: Store | None = None

@@ -14,7 +14,8 @@ class LiveRows:
     row for each value of `keys` (a list of columns; None keeps all rows, as in append). When the
     keys are those of groups, a micro-batch holds all rows of a group that changed (a join behind
     the aggregation may make several); `one` says that of rows with equal keys only the last counts.
-    watchers are called behind each micro-batch: (the table before it, after it, its rows).
+    keep, if it is set, is called before a micro-batch counts: (batch_id, the table after it, its rows);
+    watchers behind it: (the table before it, after it, its rows).
     """
 
     KEY = "__live_key"
@@ -29,6 +30,7 @@ class LiveRows:
         self.version = 0
         self.dropped = 0
         self.table: Any = None
+        self.keep: Any = None
         self.watchers: list = []
         self._lock = threading.Lock()
         self._frame: Any = (None, None)
@@ -39,20 +41,26 @@ class LiveRows:
             return
         if self.keys is not None:
             batch = batch.selectExpr("*", f"{self._key_text()} AS {self.KEY}")
-        new = batch.toArrow()
-        new = self._newest(new)
+        self.take(self._newest(batch.toArrow()), batch_id)
+
+    def take(self, new, batch_id, whole=False):
+        """Take the rows of one micro-batch; whole: they are all that there are."""
         with self._lock:
-            before = self.table
-            if self.mode == "complete" or self.table is None:
-                self.table = new
+            before = after = self.table
+            if whole or self.mode == "complete" or before is None:
+                after = new
             elif self.keys is not None:
-                self.table = self._replace(new)
+                after = self._replace(new)
             elif new.num_rows:
-                self.table = pa.concat_tables([self.table, new])
-            self._trim()
+                after = pa.concat_tables([before, new])
+            after, over = self._trimmed(after)
+            if self.keep:
+                self.keep(batch_id, after, new)
+            self.table = after
+            self.dropped += over
             self.last_batch = batch_id
             self.version += 1
-            watchers, after = list(self.watchers), self.table
+            watchers = list(self.watchers)
         for tell in watchers:
             tell(before, after, new)
 
@@ -79,13 +87,19 @@ class LiveRows:
         kept = self.table.filter(pc.invert(pc.is_in(self.table[self.KEY], new[self.KEY].combine_chunks())))
         return pa.concat_tables([kept, new])
 
-    def _trim(self):
-        if self.mode != "complete" and self.keys is None and self.table.num_rows > self.retain:
-            over = self.table.num_rows - self.retain
-            self.dropped += over
-            self.table = self.table.slice(over)
-        if self.table.num_columns and self.table.column(0).num_chunks > 64:
-            self.table = self.table.combine_chunks()
+    def _trimmed(self, table):
+        """(at most as many rows as are kept, how many were too many)."""
+        over = 0
+        if self.mode != "complete" and self.keys is None and table.num_rows > self.retain:
+            over = table.num_rows - self.retain
+            table = table.slice(over)
+        if table.num_columns and table.column(0).num_chunks > 64:
+            table = table.combine_chunks()
+        return table, over
+
+    def held(self):
+        """A block in which no micro-batch is taken."""
+        return self._lock
 
     def watch(self, tell):
         """Have tell called behind each micro-batch from now on; returns the table up to now."""

@@ -29,7 +29,7 @@ from streamsql.results import Preview, Rows
 from streamsql.runtime.faults import translate
 from streamsql.runtime.inference import Seen, first_texts, of_frame, of_lines, of_messages, suggested
 from streamsql.runtime.paths import check_path
-from streamsql.runtime.show import secret_keys
+from streamsql.runtime.store import secrets
 from streamsql.runtime.topics import check_topics
 from streamsql.runtime.userlib import check_code
 from streamsql.runtime.values import collect
@@ -70,7 +70,7 @@ class Looking:
         if made.propose:
             # What was read from files for the look stays in its files.
             stream = replace(stream, options=(*options, *stream.options[len(options) :]))
-            proposal = stream.sql(redact=secret_keys(stream)) + ";"
+            proposal = stream.sql(redact=secrets(stream)) + ";"
             if stream.watermark is None and stream.columns:
                 self.notes.append(
                     "no column looks like the time of the event; windows need WITH WATERMARK column DELAY …"

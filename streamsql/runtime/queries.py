@@ -76,16 +76,15 @@ class Running:
     def is_active(self) -> bool:
         try:
             return bool(self.handle.isActive)
-        except Exception as error:  # the JVM may be gone
-            self.fault = self.fault or translate(error)
+        except Exception:  # the JVM is gone
             return False
 
     def _find_fault(self) -> None:
         if self.fault is None and not self.stopped:
             try:
                 error = self.handle.exception()
-            except Exception as gone:  # with its JVM
-                self.fault = translate(gone)
+            except Exception:  # with its JVM
+                self.fault = self._ended_with("its JVM has ended")
                 return
             if error is not None:
                 self.fault = query_fault(error, self.name)
@@ -97,12 +96,18 @@ class Running:
         """Whether it is known to have ended; asks nobody."""
         return self.ended is not None or self.reports.ended
 
-    def lost(self, fault: StreamsqlError) -> None:
+    def lost(self, cause: str) -> None:
         """Spark is gone, and the query with it."""
         with self.lock:
             if self.ended is None:
                 self.ended = datetime.now()
-                self.fault = fault
+                self.fault = self._ended_with(cause)
+
+    def _ended_with(self, cause: str) -> QueryFault:
+        return QueryFault(
+            f"query {self.name} ended with Spark: {cause}",
+            hint=f"START QUERY {self.name}; goes on from its checkpoint",
+        )
 
     def progress(self, last: int = 1) -> list[dict[str, Any]]:
         """The newest progress reports of Spark, oldest first, as plain values."""
@@ -205,12 +210,7 @@ class Queries:
     def lost(self, cause: str) -> None:
         """Spark is gone: every query that ran has ended with that."""
         for running in list(self.all.values()):
-            running.lost(
-                QueryFault(
-                    f"query {running.name} ended with Spark: {cause}",
-                    hint=f"START QUERY {running.name}; goes on from its checkpoint",
-                )
-            )
+            running.lost(cause)
 
     def active(self) -> list[Running]:
         return [q for q in self.all.values() if q.status() == "running"]

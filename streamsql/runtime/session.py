@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamsql.calls import Assign, Node, Program, evaluate, render, run
-from streamsql.catalog import REJECTED, Catalog, Query, Sink, Table
+from streamsql.catalog import REJECTED, Catalog, Query, Sink, Stream, Table
 from streamsql.connectors.base import Places, is_secret
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.packages import PACKAGES
@@ -47,12 +47,14 @@ from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
 from streamsql.runtime.functions import WHAT, Modules
 from streamsql.runtime.helpers import HELPERS, helper
+from streamsql.runtime.journal import LiveTables
 from streamsql.runtime.packages import Packages, is_there
 from streamsql.runtime.paths import check_log, check_path
 from streamsql.runtime.preview import Looking
 from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.reach import check_servers
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
+from streamsql.runtime.store import Past, check_secrets, in_full, past_of, placed, secrets
 from streamsql.runtime.temporary import TemporaryViews
 from streamsql.runtime.topics import show_topics
 from streamsql.runtime.userlib import check_code
@@ -73,7 +75,8 @@ class Session:
         self.settings = config.settings
         self.queries = Queries()
         self.modules = Modules()
-        self.live: dict[str, LiveRows] = {}
+        self.store = config.store
+        self.live = LiveTables(self.places if self.store else None, lambda name: name in self.catalog.sinks)
         self.engine = Engine(config, self.queries.cancelled, spark)
         self.temporary = TemporaryViews(self.catalog, self._make_view)
         self.packages = Packages(
@@ -94,7 +97,7 @@ class Session:
         return self.engine.spark
 
     def _make_view(self, statement: Statement, spark: Any) -> None:
-        made = plan(statement, self._context())
+        made = plan(statement, self.context())
         assert isinstance(made, plans.Collect)
         run(made.program, self._env(made.program, made.reads, spark))
 
@@ -109,6 +112,7 @@ class Session:
 
     def close(self) -> None:
         """Stop all queries, then Spark if this session started it."""
+        self.save("the console was left")
         if self.engine.started:
             self.queries.stop_all()
         self.engine.close()
@@ -121,14 +125,14 @@ class Session:
         """
         if self.queries.cancelled.is_set():
             raise Cancelled("cancelled")
-        made = plan(statement, self._context())
+        made = plan(statement, self.context())
         try:
             if isinstance(made, plans.Direct):
                 return self._direct(made.statement)
             self.temporary.check(statement, lambda: self.spark)
             result = self._PLANS[type(made)](self, made, statement)
             news, self.packages.news = self.packages.news, []
-            notes = (*self.temporary.news(), *made.notes, *news, *result.notes)
+            notes = (*self.temporary.news(), *made.notes, *news, *self._saved(made), *result.notes)
             return replace(result, notes=notes) if notes != result.notes else result
         except StreamsqlError:
             raise
@@ -137,7 +141,40 @@ class Session:
                 raise Cancelled("cancelled") from None
             raise translate(error, statement.text, self.catalog.relation_names()) from error
 
-    def _context(self) -> Context:
+    def past(self, query: str) -> Past:
+        """How a query that has not run in this console was when it was last heard of."""
+        found = self.store.past.get(query.casefold()) if self.store else None
+        return found or Past("stopped")
+
+    def _saved(self, made: plans.Plan) -> tuple[str, ...]:
+        """Keep what a statement changed in the workspace. Returns what is to be told of that."""
+        if isinstance(made, plans.Explain) or (isinstance(made, plans.Collect) and not made.creates):
+            return ()
+        return self.save()
+
+    def save(self, why: str = "") -> tuple[str, ...]:
+        """Write definitions and the queries' status into the workspace, if there is one.
+
+        why: the reason for which running queries are about to end.
+        """
+        if self.store is None:
+            return ()
+        views = self.temporary.texts()
+        past = dict(self.store.past)
+        for name in self.catalog.queries:
+            running = self.queries.all.get(name)
+            if running is not None:
+                past[name] = past_of(running, why)
+        self.store.past = {n: p for n, p in past.items() if n in self.catalog.queries}
+        folders = {n: f.folder for n, f in self.catalog.functions.items() if f.folder}
+        try:
+            self.store.save(self.catalog, self.settings.changed, views)
+            self.store.save_status(self.store.past, folders)
+        except OSError as error:
+            return (f"the workspace could not be written: {(error.strerror or str(error)).lower()}",)
+        return ()
+
+    def context(self) -> Context:
         here = self.variables.get("here", "")
         return Context(self.catalog, self.places, os.path.abspath(here) if here else os.getcwd())
 
@@ -192,8 +229,8 @@ class Session:
             folder = Path(self.places.values(name))
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-        self.catalog.streams[key] = made_stream
-        return Done(notes, f"stream {name} created")
+        self.catalog.streams[key] = placed(made_stream) if self.store else made_stream
+        return Done((*notes, *self._not_kept(made_stream)), f"stream {name} created")
 
     def _infer(self, made: plans.DefineStream, statement: Statement) -> tuple[Column, ...]:
         assert made.infer is not None
@@ -232,9 +269,16 @@ class Session:
             return Done(message=f"sink {made.sink.name} is there already")
         if made.code:
             check_code(made.code, made.sink.option("folder"), connector(Name(made.sink.connector)), "write")
-        self.catalog.sinks[key] = made.sink
+        self.catalog.sinks[key] = placed(made.sink) if self.store else made.sink
         kind = "live table" if made.sink.is_live else "sink"
-        return Done(message=f"{kind} {made.sink.name} created")
+        return Done(self._not_kept(made.sink), f"{kind} {made.sink.name} created")
+
+    def _not_kept(self, entry: Stream | Sink) -> tuple[str, ...]:
+        """What a workspace does not keep of a stream or sink."""
+        names = sorted(secrets(entry) & {k.casefold() for k, _ in entry.options}) if self.store else []
+        return tuple(
+            f"the workspace does not keep the {n}; it keeps where it lies: {n} '${{env:NAME}}'" for n in names
+        )
 
     def _define_function(self, made: plans.DefineFunction, statement: Statement) -> Result:
         key = made.function.name.casefold()
@@ -318,6 +362,9 @@ class Session:
             return Done(message=f"live table {made.sink.name} is there already")
         if made.transient:
             return self._follow(made, statement)
+        if self.store and made.query.checkpoint:
+            place = in_full(made.query.checkpoint)
+            made = replace(made, query=replace(made.query, checkpoint=place), checkpoint=place)
         running = self.start_query(made, replaces=made.define)
         if made.define:
             self.catalog.sinks[made.sink.name.casefold()] = made.sink
@@ -348,7 +395,7 @@ class Session:
             if not read.malformed_sink or (running and running.status() == "running"):
                 continue
             if name.casefold() in self.catalog.queries:
-                self.start_query(restart(self.catalog.queries[name.casefold()], self._context()))
+                self.start_query(restart(self.catalog.queries[name.casefold()], self.context()))
             else:
                 trigger = f"TRIGGER {made.query.trigger.sql()}" if made.query.trigger else ""
                 rejected = quote_name(f"{read.name}${REJECTED}")
@@ -356,7 +403,7 @@ class Session:
                 statement = parse(
                     split_script(Source("", f"{into} {trigger} SELECT * FROM {rejected}"))[0], {}
                 )
-                query_of = plan(statement, self._context())
+                query_of = plan(statement, self.context())
                 assert isinstance(query_of, plans.Run)
                 self._run(query_of, statement)
             started.append(name)
@@ -364,7 +411,9 @@ class Session:
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
-        check_servers((*made.reads.streams, *(t.sink for t in made.targets)))
+        entries: tuple[Stream | Sink, ...] = (*made.reads.streams, *(t.sink for t in made.targets))
+        check_secrets(entries)
+        check_servers(entries)
         env = self._env(made.program + made.writer("append"), made.reads)
         self._check_drivers(t.sink for t in made.targets)
         self._check_logs((t.sink for t in made.targets), keeps=not made.feeds_batches)
@@ -377,11 +426,14 @@ class Session:
             for table, step in zip(made.live, made.keeping(choice.mode), strict=True):
                 # A query that goes on feeds the rows that are there.
                 known = self.live.get(table.name.casefold())
-                env[step.name] = evaluate(step.node, env) if known is None else known
+                rows = evaluate(step.node, env) if known is None else known
+                env[step.name] = rows
+                if made.transient:
+                    self.live[table.name.casefold()] = rows
+                elif known is None:
+                    self.live.begin(table.name.casefold(), rows)
             code = self.modules.digests(made.reads.functions)
-            running = self.queries.launch(made, env, choice, code)
-        self.live |= {t.name.casefold(): env[rows_variable(t.name)] for t in made.live}
-        return running
+            return self.queries.launch(made, env, choice, code)
 
     def _set_checkpoint_manager(self, checkpoint: str) -> None:
         """The fast manager promises enough on a local file system only."""
@@ -424,13 +476,13 @@ class Session:
         found = self.catalog.queries.pop(name.casefold(), None)
         if found:
             for fed in found.sinks:
-                self.live.pop(fed.casefold(), None)
+                self.live.forget(fed.casefold())
             shutil.rmtree(Path(self.places.checkpoint(found.name)).parent, ignore_errors=True)
 
     def _explain(self, made: plans.Explain, statement: Statement) -> Result:
         if made.mode == "pyspark":
             return Text(
-                text=program_text(made.plan, self._context(), self.settings, self.packages.for_program)
+                text=program_text(made.plan, self.context(), self.settings, self.packages.for_program)
             )
         assert isinstance(made.plan, (plans.Collect, plans.Write, plans.Run))
         program = made.plan.program
@@ -445,7 +497,7 @@ class Session:
             return Text(text=spark_plan(env["result"], made.mode))
 
     def _preview(self, made: plans.Preview, statement: Statement) -> Result:
-        return Looking(self, self._context(), self._env).preview(made)
+        return Looking(self, self.context(), self._env).preview(made)
 
     def _topics(self, made: plans.Topics, statement: Statement) -> Result:
         self.packages.load(self.spark, PACKAGES["kafka"])
@@ -480,7 +532,7 @@ class Session:
                 span=statement.name.span,
             )
         del self.catalog.sinks[key]
-        self.live.pop(key, None)
+        self.live.forget(key)
         return Done(message=f"sink {found.name} dropped")
 
     def _drop_live_table(self, statement: live_table.DropLiveTable) -> Result:
@@ -497,7 +549,7 @@ class Session:
                 )
             self._forget_query(feeding.name)
         del self.catalog.sinks[key]
-        self.live.pop(key, None)
+        self.live.forget(key)
         return Done(message=f"live table {found.name} dropped")
 
     def _named(self, name: Name | None) -> list[Query]:
@@ -520,12 +572,13 @@ class Session:
             running = self.queries.all.get(found.name.casefold())
             if running and running.status() == "running":
                 continue
-            again = restart(found, self._context())
+            again = restart(found, self.context())
             notes += self.start_query(again).notes
             started.append(found.name)
         if not started:
             return Done(message="already running" if self.catalog.queries else "there are no queries")
-        return Started(notes, tuple(started), f"started: {', '.join(started)}", True)
+        lasting = tuple(n for n in started if not self.catalog.query(Name(n)).live_table)
+        return Started(notes, lasting or tuple(started), f"started: {', '.join(started)}", bool(lasting))
 
     def _drop_query(self, statement: query.DropQuery) -> Result:
         if statement.if_exists and statement.name.value.casefold() not in self.catalog.queries:

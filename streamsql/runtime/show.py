@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from streamsql.catalog import PAYLOAD_FORMATS, Function, Sink, Stream
-from streamsql.connectors.base import TRIGGERS, Connector, OptionSpec, is_secret
+from streamsql.connectors.base import TRIGGERS, Connector, OptionSpec
 from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, did_you_mean
@@ -17,13 +17,13 @@ from streamsql.language.parser import BUILDERS
 from streamsql.language.statements import function, live_table, look, query, session, sink, stream
 from streamsql.language.statements.base import Name, Statement, Trigger
 from streamsql.language.synopsis import rule_label, synopsis
-from streamsql.language.tokens import refers
 from streamsql.plan.plans import Run
 from streamsql.plan.sources import columns_of
 from streamsql.results import Result, Rows, Text
 from streamsql.runtime.functions import WHAT
 from streamsql.runtime.monitor import Reports, number
 from streamsql.runtime.queries import Running
+from streamsql.runtime.store import secrets
 
 if TYPE_CHECKING:
     from streamsql.runtime.session import Session
@@ -40,13 +40,6 @@ def _table(columns: tuple[str, ...], rows: list[tuple[Any, ...]], numeric: tuple
 
 def _pairs(pairs: list[tuple[str, Any]]) -> Rows:
     return _table(("property", "value"), [p for p in pairs if p[1] not in ("", None)])
-
-
-def secret_keys(entry: Stream | Sink) -> frozenset[str]:
-    """The options whose values are not shown; one that says where its value lies may be seen."""
-    declared = connector(Name(entry.connector)).secrets() if entry.connector else frozenset()
-    keys = {k.casefold(): v for k, v in entry.options}
-    return frozenset(k for k, v in keys.items() if (k in declared or is_secret(k)) and not refers(v))
 
 
 def _mark(entry: Stream) -> str:
@@ -67,7 +60,7 @@ def _describe_stream(statement: stream.DescribeStream, session: Session) -> Resu
     columns = found.columns
     if not columns and found.connector:
         columns = connector(Name(found.connector)).columns(found)
-    secret = secret_keys(found)
+    secret = secrets(found)
     pairs = [(f"column {c.name}", c.type + (f"  {c.comment}" if c.comment else "")) for c in columns]
     pairs += [("connector", found.connector), ("format", found.format), ("query", found.query)]
     pairs += [(f"option {k}", "***" if k.casefold() in secret else v) for k, v in found.options]
@@ -77,7 +70,7 @@ def _describe_stream(statement: stream.DescribeStream, session: Session) -> Resu
 
 
 def _create_text(entry: Stream | Sink) -> Result:
-    return Text(text=entry.sql(redact=secret_keys(entry)) + ";")
+    return Text(text=entry.sql(redact=secrets(entry)) + ";")
 
 
 def _show_sinks(statement: sink.ShowSinks, session: Session) -> Result:
@@ -108,7 +101,7 @@ def _create_sink(statement: sink.ShowCreateSink, session: Session) -> Result:
 
 def _describe_sink(statement: sink.DescribeSink, session: Session) -> Result:
     found = session.catalog.sink(statement.name)
-    secret = secret_keys(found)
+    secret = secrets(found)
     pairs = [(f"column {c.name}", c.type) for c in found.columns]
     pairs += [("connector", found.connector), ("key", ", ".join(found.key))]
     pairs += [("partitioned by", ", ".join(found.partitioned_by))]
@@ -214,7 +207,9 @@ def _show_queries(statement: query.ShowQueries, session: Session) -> Result:
         running = session.queries.all.get(found.name.casefold())
         trigger = found.trigger.sql().lower() if found.trigger else "default"
         if running is None:
-            rows.append((found.name, "stopped", found.sink, found.mode, trigger, *[None] * 8, ""))
+            past = session.past(found.name)
+            rest = (past.batch if past.batch >= 0 else None, *[None] * 7, past.error)
+            rows.append((found.name, past.status, found.sink, found.mode, trigger, *rest))
         else:
             rows.append((found.name, running.status(), found.sink, running.mode, trigger, *_numbers(running)))
         if statement.extended:
@@ -264,6 +259,9 @@ def _describe_query(statement: query.DescribeQuery, session: Session) -> Result:
     sink_entry = session.catalog.sinks.get(found.sinks[0].casefold())
     pairs: list[tuple[str, Any]] = [("name", found.name), ("sink", found.sink)]
     running = session.queries.all.get(found.name.casefold())
+    past = session.past(found.name)
+    if running is None:
+        pairs += [("status", past.status), ("since", past.since), ("error", past.error)]
     if running:
         status = running.status()
         pairs += [("status", status), ("output mode", f"{running.mode}  {running.reason}".strip())]

@@ -40,6 +40,10 @@ class TemporaryViews:
         if dropped:
             self.forget(dropped.group(1).replace("`", ""))
 
+    def texts(self) -> list[tuple[str, str]]:
+        """(name, statement) of each view."""
+        return [(name, statement.text) for name, statement in self._made.items()]
+
     def forget(self, name: str) -> None:
         """A view that is dropped."""
         self._made.pop(name.casefold(), None)

@@ -79,6 +79,8 @@ def follow(made: plans.Run, session: Session) -> Live:
     def keep() -> str:
         session.catalog.sinks[name] = made.sink
         session.catalog.queries[name] = made.query
+        session.live.begin(name, rows)
+        session.save()
         kept.append(name)
         return (
             f"kept as the live table {name}: WATCH {name}; comes back to it, DROP LIVE TABLE {name}; ends it"
@@ -90,7 +92,7 @@ def follow(made: plans.Run, session: Session) -> Live:
         over = running.over
         session.queries.stop(running)
         session.queries.all.pop(name, None)
-        session.live.pop(name, None)
+        session.live.forget(name)
         shutil.rmtree(Path(made.checkpoint).parent, ignore_errors=True)
         return "" if over else "its query was stopped; CREATE LIVE TABLE name AS SELECT … keeps one running"
 

@@ -74,7 +74,7 @@ class Desk:
 
     def columns(self, name: str) -> list[tuple[str, str]]:
         """(name, type) of the columns of a live table, by its name; asks nobody."""
-        rows = self.session.live.get(name.casefold())
+        rows = self.session.live.loaded(name.casefold())
         fields = rows.schema.fields if rows is not None and rows.schema is not None else ()
         return [(f.name, f.dataType.simpleString()) for f in fields]
 

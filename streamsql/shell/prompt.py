@@ -6,6 +6,7 @@ Nothing here waits for Spark, or even for the session: those are opened behind t
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -46,11 +47,20 @@ class Prompt:
     """One prompt over one session.
 
     open_session is called on a thread once the first prompt is on the screen: both would want the
-    same processors. options: input and output, where they are not the terminal.
+    same processors. resume: begin by going on with the workspace's queries. options: input and output,
+    where they are not the terminal.
     """
 
-    def __init__(self, open_session: Callable[[], Session], printer: Printer, **options: Any) -> None:
+    def __init__(
+        self,
+        open_session: Callable[[], Session],
+        printer: Printer,
+        *,
+        resume: bool = False,
+        **options: Any,
+    ) -> None:
         self.printer = printer
+        self.resume = resume
         self.options = options
         self.interrupted = threading.Event()
         self.multiline = False
@@ -69,11 +79,16 @@ class Prompt:
 
     def _make_desk(self) -> None:
         try:
+            from streamsql.runtime.reopen import reopen
             from streamsql.shell.desk import Desk
 
-            desk = Desk(self._open_session(), self.printer, self.interrupted, self.options)
+            session = self._open_session()
+            words, warnings = reopen(session)
+            desk = Desk(session, self.printer, self.interrupted, self.options)
             desk.session.engine.begin_start()
             self._desk = desk
+            for line in (*words, *(f"warning: {w}" for w in warnings)):
+                print(line, file=sys.stdout, flush=True)  # above the prompt
         except BaseException as error:
             self._failure = error
 
@@ -173,6 +188,8 @@ class Prompt:
         threading.excepthook = self._thread_failed
         self.printer.say("streamsql: SQL over streams. HELP; lists the statements, Ctrl-D leaves.")
         with patch_stdout(raw=True):
+            if self.resume:
+                self.desk().run(Source("--resume", "START QUERY ALL;"))
             if first is not None and not self.desk().run(first):
                 return 0
             return self._loop()

@@ -1,0 +1,143 @@
+"""The rows of live tables on disk, so that they are there again when a workspace is opened.
+
+A micro-batch is written before Spark notes it as done: one that comes again after a failure has a
+number that is there already, and is passed over. So the rows are always those of the checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamsql.connectors.base import Places
+
+if TYPE_CHECKING:
+    from streamsql.runtime.live import LiveRows
+
+COMPACT = 50
+"""Micro-batches after which all rows are written anew, in one file."""
+
+
+class Journal:
+    """The files of one live table: kind.json, and for micro-batch n either n.all (all rows behind it)
+    or n.new (its own rows).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def begin(self, rows: LiveRows) -> None:
+        """Keep rows from now on, and those that there are, in place of what was kept before."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        kind = {
+            "schema": rows.schema.jsonValue(),
+            "mode": rows.mode,
+            "keys": rows.keys,
+            "retain": rows.retain,
+            "one": rows.one,
+        }
+        (self.folder / "kind.json").write_text(json.dumps(kind), "utf-8")
+        with rows.held():
+            self.follow(rows)
+            if rows.table is not None:
+                self._write(f"{rows.last_batch}.all", rows.table)
+
+    def follow(self, rows: LiveRows) -> None:
+        """Write each micro-batch from now on."""
+
+        whole = rows.mode == "complete"
+
+        def keep(batch: int, after: Any, new: Any) -> None:
+            if whole or batch % COMPACT == COMPACT - 1:
+                self._write(f"{batch}.all", after)
+                self._drop_before(batch)
+            elif new.num_rows:
+                self._write(f"{batch}.new", new)
+
+        rows.keep = keep
+
+    def load(self) -> LiveRows | None:
+        """The rows as they were kept; None when there are none, or they cannot be read."""
+        import pyarrow as pa
+        from pyspark.sql.types import StructType
+
+        from streamsql.runtime.live import LiveRows
+
+        try:
+            kind = json.loads((self.folder / "kind.json").read_text("utf-8"))
+            rows = LiveRows(
+                StructType.fromJson(kind["schema"]), kind["mode"], kind["keys"], kind["retain"], kind["one"]
+            )
+            for batch, file in self._files():
+                with pa.memory_map(str(file)) as source:
+                    table = pa.ipc.open_file(source).read_all()
+                rows.take(table, batch, whole=file.suffix == ".all")
+        except (OSError, ValueError, KeyError, pa.ArrowException):
+            return None
+        return rows
+
+    def _files(self) -> list[tuple[int, Path]]:
+        """(micro-batch, file) from the newest of all rows on."""
+        found = sorted((int(f.stem), f) for f in self.folder.glob("*.*") if f.suffix in (".all", ".new"))
+        whole = max((n for n, (_, f) in enumerate(found) if f.suffix == ".all"), default=0)
+        return found[whole:]
+
+    def _write(self, name: str, table: Any) -> None:
+        import pyarrow as pa
+
+        part = self.folder / "part"
+        with pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        part.replace(self.folder / name)
+
+    def _drop_before(self, batch: int) -> None:
+        for file in self.folder.iterdir():
+            if file.suffix in (".all", ".new") and int(file.stem) < batch:
+                file.unlink()
+
+
+class LiveTables(dict[str, "LiveRows"]):
+    """The rows of all live tables, by folded name.
+
+    places: where they are kept, None when they need not outlive the console; then `get` also finds
+    those that an earlier console kept.
+    """
+
+    def __init__(self, places: Places | None, known: Callable[[str], bool]) -> None:
+        super().__init__()
+        self.places = places
+        self.known = known
+
+    def get(self, name: str, default: Any = None) -> Any:
+        found = super().get(name)
+        if found is None and self.places is not None and self.known(name):
+            journal = self._journal(name)
+            found = journal.load()
+            if found is not None:
+                journal.follow(found)
+                self[name] = found
+        return default if found is None else found
+
+    def loaded(self, name: str) -> LiveRows | None:
+        """The rows of a live table if they are in memory; takes no time."""
+        return super().get(name)
+
+    def begin(self, name: str, rows: LiveRows) -> None:
+        """Take up a live table that begins with no rows."""
+        self[name] = rows
+        if self.places is not None:
+            self._journal(name).begin(rows)
+
+    def forget(self, name: str) -> None:
+        """Let go of a live table, and of what is kept of it."""
+        self.pop(name, None)
+        if self.places is not None:
+            shutil.rmtree(self._journal(name).folder, ignore_errors=True)
+
+    def _journal(self, name: str) -> Journal:
+        assert self.places is not None
+        return Journal(Path(self.places.live(name)))

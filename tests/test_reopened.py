@@ -1,0 +1,231 @@
+"""A workspace keeps what an analyst made: another console finds it again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripts import run_process
+from terminal import Terminal
+
+from streamsql.errors import Source, StreamsqlError, format_error
+from streamsql.language.parser import parse, split_script
+from streamsql.results import Result, Rows, Text
+from streamsql.runtime.config import Config
+from streamsql.runtime.reopen import reopen
+from streamsql.runtime.session import Session
+from streamsql.runtime.settings import Settings
+from streamsql.runtime.store import Store
+
+
+class Opened:
+    """A console on a workspace. spark None: one that has not started Spark, and must not."""
+
+    def __init__(self, folder: Path, spark: Any) -> None:
+        run = folder / "run"
+        run.mkdir(parents=True, exist_ok=True)
+        settings = Settings.make("local[2]", {})
+        self.session = Session(Config(settings, run, folder / "log", folder, store=Store(folder)), spark)
+        self.words, self.warnings = reopen(self.session)
+
+    def run(self, script: str) -> list[Result]:
+        return [
+            self.session.execute(parse(w, self.session.variables))
+            for w in split_script(Source("test.sql", script))
+        ]
+
+    def rows(self, script: str) -> list[tuple[Any, ...]]:
+        result = self.run(script)[-1]
+        assert isinstance(result, Rows), result
+        return [tuple(r) for r in result.rows]
+
+    def text(self, script: str) -> str:
+        result = self.run(script)[-1]
+        assert isinstance(result, Text), result
+        return result.text
+
+
+Open = Callable[..., Opened]
+
+
+@pytest.fixture
+def opened(spark: Any, tmp_path: Path) -> Iterator[Open]:
+    """Opens the one workspace of the test; the console before is left first."""
+    before: list[Opened] = []
+
+    def make(*, started: bool = True) -> Opened:
+        for old in before:
+            old.session.close()
+        before[:] = [Opened(tmp_path / "w", spark if started else None)]
+        return before[0]
+
+    yield make
+    for old in before:
+        old.session.close()
+        for key in old.session.settings.changed:
+            spark.conf.unset(key)
+
+
+DEFINED = """
+CREATE STREAM words (word STRING, at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES;
+CREATE SINK out USING json OPTIONS (path '{folder}/out');
+CREATE STREAM short AS SELECT word, at FROM words WHERE length(word) < 5;
+CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM short GROUP BY word;
+INSERT INTO out AS QUERY copied SELECT word FROM short;
+"""
+ROWS = "INSERT INTO words VALUES ('cat', '2024-05-01 12:02:00'), ('dog', '2024-05-01 12:07:00');"
+
+
+def test_all_is_there_again_without_spark(opened: Open, tmp_path: Path) -> None:
+    first = opened()
+    first.run(
+        DEFINED.format(folder=tmp_path) + ROWS + "AWAIT QUERY ALL IDLE; SET spark.sql.ansi.enabled = true;"
+    )
+    written = {n: first.text(f"SHOW CREATE STREAM {n};") for n in ("words", "short")}
+    again = opened(started=False)
+    assert again.warnings == []
+    assert again.words == [
+        f"{tmp_path}/w holds 2 streams, 1 sink, 1 live table",
+        "ended with the last console: counts, copied; START QUERY ALL; goes on",
+    ]
+    assert {n: again.text(f"SHOW CREATE STREAM {n};") for n in ("words", "short")} == written
+    queries = {r[0]: (r[1], r[-1]) for r in again.rows("SHOW QUERIES;")}
+    assert queries == {
+        "counts": ("stopped", "the console was left"),
+        "copied": ("stopped", "the console was left"),
+    }
+    assert ("spark.sql.ansi.enabled", "true", "SET") in again.rows("SET;")
+    assert not again.session.engine.started
+
+
+def test_live_rows_are_there_at_once_and_queries_go_on(opened: Open, tmp_path: Path) -> None:
+    first = opened()
+    first.run(DEFINED.format(folder=tmp_path) + ROWS + "AWAIT QUERY ALL IDLE;")
+    again = opened()
+    assert sorted(again.rows("SELECT * FROM counts;")) == [("cat", 1), ("dog", 1)]
+    again.run(
+        "START QUERY ALL; INSERT INTO words VALUES ('cat', '2024-05-01 12:08:00'); AWAIT QUERY ALL IDLE;"
+    )
+    assert sorted(again.rows("SELECT * FROM counts;")) == [("cat", 2), ("dog", 1)]
+    third = opened()
+    assert sorted(third.rows("SELECT * FROM counts;")) == [("cat", 2), ("dog", 1)]
+    third.run(f"CREATE TEMPORARY VIEW written USING json OPTIONS (path '{tmp_path}/out');")
+    assert sorted(third.rows("SELECT word FROM written;")) == [("cat",), ("cat",), ("dog",)]
+
+
+@pytest.mark.parametrize("mode", ["APPEND", "UPDATE", "COMPLETE"])
+def test_the_rows_of_each_output_mode_come_back(opened: Open, mode: str) -> None:
+    query = "SELECT word FROM s" if mode == "APPEND" else "SELECT word, count(*) AS n FROM s GROUP BY word"
+    first = opened()
+    first.run(
+        f"CREATE STREAM s (word STRING) USING values; CREATE LIVE TABLE t OUTPUT MODE {mode} AS {query};"
+    )
+    for word in ("a", "b", "a"):
+        first.run(f"INSERT INTO s VALUES ('{word}'); AWAIT QUERY t IDLE;")
+    expected = sorted(first.rows("SELECT * FROM t;"))
+    assert len(expected) == (3 if mode == "APPEND" else 2)
+    assert sorted(opened().rows("SELECT * FROM t;")) == expected
+
+
+def test_what_is_dropped_stays_gone(opened: Open, tmp_path: Path) -> None:
+    opened().run(
+        DEFINED.format(folder=tmp_path) + "DROP QUERY copied; DROP LIVE TABLE counts; DROP STREAM short;"
+    )
+    again = opened(started=False)
+    assert again.words == [f"{tmp_path}/w holds 1 stream, 1 sink"]
+    assert not any((tmp_path / "w" / "run" / "live").iterdir())
+
+
+def test_the_catalog_is_a_script_that_makes_all_again(opened: Open, tmp_path: Path) -> None:
+    first = opened()
+    first.run(DEFINED.format(folder=tmp_path))
+    # A stream that is made again comes behind what it reads now.
+    first.run(
+        "CREATE STREAM numbers (n INT) USING values;"
+        "CREATE SINK z USING noop;"
+        "CREATE OR REPLACE STREAM short AS SELECT CAST(n AS STRING) AS word, current_timestamp() AS at FROM numbers;"
+    )
+    opened(started=False)
+    outcome = run_process("--check", str(tmp_path / "w" / "catalog.sql"))
+    assert outcome.code == 0, outcome.err
+    assert (tmp_path / "w" / "catalog.sql").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_secret_is_never_written(opened: Open, tmp_path: Path) -> None:
+    first = opened()
+    made = first.run(
+        "CREATE STREAM s (n INT) USING values;"
+        "CREATE SINK t USING jdbc OPTIONS (url 'jdbc:sqlite:x.db', table 't', password 'hush-hush');"
+    )
+    assert made[-1].notes == (
+        "the workspace does not keep the password; it keeps where it lies: password '${env:NAME}'",
+    )
+    again = opened()
+    written = b"".join(p.read_bytes() for p in (tmp_path / "w").rglob("*") if p.is_file())
+    assert b"hush-hush" not in written
+    with pytest.raises(StreamsqlError) as caught:
+        again.run("INSERT INTO t TRIGGER AVAILABLE NOW SELECT * FROM s;")
+    said = format_error(caught.value)
+    assert "the password of t was not kept in the workspace" in said
+    assert "CREATE OR REPLACE SINK t" in said
+
+
+def test_a_definition_that_cannot_be_read_is_kept_and_said(opened: Open, tmp_path: Path) -> None:
+    opened().run("CREATE STREAM s (n INT) USING values;")
+    opened(started=False).session.close()
+    file = tmp_path / "w" / "catalog.sql"
+    file.write_text(file.read_text() + "\nCREATE SINK k USING carrier_pigeon;\n")
+    again = opened(started=False)
+    (warning,) = again.warnings
+    assert warning.startswith("there is no connector carrier_pigeon; kept in ")
+    assert again.words == [f"{tmp_path}/w holds 1 stream"]
+    again.run("CREATE STREAM t (n INT) USING values;")
+    assert "CREATE SINK k USING carrier_pigeon;" in file.read_text()
+    assert "CREATE STREAM t " in file.read_text()
+
+
+def test_a_full_disk_is_said_and_nothing_in_the_console_is_lost(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = opened(started=False)
+    first.run("CREATE STREAM s (n INT) USING values;")
+    before = (tmp_path / "w" / "catalog.sql").read_text()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "fsync", full)
+    (made,) = first.run("CREATE STREAM t (n INT) USING values;")
+    assert made.notes == ("the workspace could not be written: no space left on device",)
+    monkeypatch.undo()
+    assert (tmp_path / "w" / "catalog.sql").read_text() == before
+    assert len(first.rows("SHOW STREAMS;")) == 2
+
+
+def test_the_prompt_says_what_is_there_again(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    try:
+        terminal.until(r"^sql>")
+        terminal.type("CREATE STREAM words (word STRING) USING values;\r")
+        terminal.until("stream words created")
+        terminal.type("CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM words GROUP BY word;\r")
+        terminal.until("live table counts started")
+        terminal.type("INSERT INTO words VALUES ('cat'); AWAIT QUERY counts IDLE;\r")
+        terminal.until("^idle")
+    finally:
+        terminal.kill()
+    again = Terminal(tmp_path, columns=80)
+    try:
+        again.until(r"holds 1 stream, 1 live table")
+        again.until(r"ended with the last console: counts; START QUERY ALL; goes on")
+        again.type("SHOW QUERIES;\r")
+        again.until(r"counts.*stopped")
+        again.type("SELECT * FROM counts;\r")
+        again.until(r"cat +\| +1 \|")
+        again.type("START QUERY ALL;\r")
+        again.until("started: counts")
+    finally:
+        again.kill()
