@@ -14,13 +14,20 @@ from streamsql.language.statements.base import Column, Fragment, Name, Trigger, 
 from streamsql.language.tokens import quote, quote_name
 
 DEFAULT_RETAIN = 1_000_000
+PAYLOAD_FORMATS = frozenset({"json", "csv", "avro", "protobuf"})
+"""The formats of messages whose payload holds several columns, and may be malformed."""
+REJECTED = "malformed"
+"""NAME$malformed is the stream of the messages of NAME that cannot be read."""
 
 
 @dataclass(frozen=True)
 class Stream:
     """Something to read. options: as written; query: the text of CREATE STREAM … AS, then connector is "".
 
-    inferred: whether the columns were read from the files at CREATE and not declared.
+    inferred: whether the columns were read from the files at CREATE and not declared. malformed: what
+    becomes of messages that cannot be read: "" or fail, skip, or into (malformed_sink); rejected: of
+    the stream of those, NAME$malformed, the columns that they lack. metadata: the fields of its messages
+    that a program reads.
     """
 
     name: str
@@ -32,6 +39,10 @@ class Stream:
     comment: str = ""
     query: str = ""
     inferred: bool = False
+    malformed: str = ""
+    malformed_sink: str = ""
+    rejected: tuple[Column, ...] = ()
+    metadata: tuple[str, ...] = ()
 
     def option(self, key: str, default: str = "") -> str:
         return _option(self.options, key, default)
@@ -45,7 +56,10 @@ class Stream:
         lines = [head + _columns_sql(self.columns), f"USING {self.connector}"]
         if self.format:
             lines.append(f"FORMAT {self.format}")
-        lines += [p for p in (_options_sql(self.options, redact), mark, _comment_sql(self.comment)) if p]
+        into = f"INTO {quote_name(self.malformed_sink)}" if self.malformed_sink else self.malformed.upper()
+        malformed = f"ON MALFORMED {into}" if into else ""
+        parts = (_options_sql(self.options, redact), malformed, mark, _comment_sql(self.comment))
+        lines += [p for p in parts if p]
         return "\n  ".join(lines)
 
 
@@ -230,6 +244,19 @@ class Catalog:
         if found is None:
             sink = self.sinks.get(name.casefold())
             found = sink if sink is not None and sink.is_live else None
+        base, dollar, which = name.rpartition("$")
+        if found is None and dollar and which.casefold() == REJECTED:
+            stream = self.streams.get(base.casefold())
+            if stream is not None and stream.format in PAYLOAD_FORMATS:
+                found = replace(
+                    stream,
+                    name=f"{stream.name}${REJECTED}",
+                    columns=(),
+                    watermark=None,
+                    malformed="",
+                    malformed_sink="",
+                    rejected=stream.columns,
+                )
         return found
 
     def target(self, name: str) -> Stream | Sink | None:

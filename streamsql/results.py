@@ -46,9 +46,11 @@ class Rows(Result):
 
 @dataclass(frozen=True)
 class Started(Result):
-    """A streaming query that runs now. durable: whether it writes something that outlives the console."""
+    """Streaming queries that run now, the one that the statement is about first. durable: whether they
+    write something that outlives the console.
+    """
 
-    query: str = ""
+    queries: tuple[str, ...] = ()
     message: str = ""
     durable: bool = False
 
@@ -61,7 +63,7 @@ class Leave(Result):
 @dataclass(frozen=True)
 class Status:
     """What is known of a query while its result is watched. word: running, finished, stopped, FAILED;
-    late: rows dropped because they came behind the watermark.
+    late: rows dropped because they came behind the watermark; malformed: messages that could not be read.
     """
 
     query: str = ""
@@ -73,6 +75,7 @@ class Status:
     late: int = 0
     error: str = ""
     hint: str = ""
+    malformed: int = 0
 
 
 @dataclass(frozen=True)

@@ -93,11 +93,12 @@ class ScriptRunner:
     def _place(self, result: object, written: Written) -> None:
         """Remember where a query was started, for the error it may end with."""
         if isinstance(result, Started):
-            running = self.session.queries.all.get(result.query.casefold())
-            if running:
-                running.source, running.span = written.source, written.span
-            if result.durable:
-                self._durable.append(result.query.casefold())
+            for name in result.queries:
+                running = self.session.queries.all.get(name.casefold())
+                if running:
+                    running.source, running.span = written.source, written.span
+                if result.durable:
+                    self._durable.append(name.casefold())
 
     def _include(self, statement: SourceFile, written: Written) -> bool:
         if self._depth >= MAX_DEPTH:

@@ -252,3 +252,41 @@ def test_the_program_runs_by_itself(
     run_program(text)
     with sqlite3.connect(tmp_path / "b.db") as connection:
         assert connection.execute("SELECT word, n FROM t").fetchall() == [("a", 1)]
+
+
+def test_a_password_may_lie_elsewhere(
+    console: Console, postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console.run(
+        STREAM + f"CREATE SINK t USING jdbc OPTIONS (url '{postgresql}', table 'elsewhere', user 'me', "
+        "password '${env:SHOP_PASSWORD}');"
+        "INSERT INTO s VALUES ('a', 1);"
+    )
+    with pytest.raises(StreamsqlError, match="the environment has no variable SHOP_PASSWORD"):
+        console.run("INSERT INTO t TRIGGER AVAILABLE NOW SELECT word, n FROM s;")
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    console.run("INSERT INTO t TRIGGER AVAILABLE NOW SELECT word, n FROM s; AWAIT QUERY t;")
+    shown = console.run("SHOW CREATE SINK t;")[0]
+    assert isinstance(shown, Text)
+    assert "'password' '${env:SHOP_PASSWORD}'" in shown.text
+    text = program(console, "INSERT INTO t AS QUERY u TRIGGER AVAILABLE NOW SELECT word, n FROM s")
+    assert '.option("password", filled("${env:SHOP_PASSWORD}"))' in text
+    assert PASSWORD not in text
+    file = tmp_path / "password"
+    file.write_text(PASSWORD + "\n")
+    console.run(
+        f"CREATE SINK f USING jdbc OPTIONS (url '{postgresql}', table 'elsewhere', user 'me', "
+        f"password '${{file:{file}}}');"
+        "INSERT INTO f TRIGGER AVAILABLE NOW SELECT word, n FROM s; AWAIT QUERY f;"
+        f"CREATE TEMPORARY VIEW there USING jdbc OPTIONS (url '{postgresql}', dbtable 'elsewhere', user 'me', driver 'org.postgresql.Driver', "
+        f"password '{PASSWORD}');"
+    )
+    assert console.rows("SELECT * FROM there;") == [("a", 1), ("a", 1)]
+
+
+def test_a_secret_stands_in_options_only(console: Console) -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        console.run("SELECT '${env:HOME}' AS home;")
+    said = format_error(caught.value)
+    assert "${env:HOME} stands where it would be shown" in said
+    assert "it is for the options of CREATE STREAM and CREATE SINK" in said

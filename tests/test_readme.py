@@ -99,16 +99,3 @@ def test_every_statement_of_the_table_is_one(statement: str) -> None:
 def test_every_example_is_named_and_every_name_is_there() -> None:
     named = set(re.findall(r"examples/(\w+\.sql)", README))
     assert named == {p.name for p in (ROOT / "examples").glob("*.sql")}
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "CREATE STREAM k USING kafka;",
-    ],
-)
-def test_what_is_not_there_is_refused_with_a_clear_word(statement: str) -> None:
-    outcome = run_process("--check", "-e", statement)
-    assert outcome.code == 1
-    assert re.search(r"error: (.* is not there yet|there is no connector)", outcome.err), outcome.err
-    assert "Traceback" not in outcome.err

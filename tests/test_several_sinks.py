@@ -48,7 +48,7 @@ def test_one_result_goes_into_several_sinks_and_its_source_is_read_once(
         "INSERT INTO j, m, p SELECT n FROM s WHERE n > 1;"
     )[-1]
     assert isinstance(started, Started)
-    assert (started.query, started.durable) == ("j_m_p", True)
+    assert (started.queries[0], started.durable) == ("j_m_p", True)
     console.run(ROWS + "AWAIT QUERY j_m_p IDLE;" + MORE + "AWAIT QUERY j_m_p IDLE;")
     assert files(console, tmp_path / "j") == [(2,), (3,), (4,)]
     assert console.rows("SELECT * FROM m;") == [(2,), (3,), (4,)]
@@ -77,7 +77,7 @@ def test_groups_go_into_several_sinks(console: Console, tmp_path: Path) -> None:
 def test_a_statement_set_is_one_query_that_reads_its_stream_once(console: Console) -> None:
     started = console.run(STREAM + TABLES + SET)[-1]
     assert isinstance(started, Started)
-    assert started.query == "big_words"
+    assert started.queries[0] == "big_words"
     console.run(ROWS + "AWAIT QUERY big_words IDLE;" + MORE + "AWAIT QUERY big_words IDLE;")
     assert console.rows("SELECT * FROM big;") == [(20,), (30,), (40,)]
     assert console.rows("SELECT * FROM words;") == [("A",), ("B",), ("C",), ("D",)]

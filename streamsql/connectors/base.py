@@ -6,10 +6,11 @@ import urllib.parse
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from streamsql.calls import Node, Var
+from streamsql.calls import Call, Node, Var, lit
 from streamsql.catalog import Sink, Stream, column_sql
 from streamsql.errors import SECRET_WORDS, NameFault, RuleFault, SyntaxFault, did_you_mean
 from streamsql.language.statements.base import Column, Name, Option
+from streamsql.language.tokens import refers
 
 ALL_MODES = ("append", "update", "complete")
 # The kinds of trigger that run micro-batches, which every source and sink takes.
@@ -76,7 +77,7 @@ class Connector:
     triggers, sink_triggers: the kinds of trigger that the source and the sink take (Spark guide, "Triggers").
     path_option: the option that names a folder. code_hint: how the Python code is written that a
     module.name option names. open_options: options beside the declared ones are handed over as they
-    are. takes_key: a sink may have a KEY.
+    are; open_prefix: so are those that begin with it. takes_key: a sink may have a KEY.
     """
 
     name = ""
@@ -94,6 +95,27 @@ class Connector:
     code_hint = ""
     open_options = False
     takes_key = False
+    open_prefix = ""
+
+    def format_of(self, stream: Stream) -> str:
+        """The format of a stream's messages; empty when the connector has no formats."""
+        return stream.format or ("text" if self.formats else "")
+
+    def metadata(self, stream: Stream) -> tuple[Column, ...]:
+        """The fields that its messages bring beside the columns; `SELECT *` leaves them out."""
+        return ()
+
+    def settled(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        """Options as CREATE keeps them: what lies in files that they name is taken over now."""
+        return options
+
+    def notes_of(self, stream: Stream) -> tuple[str, ...]:
+        """What the analyst is to be told of a new stream."""
+        return ()
+
+    def servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
+        """Hosts and ports one of which must take connections before a query can start."""
+        return ()
 
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
         """The options that a stream with these columns may be given."""
@@ -114,6 +136,10 @@ class Connector:
     def infer_times(self, stream: Stream) -> Node | None:
         """The same with times told from texts, where that is not what `infer` does already."""
         return None
+
+    def prepared(self, sink: Sink, frame: Node) -> Node:
+        """The calls that make a query's result what the sink takes."""
+        return frame
 
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         """Calls on a DataStreamWriter that make it write to the sink."""
@@ -144,8 +170,8 @@ class Connector:
         """A class that Spark's JVM must have for the sink, beside those of known packages."""
         return ""
 
-    def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...]) -> None:
-        """Rules of this connector beyond kinds and names; raises a placed error."""
+    def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...], at: Name) -> None:
+        """Rules of this connector beyond kinds and names; raises a placed error. at: its name."""
 
     def check_code(self, found: object) -> str:
         """What is wrong with the Python object that a module.name option names; empty when it will do."""
@@ -155,8 +181,8 @@ class Connector:
         """The calls that write a static DataFrame to the sink, if it can."""
         return None
 
-    def check_stream(self, stream: Stream, options: dict[str, Option]) -> None:
-        """Rules of this connector beyond kinds and names; raises a placed error."""
+    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
+        """Rules of this connector beyond kinds and names; raises a placed error. at: its name."""
 
     def secrets(self) -> frozenset[str]:
         specs = (*(self.reads or ()), *(self.writes or ()))
@@ -174,7 +200,8 @@ def with_options(node: Node, options: Iterable[tuple[str, str]], skip: Iterable[
     skipped = {s.casefold() for s in skip}
     for key, value in options:
         if key.casefold() not in skipped:
-            node = node.call("option", key, value)
+            given = Call(Var("filled"), (lit(value),)) if refers(value) else value
+            node = node.call("option", key, given)
     return node
 
 
@@ -209,7 +236,10 @@ def check_options(
     known = {s.name.casefold(): s for s in specs}
     for option in options:
         spec = known.get(option.key.value.casefold())
-        if spec is None and connector.open_options:
+        prefix = connector.open_prefix
+        if spec is None and (
+            connector.open_options or (prefix and option.key.value.casefold().startswith(prefix))
+        ):
             continue
         if spec is None:
             names = [s.name for s in specs]
@@ -217,6 +247,12 @@ def check_options(
                 f"{connector.name} has no option {option.key.value}",
                 hint=did_you_mean(option.key.value, names) or f"SHOW CONNECTORS {connector.name}; lists them",
                 span=option.key.span,
+            )
+        if refers(option.value.value) and spec.name == connector.path_option:
+            raise RuleFault(
+                f"${{env:…}} and ${{file:…}} are for secrets, and {spec.name} is none",
+                hint="streamsql -D name=value, and ${name}",
+                span=option.value.span,
             )
         check = _KINDS.get(spec.kind)
         if check and not check(option.value.value):

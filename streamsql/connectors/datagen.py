@@ -11,7 +11,7 @@ from streamsql.calls import Node, expr
 from streamsql.catalog import Stream
 from streamsql.connectors.base import Connector, OptionSpec, Places, read_stream
 from streamsql.errors import NameFault, RuleFault, did_you_mean
-from streamsql.language.statements.base import Column, Option
+from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import quote, quote_name
 
 KINDS = {
@@ -60,7 +60,7 @@ class Datagen(Connector):
         numbered = reader.call("load").call("select", expr("value AS n"), expr("timestamp AS arrived"))
         return numbered.call("select", *fields)
 
-    def check_stream(self, stream: Stream, options: dict[str, Option]) -> None:
+    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         if stream.option("rowsPerBatch") and stream.option("rowsPerSecond"):
             raise RuleFault(
                 "rowsPerBatch and rowsPerSecond exclude each other", span=options["rowsperbatch"].key.span

@@ -55,7 +55,7 @@ class Jdbc(Connector):
     def driver(self, sink: Sink) -> str:
         return sink.option("driver")
 
-    def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...]) -> None:
+    def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...], at: Name) -> None:
         url = options["url"].value
         if not url.value.startswith("jdbc:"):
             raise SyntaxFault(

@@ -13,6 +13,7 @@ from streamsql.connectors.foreach import Foreach
 from streamsql.connectors.foreach_batch import ForeachBatch
 from streamsql.connectors.jdbc import Jdbc
 from streamsql.connectors.json import Json
+from streamsql.connectors.kafka import Kafka
 from streamsql.connectors.memory import Memory
 from streamsql.connectors.noop import Noop
 from streamsql.connectors.orc import Orc
@@ -27,7 +28,7 @@ from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.statements.base import Name
 
 _BUILT_IN: tuple[type[Connector], ...] = (
-    Csv, Json, Parquet, Orc, Text, Socket, Rate, RateMicroBatch, Values, Datagen, Memory, Console,
+    Csv, Json, Parquet, Orc, Text, Kafka, Socket, Rate, RateMicroBatch, Values, Datagen, Memory, Console,
     Jdbc, Foreach, ForeachBatch, Python, Noop,
 )  # fmt: skip
 

@@ -1,20 +1,26 @@
 """socket: lines of a TCP server, for trying things out. Options: Spark guide, "Socket source"."""
 
-from streamsql.calls import Node, expr
-from streamsql.catalog import Stream
+from streamsql.calls import Node
+from streamsql.catalog import PAYLOAD_FORMATS, Stream
+from streamsql.connectors import messages
 from streamsql.connectors.base import (
     MICRO_BATCH,
     Connector,
     OptionSpec,
     Places,
     read_stream,
-    schema_text,
     with_options,
 )
-from streamsql.language.statements.base import Column
-from streamsql.language.tokens import quote
+from streamsql.connectors.messages import Payload
+from streamsql.language.statements.base import Column, Name, Option
 
-PARSERS = {"json": "from_json", "csv": "from_csv"}
+_OWN = (
+    OptionSpec("host", "name or address of the server", required=True),
+    OptionSpec("port", "its TCP port", "number", required=True),
+    OptionSpec("includeTimestamp", "add the time of arrival", "boolean", default="false"),
+)
+_FIELDS = {"_value": "value", "_timestamp": "timestamp"}
+_PLACE = "'the lines of the socket'"
 
 
 class Socket(Connector):
@@ -22,25 +28,36 @@ class Socket(Connector):
     help = "lines of a TCP server; lost after a restart, so for trying out only"
     formats = ("text", "raw", "json", "csv")
     triggers = MICRO_BATCH | {"continuous"}
-    reads = (
-        OptionSpec("host", "name or address of the server", required=True),
-        OptionSpec("port", "its TCP port", "number", required=True),
-        OptionSpec("includeTimestamp", "add the time of arrival", "boolean", default="false"),
-    )
+    reads = (*_OWN, *dict.fromkeys(s for f in formats for s in messages.FORMAT_OPTIONS[f]))
+
+    def _stamped(self, stream: Stream) -> bool:
+        return stream.option("includeTimestamp").casefold() == "true"
 
     def columns(self, stream: Stream) -> tuple[Column, ...]:
-        stamp = stream.option("includeTimestamp").casefold() == "true"
-        line = (Column("value", "STRING"),)
-        return line + ((Column("timestamp", "TIMESTAMP"),) if stamp else ())
+        if stream.rejected:
+            return messages.rejected_columns(self._fields(stream))
+        if self.format_of(stream) in PAYLOAD_FORMATS:
+            return ()
+        stamp = (Column("timestamp", "TIMESTAMP"),) if self._stamped(stream) else ()
+        return (Column("value", "STRING"), *stamp)
+
+    def _fields(self, stream: Stream) -> tuple[Column, ...]:
+        stamp = (Column("_timestamp", "TIMESTAMP"),) if self._stamped(stream) else ()
+        return (Column("_value", "STRING"), *stamp)
+
+    def metadata(self, stream: Stream) -> tuple[Column, ...]:
+        parsed = self.format_of(stream) in PAYLOAD_FORMATS and not stream.rejected
+        return self._fields(stream) if parsed else ()
 
     def source(self, stream: Stream, places: Places) -> Node:
-        frame = with_options(read_stream(self.name), stream.options).call("load")
-        parser = PARSERS.get(stream.format)
-        if parser is None:
+        own = {s.name.casefold() for s in _OWN}
+        options = [(k, v) for k, v in stream.options if k.casefold() in own]
+        frame = with_options(read_stream(self.name), options).call("load")
+        form = self.format_of(stream)
+        if form not in PAYLOAD_FORMATS:
             return frame
-        parsed = f"{parser}(value, {quote(schema_text(stream.columns))}) AS _parsed"
-        stamp = stream.option("includeTimestamp").casefold() == "true"
-        fields = [expr("_parsed.*"), expr("value AS _value")]
-        if stamp:
-            fields.append(expr("timestamp AS _timestamp"))
-        return frame.call("select", expr("*"), expr(parsed)).call("select", *fields)
+        fields = {c.name: _FIELDS[c.name] for c in self._fields(stream)}
+        return messages.read(frame, stream, Payload("value", fields, _PLACE), form)
+
+    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
+        messages.check_format(self.format_of(stream), options, at, reads=True)

@@ -184,7 +184,15 @@ def quote_name(name: str) -> str:
     return name if plain else "`" + name.replace("`", "``") + "`"
 
 
-_VARIABLE = re.compile(r"\$\{\s*([\w.:-]*)\s*\}")
+_VARIABLE = re.compile(r"\$\{\s*([\w.:-]*|file:[^}']*)\s*\}")
+# Their values are looked up when a query is started, and shown and kept nowhere.
+_ELSEWHERE = ("env:", "file:")
+_TAKES_ELSEWHERE = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?(STREAM|SINK)\b", re.IGNORECASE)
+
+
+def refers(text: str) -> bool:
+    """Whether a text holds ${env:NAME} or ${file:PATH}."""
+    return any(f"${{{start}" in text for start in _ELSEWHERE)
 
 
 def _variables(text: str) -> Iterator[re.Match[str]]:
@@ -218,6 +226,14 @@ def substitute(source: Source, values: dict[str, str]) -> tuple[str, list[tuple[
     old = new = 0
     for found in _variables(source.text):
         name = found.group(1)
+        if name.startswith(_ELSEWHERE):
+            if _TAKES_ELSEWHERE.match(source.text):
+                continue
+            raise NameFault(
+                f"${{{name}}} stands where it would be shown",
+                hint="it is for the options of CREATE STREAM and CREATE SINK",
+                span=Span(*found.span()),
+            )
         if name not in values:
             raise NameFault(
                 f"variable {name} is not defined",

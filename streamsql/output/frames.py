@@ -132,6 +132,8 @@ def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
         )
     if status.late:
         parts.append(f"{status.late:,} late rows dropped")
+    if status.malformed:
+        parts.append(f"{status.malformed:,} malformed messages left out")
     if status.state_rows:
         parts.append(f"{status.state_rows:,} rows of state")
     if view.now:

@@ -61,5 +61,6 @@ def relations_of(text: str) -> list[Token]:
 
 
 def reads_of(sources: Sources) -> Reads:
-    """The live tables that a program reads and the functions written in Python that it calls."""
-    return Reads(tuple(sources.live.values()), tuple(sources.functions.values()))
+    """What a program reads, and the functions written in Python that it calls."""
+    streams = tuple(sources.streams.values())
+    return Reads(tuple(sources.live.values()), tuple(sources.functions.values()), streams)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import DEFAULT_RETAIN, Function, Sink, Stream
+from dataclasses import replace
+
+from streamsql.catalog import DEFAULT_RETAIN, PAYLOAD_FORMATS, Function, Sink, Stream
 from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec, check_options, filled_in
-from streamsql.connectors.registry import connector
+from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, RuleFault, SyntaxFault, did_you_mean
 from streamsql.language import reference
 from streamsql.language.statements.base import Column, Name, Option, Watermark
@@ -29,6 +31,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         return _stream_of_query(statement, context)
     assert statement.connector
     made = connector(statement.connector, "read")
+    _check_format(statement.format, made)
     stream = Stream(
         statement.name.value,
         made.name,
@@ -37,17 +40,22 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         filled_in(made.reads or (), statement.options, context.here),
         statement.watermark,
         statement.comment,
+        malformed=statement.malformed,
+        malformed_sink=statement.malformed_sink.value if statement.malformed_sink else "",
     )
+    if made.format_of(stream) in PAYLOAD_FORMATS:
+        stream = replace(stream, format=made.format_of(stream))
     options = {o.key.value.casefold(): o for o in statement.options}
     check_options(made, made.stream_options(stream.columns), statement.options, statement.connector)
-    _check_columns(statement, made)
-    _check_format(statement, made)
-    made.check_stream(stream, options)
+    made.check_stream(stream, options, statement.connector)
+    stream = replace(stream, options=made.settled(stream.options))
+    _check_columns(statement, stream, made)
+    _check_malformed(statement, stream, context)
     columns = stream.columns or made.columns(stream)
-    check_watermark(stream.watermark, columns)
+    check_watermark(stream.watermark, (*columns, *made.metadata(stream)) if columns else ())
     path = options.get(made.path_option.casefold())
     infer = infer_times = None
-    if not columns and made.infers_columns:
+    if not columns:
         infer = made.infer(stream)
         mark = stream.watermark
         infer_times = made.infer_times(stream) if mark and not mark.computed else None
@@ -58,6 +66,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         infer_times,
         path.value if path else None,
         _code(made.reads or (), options),
+        notes=made.notes_of(stream),
     )
 
 
@@ -84,7 +93,7 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     return DefineStream(stream, statement.if_not_exists, notes=(*sources.notes, *sources.cautions))
 
 
-def _check_columns(statement: CreateStream, made: Connector) -> None:
+def _check_columns(statement: CreateStream, stream: Stream, made: Connector) -> None:
     assert statement.connector
     if made.needs_columns and not statement.columns:
         raise RuleFault(
@@ -92,16 +101,25 @@ def _check_columns(statement: CreateStream, made: Connector) -> None:
             hint=f"CREATE STREAM {statement.name} (id INT, ts TIMESTAMP) USING {made.name} …",
             span=statement.connector.span,
         )
-    parsed = statement.format is not None and statement.format.value.lower() in ("json", "csv")
+    parsed = stream.format in PAYLOAD_FORMATS
+    fields = {f.name.casefold() for f in made.metadata(stream)}
+    own = next((c for c in statement.columns if c.name.casefold() in fields), None)
+    if own:
+        raise RuleFault(
+            f"{own.name} is a field of the message itself",
+            hint=f"leave it out of the columns: a query may name {own.name} all the same",
+            span=own.span,
+        )
+    parsers = " | ".join(f for f in made.formats if f in PAYLOAD_FORMATS)
     fixed = made.fixed_columns or (made.formats and not parsed)
     if fixed and statement.columns and made.name != "text":
         listed = ", ".join(f"{c.name} {c.type}" for c in made.fixed_columns) or "value STRING"
         raise RuleFault(
             f"the columns of {made.name} are given: {listed}",
-            hint="leave the column list out" + (", or say FORMAT json | csv" if made.formats else ""),
+            hint="leave the column list out" + (f", or say FORMAT {parsers}" if parsers else ""),
             span=statement.columns[0].span,
         )
-    if parsed and made.formats and not statement.columns:
+    if parsed and not statement.columns and made.infer(stream) is None:
         assert statement.format
         raise RuleFault(
             f"FORMAT {statement.format} needs the columns that the payload holds",
@@ -110,16 +128,36 @@ def _check_columns(statement: CreateStream, made: Connector) -> None:
         )
 
 
-def _check_format(statement: CreateStream, made: Connector) -> None:
-    if statement.format is None or statement.format.value.lower() in made.formats:
+def _check_format(given: Name | None, made: Connector) -> None:
+    if given is None or given.value.lower() in made.formats:
         return
     formats = ", ".join(made.formats)
     raise NameFault(
-        f"{made.name} has no format {statement.format}" if formats else f"{made.name} takes no FORMAT",
-        hint=did_you_mean(statement.format.value, made.formats)
-        or (f"formats: {formats}" if formats else "FORMAT is for message connectors such as socket"),
-        span=statement.format.span,
+        f"{made.name} has no format {given}" if formats else f"{made.name} takes no FORMAT",
+        hint=did_you_mean(given.value, made.formats)
+        or (f"formats: {formats}" if formats else "FORMAT is for message connectors such as kafka"),
+        span=given.span,
     )
+
+
+def _check_malformed(statement: CreateStream, stream: Stream, context: Context) -> None:
+    """ON MALFORMED is for payloads with columns; the sink that it names is there already."""
+    if not stream.malformed:
+        return
+    assert statement.connector
+    if stream.format not in PAYLOAD_FORMATS:
+        raise RuleFault(
+            "ON MALFORMED is for messages with a payload in json, csv, avro or protobuf",
+            hint="the option mode of a file format says what becomes of its bad rows",
+            span=statement.connector.span,
+        )
+    name = statement.malformed_sink
+    if name is not None and context.catalog.sink(name).is_live:
+        raise RuleFault(
+            f"{name} is a live table, which has a query of its own",
+            hint=f"CREATE LIVE TABLE … AS SELECT * FROM `{stream.name}$malformed`",
+            span=name.span,
+        )
 
 
 def check_watermark(mark: Watermark | None, columns: tuple[Column, ...]) -> None:
@@ -153,12 +191,12 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
         context.catalog.check_free(statement.name)
     made = connector(statement.connector, "write")
     check_options(made, made.writes or (), statement.options, statement.connector)
-    if statement.format:
-        raise NameFault(f"{made.name} takes no FORMAT", span=statement.format.span)
+    _check_format(statement.format, made)
     if statement.key and not made.takes_key:
+        able = " | ".join(c.name for c in connectors().values() if c.takes_key)
         raise RuleFault(
             f"{made.name} takes no KEY",
-            hint="KEY belongs to memory and jdbc sinks",
+            hint=f"KEY belongs to sinks USING {able}",
             span=statement.key[0].span,
         )
     if statement.partitioned_by and made.path_option == "":
@@ -167,16 +205,16 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
     sink = Sink(
         statement.name.value,
         made.name,
-        "",
+        statement.format.value.lower() if statement.format else "",
         statement.columns,
         tuple(k.value for k in statement.key),
         tuple(p.value for p in statement.partitioned_by),
-        filled_in(made.writes or (), statement.options, context.here),
+        made.settled(filled_in(made.writes or (), statement.options, context.here)),
         statement.retain or DEFAULT_RETAIN,
         statement.comment,
     )
     options = {o.key.value.casefold(): o for o in statement.options}
-    made.check_sink(sink, options, statement.key)
+    made.check_sink(sink, options, statement.key, statement.connector)
     return DefineSink(sink, statement.if_not_exists, _code(made.writes or (), options))
 
 

@@ -21,7 +21,7 @@ from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 from streamsql.plan import firsts, ranges, windows
 from streamsql.plan.functions import has_python_aggregate, refused_on_a_stream
 from streamsql.plan.shape import Op, Shape
-from streamsql.plan.sources import Sources, watermarked
+from streamsql.plan.sources import Sources, mentioned, watermarked
 from streamsql.plan.stateful import lower_calls
 from streamsql.plan.texts import (
     call_name,
@@ -46,6 +46,15 @@ class Lowered:
     node: Node
     shape: Shape
     as_text: str = ""
+
+
+def _without(item: Item, fields: tuple[str, ...]) -> str:
+    """An item's text, a `*` without the fields of messages that it would bring."""
+    if not item.text.endswith("*"):
+        return item.sql
+    table = item.text.removesuffix("*").casefold()
+    left_out = [f for f in fields if f.casefold().startswith(table)]
+    return f"{item.text} EXCEPT ({', '.join(left_out)})" if left_out else item.sql
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,7 @@ def lower(text: str, sources: Sources) -> Lowered:
 
     Raises placed faults (span in text) for what no reading of the text allows, such as a bad delay.
     """
+    sources.words |= mentioned(text, sources.catalog)
     text = lower_calls(text, sources, node_and_shape)
     sources.register_functions(text)
     tokens = tokenize(text)
@@ -425,7 +435,8 @@ class _Lowering:
         wanted = not alone or default.casefold() in self.qualified or (sealed and derived)
         # A table of Spark brings its own, longer qualifier, which `db.t.c` may ask for.
         if alias or (wanted and (nested or not self.is_spark_table(default))):
-            frame = replace(frame, node=frame.node.call("alias", name))
+            named_so = frame.shape.under(quote_name(name))
+            frame = replace(frame, node=frame.node.call("alias", name), shape=named_so)
         return replace(frame, names=frozenset({name.rpartition(".")[2].casefold()}))
 
     def sampled(self, frame: _Frame, node: Parsed) -> _Frame:
@@ -717,12 +728,13 @@ class _Lowering:
             event_time=frozenset(event_time),
             unmarked=frozenset(),
         )
-        if len(items) == 1 and items[0].sql.strip() == "*":
+        if len(items) == 1 and items[0].sql.strip() == "*" and not shape.fields:
             return replace(frame, shape=shape)
         star = any(i.text.rstrip().endswith("*") for i in items)
         out = {column(i.text): i.alias or i.name for i in items if column(i.text)}
         shape = shape.with_keys(lambda name: out.get(name.casefold()) or (name if star else None))
-        return replace(frame, node=frame.node.call("select", *(expr(i.sql) for i in items)), shape=shape)
+        shown = (expr(_without(i, shape.fields)) for i in items)
+        return replace(frame, node=frame.node.call("select", *shown), shape=replace(shape, fields=()))
 
     # ---- GROUP BY -------------------------------------------------------------------------
 
@@ -877,6 +889,7 @@ class _Lowering:
         found = [o for o in out if o]
         return replace(
             shape.then(op),
+            fields=(),
             columns=names if all(names) else None,
             event_time=frozenset(event_time),
             keys=tuple(found) if len(found) == len(out) and not self.left else None,

@@ -67,12 +67,13 @@ class DefineFunction(Plan):
 
 @dataclass(frozen=True)
 class Reads:
-    """What a program needs beside Spark: the live tables whose rows it reads, and the functions
-    written in Python that it calls.
+    """What a program needs beside Spark: the live tables whose rows it reads, the functions written in
+    Python that it calls; and the streams that it reads.
     """
 
     live: tuple[Sink, ...] = ()
     functions: tuple[Function, ...] = ()
+    streams: tuple[Stream, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,11 @@ class Run(Plan):
 
     def writer(self, mode: str) -> Program:
         """The program, behind `keeping`, to the running query."""
-        writer = Var("result").attr("writeStream").call("queryName", self.query.name)
+        result: Node = Var("result")
+        alone = len(self.targets) == 1 and not self.targets[0].select and self.sink.connector != "table"
+        if alone:
+            result = connector(Name(self.sink.connector)).prepared(self.sink, result)
+        writer = result.attr("writeStream").call("queryName", self.query.name)
         writer = writer.call("outputMode", mode)
         if self.query.trigger:
             writer = writer.call("trigger", **_trigger(self.query.trigger))

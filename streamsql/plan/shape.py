@@ -49,7 +49,8 @@ class Shape:
     event_time: those that hold event time of a watermark; unmarked: qualified names of a join that do
     not, though another side's column of that name does. keys: the columns that tell its groups
     apart, None when there are no groups or a key does not come out. known: False when only Spark
-    can tell; then groups says whether there seem to be groups.
+    can tell; then groups says whether there seem to be groups. fields: those of messages, there to
+    be named, as a SELECT would name them; `*` leaves them out.
     """
 
     streaming: bool = False
@@ -60,6 +61,7 @@ class Shape:
     groups: bool = False
     keys: tuple[str, ...] | None = None
     unmarked: frozenset[str] = frozenset()
+    fields: tuple[str, ...] = ()
 
     def then(self, op: Op) -> Shape:
         """This shape with one more operation, if the rows are a stream's."""
@@ -76,7 +78,12 @@ class Shape:
             self.ops + other.ops,
             self.known and other.known,
             keys=grouped[0].keys if len(grouped) == 1 else None,
+            fields=self.fields + other.fields,
         )
+
+    def under(self, name: str) -> Shape:
+        """This shape as that of a relation of that name."""
+        return replace(self, fields=tuple(f"{name}.{f}" for f in self.fields)) if self.fields else self
 
     def with_keys(self, rename: Callable[[str], str | None]) -> Shape:
         """This shape after a projection: each key of the groups under its new name, if it has one."""

@@ -16,7 +16,7 @@ from streamsql.catalog import Catalog, Function, Sink, Stream
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
-from streamsql.language.statements.base import Name, Watermark
+from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 from streamsql.plan.functions import called, registration
 from streamsql.plan.shape import Op, Shape
@@ -58,6 +58,26 @@ def watermarked(frame: Node, mark: Watermark | None) -> Node:
     return frame.call("withWatermark", mark.column.value, mark.delay)
 
 
+def mentioned(text: str, catalog: Catalog) -> frozenset[str]:
+    """The words, folded, of a text and of the queries of the streams that it names."""
+    words: set[str] = set()
+    texts = [text]
+    for each in texts:
+        for token in tokenize(each):
+            name = unquote(token).casefold() if token.kind in ("word", "quoted") else ""
+            if not name or name in words:
+                continue
+            words.add(name)
+            stream = catalog.streams.get(name)
+            if stream is not None:
+                mark = stream.watermark
+                texts.append(stream.query)
+                texts.append(
+                    f"{mark.column.value} {mark.computed.text if mark.computed else ''}" if mark else ""
+                )
+    return frozenset(words)
+
+
 def columns_of(stream: Stream) -> tuple[str, ...] | None:
     """The names of a stream's columns; None when they come from a query or are not known."""
     columns = stream.columns
@@ -67,6 +87,14 @@ def columns_of(stream: Stream) -> tuple[str, ...] | None:
     if stream.watermark and stream.watermark.computed:
         names.append(stream.watermark.column.value)
     return tuple(names) if columns else None
+
+
+def _all_columns(stream: Stream) -> tuple[Column, ...]:
+    """The columns of a stream USING a connector, and the fields of its messages."""
+    if not stream.connector:
+        return stream.columns
+    made = connector(Name(stream.connector))
+    return (*(stream.columns or made.columns(stream)), *made.metadata(stream))
 
 
 class Sources:
@@ -81,6 +109,8 @@ class Sources:
         self.live: dict[str, Sink] = {}
         self.streams: dict[str, Stream] = {}
         self.functions: dict[str, Function] = {}
+        # What the texts name, for the fields of messages that are read only then.
+        self.words: frozenset[str] = frozenset()
         # Calls of stateful processors, by the name that stands for each in the text.
         self.calls: dict[str, tuple[Node, Shape]] = {}
         # What the analyst is to be told of the reading, and (cautions) of a query that runs for long.
@@ -104,11 +134,7 @@ class Sources:
 
     def is_time(self, name: str) -> bool:
         """Whether a column of that name, folded, is a timestamp in a stream that is read."""
-        columns = [
-            c
-            for s in self.streams.values()
-            for c in (s.columns or (connector(Name(s.connector)).columns(s) if s.connector else ()))
-        ]
+        columns = [c for s in self.streams.values() for c in _all_columns(s)]
         return any(c.name.casefold() == name and c.type.upper().startswith("TIMESTAMP") for c in columns)
 
     def stream(self, stream: Stream) -> tuple[Node, Shape]:
@@ -134,9 +160,11 @@ class Sources:
             if mark and mark.computed and shape.columns is not None:
                 shape = replace(shape, columns=(*shape.columns, mark.column.value))
         else:
-            frame = connector(Name(stream.connector)).source(stream, self.places)
+            made = connector(Name(stream.connector))
+            wanted = tuple(f.name for f in made.metadata(stream) if f.name.casefold() in self.words)
+            frame = made.source(replace(stream, metadata=wanted), self.places)
             self.program.append(Assign(name, watermarked(frame, mark)))
-            shape = Shape(True, columns_of(stream), event_time)
+            shape = Shape(True, columns_of(stream), event_time, fields=wanted)
         return shape.then(Op("watermark")) if mark else shape
 
     def live_table(self, sink: Sink, limit: int | None) -> Node:

@@ -80,7 +80,7 @@ def _hide(node: Node) -> Node:
         return node
     args = tuple(map(_hide, node.args))
     is_option = isinstance(node.function, Attr) and node.function.name == "option" and len(args) == 2
-    if is_option and isinstance(args[0], Lit) and is_secret(str(args[0].value)):
+    if is_option and isinstance(args[0], Lit) and isinstance(args[1], Lit) and is_secret(str(args[0].value)):
         args = (args[0], Lit("***"))
     return replace(node, function=_hide(node.function), args=args)
 

@@ -84,6 +84,8 @@ def translate(error: BaseException, text: str = "", known: Iterable[str] = ()) -
         )
     if isinstance(error, PySparkException):
         return _of_pyspark(error, text, known)
+    if type(error) is ValueError:  # of the console's own helpers, in plain words
+        return EngineFault(str(error))
     return EngineFault(
         f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
     )
@@ -201,6 +203,9 @@ def query_fault(error: Any, name: str) -> QueryFault:
     condition, message = clean(python or text)
     head, detail = (message, place) if place else first_sentence(message)
     hint = "is a server listening on that host and port?" if "Connection refused" in head else ""
+    if condition == "USER_RAISED_EXCEPTION" and head.startswith("malformed message in"):
+        condition = ""
+        hint = "ON MALFORMED SKIP or INTO sink goes on; SELECT * FROM `name$malformed` shows them"
     return QueryFault(f"query {name} failed: {head}", detail=detail, hint=hint, condition=condition)
 
 

@@ -19,6 +19,12 @@ HELPERS = {
     "BatchFiles": "several",
     "EachSink": "several",
     "throw_away": "several",
+    "filled": "secrets",
+    "to_messages": "messages",
+    "avro_writer": "messages",
+    "ProtobufKind": "messages",
+    "protobuf_reader": "messages",
+    "protobuf_writer": "messages",
 }
 
 
@@ -33,7 +39,7 @@ def sources(body: str) -> tuple[str, str]:
     texts = [body]
     for text in texts:
         for name in HELPERS:
-            if name not in wanted and re.search(rf"\b{name}\b", text):
+            if name not in wanted and re.search(rf"(?<![.\w]){name}\b", text):
                 wanted.append(name)
                 texts.append(inspect.getsource(helper(name)))
     imports: dict[str, None] = {}

@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from streamsql.connectors.messages import COUNTED
+
 KEPT = 100
 """Progress reports kept of each run, as many as Spark keeps."""
 
@@ -21,7 +23,8 @@ KEPT = 100
 class Reports:
     """What one run of a query has reported so far. Read from any thread.
 
-    rows_in: rows read; late: rows that came behind the watermark and were dropped; ended: whether
+    rows_in: rows read; late: rows that came behind the watermark and were dropped; malformed: messages
+    that could not be read; ended: whether
     the run is over.
     """
 
@@ -29,6 +32,7 @@ class Reports:
         self.last: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self.rows_in = 0
         self.late = 0
+        self.malformed = 0
         self.ended = self.claimed = False
         self._began = time.monotonic()
         self._arrived: deque[tuple[float, int]] = deque(maxlen=KEPT)
@@ -36,6 +40,11 @@ class Reports:
     def add(self, report: dict[str, Any]) -> None:
         rows = report.get("numInputRows", 0)
         self.rows_in += rows
+        self.malformed += sum(
+            next(iter(counts.values()), 0)
+            for name, counts in report.get("observedMetrics", {}).items()
+            if name.startswith(COUNTED)
+        )
         self.late += sum(o.get("numRowsDroppedByWatermark", 0) for o in report.get("stateOperators", []))
         self._arrived.append((time.monotonic(), rows))
         self.last.append(report)

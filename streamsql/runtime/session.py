@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamsql.calls import Assign, Node, Program, evaluate, render, run
-from streamsql.catalog import Catalog, Query, Sink, Table
+from streamsql.catalog import REJECTED, Catalog, Query, Sink, Table
 from streamsql.connectors.base import Places, is_secret
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
@@ -29,6 +29,7 @@ from streamsql.errors import (
     StreamsqlError,
     did_you_mean,
 )
+from streamsql.language.parser import parse, split_script
 from streamsql.language.statements import function, live_table, query, session, sink, stream, watch
 from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.language.tokens import quote_name
@@ -49,6 +50,7 @@ from streamsql.runtime.helpers import HELPERS, helper
 from streamsql.runtime.packages import Packages, is_there
 from streamsql.runtime.paths import check_path
 from streamsql.runtime.queries import Queries, Running
+from streamsql.runtime.reach import check_servers
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.userlib import check_code
 from streamsql.runtime.values import collect
@@ -290,6 +292,7 @@ class Session:
         return replace(rows, seconds=time.monotonic() - began)
 
     def _write(self, made: plans.Write, statement: Statement) -> Result:
+        check_servers(made.sinks)
         env = self._env(made.program, made.reads)
         self._check_drivers(made.sinks)
         with self._own_state_provider(made.reads):
@@ -325,10 +328,38 @@ class Session:
             if self.live[table.name.casefold()].dropped:
                 notes.append(f"only the last {table.retain} rows of {table.name} are kept")
         durable = len(made.live) < len(made.targets)
-        return Started(tuple(notes), made.query.name, f"{what} started", durable)
+        beside = self._start_rejected(made)
+        notes += [f"query {name} started: it writes malformed messages" for name in beside]
+        return Started(tuple(notes), (made.query.name, *beside), f"{what} started", durable or bool(beside))
+
+    def _start_rejected(self, made: plans.Run) -> list[str]:
+        """The queries that bring malformed messages to the sinks that ON MALFORMED INTO names: one for
+        each stream, whoever reads it, so that each message is there once.
+        """
+        started = []
+        for read in made.reads.streams:
+            name = f"{read.name}_{REJECTED}"
+            running = self.queries.all.get(name.casefold())
+            if not read.malformed_sink or (running and running.status() == "running"):
+                continue
+            if name.casefold() in self.catalog.queries:
+                self.start_query(restart(self.catalog.queries[name.casefold()], self._context()))
+            else:
+                trigger = f"TRIGGER {made.query.trigger.sql()}" if made.query.trigger else ""
+                rejected = quote_name(f"{read.name}${REJECTED}")
+                into = f"INSERT INTO {quote_name(read.malformed_sink)} AS QUERY {quote_name(name)}"
+                statement = parse(
+                    split_script(Source("", f"{into} {trigger} SELECT * FROM {rejected}"))[0], {}
+                )
+                query_of = plan(statement, self._context())
+                assert isinstance(query_of, plans.Run)
+                self._run(query_of, statement)
+            started.append(name)
+        return started
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
+        check_servers((*made.reads.streams, *(t.sink for t in made.targets)))
         env = self._env(made.program + made.writer("append"), made.reads)
         self._check_drivers(t.sink for t in made.targets)
         env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
@@ -480,7 +511,7 @@ class Session:
             started.append(found.name)
         if not started:
             return Done(message="already running" if self.catalog.queries else "there are no queries")
-        return Started((), started[0], f"started: {', '.join(started)}", True)
+        return Started((), tuple(started), f"started: {', '.join(started)}", True)
 
     def _drop_query(self, statement: query.DropQuery) -> Result:
         if statement.if_exists and statement.name.value.casefold() not in self.catalog.queries:

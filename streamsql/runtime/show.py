@@ -15,11 +15,12 @@ from streamsql.language.parser import BUILDERS
 from streamsql.language.statements import function, live_table, query, session, sink, stream
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.synopsis import rule_label, synopsis
+from streamsql.language.tokens import refers
 from streamsql.plan.plans import Run
 from streamsql.plan.sources import columns_of
 from streamsql.results import Result, Rows, Text
 from streamsql.runtime.functions import WHAT
-from streamsql.runtime.monitor import number
+from streamsql.runtime.monitor import Reports, number
 from streamsql.runtime.queries import Running
 
 if TYPE_CHECKING:
@@ -40,8 +41,10 @@ def _pairs(pairs: list[tuple[str, Any]]) -> Rows:
 
 
 def _secret_keys(entry: Stream | Sink) -> frozenset[str]:
+    """The options whose values are not shown; one that says where its value lies may be seen."""
     declared = connector(Name(entry.connector)).secrets() if entry.connector else frozenset()
-    return declared | {k.casefold() for k, _ in entry.options if is_secret(k)}
+    keys = {k.casefold(): v for k, v in entry.options}
+    return frozenset(k for k, v in keys.items() if (k in declared or is_secret(k)) and not refers(v))
 
 
 def _mark(entry: Stream) -> str:
@@ -200,6 +203,8 @@ _QUERY_COLUMNS = (
     "last rates", "watermark", "state rows", "uptime", "last error",
 )  # fmt: skip
 
+_EXTENDED = ("late rows", "malformed", "checkpoint", "query")
+
 
 def _show_queries(statement: query.ShowQueries, session: Session) -> Result:
     rows = []
@@ -211,10 +216,11 @@ def _show_queries(statement: query.ShowQueries, session: Session) -> Result:
         else:
             rows.append((found.name, running.status(), found.sink, running.mode, trigger, *_numbers(running)))
         if statement.extended:
-            extra = (running.plan.checkpoint if running else "", " ".join(found.text.split()))
-            rows[-1] = (*rows[-1], *extra)
-    columns = _QUERY_COLUMNS + (("checkpoint", "query") if statement.extended else ())
-    return _table(columns, rows, (5, 6, 7, 8, 11))
+            reports: Any = running.reports if running else Reports()
+            place = running.plan.checkpoint if running else ""
+            rows[-1] = (*rows[-1], reports.late, reports.malformed, place, " ".join(found.text.split()))
+    columns = _QUERY_COLUMNS + (_EXTENDED if statement.extended else ())
+    return _table(columns, rows, (5, 6, 7, 8, 11, 14, 15))
 
 
 def _numbers(running: Running) -> tuple[Any, ...]:
@@ -267,6 +273,8 @@ def _describe_query(statement: query.DescribeQuery, session: Session) -> Result:
         pairs += [(n, str(v)) for n, v in zip(names, _numbers(running), strict=False) if v not in (None, "")]
         if running.reports.late:
             pairs.append(("late rows dropped", running.reports.late))
+        if running.reports.malformed:
+            pairs.append(("malformed messages", running.reports.malformed))
         pairs += _last_batch(running)
         if running.fault:
             fault = running.fault

@@ -219,4 +219,5 @@ def status_of(running: Running) -> Status:
         running.reports.late,
         running.fault.message if running.fault else "",
         running.fault.hint if running.fault else "",
+        running.reports.malformed,
     )

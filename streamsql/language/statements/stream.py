@@ -24,7 +24,10 @@ from streamsql.language.statements.base import (
 
 @dataclass(frozen=True, kw_only=True)
 class CreateStream(Statement):
-    """A stream USING a connector, or AS a query (then connector is None)."""
+    """A stream USING a connector, or AS a query (then connector is None).
+
+    malformed: what ON MALFORMED says: fail, skip, into (malformed_sink) or nothing.
+    """
 
     name: Name
     connector: Name | None = None
@@ -33,6 +36,8 @@ class CreateStream(Statement):
     options: tuple[Option, ...] = ()
     watermark: Watermark | None = None
     comment: str = ""
+    malformed: str = ""
+    malformed_sink: Name | None = None
     query: Fragment | None = None
     or_replace: bool = False
     if_not_exists: bool = False
@@ -80,6 +85,9 @@ def create_stream(node: Node, source: Source) -> CreateStream:
     part = node.get("StreamSource")
     assert part
     format_node, comment = clause(part, "Format"), clause(part, "Comment")
+    malformed = clause(part, "OnMalformed")
+    into = malformed.get("IntoSink") if malformed else None
+    word = malformed.parts[-1].name.lower() if malformed and not into else ""
     return replace(
         head,
         connector=name_of(part.get("Connector")),
@@ -88,6 +96,8 @@ def create_stream(node: Node, source: Source) -> CreateStream:
         options=options_of(clause(part, "Options")),
         watermark=watermark_of(source, clause(part, "Watermark")),
         comment=comment.text("String") if comment else "",
+        malformed="into" if into else word,
+        malformed_sink=name_of(into.get("SinkName")) if into else None,
     )
 
 

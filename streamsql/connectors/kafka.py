@@ -1,0 +1,267 @@
+"""kafka: topics of Apache Kafka. Options: Spark's "Structured Streaming + Kafka Integration Guide"."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from streamsql.calls import Function, Node, Var
+from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
+from streamsql.connectors import messages
+from streamsql.connectors.base import (
+    MICRO_BATCH,
+    Connector,
+    OptionSpec,
+    Places,
+    read_stream,
+    with_options,
+)
+from streamsql.connectors.messages import Payload
+from streamsql.errors import RuleFault, SyntaxFault
+from streamsql.language.statements.base import Column, Name, Option
+from streamsql.language.tokens import refers
+
+# The short words → Spark's, for reading and for writing.
+_READ = {"servers": "kafka.bootstrap.servers", "topic": "subscribe"}
+_WRITE = {"servers": "kafka.bootstrap.servers"}
+_SERVER = re.compile(r"(\w+://)?[^\s:/]+:\d+|\[[0-9a-fA-F:]+\]:\d+")
+_TOPICS = ("subscribe", "topic", "subscribePattern", "assign")
+_STARTS = ("startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp")
+
+_SERVERS = (
+    OptionSpec("servers", "brokers to begin with: host:port, …"),
+    OptionSpec("kafka.bootstrap.servers", "the same, as Spark calls it"),
+)
+# Those that people need; any other of Kafka's settings may be given as kafka.NAME.
+_SECURITY = (
+    OptionSpec(
+        "kafka.security.protocol",
+        "how to talk to the brokers",
+        default="PLAINTEXT",
+        choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    ),
+    OptionSpec("kafka.sasl.mechanism", "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI or OAUTHBEARER"),
+    OptionSpec("kafka.sasl.jaas.config", "the login, as Kafka writes it", secret=True),
+    OptionSpec("kafka.sasl.kerberos.service.name", "the brokers' name in Kerberos"),
+    OptionSpec("kafka.ssl.truststore.location", "a file with the certificates to trust", "path"),
+    OptionSpec("kafka.ssl.truststore.password", "its password", secret=True),
+    OptionSpec("kafka.ssl.truststore.type", "JKS, PKCS12 or PEM"),
+    OptionSpec("kafka.ssl.keystore.location", "a file with the client's key", "path"),
+    OptionSpec("kafka.ssl.keystore.password", "its password", secret=True),
+    OptionSpec("kafka.ssl.keystore.type", "JKS, PKCS12 or PEM"),
+    OptionSpec("kafka.ssl.key.password", "the key's password", secret=True),
+    OptionSpec("kafka.ssl.endpoint.identification.algorithm", "empty: do not compare host names"),
+)
+_SOURCE = (
+    OptionSpec("topic", "topics to read: a name, or several with commas"),
+    OptionSpec("subscribe", "the same, as Spark calls it"),
+    OptionSpec("subscribePattern", "a Java regular expression of topics"),
+    OptionSpec("assign", 'partitions to read, as JSON: {"topic":[0,1]}'),
+    OptionSpec(
+        "startingOffsets",
+        'where a new query begins: earliest, latest, or JSON: {"topic":{"0":23}}',
+        default="earliest",
+    ),
+    OptionSpec("startingTimestamp", "begin with messages from then on (milliseconds since 1970)", "number"),
+    OptionSpec("startingOffsetsByTimestamp", 'the same for each partition: {"topic":{"0":1700000000000}}'),
+    OptionSpec(
+        "startingOffsetsByTimestampStrategy",
+        "where no message is that new: error or latest",
+        default="error",
+        choices=("error", "latest"),
+    ),
+    OptionSpec("failOnDataLoss", "end the query when messages are gone unread", "boolean", default="true"),
+    OptionSpec("maxOffsetsPerTrigger", "most messages in one micro-batch", "positive integer"),
+    OptionSpec("minOffsetsPerTrigger", "fewest messages in one micro-batch", "positive integer"),
+    OptionSpec("maxTriggerDelay", "how long a micro-batch waits for them", "text", default="15m"),
+    OptionSpec("minPartitions", "fewest partitions that Spark reads in", "positive integer"),
+    OptionSpec("maxRecordsPerPartition", "most messages in one of them", "positive integer"),
+    OptionSpec("groupIdPrefix", "how the consumer groups' names begin"),
+    OptionSpec("kafka.group.id", "the consumer group; with care: the guide says why"),
+    OptionSpec("includeHeaders", "read headers; done for queries that name _headers", "boolean"),
+    OptionSpec("kafkaConsumer.pollTimeoutMs", "patience with a broker, in milliseconds", "number"),
+    OptionSpec("fetchOffset.numRetries", "tries to learn the newest offsets", "number", default="3"),
+    OptionSpec("fetchOffset.retryIntervalMs", "milliseconds between them", "number", default="10"),
+    OptionSpec("kafka.isolation.level", "read_committed leaves out what was never committed"),
+)
+_SINK = (
+    OptionSpec("topic", "the topic to write to; else the query's column _topic tells"),
+    OptionSpec("includeHeaders", "write headers; done for queries with a column _headers", "boolean"),
+    OptionSpec("kafka.acks", "how many brokers must have a message: all, 1 or 0", default="all"),
+    OptionSpec("kafka.compression.type", "codec of the messages: none, gzip, snappy, lz4 or zstd"),
+    OptionSpec("kafka.linger.ms", "milliseconds to wait for more messages", "number"),
+    OptionSpec("kafka.batch.size", "most bytes sent together", "number"),
+    OptionSpec("kafka.max.request.size", "most bytes of a message", "number"),
+    OptionSpec("kafka.delivery.timeout.ms", "milliseconds until a message counts as lost", "number"),
+)
+# What Spark sets itself (Kafka Integration Guide, "Kafka Specific Configurations").
+_SPARKS_OWN = {
+    "kafka.auto.offset.reset": "startingOffsets says where a query begins",
+    "kafka.key.deserializer": "the key is bytes; FORMAT says what the payload is",
+    "kafka.value.deserializer": "FORMAT says what the payload is",
+    "kafka.key.serializer": "the key is text or bytes",
+    "kafka.value.serializer": "FORMAT says what the payload is",
+    "kafka.enable.auto.commit": "the checkpoint keeps the offsets",
+    "kafka.interceptor.classes": "Spark reads messages as they are",
+}
+FIELDS = (
+    Column("_key", "STRING"),
+    Column("_topic", "STRING"),
+    Column("_partition", "INT"),
+    Column("_offset", "BIGINT"),
+    Column("_timestamp", "TIMESTAMP"),
+    Column("_headers", "ARRAY<STRUCT<key: STRING, value: BINARY>>"),
+)
+
+
+class Kafka(Connector):
+    name = "kafka"
+    help = "topics of Apache Kafka"
+    reads = (*_SERVERS, *_SOURCE, *messages.format_options(""), *_SECURITY)
+    writes = (*_SERVERS, *_SINK, *messages.format_options(""), *_SECURITY)
+    formats = tuple(messages.FORMAT_OPTIONS)
+    open_prefix = "kafka."
+    takes_key = True
+    triggers = MICRO_BATCH | {"continuous", "real_time"}
+    sink_triggers = MICRO_BATCH | {"continuous", "real_time"}
+
+    def format_of(self, stream: Stream) -> str:
+        """json for declared columns and text for none, where no FORMAT is said."""
+        return stream.format or ("json" if stream.columns else "text")
+
+    def columns(self, stream: Stream) -> tuple[Column, ...]:
+        if stream.rejected:
+            return messages.rejected_columns(FIELDS)
+        form = self.format_of(stream)
+        return () if form in PAYLOAD_FORMATS else (messages.payload_column(form),)
+
+    def metadata(self, stream: Stream) -> tuple[Column, ...]:
+        if stream.rejected:
+            return ()
+        if self.format_of(stream) != "raw":
+            return FIELDS
+        return (Column("_key", "BINARY"), *FIELDS[1:])
+
+    def _messages(self, stream: Stream) -> Node:
+        options = [(_READ.get(k.casefold(), k), v) for k, v in _of_kafka(stream.options)]
+        if not any(k.casefold() == s.casefold() for k, _ in options for s in _STARTS):
+            options.append(("startingOffsets", "earliest"))
+        if "_headers" in stream.metadata and not stream.option("includeHeaders"):
+            options.append(("includeHeaders", "true"))
+        return with_options(read_stream(self.name), options).call("load")
+
+    def _payload(self, stream: Stream) -> Payload:
+        raw = self.format_of(stream) == "raw"
+        fields = {c.name: c.name.removeprefix("_") for c in FIELDS}
+        fields["_key"] = "key" if raw else "CAST(key AS STRING)"
+        place = "concat('topic ', topic, ', partition ', partition, ', offset ', offset)"
+        return Payload("value", fields, place)
+
+    def source(self, stream: Stream, places: Places) -> Node:
+        return messages.read(self._messages(stream), stream, self._payload(stream), self.format_of(stream))
+
+    def infer(self, stream: Stream) -> Node | None:
+        return messages.infer(stream)
+
+    def servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
+        given = entry.option("servers") or entry.option("kafka.bootstrap.servers")
+        if refers(given):
+            return ()
+        pairs = (server.strip().rpartition("://")[2].rpartition(":") for server in given.split(","))
+        return tuple((host.strip("[]"), int(port)) for host, _, port in pairs)
+
+    def settled(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        return messages.settled(options)
+
+    def notes_of(self, stream: Stream) -> tuple[str, ...]:
+        if any(stream.option(s) for s in _STARTS):
+            return ()
+        return ("it is read from its beginning; startingOffsets 'latest' begins with what comes",)
+
+    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
+        _check_servers(options, at)
+        _check_own(options)
+        given = [o for name in _TOPICS if (o := options.get(name.casefold()))]
+        if not given:
+            raise RuleFault("kafka needs to know the topic", hint="OPTIONS (…, topic 'name')", span=at.span)
+        if len(given) > 1:
+            raise RuleFault(
+                f"{given[0].key} and {given[1].key} both say what to read",
+                hint="leave one of them out",
+                span=given[1].key.span,
+            )
+        for name in ("assign", "startingOffsets", "startingOffsetsByTimestamp"):
+            _check_json(options.get(name.casefold()), ("earliest", "latest"))
+        messages.check_format(self.format_of(stream), options, at, reads=True)
+
+    # ---- writing --------------------------------------------------------------------------
+
+    def _form(self, sink: Sink) -> str:
+        return sink.format or "json"
+
+    def prepared(self, sink: Sink, frame: Node) -> Node:
+        return messages.written(frame, sink, self._form(sink))
+
+    def _options(self, sink: Sink) -> list[tuple[str, str]]:
+        return [(_WRITE.get(k.casefold(), k), v) for k, v in _of_kafka(sink.options)]
+
+    def write_stream(self, sink: Sink, writer: Node) -> Node:
+        return with_options(writer.call("format", self.name), self._options(sink))
+
+    def write_batch(self, sink: Sink, frame: Node) -> Node:
+        writer = self.prepared(sink, frame).attr("write").call("format", self.name)
+        return with_options(writer, self._options(sink)).call("save")
+
+    def shows_newest(self, sink: Sink) -> bool:
+        return bool(sink.key)
+
+    def batch_writer(self, sink: Sink) -> Node:
+        # At least once: a micro-batch that is repeated after a failure is sent again.
+        return Function(("batch", "batch_id"), (), self.write_batch(sink, Var("batch")))
+
+    def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...], at: Name) -> None:
+        _check_servers(options, at)
+        _check_own(options)
+        messages.check_format(self._form(sink), options, at, reads=False)
+
+
+def _of_kafka(options: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
+    """Options without those of the payload's format, which are not Kafka's."""
+    payload = {s.name.casefold() for s in messages.format_options("")}
+    return [(k, v) for k, v in options if k.casefold() not in payload]
+
+
+def _check_servers(options: dict[str, Option], at: Name) -> None:
+    given = options.get("servers") or options.get("kafka.bootstrap.servers")
+    if given is None:
+        raise RuleFault(
+            "kafka needs the option servers", hint="OPTIONS (servers 'host:9092', topic 'name')", span=at.span
+        )
+    for server in given.value.value.split(","):
+        if not refers(server) and not re.fullmatch(
+            r"(\w+://)?[^\s:/]+:\d+|\[[0-9a-fA-F:]+\]:\d+", server.strip()
+        ):
+            raise SyntaxFault(
+                f"a broker is host:port, not '{server.strip()}'", hint="host:9092", span=given.value.span
+            )
+
+
+def _check_own(options: dict[str, Option]) -> None:
+    for name, instead in _SPARKS_OWN.items():
+        given = options.get(name)
+        if given:
+            raise RuleFault(f"Spark sets {name} itself", hint=instead, span=given.key.span)
+
+
+def _check_json(option: Option | None, words: tuple[str, ...]) -> None:
+    if option is None or option.value.value.casefold() in words:
+        return
+    try:
+        if isinstance(json.loads(option.value.value), dict):
+            return
+    except ValueError:
+        pass
+    raise SyntaxFault(
+        f'{option.key} is {", ".join(words)} or JSON such as {{"topic":{{"0":23}}}}',
+        span=option.value.span,
+    )

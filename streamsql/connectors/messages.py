@@ -1,0 +1,216 @@
+"""What message connectors share: a payload in a FORMAT that becomes the declared columns, and back.
+
+A message brings fields of its own beside its payload (Kafka: key, topic, offset …). They are columns
+that a query names, `_key` and so on, and that `SELECT *` leaves out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamsql.calls import Call, Node, Var, expr, lit
+from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
+from streamsql.connectors.base import OptionSpec, schema_text
+from streamsql.errors import InputFault, RuleFault
+from streamsql.language.statements.base import Column, Name, Option
+from streamsql.language.tokens import quote, quote_name
+
+MALFORMED = "_malformed"
+"""The field that takes a payload that cannot be read (Spark guide: columnNameOfCorruptRecord)."""
+COUNTED = "malformed"
+"""How the names of metrics begin that count malformed messages, in Spark's progress reports."""
+
+_TIMES = (
+    OptionSpec("dateFormat", "pattern of dates in the payload", default="yyyy-MM-dd"),
+    OptionSpec("timestampFormat", "pattern of timestamps in the payload"),
+    OptionSpec("timestampNTZFormat", "pattern of timestamps without time zone in the payload"),
+    OptionSpec("timeZone", "time zone of timestamps that name none"),
+    OptionSpec("locale", "language of day and month names", default="en-US"),
+)
+_CSV = (
+    OptionSpec("sep", "what stands between two fields of a csv payload", default=","),
+    OptionSpec("quote", "what stands around a field of a csv payload", default='"'),
+    OptionSpec("escape", "what escapes a quote in a csv payload", default="\\"),
+    OptionSpec("nullValue", "text that stands for NULL in a csv payload"),
+)
+_AVRO = (
+    OptionSpec("avroSchema", "the Avro schema of the payload, as JSON"),
+    OptionSpec("avroSchemaFile", "a file with the Avro schema of the payload", "path"),
+    OptionSpec(
+        "wireFormat",
+        "plain, or confluent: five bytes (a zero and the schema's id) before the payload",
+        default="plain",
+        choices=("plain", "confluent"),
+    ),
+)
+_PROTOBUF = (
+    OptionSpec("descriptorFile", "the payload's description: protoc --include_imports -o FILE", "path"),
+    OptionSpec("message", "the name of the payload's message in it"),
+)
+FORMAT_OPTIONS = {
+    "json": _TIMES,
+    "csv": (*_TIMES, *_CSV),
+    "avro": _AVRO,
+    "protobuf": _PROTOBUF,
+    "text": (),
+    "raw": (),
+}
+"""Format → the options that say how a payload is read or written."""
+
+
+def format_options(form: str) -> tuple[OptionSpec, ...]:
+    """The options of one format; of all of them when none is said."""
+    if form:
+        return FORMAT_OPTIONS[form]
+    return tuple(dict.fromkeys(spec for specs in FORMAT_OPTIONS.values() for spec in specs))
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Where a connector's messages are. value: the payload's column, of type TEXT or BINARY; fields:
+    metadata column → the expression that gives it; place: a TEXT expression that says which message.
+    """
+
+    value: str
+    fields: Mapping[str, str]
+    place: str
+
+
+def payload_column(form: str) -> Column:
+    """The one column of a format that has no others."""
+    return Column("value", "BINARY" if form == "raw" else "STRING")
+
+
+def read(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
+    """The calls that make messages a stream's columns and the metadata columns that it is to have."""
+    if stream.rejected:
+        return _rejected(frame, stream, payload, form)
+    fields = [expr(f"{payload.fields[name]} AS {name}") for name in stream.metadata]
+    if form not in PAYLOAD_FORMATS:
+        value = payload.value if form == "raw" else f"CAST({payload.value} AS STRING)"
+        return frame.call("select", expr(f"{value} AS value"), *fields)
+    columns = [expr(f"_parsed.{quote_name(c.name)} AS {quote_name(c.name)}") for c in stream.columns]
+    frame = frame.call("select", expr("*"), _parsed(stream, payload, form))
+    bad = f"{payload.value} IS NOT NULL AND (_parsed IS NULL{_corrupt(form)})"
+    # The count also keeps Spark from reading each payload twice, for the filter and for its columns.
+    frame = frame.call("observe", f"{COUNTED} {stream.name}", expr(f"count_if({bad}) AS messages"))
+    return frame.call("where", expr(_kept(stream, payload, bad))).call("select", *columns, *fields)
+
+
+def rejected_columns(fields: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The columns of NAME$malformed: the payload, and all metadata columns but the headers."""
+    return (Column("payload", "STRING"), *(f for f in fields if f.name != "_headers"))
+
+
+def _rejected(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
+    """The messages that cannot be read."""
+    bad = f"{payload.value} IS NOT NULL AND (_parsed IS NULL{_corrupt(form)})"
+    fields = [expr(f"{e} AS {name}") for name, e in payload.fields.items() if name != "_headers"]
+    return (
+        frame.call("select", expr("*"), _parsed(stream, payload, form))
+        .call("where", expr(bad))
+        .call("select", expr(f"CAST({payload.value} AS STRING) AS payload"), *fields)
+    )
+
+
+def _corrupt(form: str) -> str:
+    return f" OR _parsed.{MALFORMED} IS NOT NULL" if form in ("json", "csv") else ""
+
+
+def _kept(stream: Stream, payload: Payload, bad: str) -> str:
+    """The condition of the rows that are kept. By default a malformed message ends the query."""
+    if stream.malformed in ("skip", "into"):
+        return f"NOT ({bad})"
+    said = f"concat('malformed message in ', {payload.place}, ': ', "
+    start = f"substr(CAST({payload.value} AS STRING), 1, 200))"
+    return f"NOT ({bad}) OR raise_error({said}{start}) IS NULL"
+
+
+def _parsed(stream: Stream, payload: Payload, form: str) -> Node:
+    if form == "protobuf":
+        decoder = Call(Var("protobuf_reader"), tuple(map(lit, _protobuf(stream))))
+        return Call(decoder, (expr(payload.value),)).call("alias", "_parsed")
+    if form == "avro":
+        value = payload.value
+        if stream.option("wireFormat") == "confluent":
+            value = f"substring({value}, 6)"
+        schema = quote(stream.option("avroSchema"))
+        return expr(f"from_avro({value}, {schema}, map('mode', 'PERMISSIVE')) AS _parsed")
+    schema = f"{schema_text(stream.rejected or stream.columns)}, {MALFORMED} STRING"
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
+    known = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
+    options |= {known[k.casefold()]: v for k, v in stream.options if k.casefold() in known}
+    given = ", ".join(f"{quote(k)}, {quote(v)}" for k, v in options.items())
+    return expr(f"from_{form}(CAST({payload.value} AS STRING), {quote(schema)}, map({given})) AS _parsed")
+
+
+def _protobuf(stream: Stream) -> tuple[str, str, str]:
+    columns = schema_text(stream.rejected or stream.columns)
+    return stream.option("descriptorFile"), stream.option("message"), columns
+
+
+def infer(stream: Stream) -> Node | None:
+    """The DataFrame whose columns are those of an Avro schema; other formats tell none."""
+    if stream.format != "avro":
+        return None
+    empty = f"SELECT from_avro(CAST(NULL AS BINARY), {quote(stream.option('avroSchema'))}) AS payload"
+    return Var("spark").call("sql", empty).call("select", "payload.*")
+
+
+def written(frame: Node, sink: Sink, form: str) -> Node:
+    """The calls that make rows messages: columns key, value and what else a message has."""
+    known = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
+    options = {known[k.casefold()]: v for k, v in sink.options if k.casefold() in known}
+    made: object = form
+    if form == "protobuf":
+        made = Call(Var("protobuf_writer"), (lit(options["descriptorFile"]), lit(options["message"])))
+    elif form == "avro":
+        made = Call(Var("avro_writer"), (lit(options["avroSchema"]),) if "avroSchema" in options else ())
+    given = [[k, v] for k, v in options.items()] if form in ("json", "csv") else []
+    arguments = (frame, made, list(sink.key), *([given] if given else []))
+    return Call(Var("to_messages"), tuple(map(lit, arguments)))
+
+
+def check_format(form: str, options: dict[str, Option], at: Name, *, reads: bool) -> None:
+    """Raise a placed error for an option of another format, or one that the format cannot do without."""
+    for name in FORMAT_OPTIONS:
+        for spec in FORMAT_OPTIONS[name]:
+            given = options.get(spec.name.casefold())
+            if given and spec not in FORMAT_OPTIONS[form]:
+                raise RuleFault(
+                    f"{given.key} belongs to FORMAT {name}, and the payload is {form}",
+                    hint=f"FORMAT {name}",
+                    span=given.key.span,
+                )
+    wanted = []
+    if form == "avro" and reads and not {"avroschema", "avroschemafile"} & set(options):
+        wanted = ["avroSchemaFile"]
+    if form == "protobuf":
+        wanted = [n for n in ("descriptorFile", "message") if n.casefold() not in options]
+    if wanted:
+        spec = next(s for s in FORMAT_OPTIONS[form] if s.name == wanted[0])
+        raise RuleFault(
+            f"FORMAT {form} needs the option {spec.name}",
+            detail=spec.help,
+            hint=f"OPTIONS (…, {spec.name} '…')",
+            span=at.span,
+        )
+
+
+def settled(options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Options with the Avro schema itself in the place of the file that holds it, so that it stays as
+    it is now. Raises InputFault when the file cannot be read.
+    """
+    return tuple(("avroSchema", _read(v)) if k.casefold() == "avroschemafile" else (k, v) for k, v in options)
+
+
+def _read(path: str) -> str:
+    try:
+        return json.dumps(json.loads(Path(path).expanduser().read_text("utf-8")))
+    except OSError as error:
+        raise InputFault(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    except ValueError as error:
+        raise InputFault(f"{path} is not JSON: {error}") from None
