@@ -22,7 +22,7 @@ from streamsql.plan.lower import Lowered, node_and_shape
 from streamsql.plan.plans import Collect, Plan, Run, Target, Write
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources, variable
-from streamsql.plan.stateful import lower_calls
+from streamsql.plan.stateful import CHOOSES_ROCKSDB, lower_calls
 
 
 def select(statement: Select, context: Context) -> Plan:
@@ -106,7 +106,7 @@ def insert(statement: Insert, context: Context) -> Plan:
     found = [context.catalog.target(name.value) for name in statement.targets]
     if len(found) == 1 and isinstance(found[0], Stream):
         return _insert_values(statement, found[0], context)
-    sources = Sources(context.catalog, context.places)
+    sources = _sources(context, statement.trigger)
     lowered = lower_fragment(statement.query, sources)
     if found == [None]:
         return _insert_table(statement, lowered, sources, context)
@@ -117,6 +117,12 @@ def insert(statement: Insert, context: Context) -> Plan:
         return _insert_static(statement, sinks, lowered, sources, context)
     made = _one_result(statement.query, sinks, sources, lowered)
     return _insert_query(statement, statement.targets, made, context)
+
+
+def _sources(context: Context, trigger: Trigger | None) -> Sources:
+    """The sources of a query with that trigger: CONTINUOUS takes no operation that counts."""
+    counts = trigger is None or trigger.kind != "continuous"
+    return Sources(context.catalog, context.places, counts=counts)
 
 
 def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
@@ -275,7 +281,7 @@ def restart(query: Query, context: Context) -> Run:
         assert isinstance(statement, InsertSet)
         made = _set(statement, context)
     else:
-        sources = Sources(context.catalog, context.places)
+        sources = _sources(context, query.trigger)
         body = Fragment(query.text)
         sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
         made = _one_result(body, sinks, sources, lower_fragment(body, sources))
@@ -396,6 +402,8 @@ def _run_plan(
             raise rules.refuse_all(shape, takes, query.sink)
     _check_trigger(query.trigger, sinks, shape, made.sources)
     program = (*made.sources.program, Assign("result", made.result.node), *made.functions)
+    if query.trigger and query.trigger.kind == "real_time" and CHOOSES_ROCKSDB not in program:
+        program = (CHOOSES_ROCKSDB, *program)  # Spark runs no real-time query with another
     return Run(
         query,
         targets,

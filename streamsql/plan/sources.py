@@ -98,11 +98,15 @@ def _all_columns(stream: Stream) -> tuple[Column, ...]:
 
 
 class Sources:
-    """The sources that one program reads: each is defined once, in the order first needed."""
+    """The sources that one program reads: each is defined once, in the order first needed.
 
-    def __init__(self, catalog: Catalog, places: Places) -> None:
+    counts: whether the program counts the messages that it cannot read.
+    """
+
+    def __init__(self, catalog: Catalog, places: Places, *, counts: bool = True) -> None:
         self.catalog = catalog
         self.places = places
+        self.counts = counts
         self.program: list[Assign] = []
         self.shapes: dict[str, Shape] = {}
         self.views: set[str] = set()
@@ -162,7 +166,7 @@ class Sources:
         else:
             made = connector(Name(stream.connector))
             wanted = tuple(f.name for f in made.metadata(stream) if f.name.casefold() in self.words)
-            frame = made.source(replace(stream, metadata=wanted), self.places)
+            frame = made.source(replace(stream, metadata=wanted, counted=self.counts), self.places)
             self.program.append(Assign(name, watermarked(frame, mark)))
             shape = Shape(True, columns_of(stream), event_time, fields=wanted)
         return shape.then(Op("watermark")) if mark else shape

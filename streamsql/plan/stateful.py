@@ -24,6 +24,8 @@ from streamsql.plan.sources import Sources
 STATE_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 # transformWithState keeps several states and timers for a key, which only this provider can.
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHOOSES_ROCKSDB = Assign("", Var("spark").attr("conf").call("set", STATE_PROVIDER, ROCKSDB))
+"""The step of a program that cannot do with another state store."""
 
 Lower = Callable[[str, Sources], tuple[Node, Shape]]
 
@@ -122,9 +124,8 @@ def _lower_call(call: _Call, text: str, sources: Sources, lower: Lower) -> tuple
         extra["initialState"] = state.call("groupBy", *map(_key, keys))
     if options.event_time_column:
         extra["eventTimeColumnName"] = _lit(options.event_time_column)
-    setting = Assign("", Var("spark").attr("conf").call("set", STATE_PROVIDER, ROCKSDB))
-    if setting not in sources.program:
-        sources.program.append(setting)
+    if CHOOSES_ROCKSDB not in sources.program:
+        sources.program.append(CHOOSES_ROCKSDB)
     method = "transformWithStateInPandas" if function.form == "pandas" else "transformWithState"
     node = frame.call("groupBy", *map(_key, keys)).call(
         method, Call(target_of(function)), function.schema, options.output_mode, options.time_mode, **extra

@@ -37,7 +37,7 @@ from streamsql.plan import plans
 from streamsql.plan.context import Context
 from streamsql.plan.definitions import check_watermark
 from streamsql.plan.planner import plan, restart
-from streamsql.plan.stateful import STATE_PROVIDER
+from streamsql.plan.stateful import CHOOSES_ROCKSDB, STATE_PROVIDER
 from streamsql.preferences import PREFIX, is_preference, spec_of
 from streamsql.results import Done, Leave, Result, Rows, Started, Text
 from streamsql.runtime import show, watching
@@ -255,11 +255,11 @@ class Session:
         return Done(message=f"{WHAT[found.kind]} {found.name} dropped")
 
     @contextmanager
-    def _own_state_provider(self, reads: plans.Reads) -> Iterator[None]:
-        """A program that calls a stateful processor chooses its state store; afterwards the session has
-        its own again. What is started inside keeps what it was started with.
+    def _own_state_provider(self, program: Program) -> Iterator[None]:
+        """A program may choose its state store; afterwards the session has its own again. What is started
+        inside keeps what it was started with.
         """
-        if not any(f.kind == "processor" for f in reads.functions):
+        if CHOOSES_ROCKSDB not in program:
             yield
             return
         before = self.spark.conf.get(STATE_PROVIDER)
@@ -270,7 +270,7 @@ class Session:
 
     def _collect_plan(self, made: plans.Collect, statement: Statement) -> Result:
         began = time.monotonic()
-        with self._own_state_provider(made.reads):
+        with self._own_state_provider(made.program):
             return self._collected(
                 made, run(made.program, self._env(made.program, made.reads)), statement, began
             )
@@ -295,7 +295,7 @@ class Session:
         check_servers(made.sinks)
         env = self._env(made.program, made.reads)
         self._check_drivers(made.sinks)
-        with self._own_state_provider(made.reads):
+        with self._own_state_provider(made.program):
             run(made.program, env)
         return Done(message=made.message)
 
@@ -322,8 +322,10 @@ class Session:
         self.catalog.queries[made.query.name.casefold()] = made.query
         what = f"live table {made.sink.name}" if made.define else f"query {made.query.name}"
         notes = [f"output mode {running.mode}: {running.reason}"] if running.reason else []
-        if any(f.kind == "processor" for f in made.reads.functions):
-            notes.append("state store of this query: RocksDB, which stateful processors need")
+        if CHOOSES_ROCKSDB in made.program:
+            processor = any(f.kind == "processor" for f in made.reads.functions)
+            needs = "stateful processors need" if processor else "TRIGGER REAL TIME needs"
+            notes.append(f"state store of this query: RocksDB, which {needs}")
         for table in made.live:
             if self.live[table.name.casefold()].dropped:
                 notes.append(f"only the last {table.retain} rows of {table.name} are kept")
@@ -363,7 +365,7 @@ class Session:
         env = self._env(made.program + made.writer("append"), made.reads)
         self._check_drivers(t.sink for t in made.targets)
         env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
-        with self._own_state_provider(made.reads):
+        with self._own_state_provider(made.program):
             choice = self.queries.prepare(made, env, fresh=replaces)
             if replaces:
                 self._forget_query(made.query.name)
@@ -430,7 +432,7 @@ class Session:
         if isinstance(made.plan, plans.Write):
             program = tuple(step for step in program if step.name)
         env = self._env(program, made.plan.reads)
-        with self._own_state_provider(made.plan.reads):
+        with self._own_state_provider(made.plan.program):
             run((*program, Assign("", program[-1].node)), env)
             if isinstance(made.plan, plans.Run) and any(t.select for t in made.plan.targets):
                 frames = {t.sink.name: evaluate(t.rows, env) for t in made.plan.targets}
