@@ -29,7 +29,7 @@ class Stream:
     inferred: whether the columns were read from the files at CREATE and not declared. malformed: what
     becomes of messages that cannot be read: "" or fail, skip, or into (malformed_sink); rejected: of
     the stream of those, NAME$malformed, the columns that they lack. metadata: the fields of its messages
-    that a program reads.
+    that a program reads; counted: whether the program counts those that cannot be read.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Stream:
     malformed_sink: str = ""
     rejected: tuple[Column, ...] = ()
     metadata: tuple[str, ...] = ()
+    counted: bool = True
 
     def option(self, key: str, default: str = "") -> str:
         return _option(self.options, key, default)

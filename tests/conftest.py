@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +63,19 @@ def kafka(packages: Callable[[str], None]) -> Iterator[Broker]:
         yield broker
     finally:
         broker.remove()
+
+
+@pytest.fixture
+def eventually() -> Callable[..., None]:
+    """Waits for something that a query of this process does; its own end is an error."""
+
+    def wait(seen: Callable[[], bool], seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while not seen():
+            assert time.monotonic() < deadline, f"not seen within {seconds} s"
+            time.sleep(0.05)  # how often one looks, not how long one waits
+
+    return wait
 
 
 @pytest.fixture(scope="session")

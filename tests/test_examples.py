@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from broker import Broker
 from conftest import ROOT
 from scripts import command, run_here, run_process
 
@@ -20,12 +21,30 @@ from streamsql.script import read_file
 EXAMPLES = ROOT / "examples"
 GOLDEN = Path(__file__).parent / "golden" / "examples"
 BY_SOCKET = {"word_count_socket.sql"}
-SCRIPTS = sorted(p.name for p in EXAMPLES.glob("*.sql") if p.name not in BY_SOCKET)
+BY_KAFKA = {"kafka_orders_paid.sql"}
+SCRIPTS = sorted(p.name for p in EXAMPLES.glob("*.sql") if p.name not in BY_SOCKET | BY_KAFKA)
+VARIABLES = ("-D", "port=9999", "-D", "servers=localhost:9092", "-D", "out=somewhere")
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_example(name: str, spark: Any, tmp_path: Path) -> None:
-    outcome = run_here(spark, tmp_path, read_file(str(EXAMPLES / name)), out=str(tmp_path / "out"))
+    check_example(name, spark, tmp_path)
+
+
+@pytest.mark.parametrize("name", sorted(BY_KAFKA))
+def test_example_with_kafka(name: str, spark: Any, kafka: Broker, tmp_path: Path) -> None:
+    for topic in ("orders", "payments"):
+        kafka.topic(name=topic, partitions=2)
+    try:
+        check_example(name, spark, tmp_path, servers=kafka.servers)
+    finally:
+        for topic in ("orders", "payments"):
+            kafka.delete(topic)
+
+
+def check_example(name: str, spark: Any, tmp_path: Path, **variables: str) -> None:
+    source = read_file(str(EXAMPLES / name))
+    outcome = run_here(spark, tmp_path, source, out=str(tmp_path / "out"), **variables)
     golden = GOLDEN / name.replace(".sql", ".txt")
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(outcome.out)
@@ -35,7 +54,7 @@ def test_example(name: str, spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(p.name for p in EXAMPLES.glob("*.sql")))
 def test_example_checks_without_spark(name: str) -> None:
-    outcome = run_process("--check", "-D", "port=9999", "-D", "out=somewhere", str(EXAMPLES / name))
+    outcome = run_process("--check", *VARIABLES, str(EXAMPLES / name))
     assert outcome.code == 0, outcome.err
 
 

@@ -96,7 +96,8 @@ def read(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
     frame = frame.call("select", expr("*"), _parsed(stream, payload, form))
     bad = f"{payload.value} IS NOT NULL AND (_parsed IS NULL{_corrupt(form)})"
     # The count also keeps Spark from reading each payload twice, for the filter and for its columns.
-    frame = frame.call("observe", f"{COUNTED} {stream.name}", expr(f"count_if({bad}) AS messages"))
+    if stream.counted:
+        frame = frame.call("observe", f"{COUNTED} {stream.name}", expr(f"count_if({bad}) AS messages"))
     return frame.call("where", expr(_kept(stream, payload, bad))).call("select", *columns, *fields)
 
 

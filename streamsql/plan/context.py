@@ -24,9 +24,9 @@ class Context:
     places: Places = Places("streamsql")
     here: str = ""
 
-    def sources(self) -> Sources:
-        """The sources of a new program; it has none yet."""
-        return Sources(self.catalog, self.places, node_and_shape)
+    def sources(self, *, counts: bool = True) -> Sources:
+        """The sources of a new program; it has none yet. counts: whether it counts malformed messages."""
+        return Sources(self.catalog, self.places, node_and_shape, counts=counts)
 
 
 def lower_fragment(body: Fragment, sources: Sources) -> Lowered:

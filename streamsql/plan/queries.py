@@ -106,7 +106,7 @@ def insert(statement: Insert, context: Context) -> Plan:
     found = [context.catalog.target(name.value) for name in statement.targets]
     if len(found) == 1 and isinstance(found[0], Stream):
         return _insert_values(statement, found[0], context)
-    sources = context.sources()
+    sources = _sources(context, statement.trigger)
     lowered = lower_fragment(statement.query, sources)
     if found == [None]:
         return _insert_table(statement, lowered, sources, context)
@@ -117,6 +117,12 @@ def insert(statement: Insert, context: Context) -> Plan:
         return _insert_static(statement, sinks, lowered, sources, context)
     made = _one_result(statement.query, sinks, sources, lowered)
     return _insert_query(statement, statement.targets, made, context)
+
+
+def _sources(context: Context, trigger: Trigger | None) -> Sources:
+    """The sources of a query with that trigger: CONTINUOUS takes no operation that counts."""
+    counts = trigger is None or trigger.kind != "continuous"
+    return context.sources(counts=counts)
 
 
 def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
@@ -275,7 +281,7 @@ def restart(query: Query, context: Context) -> Run:
         assert isinstance(statement, InsertSet)
         made = _set(statement, context)
     else:
-        sources = context.sources()
+        sources = _sources(context, query.trigger)
         body = Fragment(query.text)
         sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
         made = _one_result(body, sinks, sources, lower_fragment(body, sources))

@@ -101,15 +101,22 @@ def _all_columns(stream: Stream) -> tuple[Column, ...]:
 class Sources:
     """The sources that one program reads: each is defined once, in the order first needed.
 
-    lower: gives the calls and the shape of a query, such as one that a stream is made of.
+    lower: gives the calls and the shape of a query, such as one that a stream is made of. counts:
+    whether the program counts the messages that it cannot read.
     """
 
     def __init__(
-        self, catalog: Catalog, places: Places, lower: Callable[[str, Sources], tuple[Node, Shape]]
+        self,
+        catalog: Catalog,
+        places: Places,
+        lower: Callable[[str, Sources], tuple[Node, Shape]],
+        *,
+        counts: bool = True,
     ) -> None:
         self.catalog = catalog
         self.places = places
         self.lower = lower
+        self.counts = counts
         self.program: list[Assign] = []
         self.shapes: dict[str, Shape] = {}
         self.views: set[str] = set()
@@ -167,7 +174,7 @@ class Sources:
         else:
             made = connector(Name(stream.connector))
             wanted = tuple(f.name for f in made.metadata(stream) if f.name.casefold() in self.words)
-            frame = made.source(replace(stream, metadata=wanted), self.places)
+            frame = made.source(replace(stream, metadata=wanted, counted=self.counts), self.places)
             self.program.append(Assign(name, watermarked(frame, mark)))
             shape = Shape(True, columns_of(stream), event_time, fields=wanted)
         return shape.then(Op("watermark")) if mark else shape

@@ -24,6 +24,8 @@ from streamsql.plan.sources import Sources
 STATE_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 # transformWithState keeps several states and timers for a key, which only this provider can.
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHOOSES_ROCKSDB = Assign("", Var("spark").attr("conf").call("set", STATE_PROVIDER, ROCKSDB))
+"""The step of a program that cannot do with another state store."""
 
 # Steps of a program that choose a setting; the session has its own again afterwards.
 CHOOSES_ROCKSDB = Assign("", Var("spark").attr("conf").call("set", STATE_PROVIDER, ROCKSDB))

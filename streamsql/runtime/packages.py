@@ -18,6 +18,8 @@ from streamsql.connectors.packages import Package, Release, needed
 from streamsql.errors import Cancelled, EngineFault
 
 NOTES = "packages.json"
+_TASK_THREADS = ("task-result-getter", "dispatcher-", "Executor task launch worker")
+"""Threads of Spark's that take in the results of tasks, and those that start them."""
 
 
 class Packages:
@@ -84,6 +86,7 @@ class Packages:
         for jar in jars:
             spark.sql(f"ADD JAR '{jar}'")
         use_added_jars(spark)
+        _use_in_threads(spark)
         if not is_there(spark, package.probe):
             raise EngineFault(
                 f"the package for {package.name} holds no {package.probe}", detail=", ".join(jars)
@@ -172,6 +175,16 @@ def use_added_jars(spark: Any) -> None:
     """Let this thread find the classes of ADD JAR: Spark sets that for the thread that added them only."""
     thread = spark._jvm.java.lang.Thread.currentThread()
     thread.setContextClassLoader(spark._jsparkSession.sharedState().jarClassLoader())
+
+
+def _use_in_threads(spark: Any) -> None:
+    """Let the threads that are there find the classes of ADD JAR. Else those that receive what a task
+    raised cannot read an exception of such a class, and the query fails for an UnknownReason.
+    """
+    loader = spark._jsparkSession.sharedState().jarClassLoader()
+    for thread in spark._jvm.java.lang.Thread.getAllStackTraces().keySet():
+        if thread.getName().startswith(_TASK_THREADS):
+            thread.setContextClassLoader(loader)
 
 
 def is_there(spark: Any, name: str) -> bool:

@@ -1,0 +1,93 @@
+"""End-to-end latency from topic to topic at a steady rate: from the moment a message is produced to the
+moment the broker has what the query made of it.
+
+Usage: kafka_latency.py [seconds [rows per second]]. Starts a Kafka of its own; prints p50 and p99 in
+milliseconds for the default trigger and for TRIGGER REAL TIME.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from broker import Broker, Message
+
+from streamsql.errors import Source
+from streamsql.language.parser import parse, split_script
+from streamsql.runtime.config import Config
+from streamsql.runtime.session import Session
+from streamsql.runtime.settings import Settings
+
+WARM_UP = 10
+"""Seconds at the beginning that do not count."""
+SQL = """
+CREATE OR REPLACE STREAM clicks (n BIGINT) USING kafka OPTIONS (servers '{servers}', topic '{topic}');
+CREATE OR REPLACE SINK copies USING kafka FORMAT csv OPTIONS (servers '{servers}', topic '{copies}');
+INSERT INTO copies AS QUERY q {trigger}
+  SELECT n, unix_millis(_timestamp) AS produced FROM clicks WHERE n >= 0;
+"""
+TRIGGERS = {
+    "default trigger": "",
+    "real time": "OUTPUT MODE UPDATE TRIGGER REAL TIME EVERY INTERVAL 1 MINUTE",
+}
+
+
+def produce(broker: Broker, topic: str, seconds: float, rate: int) -> None:
+    """So many messages each second, in steps of 20 milliseconds."""
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": broker.servers, "linger.ms": 0})
+    began, sent = time.monotonic(), 0
+    while sent < seconds * rate:
+        due = int((time.monotonic() - began) * rate)
+        for number in range(sent, due):
+            producer.produce(topic, f'{{"n": {number}}}', partition=number % 2)
+        sent = max(sent, due)
+        producer.poll(0)
+        time.sleep(0.02)
+    producer.flush(30)
+
+
+def latencies(copies: list[Message], from_number: int) -> list[int]:
+    """Milliseconds between the two timestamps that Kafka's clients gave: produced, and written."""
+    found = []
+    for message in copies:
+        number, produced = map(int, (message.value or b"").split(b","))  # type: ignore[arg-type]
+        if number >= from_number:
+            found.append(message.timestamp - produced)
+    return found
+
+
+def main() -> None:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60
+    rate = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000
+    broker = Broker(heap="512m")
+    broker.start()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder)
+            session = Session(Config(Settings.make("local[*]", {}), place / "w", place / "log", place))
+            for name, trigger in TRIGGERS.items():
+                topic, copies = broker.topic(partitions=2), broker.topic(partitions=2)
+                script = SQL.format(servers=broker.servers, topic=topic, copies=copies, trigger=trigger)
+                for written in split_script(Source("b", script)):
+                    session.execute(parse(written))
+                produce(broker, topic, WARM_UP + seconds, rate)
+                while len(broker.read(copies)) < (WARM_UP + seconds) * rate:
+                    time.sleep(0.5)
+                for written in split_script(Source("b", "STOP QUERY q; DROP QUERY q;")):
+                    session.execute(parse(written))
+                cuts = statistics.quantiles(latencies(broker.read(copies), WARM_UP * rate), n=100)
+                print(f"{name:16} p50 {cuts[49]:6.0f} ms   p99 {cuts[98]:6.0f} ms")
+            session.close()
+    finally:
+        broker.remove()
+
+
+if __name__ == "__main__":
+    main()
