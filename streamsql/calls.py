@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -78,6 +78,27 @@ def lit(value: Any) -> Node:
     if isinstance(value, (list, tuple)):
         return Lit(tuple(lit(v) for v in value))
     return Lit(value)
+
+
+def calls_in(program: Program) -> Iterator[Call]:
+    """Every call of a program, those inside of others too."""
+    for step in program:
+        yield from _calls(step.node)
+
+
+def _calls(node: Node) -> Iterator[Call]:
+    inside: list[Node] = []
+    while isinstance(node, (Attr, Call)):
+        if isinstance(node, Call):
+            yield node
+            inside += [*node.args, *(value for _, value in node.kwargs)]
+        node = node.target if isinstance(node, Attr) else node.function
+    if isinstance(node, Function):
+        yield from calls_in((*node.body, Assign("", node.value)))
+    if isinstance(node, Lit) and isinstance(node.value, tuple):
+        inside += node.value
+    for each in inside:
+        yield from _calls(each)
 
 
 def expr(text: str) -> Node:

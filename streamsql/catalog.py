@@ -11,9 +11,11 @@ from typing import TypeVar
 
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.statements.base import Column, Fragment, Name, Trigger, Watermark
-from streamsql.language.tokens import quote, quote_name
+from streamsql.language.tokens import PLAIN_NAME, quote, quote_name
 
 DEFAULT_RETAIN = 1_000_000
+LINE = 80
+"""Longer lists of columns are written with a line for each."""
 PAYLOAD_FORMATS = frozenset({"json", "csv", "avro", "protobuf"})
 """The formats of messages whose payload holds several columns, and may be malformed."""
 REJECTED = "malformed"
@@ -197,7 +199,9 @@ def _option(options: tuple[tuple[str, str], ...], key: str, default: str) -> str
 def _columns_sql(columns: tuple[Column, ...]) -> str:
     if not columns:
         return ""
-    return " (" + ", ".join(column_sql(c) for c in columns) + ")"
+    listed = [column_sql(c) for c in columns]
+    flat = ", ".join(listed)
+    return f" ({flat})" if len(flat) <= LINE else " (\n    " + ",\n    ".join(listed) + "\n)"
 
 
 def column_sql(column: Column) -> str:
@@ -212,7 +216,12 @@ def _options_sql(options: tuple[tuple[str, str], ...], redact: frozenset[str]) -
     if not options:
         return ""
     shown = ((k, "***" if k.casefold() in redact else v) for k, v in options)
-    return "OPTIONS (" + ", ".join(f"{quote(k)} {quote(v)}" for k, v in shown) + ")"
+    return "OPTIONS (" + ", ".join(f"{_key_sql(k)} {quote(v)}" for k, v in shown) + ")"
+
+
+def _key_sql(key: str) -> str:
+    """The key of an option as it must be written: bare when its parts are plain words."""
+    return key if all(map(PLAIN_NAME.match, key.split("."))) else quote(key)
 
 
 def _watermark_sql(mark: Watermark | None) -> str:

@@ -45,6 +45,13 @@ class Rows(Result):
 
 
 @dataclass(frozen=True)
+class Preview(Rows):
+    """The first records of a source. proposal: the statement that makes a stream of it, if there is none."""
+
+    proposal: str = ""
+
+
+@dataclass(frozen=True)
 class Started(Result):
     """Streaming queries that run now, the one that the statement is about first. durable: whether they
     write something that outlives the console.

@@ -192,6 +192,24 @@ def texts(marked: str) -> list[str]:
         ("CREATE STREAM x USING pa|", ["parquet"]),
         ("CREATE STREAM x USING rate-m|", ["rate-micro-batch"]),
         ("SHOW CONNECTORS no|", ["noop"]),
+        ("DESCRIBE CONNECTOR no|", ["noop"]),
+        ("PRE|", ["PREVIEW"]),
+        ("PREVIEW |", ["clicks", "busy", "lines", "ticks", "USING", "STREAM"]),
+        ("PREVIEW STREAM bu|", ["busy"]),
+        ("PREVIEW USING |", ["csv"]),
+        ("PREVIEW USING pa|", ["parquet"]),
+        ("PREVIEW USING csv |", ["FORMAT", "OPTIONS", "LIMIT"]),
+        ("PREVIEW USING csv OPTIONS (path 'a', hea|", ["header"]),
+        ("PREVIEW USING csv OPTIONS (header |", ["'true'", "'false'"]),
+        ("SHOW TO|", ["TOPICS"]),
+        ("SHOW TOPICS |", ["FROM"]),
+        ("SHOW TOPICS FROM clicks |", ["LIKE", "OPTIONS"]),
+        ("SHOW TOPICS FROM 'h:1' OPTIONS (kafka.sec|", ["kafka.security.protocol"]),
+        ("SHOW TOPICS FROM 'h:1' OPTIONS (kafka.security.protocol |", ["'PLAINTEXT'", "'SSL'"]),
+        ("PREVIEW USING kafka OPTIONS (top|", ["topic"]),
+        ("PREVIEW USING kafka FORMAT |", ["json", "csv"]),
+        ("DESCRIBE CONNECTOR ka|", ["kafka"]),
+        ("PREVIEW USING socket FORMAT |", ["text", "raw", "json", "csv"]),
         ("CREATE STREAM x USING socket FORMAT |", ["text", "raw", "json", "csv"]),
         ("CREATE STREAM x USING csv OPTIONS (path 'a', hea|", ["header"]),
         ("CREATE STREAM x USING rate-micro-batch OPTIONS (|", ["rowsPerBatch"]),
@@ -409,11 +427,10 @@ def test_choices_agree_with_spark(spark: Any) -> None:
     def names(values: Any) -> set[str]:
         return {v.toString().lower() for v in values}
 
-    same = {"uncompressed"}  # another word for none
-    assert set(TEXT_CODECS) == names(jvm.catalyst.util.HadoopCompressionCodec.values()) - same
-    assert set(Orc.codecs) == names(jvm.execution.datasources.orc.OrcCompressionCodec.values()) - same
+    assert set(TEXT_CODECS) == names(jvm.catalyst.util.HadoopCompressionCodec.values())
+    assert set(Orc.codecs) == names(jvm.execution.datasources.orc.OrcCompressionCodec.values())
     parquet = names(jvm.execution.datasources.parquet.ParquetCompressionCodec.values())
-    assert set(Parquet.codecs) == parquet - same
+    assert set(Parquet.codecs) == parquet
     for setting in reference.settings().values():
         for choice in setting.choices:
             if choice.startswith("org."):
@@ -421,3 +438,11 @@ def test_choices_agree_with_spark(spark: Any) -> None:
     quotes = spark._jvm.com.univocity.parsers.csv.UnescapedQuoteHandling.values()
     options = {s.name: s for s in Csv.own}
     assert {c.lower() for c in options["unescapedQuoteHandling"].choices} == names(quotes)
+
+
+def test_topics_are_those_of_what_is_kafkas() -> None:
+    catalog = CATALOG.copy()
+    catalog.streams["orders"] = Stream("orders", "kafka")
+    catalog.sinks["shipped"] = Sink("shipped", "kafka")
+    text = "SHOW TOPICS FROM "
+    assert [c.text for c in complete(text, len(text), catalog, columns)] == ["orders", "shipped"]

@@ -30,6 +30,8 @@ def shown(console: Console, script: str, folder: Path) -> str:
     (folder / "in").mkdir(exist_ok=True)
     (folder / "in" / "a.json").write_text('{"user": "ann", "n": 1, "ts": "2024-01-01T00:00:00"}\n')
     (folder / "empty").mkdir(exist_ok=True)
+    (folder / "words").mkdir(exist_ok=True)
+    (folder / "words" / "a.txt").write_text("to be or not\n")
     try:
         console.run(script.replace("{tmp}", str(folder)))
     except StreamsqlError as error:

@@ -44,9 +44,16 @@ def run_program(text: str) -> str:
     import contextlib
     import io
 
+    from pyspark.sql import SparkSession
+
+    from streamsql.plan.stateful import STATE_PROVIDER
+
+    spark = SparkSession.active()
+    before = spark.conf.get(STATE_PROVIDER)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(text, "program.py", "exec"), {})
+    spark.conf.set(STATE_PROVIDER, before)
     return out.getvalue()
 
 
@@ -151,4 +158,4 @@ def test_a_program_brings_its_python_functions(
     shown = table(run_program(text))
     assert shown[0] == list(direct.columns)
     assert sorted(shown[1:]) == sorted([[str(v) for v in row] for row in direct.rows])
-    assert "cloudpickle.register_pickle_by_value(sys.modules['shapes'])" in text
+    assert "_module = load_module('" in text

@@ -127,7 +127,7 @@ def test_the_scripts_folder_comes_before_the_current_folder(console: Console, he
     )
     assert (here / "said").read_text() == "scripts"
     shown = console.run("SHOW CREATE SINK b;")[0]
-    assert f"'folder' '{here}'" in shown.text  # type: ignore[attr-defined]
+    assert f"folder '{here}'" in shown.text  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,11 @@ def test_the_scripts_folder_comes_before_the_current_folder(console: Console, he
             "it cannot be called with (batch, batch_id): too many positional arguments\n"
             "hint: def function(batch, batch_id): …",
         ),
-        ("foreach OPTIONS (function 'broken.f')", InputFault, "the Python module broken cannot be imported"),
-        ("foreach OPTIONS (function 'broken.f')", InputFault, "broken.py, line 2: ZeroDivisionError: division by zero"),
-        ("foreach OPTIONS (function 'needs.f')", InputFault, "needs.py, line 1: ModuleNotFoundError: No module named 'nowhere'"),
+        ("foreach OPTIONS (function 'broken.f')", InputFault, "the module broken fails while it is imported: "),
+        ("foreach OPTIONS (function 'broken.f')", InputFault, "ZeroDivisionError: division by zero"),
+        ("foreach OPTIONS (function 'broken.f')", InputFault, "{here}/broken.py, line 2: y = 1 / 0"),
+        ("foreach OPTIONS (function 'needs.f')", InputFault, "the module needs needs the package nowhere, which is not there"),
+        ("foreach OPTIONS (function 'needs.f')", InputFault, "hint: pip install nowhere"),
         ("foreach OPTIONS (function 'sinks')", SyntaxFault, "option function takes a module.name, not 'sinks'"),
         ("foreach", RuleFault, "foreach needs the option function"),
         ("foreach OPTIONS (functoin 'sinks.one')", StreamsqlError, "hint: did you mean function?"),
@@ -216,3 +218,34 @@ def test_what_the_code_raises_is_said_with_its_place(console: Console, here: Pat
             console.run(f"AWAIT QUERY {name};")
         assert caught.value.message == f"query {name} failed: {raised}"
         assert caught.value.detail == f"{here}/bad.py, line {line}"
+
+
+def test_changed_code_over_an_old_checkpoint_is_said(console: Console, here: Path) -> None:
+    def write(word: str) -> None:
+        (here / "beside.py").write_text(f"WORD = '{word}'\n")
+
+    write("first")
+    (here / "kept.py").write_text(
+        "import beside\n\ndef f(batch, batch_id):\n    pass\n\ndef g(x):\n    return beside.WORD\n"
+    )
+    console.run(
+        STREAM + "CREATE SINK b USING foreach_batch OPTIONS (function 'kept.f');"
+        "CREATE SINK n USING noop;"
+        "CREATE FUNCTION g AS 'kept.g' LANGUAGE PYTHON RETURNS STRING;"
+        f"INSERT INTO b CHECKPOINT '{here}/one' SELECT * FROM s;"
+        f"INSERT INTO n CHECKPOINT '{here}/two' SELECT g(n) AS w FROM s; STOP QUERY ALL;"
+    )
+    assert console.run("START QUERY ALL; STOP QUERY ALL;")[0].notes == ()
+    write("another")
+    (here / "kept.py").rename(here / "away.py")
+    with pytest.raises(InputFault, match="Python code cannot be loaded: No module named 'kept'"):
+        console.run("START QUERY b;")
+    (here / "away.py").rename(here / "kept.py")
+    (note,) = console.run("START QUERY b;")[0].notes
+    assert note.startswith("the Python code of kept has changed since this checkpoint was written")
+    assert console.run("STOP QUERY b; START QUERY b;")[1].notes == ()
+    # A function is as it was when it was created.
+    assert console.run("START QUERY n; STOP QUERY n;")[0].notes == ()
+    console.run("DROP QUERY n; CREATE OR REPLACE FUNCTION g AS 'kept.g' LANGUAGE PYTHON RETURNS STRING;")
+    started = console.run(f"INSERT INTO n CHECKPOINT '{here}/two' SELECT g(n) AS w FROM s;")[0]
+    assert "the Python code of kept has changed" in started.notes[-1]

@@ -226,7 +226,7 @@ def made(x): return x
             "pip install no_such",
         ),
         ("from_missing.f", "INT", "the module from_missing cannot be imported: ", ""),
-        ("json.f", "INT", "there is another module json", "another name"),
+        ("json.f", "INT", "the module json cannot be imported: there is another module json: ", ""),
         ("f", "INT", "'f' is not a Python function", "write 'module.function'"),
         ("my module.f", "INT", "'my module.f' is not a Python function", "write 'module.function'"),
     ],

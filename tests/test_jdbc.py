@@ -184,7 +184,7 @@ def test_what_the_database_refuses_is_said(console: Console, database: Database)
         STREAM + database.sink("t", "strict") + "INSERT INTO t SELECT word FROM s;"
         "INSERT INTO s VALUES (NULL, 1);"
     )
-    with pytest.raises(QueryFault, match="query t failed: RuntimeError: the table strict: .*(?i:not.null)"):
+    with pytest.raises(QueryFault, match="query t failed: the table strict: .*(?i:not.null)"):
         console.run("AWAIT QUERY t;")
 
 
@@ -254,6 +254,37 @@ def test_the_program_runs_by_itself(
         assert connection.execute("SELECT word, n FROM t").fetchall() == [("a", 1)]
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("url '{url}', user 'me', password 'wrong'", "the table t: FATAL: password authentication failed"),
+        ("url '{url}_not', user 'me', password 'wrong'", "the table t: FATAL: "),
+        ("url 'jdbc:postgresql://127.0.0.1:1/x', user 'me'", "the table t: Connection refused"),
+        ("url 'jdbc:sqlite:/no/such/folder/x.db'", "the table t: path to '/no/such/folder/x.db'"),
+    ],
+)
+def test_a_database_that_cannot_be_had_is_said(
+    console: Console, postgresql: str, options: str, says: str
+) -> None:
+    console.run(
+        STREAM + f"CREATE SINK t USING jdbc OPTIONS ({options.format(url=postgresql)}, table 't');"
+        "INSERT INTO t SELECT * FROM s; INSERT INTO s VALUES ('a', 1);"
+    )
+    with pytest.raises(QueryFault) as caught:
+        console.run("AWAIT QUERY t;")
+    assert caught.value.message.startswith(f"query t failed: {says}")
+    assert "streamsql" not in caught.value.detail
+
+
+def test_a_key_that_the_query_does_not_give_out_is_refused(console: Console) -> None:
+    console.run(
+        STREAM + "CREATE SINK t USING jdbc KEY (word) OPTIONS (url 'jdbc:postgresql://h/d', table 't');"
+    )
+    with pytest.raises(StreamsqlError, match="the KEY of t, word, is not a column of this query") as caught:
+        console.run("INSERT INTO t SELECT n, upper(word) AS words FROM s;")
+    assert caught.value.hint == "did you mean words?"
+
+
 def test_a_password_may_lie_elsewhere(
     console: Console, postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,7 +299,7 @@ def test_a_password_may_lie_elsewhere(
     console.run("INSERT INTO t TRIGGER AVAILABLE NOW SELECT word, n FROM s; AWAIT QUERY t;")
     shown = console.run("SHOW CREATE SINK t;")[0]
     assert isinstance(shown, Text)
-    assert "'password' '${env:SHOP_PASSWORD}'" in shown.text
+    assert "password '${env:SHOP_PASSWORD}'" in shown.text
     text = program(console, "INSERT INTO t AS QUERY u TRIGGER AVAILABLE NOW SELECT word, n FROM s")
     assert '.option("password", filled("${env:SHOP_PASSWORD}"))' in text
     assert PASSWORD not in text

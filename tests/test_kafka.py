@@ -359,7 +359,7 @@ def test_from_topic_to_topic_without_micro_batches(
         + target(kafka, copies, "KEY (k)")
         + f"INSERT INTO o AS QUERY q {mode} TRIGGER {trigger} SELECT k, n + 1 AS n FROM s;"
     )[-1]
-    note = "state store of this query: RocksDB, which TRIGGER REAL TIME needs"
+    note = "state store of this query: RocksDB, which real-time mode needs"
     assert (note in started.notes) == ("REAL" in trigger)
     eventually(lambda: len(kafka.read(copies)) == 2)
     kafka.produce(topic, as_json(("cid", 3)))

@@ -256,3 +256,24 @@ def test_what_cannot_be_watched(console: Console, statement: str, message: str, 
         console.run(statement)
     assert message in raised.value.message
     assert hint in raised.value.hint
+
+
+def test_a_picture_is_made_anew_only_when_the_table_has_changed(console: Console) -> None:
+    console.run(
+        "CREATE STREAM s (x INT, y INT) USING values; CREATE LIVE TABLE t AS SELECT x, y FROM s;"
+        "INSERT INTO s VALUES (1, 1), (2, 4); AWAIT QUERY t IDLE;"
+    )
+    found = watched(console, "WATCH t AS CHART (x, y);")
+    view = View(width=60, height=20, mode="chart")
+    first = frame(found, view, "keys")
+    again = frame(found, replace(view, now="updated 12:00:01"), "keys", first)
+    assert again.snapshot is first.snapshot
+    assert again.lines == first.lines
+    assert "updated 12:00:01" in again.footer[1]
+    wider = frame(found, replace(view, width=70), "keys", again)
+    assert wider.snapshot is first.snapshot
+    assert wider.lines != first.lines
+    console.run("INSERT INTO s VALUES (3, 9); AWAIT QUERY t IDLE;")
+    newest = frame(found, view, "keys", again)
+    assert every_row(newest.snapshot)[-1] == (3, 9)
+    assert newest.lines != first.lines

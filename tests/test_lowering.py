@@ -21,12 +21,11 @@ from pyspark.sql import Row
 
 from streamsql.calls import Assign, run
 from streamsql.catalog import Catalog
-from streamsql.connectors.base import Places
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import split_script
 from streamsql.language.tokens import quote_name
+from streamsql.plan.context import Context
 from streamsql.plan.lower import Lowered, lower
-from streamsql.plan.sources import Sources
 from streamsql.results import Rows
 
 FOLDER = Path(__file__).parent / "lowering"
@@ -74,7 +73,7 @@ def tables(spark: Any) -> Any:
 
 
 def lowered(text: str) -> tuple[Lowered, tuple[Assign, ...]]:
-    sources = Sources(Catalog(), Places("streamsql"))
+    sources = Context(Catalog()).sources()
     made = lower(text, sources)
     return made, (*sources.program, Assign("result", made.node))
 

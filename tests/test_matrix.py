@@ -25,7 +25,7 @@ from streamsql.plan.context import Context
 from streamsql.plan.lower import lower
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Run
-from streamsql.plan.sources import Sources
+from streamsql.plan.stateful import CHOICES
 from streamsql.runtime.queries import spark_verdict
 
 MODES = ("append", "update", "complete")
@@ -204,7 +204,7 @@ def frame_of(console: Console, text: str) -> Any:
     """The DataFrame of a query, whatever its rules; None when only a refusal can come of it."""
     from pyspark.sql import functions
 
-    sources = Sources(console.session.catalog, console.session.places)
+    sources = Context(console.session.catalog, console.session.places).sources()
     try:
         lowered = lower(text, sources)
     except StreamsqlError:
@@ -326,10 +326,13 @@ def started(console: Console, text: str, trigger: Trigger, mode: str = "") -> st
     made = replace(made, query=query, checkpoint=console.session.places.checkpoint(name))
     from streamsql.runtime.live import LiveRows
 
-    env = {**console.session._env(), "LiveRows": LiveRows}
+    # What real-time mode wants of the session is chosen, so that it is refused for nothing else.
+    program = (*(CHOICES.values() if trigger.kind == "real_time" else ()), *made.program)
+    env = {**console.session._env(program), "LiveRows": LiveRows}
     try:
         chosen = mode or made.choices[0].mode
-        run((*made.program, *made.keeping(chosen), *made.writer(chosen)), env)
+        with console.session._own_state_provider(program):
+            run((*program, *made.keeping(chosen), *made.writer(chosen)), env)
         # One micro-batch or epoch is done, or the end.
         done = Path(made.checkpoint) / "commits" / "0"
         deadline = time.monotonic() + 30

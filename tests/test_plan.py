@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 
 from streamsql import calls
 from streamsql.calls import Assign, Attr, Call, Function, Lit, Node, Program, Var, lit, render, run
-from streamsql.catalog import Catalog
+from streamsql.catalog import Catalog, Sink, Stream
+from streamsql.connectors.base import MICRO_BATCH, Connector, Places, read_stream
 from streamsql.connectors.memory import rows_variable
+from streamsql.connectors.registry import connectors
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
-from streamsql.language.statements.base import Statement
+from streamsql.language.statements.base import Column, Statement
 from streamsql.plan import ranges
 from streamsql.plan.check import Checker
 from streamsql.plan.lower import lower
@@ -39,7 +41,7 @@ from streamsql.plan.plans import (
     Run,
     Write,
 )
-from streamsql.plan.sources import Sources, variable
+from streamsql.plan.sources import variable
 
 GOLDEN = Path(__file__).parent / "golden" / "plans"
 LOWERING = Path(__file__).parent / "lowering"
@@ -226,8 +228,6 @@ assert not {{"pyspark", "py4j"}} & set(sys.modules)
 
 
 def test_another_place_of_the_console_changes_only_paths() -> None:
-    from streamsql.connectors.base import Places
-
     (statement,) = statements("INSERT INTO pushed VALUES (1, 'a')")
     here, there = (plan(statement, Context(CATALOG, Places(p))) for p in ("one", "two"))
     assert isinstance(here, Write)
@@ -456,7 +456,7 @@ def test_names_that_programs_use_are_not_taken() -> None:
 
 def test_a_query_left_to_spark_forgets_the_attempt() -> None:
     """The views that a failed lowering made are made anew, once, for the text."""
-    sources = Sources(CATALOG, Context(CATALOG).places)
+    sources = Context(CATALOG).sources()
     text = "SELECT id FROM clicks WHERE user IN (SELECT user FROM counts) LIMIT ALL"
     lowered = lower(text, sources)
     assert lowered.as_text
@@ -471,7 +471,7 @@ def test_a_column_named_like_a_stream_makes_no_stream() -> None:
         "SELECT clicks FROM orders QUALIFY row_number() OVER (ORDER BY clicks) = 1",
         "SELECT o.clicks, max(clicks) AS events FROM orders o GROUP BY ALL",
     ):
-        lowered = lower(text, Sources(CATALOG, Context(CATALOG).places))
+        lowered = lower(text, Context(CATALOG).sources())
         assert lowered.as_text
         assert not lowered.shape.streaming
     for text in (
@@ -479,7 +479,7 @@ def test_a_column_named_like_a_stream_makes_no_stream() -> None:
         "FROM clicks |> WHERE id > 1",
         "SELECT * FROM (SELECT * FROM STREAM(clicks)) GROUP BY ALL",
     ):
-        assert lower(text, Sources(CATALOG, Context(CATALOG).places)).shape.streaming, text
+        assert lower(text, Context(CATALOG).sources()).shape.streaming, text
 
 
 def test_spans_of_a_plan_lie_in_the_statement() -> None:
@@ -534,7 +534,14 @@ def test_what_a_lasting_query_is_warned_of() -> None:
         warning + "A watermark and WITHIN WATERMARK would let it forget",
     )
     assert planned(query).notes == ()
-    for bounded in ("DISTINCT ON (id, ts) *", "DISTINCT ON (id) WITHIN WATERMARK *"):
+    for forever, words in (
+        ("SELECT DISTINCT id FROM events", "SELECT DISTINCT groups by all columns and remembers every row"),
+        ("SELECT id FROM events UNION SELECT id FROM clicks", "UNION without ALL groups by all columns"),
+    ):
+        (note,) = planned(f"CREATE LIVE TABLE t AS {forever}").notes
+        assert note.startswith(words)
+        assert "SELECT DISTINCT ON (…) WITHIN WATERMARK" in note
+    for bounded in ("DISTINCT ON (id, ts) *", "DISTINCT ON (id) WITHIN WATERMARK *", "DISTINCT id, ts"):
         assert planned(f"INSERT INTO nothing AS QUERY q SELECT {bounded} FROM events").notes == ()
 
 
@@ -581,3 +588,103 @@ def test_a_check_knows_which_views_stream() -> None:
     )
     with pytest.raises(StreamsqlError, match="cannot be put together by UNION"):
         checker.check(statement)
+
+
+def test_values_of_options_are_taken_as_spark_takes_them() -> None:
+    """In small letters too, where Spark does not tell; and the class of a codec."""
+    for made in (
+        "CREATE STREAM s (a INT) USING json OPTIONS (path 'x', mode 'failfast', cleanSource 'OFF')",
+        "CREATE SINK t USING text OPTIONS (path 'x', compression 'org.apache.hadoop.io.compress.GzipCodec')",
+        "CREATE STREAM s (a INT) USING parquet OPTIONS (path 'x', datetimeRebaseMode 'LEGACY')",
+    ):
+        assert isinstance(planned(made), (DefineStream, DefineSink))
+
+
+# ---- real-time mode --------------------------------------------------------------------------------
+
+
+class RealTime(Connector):
+    """A connector as a package could bring it: its sets of triggers are all that says what it can do."""
+
+    name = "quick"
+    reads = writes = ()
+    triggers = sink_triggers = MICRO_BATCH | {"real_time"}
+    fixed_columns = (Column("id", "INT"), Column("user", "STRING"), Column("at", "TIMESTAMP"))
+
+    def source(self, stream: Stream, places: Places) -> Node:
+        return read_stream(self.name).call("load")
+
+    def write_stream(self, sink: Sink, writer: Node) -> Node:
+        return writer.call("format", self.name)
+
+
+REAL_TIME = """
+CREATE STREAM fast USING quick WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES;
+CREATE STREAM other USING quick WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES;
+CREATE SINK out USING quick;
+CREATE SINK nothing USING noop;
+CREATE STREAM ticks USING rate;
+CREATE FUNCTION shout AS 'words.shout' LANGUAGE PYTHON RETURNS STRING;
+"""
+
+
+def real_time(insert: str, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    monkeypatch.setitem(connectors(), "quick", RealTime())
+    checker = Checker(Context(Catalog()))
+    for statement in statements(REAL_TIME):
+        checker.check(statement)
+    (statement,) = statements(insert)
+    return plan(statement, checker.context)
+
+
+NOW = "TRIGGER REAL TIME EVERY INTERVAL 5 SECONDS"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id, upper(user) AS user FROM fast WHERE id > 1",
+        "SELECT explode(split(user, ' ')) AS word FROM fast",
+        "SELECT user, count(*) AS n FROM fast GROUP BY user",
+        "SELECT window.start AS since, count(*) AS n FROM fast GROUP BY window(at, '1 minute')",
+        "SELECT DISTINCT ON (id) * FROM fast",
+        "SELECT f.id, t.name FROM fast f LEFT JOIN a_table t ON f.id = t.id",
+        "SELECT id FROM fast UNION ALL SELECT id FROM other",
+        "SELECT id, count(*) AS n FROM (SELECT id FROM fast UNION ALL SELECT id FROM other) GROUP BY id",
+    ],
+)
+def test_what_real_time_mode_has(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = real_time(f"INSERT INTO out AS QUERY q {NOW} {query}", monkeypatch)
+    assert isinstance(made, Run)
+    assert [c.mode for c in made.choices] == ["update"]
+    program = render((*made.program, *made.writer("update")))
+    assert '.trigger(realTime="5 seconds")' in program
+    assert "RocksDBStateStoreProvider" in program
+
+
+@pytest.mark.parametrize(
+    ("insert", "at", "why"),
+    [
+        (f"INSERT INTO nothing AS QUERY q {NOW} SELECT id FROM fast", NOW, "a noop sink does not take"),
+        (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "rate, which ticks reads from,"),
+        (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "the sources kafka, quick and the sinks kafka, quick"),
+        (f"INSERT INTO out AS QUERY q OUTPUT MODE APPEND {NOW} SELECT id FROM fast", "OUTPUT MODE APPEND", "update only"),
+        (f"INSERT INTO out AS QUERY q {NOW} SELECT f.id FROM fast f JOIN other o ON f.id = o.id",
+         "JOIN other o ON f.id = o.id", "it joins a stream with tables only"),
+        (f"INSERT INTO out AS QUERY q {NOW} SELECT f.id FROM fast f JOIN a_table t ON f.id < t.id",
+         "JOIN a_table t ON f.id < t.id", "looks up by equality"),
+        (f"INSERT INTO out AS QUERY q {NOW} SELECT DISTINCT ON (id) WITHIN WATERMARK * FROM fast",
+         "DISTINCT ON (id) WITHIN WATERMARK", "TRIGGER REAL TIME does not take WITHIN WATERMARK"),
+        (f"INSERT INTO out AS QUERY q {NOW} SELECT id, n FROM (SELECT id, count(*) AS n FROM fast GROUP BY id) "
+         "UNION ALL SELECT id, 1 FROM other", "UNION ALL SELECT id, 1 FROM other", "a UNION comes before all that keeps state"),
+        (f"INSERT INTO out AS QUERY q {NOW} SELECT shout(user) AS s FROM fast", NOW, "shout, which is written in Python"),
+    ],
+)  # fmt: skip
+def test_what_real_time_mode_has_not(insert: str, at: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        real_time(insert, monkeypatch)
+    error = caught.value
+    assert why in f"{error.message}\n{error.detail}"
+    assert error.hint
+    assert error.span
+    assert insert[error.span.start : error.span.end] == at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,11 @@ class Folder(DataSource):
         return Writer(self.options)
 
 
+class NoSchema(DataSource):
+    def simpleStreamReader(self, schema):
+        return Reader(self.options)
+
+
 NOT_ONE = 5
 '''
 STREAM = "CREATE STREAM c USING python OPTIONS (class 'cities.Cities', city 'Oslo');\n"
@@ -108,6 +114,30 @@ def test_the_program_runs_by_itself(console: Console, here: Path) -> None:
     assert "streamsql" not in "\n".join(line for line in text.splitlines() if "import" in line)
     run_program(text)
     assert sorted(console.rows(f"SELECT n FROM json.`{here}/j`;"))[0] == (0,)
+
+
+def test_a_sink_is_found_on_any_thread(console: Console, here: Path) -> None:
+    """The prompt carries statements out on a thread of its own, which Spark has not seen."""
+    (here / "out").mkdir()
+    console.run(
+        STREAM + f"CREATE SINK f USING python OPTIONS (class 'cities.Folder', folder_out '{here}/out');"
+    )
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(console.run, "INSERT INTO f SELECT n FROM c; AWAIT QUERY f IDLE;").result()
+    assert any((here / "out").iterdir())
+
+
+def test_what_a_class_cannot_do_is_said(console: Console, here: Path) -> None:
+    for statement, says in (
+        ("CREATE STREAM x USING python OPTIONS (class 'cities.Folder');", "it reads no stream"),
+        ("CREATE SINK x USING python OPTIONS (class 'cities.Cities');", "it writes nothing"),
+        ("CREATE STREAM x USING python OPTIONS (class 'cities.NoSchema');", "schema is not implemented"),
+    ):
+        with pytest.raises(StreamsqlError) as caught:
+            console.run(statement)
+        shown = format_error(caught.value)
+        assert says in shown
+        assert "Traceback" not in shown
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from streamsql.language.parser import parse, split_script
 from streamsql.output.formats import FORMATS
 from streamsql.output.printer import Printer
 from streamsql.preferences import SPECS, Preferences
-from streamsql.results import Rows
+from streamsql.results import Rows, Text
 from streamsql.shell.desk import Desk
 
 README = (ROOT / "README.md").read_text()
@@ -50,6 +50,39 @@ def test_the_table_of_connectors_is_what_the_console_shows(console: Console) -> 
     assert isinstance(shown, Rows)
     written = README.split("<!-- connectors -->\n")[1].split("\n\n")[0].splitlines()
     assert written == list(FORMATS["markdown"](shown))
+
+
+DISTINCT = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in README.split("<!-- distinct -->\n")[1].split("\n\n")[0].splitlines()[2:]
+]
+
+
+@pytest.mark.parametrize(("written", "runs_as", "remembers"), DISTINCT)
+def test_each_row_once(console: Console, written: str, runs_as: str, remembers: str) -> None:
+    """What is run, and whether a note warns, is as the table says."""
+    console.run(
+        "CREATE STREAM events (id INT, user STRING, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '1 hour';"
+        "CREATE SINK nothing USING noop; INSERT INTO events VALUES (1, 'a', '2024-01-01'), (1, 'a', '2024-01-01');"
+    )
+
+    def notes(query: str) -> str:
+        started = console.run(f"INSERT INTO nothing TRIGGER AVAILABLE NOW {query};")[0]
+        console.run("AWAIT QUERY nothing; DROP QUERY nothing;")
+        return "\n".join(started.notes)
+
+    query = written.strip("`")
+    text = console.run(f"EXPLAIN PYSPARK {query};")[0]
+    plan = console.run(f"EXPLAIN {query};")[0]
+    assert isinstance(text, Text)
+    assert isinstance(plan, Text)
+    assert (runs_as.strip("`") in text.text) if "(" in runs_as else ("StateStoreSave" in plan.text)
+    assert ("without bound" in notes(query)) == ("for ever" in remembers)
+    if "with `ts`" in remembers:
+        assert "without bound" not in notes(
+            query.replace("DISTINCT id", "DISTINCT ts, id").replace("(id)", "(id, ts)")
+        )
+    assert console.rows(f"{query.replace('*', 'id, user')};") == [(1, "a")]
 
 
 def test_the_preferences_are_those_that_there_are(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from conftest import Console
 
-from streamsql.errors import RuleFault, StreamsqlError
+from streamsql.errors import RuleFault, Source, StreamsqlError
+from streamsql.language.parser import parse_text
+from streamsql.language.statements.insert import Insert
 from streamsql.results import Rows, Text
 
 
@@ -253,3 +255,59 @@ def test_the_watermark_of_a_json_stream_without_declared_columns(console: Consol
         console.run(made.format("t", "at"))
     assert raised.value.message == "the watermark's column at is string, not a timestamp"
     assert "to_timestamp(at)" in raised.value.hint
+
+
+def test_short_units_of_time_are_read_as_spark_takes_them(console: Console) -> None:
+    created = "CREATE STREAM s (ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '1.5 h';"
+    console.run(created + "CREATE SINK n USING noop; INSERT INTO n TRIGGER EVERY '100 ms' SELECT * FROM s;")
+    assert console.rows("SHOW STREAMS;")[0][3] == "ts, 5400 seconds"
+    assert console.session.queries.all["n"].status() == "running"
+    assert "every '100 milliseconds'" in console.rows("SHOW QUERIES;")[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("10 minutes", "10 minutes"),
+        ("interval 10 MINUTES", "10 minutes"),
+        ("10min 30s", "10 minutes 30 seconds"),
+        ("100ms", "100 milliseconds"),
+        ("0.5 ms", "0.0005 seconds"),
+        ("1.5 seconds", "1.5 seconds"),
+        ("2 d", "2 days"),
+        ("3 hrs", "3 hours"),
+        ("1 m", "1 minutes"),
+        ("7 us", "7 microseconds"),
+    ],
+)
+def test_spark_takes_every_length_of_time_that_is_taken_here(spark: Any, written: str, read: str) -> None:
+    statement = parse_text(Source("", f"INSERT INTO t TRIGGER EVERY '{written}' SELECT 1"))
+    assert isinstance(statement, Insert)
+    assert statement.trigger
+    assert statement.trigger.interval == read
+    spark._jvm.org.apache.spark.sql.streaming.Trigger.ProcessingTime(read)
+
+
+def test_a_view_that_a_new_spark_cannot_make_again_is_said_and_tried_again(
+    console: Console, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text('{"a": 1}')
+    console.run(
+        f"CREATE TEMPORARY VIEW v (a INT) USING json OPTIONS (path '{tmp_path}/in');"
+        "CREATE TEMPORARY VIEW w AS SELECT 2 AS b; CREATE TEMPORARY VIEW gone AS SELECT 3 AS c; DROP VIEW gone;"
+    )
+    (tmp_path / "in").rename(tmp_path / "away")
+    session = console.session
+    for name in ("v", "w"):
+        session.spark.catalog.dropTempView(name)
+    session.temporary.restore(session.spark)  # as on a new Spark
+    (said,) = console.run("SELECT b FROM w;")[0].notes
+    assert said.startswith("the temporary view v could not be made again: ")
+    assert "tries again" in said
+    with pytest.raises(StreamsqlError, match="the temporary view v cannot be made again: .*") as caught:
+        console.run("SELECT a FROM v;")
+    assert "CREATE OR REPLACE TEMPORARY VIEW v" in caught.value.hint
+    (tmp_path / "away").rename(tmp_path / "in")
+    assert console.rows("SELECT a FROM v;") == [(1,)]
+    assert not any(t.name == "gone" for t in session.spark.catalog.listTables())

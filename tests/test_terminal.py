@@ -85,6 +85,17 @@ def test_a_transient_query_can_be_kept(console: Terminal) -> None:
     console.run("DROP LIVE TABLE q1;", "live table q1 dropped")
 
 
+def test_what_a_preview_proposes_is_a_key_away(console: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"user": "ann", "ts": "2024-05-01T12:00:00Z"}\n')
+    console.run(f"PREVIEW USING json OPTIONS (path '{tmp_path}/a.json');", r"ann.*WITH WATERMARK ts.*press ↑")
+    console.prompt()
+    console.type("\x1b[A")
+    console.until(r"^sql> CREATE STREAM a \(user STRING, ts TIMESTAMP\)\n.*USING json.*10 minutes';$")
+    console.type("\r")
+    console.until("stream a created")
+    console.run("DROP STREAM a;", "stream a dropped")
+
+
 def test_a_live_view_in_a_window_that_shrinks_and_full_screen(console: Terminal) -> None:
     console.type("SELECT timestamp, value, value * 2 AS twice, value * 3 AS thrice FROM r;\r")
     console.until(r"thrice.*rows .* of")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.parse
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from streamsql.language.tokens import refers
 ALL_MODES = ("append", "update", "complete")
 # The kinds of trigger that run micro-batches, which every source and sink takes.
 MICRO_BATCH = frozenset({"default", "every", "once", "available_now"})
+TRIGGERS = ("default", "every", "available_now", "once", "continuous", "real_time")
 PYTHON_NAME = "module.name"
 """The kind of an option that names a Python function or class."""
 HERE = "the folder of the script"
@@ -26,7 +28,8 @@ class OptionSpec:
     """One option. kind: text, number, positive integer, boolean, path, duration or module.name; secret:
     never shown.
 
-    choices: all values that it can have, where they are few and known.
+    choices: all values that it can have, where they are few and known; beside them may stand those
+    that the pattern `others` describes. cased: whether Spark tells capitals from small letters there.
     """
 
     name: str
@@ -36,6 +39,14 @@ class OptionSpec:
     default: str = ""
     secret: bool = False
     choices: tuple[str, ...] = ()
+    others: str = ""
+    cased: bool = False
+
+    def takes(self, value: str) -> bool:
+        """Whether a value is one of the choices, if there are any."""
+        folded = value if self.cased else value.casefold()
+        known = self.choices if self.cased else tuple(c.casefold() for c in self.choices)
+        return not known or folded in known or bool(self.others and re.fullmatch(self.others, value))
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -77,7 +88,9 @@ class Connector:
     triggers, sink_triggers: the kinds of trigger that the source and the sink take (Spark guide, "Triggers").
     path_option: the option that names a folder. code_hint: how the Python code is written that a
     module.name option names. open_options: options beside the declared ones are handed over as they
-    are; open_prefix: so are those that begin with it. takes_key: a sink may have a KEY.
+    are; open_prefix: so are those that begin with it. takes_key: a sink may have a KEY. keeps_log:
+    Spark's own streaming writer keeps a log of the files in the sink's folder. packages: by name, what
+    it may need that Spark has not; by default the one of its own name.
     """
 
     name = ""
@@ -95,6 +108,8 @@ class Connector:
     code_hint = ""
     open_options = False
     takes_key = False
+    keeps_log = False
+    packages: tuple[str, ...] = ()
     open_prefix = ""
 
     def format_of(self, stream: Stream) -> str:
@@ -128,6 +143,24 @@ class Connector:
     def source(self, stream: Stream, places: Places) -> Node:
         """The calls that give a streaming DataFrame with the declared columns."""
         raise NotImplementedError
+
+    def at_rest(self, stream: Stream, places: Places) -> Node | None:
+        """The same for what is there now, as a static DataFrame; None where rows are only read as they
+        come.
+        """
+        return None
+
+    def brokers(self, stream: Stream) -> tuple[dict[str, str], tuple[str, ...]] | None:
+        """The settings of Kafka's client and the topics that must be there, of a stream of Kafka's: they
+        are asked first where Spark would wait for long.
+        """
+        return None
+
+    def records(self, stream: Stream) -> Node | None:
+        """The calls that give a static DataFrame with each record as text, in its first column, where
+        columns are told from texts; fields of the folders' names may follow.
+        """
+        return None
 
     def infer(self, stream: Stream) -> Node | None:
         """The calls that give a static DataFrame whose schema is the stream's, if that can be had."""
@@ -173,8 +206,11 @@ class Connector:
     def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...], at: Name) -> None:
         """Rules of this connector beyond kinds and names; raises a placed error. at: its name."""
 
-    def check_code(self, found: object) -> str:
-        """What is wrong with the Python object that a module.name option names; empty when it will do."""
+    def check_code(self, found: object, purpose: str) -> str:
+        """What is wrong with the Python object that a module.name option names; empty when it will do.
+
+        purpose: "read" or "write".
+        """
         return ""
 
     def write_batch(self, sink: Sink, frame: Node) -> Node | None:
@@ -203,6 +239,10 @@ def with_options(node: Node, options: Iterable[tuple[str, str]], skip: Iterable[
             given = Call(Var("filled"), (lit(value),)) if refers(value) else value
             node = node.call("option", key, given)
     return node
+
+
+def read(format: str) -> Node:
+    return Var("spark").attr("read").call("format", format)
 
 
 def read_stream(format: str) -> Node:
@@ -245,7 +285,8 @@ def check_options(
             names = [s.name for s in specs]
             raise NameFault(
                 f"{connector.name} has no option {option.key.value}",
-                hint=did_you_mean(option.key.value, names) or f"SHOW CONNECTORS {connector.name}; lists them",
+                hint=did_you_mean(option.key.value, names)
+                or f"DESCRIBE CONNECTOR {connector.name}; lists them",
                 span=option.key.span,
             )
         if refers(option.value.value) and spec.name == connector.path_option:
@@ -259,6 +300,13 @@ def check_options(
             raise SyntaxFault(
                 f"option {spec.name} takes a {spec.kind}, not '{option.value.value}'",
                 detail=spec.help,
+                span=option.value.span,
+            )
+        if not spec.takes(option.value.value):
+            *most, last = spec.choices
+            raise SyntaxFault(
+                f"option {spec.name} takes {', '.join(most)} or {last}, not '{option.value.value}'",
+                hint=did_you_mean(option.value.value, spec.choices),
                 span=option.value.span,
             )
     given = {o.key.value.casefold() for o in options}

@@ -1,5 +1,6 @@
 """csv: directories of delimited text. Options: Spark guide, "CSV Files"."""
 
+from streamsql.calls import Node
 from streamsql.catalog import Stream
 from streamsql.connectors.base import OptionSpec
 from streamsql.connectors.files import COLUMN_OPTIONS, FileConnector
@@ -44,6 +45,9 @@ class Csv(FileConnector):
         OptionSpec("quoteAll", "quote every written field", "boolean"),
         OptionSpec("escapeQuotes", "quote written fields that hold a quote", "boolean"),
     )
+
+    def records(self, stream: Stream) -> Node | None:
+        return self.lines(stream)
 
     def inference(self, stream: Stream) -> tuple[tuple[str, str], ...]:
         # Without it Spark calls every column text, which no analyst means by "inferred".

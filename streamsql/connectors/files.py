@@ -6,11 +6,21 @@ from dataclasses import replace
 
 from streamsql.calls import Call, Node, Var, lit
 from streamsql.catalog import Sink, Stream
-from streamsql.connectors.base import Connector, OptionSpec, Places, read_stream, schema_text, with_options
+from streamsql.connectors.base import (
+    Connector,
+    OptionSpec,
+    Places,
+    read,
+    read_stream,
+    schema_text,
+    with_options,
+)
 
 PATH = OptionSpec("path", "the directory, or a glob of directories", "path", required=True)
 # Of Hadoop's text output: csv, json and text.
-TEXT_CODECS = ("none", "bzip2", "deflate", "gzip", "lz4", "snappy")
+TEXT_CODECS = ("none", "uncompressed", "bzip2", "deflate", "gzip", "lz4", "snappy")
+# Beside its codecs Hadoop takes the class of one.
+JAVA_CLASS = r"\w+(\.\w+)+"
 SOURCE_OPTIONS = (
     PATH,
     OptionSpec("maxFilesPerTrigger", "most new files in one micro-batch", "positive integer"),
@@ -36,6 +46,16 @@ SINK_OPTIONS = (
     OptionSpec("path", "the directory to write into", "path", required=True),
     OptionSpec("compression", "codec of the written files"),
     OptionSpec("retention", "how long the sink's log keeps a file's entry", "duration"),
+)
+# What says which files a micro-batch takes, and the path itself.
+SOURCE_ONLY = (
+    "path",
+    *(s.name for s in SOURCE_OPTIONS if s.name.startswith(("max", "latest", "clean", "source"))),
+)
+# The options that also hold when the files are read as lines.
+_OF_LINES = frozenset(
+    """encoding linesep pathglobfilter recursivefilelookup basepath ignorecorruptfiles
+    ignoremissingfiles""".split()
 )
 COLUMN_OPTIONS = (
     OptionSpec("columnNameOfCorruptRecord", "column that takes a row that cannot be read"),
@@ -66,13 +86,17 @@ class FileConnector(Connector):
     modes = ("append",)
     infers_columns = True
     path_option = "path"
+    keeps_log = True
     own: tuple[OptionSpec, ...] = ()
     codecs: tuple[str, ...] = TEXT_CODECS
 
     def __init__(self) -> None:
         self.reads = SOURCE_OPTIONS + self.own
         writes = tuple(
-            replace(s, choices=self.codecs) if s.name == "compression" else s for s in SINK_OPTIONS
+            replace(s, choices=self.codecs, others=JAVA_CLASS if self.codecs is TEXT_CODECS else "")
+            if s.name == "compression"
+            else s
+            for s in SINK_OPTIONS
         )
         self.writes = writes + tuple(s for s in self.own if s.name not in ("mode", "samplingRatio"))
 
@@ -82,14 +106,22 @@ class FileConnector(Connector):
             reader = reader.call("schema", schema_text(stream.columns))
         return with_options(reader, stream.options, skip=("path",)).call("load", stream.option("path"))
 
+    def at_rest(self, stream: Stream, places: Places) -> Node:
+        reader = read(self.name)
+        if stream.columns:
+            reader = reader.call("schema", schema_text(stream.columns))
+        return with_options(reader, stream.options, skip=SOURCE_ONLY).call("load", stream.option("path"))
+
     def infer(self, stream: Stream) -> Node:
-        reader = Var("spark").attr("read").call("format", self.name)
-        source_only = [
-            s.name for s in SOURCE_OPTIONS if s.name.startswith(("max", "latest", "clean", "source"))
-        ]
-        return with_options(reader, self.inference(stream), skip=("path", *source_only)).call(
-            "load", stream.option("path")
-        )
+        reader = with_options(read(self.name), self.inference(stream), skip=SOURCE_ONLY)
+        return reader.call("load", stream.option("path"))
+
+    def lines(self, stream: Stream) -> Node | None:
+        """The lines of the files as static rows; None when a record may be more than a line."""
+        if stream.option("multiLine").casefold() == "true":
+            return None
+        options = [(k, v) for k, v in stream.options if k.casefold() in _OF_LINES]
+        return with_options(read("text"), options).call("load", stream.option("path"))
 
     def inference(self, stream: Stream) -> tuple[tuple[str, str], ...]:
         """The options under which the columns are inferred."""

@@ -29,7 +29,7 @@ class ForeachBatch(Connector):
     def batch_writer(self, sink: Sink) -> Node:
         return loaded(sink, "function")
 
-    def check_code(self, found: object) -> str:
+    def check_code(self, found: object, purpose: str) -> str:
         if not callable(found):
             return f"it is a value ({type(found).__name__}), not a function"
         call = vars(found).get("__call__") if isinstance(found, type) else found

@@ -19,6 +19,7 @@ class Jdbc(Connector):
     name = "jdbc"
     help = "a table of a database: rows are added, or by KEY replace older ones (postgresql, sqlite)"
     takes_key = True
+    packages = ("postgresql", "sqlite")
     writes = (
         OptionSpec("url", "jdbc:postgresql://host/database, jdbc:sqlite:file, …", required=True),
         OptionSpec("table", "the table to write into; made when it is not there", required=True),

@@ -27,5 +27,8 @@ class Json(FileConnector):
         OptionSpec("ignoreNullFields", "do not write fields that are NULL", "boolean"),
     )
 
+    def records(self, stream: Stream) -> Node | None:
+        return self.lines(stream)
+
     def infer_times(self, stream: Stream) -> Node:
         return self.infer(replace(stream, options=(*stream.options, ("inferTimestamp", "true"))))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 
-from streamsql.calls import Function, Node, Var
+from streamsql.calls import Function, Node, Var, expr
 from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.connectors import messages
 from streamsql.connectors.base import (
@@ -13,6 +15,7 @@ from streamsql.connectors.base import (
     Connector,
     OptionSpec,
     Places,
+    read,
     read_stream,
     with_options,
 )
@@ -26,6 +29,8 @@ _READ = {"servers": "kafka.bootstrap.servers", "topic": "subscribe"}
 _WRITE = {"servers": "kafka.bootstrap.servers"}
 _SERVER = re.compile(r"(\w+://)?[^\s:/]+:\d+|\[[0-9a-fA-F:]+\]:\d+")
 _TOPICS = ("subscribe", "topic", "subscribePattern", "assign")
+# What only a stream has.
+_OF_STREAMS = frozenset("maxoffsetspertrigger minoffsetspertrigger maxtriggerdelay".split())
 _STARTS = ("startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp")
 
 _SERVERS = (
@@ -120,6 +125,7 @@ class Kafka(Connector):
     reads = (*_SERVERS, *_SOURCE, *messages.format_options(""), *_SECURITY)
     writes = (*_SERVERS, *_SINK, *messages.format_options(""), *_SECURITY)
     formats = tuple(messages.FORMAT_OPTIONS)
+    packages = ("kafka", "avro")
     open_prefix = "kafka."
     takes_key = True
     triggers = MICRO_BATCH | {"continuous", "real_time"}
@@ -159,6 +165,28 @@ class Kafka(Connector):
 
     def source(self, stream: Stream, places: Places) -> Node:
         return messages.read(self._messages(stream), stream, self._payload(stream), self.format_of(stream))
+
+    def at_rest(self, stream: Stream, places: Places) -> Node:
+        # What cannot be read is passed over: it would end the look.
+        readable = replace(stream, malformed="skip")
+        messages_now = self._now(stream)
+        return messages.read(messages_now, readable, self._payload(stream), self.format_of(stream))
+
+    def brokers(self, stream: Stream) -> tuple[dict[str, str], tuple[str, ...]]:
+        named = stream.option("topic") or stream.option("subscribe")
+        return client_settings(stream.options), tuple(t.strip() for t in named.split(",") if t.strip())
+
+    def records(self, stream: Stream) -> Node:
+        return self._now(stream).call("select", expr("CAST(value AS STRING) AS value"))
+
+    def _now(self, stream: Stream) -> Node:
+        """The messages that are there, as a static DataFrame; from the first when the stream begins with
+        the latest, of which there are none.
+        """
+        options = [(_READ.get(k.casefold(), k), v) for k, v in _of_kafka(stream.options)]
+        kept = [(k, v) for k, v in options if k.casefold() not in _OF_STREAMS and v.casefold() != "latest"]
+        headers = [("includeHeaders", "true")] if "_headers" in stream.metadata else []
+        return with_options(read(self.name), (*kept, *headers)).call("load")
 
     def infer(self, stream: Stream) -> Node | None:
         return messages.infer(stream)
@@ -225,6 +253,12 @@ class Kafka(Connector):
         messages.check_format(self._form(sink), options, at, reads=False)
 
 
+def client_settings(options: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The settings that a client of Kafka's own takes, of the options of a stream or sink."""
+    named = ((_WRITE.get(k.casefold(), k), v) for k, v in options)
+    return {k.removeprefix("kafka."): v for k, v in named if k.startswith("kafka.")}
+
+
 def _of_kafka(options: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     """Options without those of the payload's format, which are not Kafka's."""
     payload = {s.name.casefold() for s in messages.format_options("")}
@@ -237,12 +271,15 @@ def _check_servers(options: dict[str, Option], at: Name) -> None:
         raise RuleFault(
             "kafka needs the option servers", hint="OPTIONS (servers 'host:9092', topic 'name')", span=at.span
         )
-    for server in given.value.value.split(","):
-        if not refers(server) and not re.fullmatch(
-            r"(\w+://)?[^\s:/]+:\d+|\[[0-9a-fA-F:]+\]:\d+", server.strip()
-        ):
+    check_servers(given.value)
+
+
+def check_servers(given: Name) -> None:
+    """Raise SyntaxFault for a list of brokers that is none."""
+    for server in given.value.split(","):
+        if not refers(server) and not _SERVER.fullmatch(server.strip()):
             raise SyntaxFault(
-                f"a broker is host:port, not '{server.strip()}'", hint="host:9092", span=given.value.span
+                f"a broker is host:port, not '{server.strip()}'", hint="host:9092", span=given.span
             )
 
 

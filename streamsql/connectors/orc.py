@@ -7,5 +7,5 @@ from streamsql.connectors.files import FileConnector
 class Orc(FileConnector):
     name = "orc"
     help = "directories of ORC files"
-    codecs = ("none", "zstd", "snappy", "zlib", "lz4", "lzo", "brotli")
+    codecs = ("none", "uncompressed", "zstd", "snappy", "zlib", "lz4", "lzo", "brotli")
     own = (OptionSpec("mergeSchema", "columns of all files together", "boolean"),)

@@ -9,11 +9,14 @@ _REBASE_MODES = ("EXCEPTION", "CORRECTED", "LEGACY")
 class Parquet(FileConnector):
     name = "parquet"
     help = "directories of Parquet files"
-    codecs = ("none", "snappy", "gzip", "zstd", "lz4", "lz4_raw", "brotli", "lzo")
+    codecs = ("none", "uncompressed", "snappy", "gzip", "zstd", "lz4", "lz4_raw", "brotli", "lzo")
     own = (
         OptionSpec("mergeSchema", "columns of all files together", "boolean"),
         OptionSpec(
-            "datetimeRebaseMode", "EXCEPTION, CORRECTED or LEGACY for old dates", choices=_REBASE_MODES
+            "datetimeRebaseMode",
+            "EXCEPTION, CORRECTED or LEGACY for old dates",
+            choices=_REBASE_MODES,
+            cased=True,
         ),
-        OptionSpec("int96RebaseMode", "the same for INT96 timestamps", choices=_REBASE_MODES),
+        OptionSpec("int96RebaseMode", "the same for INT96 timestamps", choices=_REBASE_MODES, cased=True),
     )

@@ -42,6 +42,12 @@ class Python(Connector):
         writer = frame.attr("write").call("format", _format(sink)).call("mode", "append")
         return with_options(writer, sink.options, skip=("class", "folder")).call("save")
 
-    def check_code(self, found: object) -> str:
-        bases = [c.__name__ for c in found.__mro__] if isinstance(found, type) else []
-        return "" if "DataSource" in bases else "it is not a class made of pyspark.sql.datasource.DataSource"
+    def check_code(self, found: object, purpose: str) -> str:
+        bases = found.__mro__ if isinstance(found, type) else ()
+        base = next((c for c in bases if c.__name__ == "DataSource"), None)
+        if base is None:
+            return "it is not a class made of pyspark.sql.datasource.DataSource"
+        methods = ("simpleStreamReader", "streamReader") if purpose == "read" else ("streamWriter", "writer")
+        own = [m for m in methods if getattr(found, m, None) is not getattr(base, m, None)]
+        verb = "reads no stream" if purpose == "read" else "writes nothing"
+        return "" if own else f"it {verb}: it has no method {' or '.join(methods)}"

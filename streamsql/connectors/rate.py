@@ -10,7 +10,7 @@ class Rate(Connector):
     name = "rate"
     help = "numbered rows at a steady speed"
     fixed_columns = (Column("timestamp", "TIMESTAMP"), Column("value", "BIGINT"))
-    triggers = MICRO_BATCH | {"continuous", "real_time"}
+    triggers = MICRO_BATCH | {"continuous"}
     reads: tuple[OptionSpec, ...] | None = (
         OptionSpec("rowsPerSecond", "rows made each second", "number", default="1"),
         OptionSpec("rampUpTime", "how long until full speed", "duration", default="0s"),

@@ -2,7 +2,7 @@
 
 from streamsql.calls import Node
 from streamsql.catalog import Stream
-from streamsql.connectors.base import Connector, Places, read_stream, schema_text
+from streamsql.connectors.base import Connector, Places, read, read_stream, schema_text
 
 
 class Values(Connector):
@@ -19,5 +19,12 @@ class Values(Connector):
             .call("schema", schema_text(stream.columns))
             .call("option", "maxFilesPerTrigger", "1")
             .call("option", "maxFileAge", "36500d")
+            .call("load", places.values(stream.name))
+        )
+
+    def at_rest(self, stream: Stream, places: Places) -> Node:
+        return (
+            read("parquet")
+            .call("schema", schema_text(stream.columns))
             .call("load", places.values(stream.name))
         )

@@ -17,6 +17,7 @@ from streamsql.language.statements import (
     function,
     insert,
     live_table,
+    look,
     query,
     select,
     session,
@@ -29,7 +30,7 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import Token, back_to_source, split, substitute, tokenize
 
 Builder = Callable[[Node, Source], Statement]
-_MODULES = (stream, sink, live_table, function, insert, query, watch, explain, session, select, spark)
+_MODULES = (stream, sink, live_table, function, insert, query, watch, look, explain, session, select, spark)
 BUILDERS: dict[str, Builder] = {}
 for _module in _MODULES:
     BUILDERS |= _module.BUILDERS
@@ -123,25 +124,23 @@ def _candidates(first: Token) -> list[str]:
     return sorted(rules, key=lambda rule: rule == "Spark")
 
 
-# What the language will have and this version has not.
-NOT_YET = {
-    ("PREVIEW",): "SELECT … LIMIT 10; over the stream",
+# What other consoles call what is here.
+ELSEWHERE = {
+    "PRINT": "PREVIEW USING kafka OPTIONS (servers 'host:port', topic '…');",
 }
 
 
 def _left_to_spark(tokens: list[Token], furthest: State | None) -> Statement:
     """No rule fits: an error, because Spark statements have a rule of their own."""
     first = tokens[0]
-    for words, instead in NOT_YET.items():
-        if tuple(t.upper for t in tokens[: len(words)]) == words:
-            raise SyntaxFault(f"{' '.join(words)} is not there yet", hint=instead, span=first.span)
     heads = [w for w in _firsts() if w.isalpha() and w.isupper()] + ["SELECT", "WITH"]
     if first.upper in heads and furthest is not None:
         raise syntax_fault(furthest, tokens)
     like = nearest(first.text, heads, 0.75) if first.kind == "word" else None
     raise SyntaxFault(
         f"there is no statement {first.text}",
-        hint=f"did you mean {like}?" if like else "HELP; lists the statements",
+        hint=ELSEWHERE.get(first.upper)
+        or (f"did you mean {like}?" if like else "HELP; lists the statements"),
         span=first.span,
     )
 
@@ -149,7 +148,7 @@ def _left_to_spark(tokens: list[Token], furthest: State | None) -> Statement:
 # Spark statements begin CREATE TABLE, SHOW TABLES, …; a second word this near to one of the
 # console's own is a misspelling of it and would only give a puzzling error from Spark.
 OWN_SECOND_WORDS = (
-    "STREAM", "STREAMS", "SINK", "SINKS", "LIVE", "QUERY", "QUERIES", "CONNECTORS", "PROGRESS",
+    "STREAM", "STREAMS", "SINK", "SINKS", "LIVE", "QUERY", "QUERIES", "CONNECTORS", "CONNECTOR", "PROGRESS",
 )  # fmt: skip
 SPARK_SECOND_WORDS = (
     "TABLE", "TABLES", "VIEW", "VIEWS", "SCHEMA", "SCHEMAS", "FUNCTION", "FUNCTIONS", "INDEX",
@@ -161,10 +160,11 @@ def check_second_word(tokens: list[Token]) -> None:
     """Raise SyntaxFault for CREATE STRAEM and the like, before it goes to Spark."""
     if len(tokens) < 2 or tokens[0].upper not in ("CREATE", "DROP", "SHOW", "DESCRIBE", "DESC"):
         return
+    own = (*OWN_SECOND_WORDS, "TOPICS") if tokens[0].upper == "SHOW" else OWN_SECOND_WORDS
     at = 3 if tokens[1].upper == "OR" and len(tokens) > 3 else 1
     word = tokens[at]
-    like = nearest(word.text, OWN_SECOND_WORDS + SPARK_SECOND_WORDS) if word.kind == "word" else None
-    if like in OWN_SECOND_WORDS and like != word.upper:
+    like = nearest(word.text, own + SPARK_SECOND_WORDS) if word.kind == "word" else None
+    if like in own and like != word.upper:
         raise SyntaxFault(f"expected {like}, found {word.text}", hint=f"did you mean {like}?", span=word.span)
 
 

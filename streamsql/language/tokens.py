@@ -168,7 +168,7 @@ def _unescape(found: re.Match[str]) -> str:
 def quote(value: str) -> str:
     """A string literal that Spark reads back as value."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
-    return f"'{escaped}'"
+    return f"'{escaped}'".replace("\t", "\\t")
 
 
 # Words that open a clause of ours or of a query: as a name they want backticks, so that a
@@ -187,7 +187,9 @@ def quote_name(name: str) -> str:
 _VARIABLE = re.compile(r"\$\{\s*([\w.:-]*|file:[^}']*)\s*\}")
 # Their values are looked up when a query is started, and shown and kept nowhere.
 _ELSEWHERE = ("env:", "file:")
-_TAKES_ELSEWHERE = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?(STREAM|SINK)\b", re.IGNORECASE)
+_TAKES_ELSEWHERE = re.compile(
+    r"\s*(CREATE\s+(OR\s+REPLACE\s+)?(STREAM|SINK)|PREVIEW|SHOW\s+TOPICS)\b", re.IGNORECASE
+)
 
 
 def refers(text: str) -> bool:
@@ -231,7 +233,7 @@ def substitute(source: Source, values: dict[str, str]) -> tuple[str, list[tuple[
                 continue
             raise NameFault(
                 f"${{{name}}} stands where it would be shown",
-                hint="it is for the options of CREATE STREAM and CREATE SINK",
+                hint="it is for the options of CREATE STREAM, CREATE SINK, PREVIEW and SHOW TOPICS",
                 span=Span(*found.span()),
             )
         if name not in values:

@@ -35,27 +35,37 @@ class View:
 
 @dataclass(frozen=True)
 class Frame:
-    """lines: the picture; footer: what it shows of how much; rows: how many rows it has room for."""
+    """lines: the picture; footer: what it shows of how much; rows: how many rows it has room for;
+    view: how the reader looked.
+    """
 
     lines: tuple[str, ...]
     footer: tuple[str, ...]
     snapshot: Snapshot
     rows: int
     status: Status
+    view: View = View()
 
 
-def frame(live: Live, view: View, keys: str = "") -> Frame:
-    """The picture of this moment. keys: a line that tells the reader's keys, left out on the last one."""
+def frame(live: Live, view: View, keys: str = "", before: Frame | None = None) -> Frame:
+    """The picture of this moment. keys: a line that tells the reader's keys, left out on the last one;
+    before: the picture before this one, whose lines stay where nothing has changed.
+    """
     status = live.status()
     footer_lines = 3 if keys else 2
     if view.mode == "chart" and live.chart:
         snapshot = live.take(POINTS * 4, None, None)
-        lines = chart_lines(live, snapshot, view.width, max(6, view.height - footer_lines - 1))
         room = len(snapshot.rows)
     else:
         room = max(1, view.height - footer_lines - AROUND)
         take = live.changes if view.mode == "changes" else live.take
         snapshot = take(room, view.first, view.order)
+    still = before is not None and before.snapshot is snapshot and _look(before.view) == _look(view)
+    if before is not None and still:
+        lines = list(before.lines)
+    elif view.mode == "chart" and live.chart:
+        lines = chart_lines(live, snapshot, view.width, max(6, view.height - footer_lines - 1))
+    else:
         lines = _table(snapshot, view)
     footer = [_cut(_of_how_much(live, snapshot, view, room), view.width)]
     footer.append(_cut(_of_query(status, snapshot, view), view.width))
@@ -63,7 +73,12 @@ def frame(live: Live, view: View, keys: str = "") -> Frame:
         footer[1] = _cut(status.error, view.width)
     if keys:
         footer.append(_cut(keys, view.width))
-    return Frame(tuple(lines), tuple(footer), snapshot, room, status)
+    return Frame(tuple(lines), tuple(footer), snapshot, room, status, view)
+
+
+def _look(view: View) -> View:
+    """What of a view the lines of its picture depend on."""
+    return replace(view, now="", paused=False)
 
 
 def _table(snapshot: Snapshot, view: View) -> list[str]:

@@ -18,7 +18,7 @@ from streamsql.output.formats import FORMATS, RAW, Look, draw
 from streamsql.output.frames import chart_lines
 from streamsql.output.pager import page, pager_command
 from streamsql.preferences import PREFIX, Preferences
-from streamsql.results import Done, Live, Result, Rows, Snapshot, Started, Text
+from streamsql.results import Done, Live, Preview, Result, Rows, Snapshot, Started, Text
 
 CHANGES_AT_ONCE = 1_000
 
@@ -53,6 +53,8 @@ class Printer:
         self.height = height
         self.before: Callable[[], None] = lambda: None
         self.present: Callable[[Live], None] = self._follow
+        self.offer: Callable[[str], list[str]] = lambda statement: []
+        """Called with a statement that is shown as a proposal; gives what is to be said of taking it."""
         self.last: Rows | Text | None = None
         self.paging = threading.Event()
         """Set while a pager has the terminal: Ctrl-C is the pager's then."""
@@ -73,6 +75,10 @@ class Printer:
             shown, more = self._rows(result, paging=not background)
             self.say(self._footer(result, shown))
             notes = more + notes
+            if isinstance(result, Preview) and result.proposal:
+                self._notes(notes)
+                self._word(result.proposal)
+                notes = self.offer(result.proposal)
         elif isinstance(result, Text) and result.text:
             self._text(result.text, paging=not background)
         elif isinstance(result, (Done, Started)) and result.message:

@@ -9,7 +9,7 @@ from streamsql.connectors.base import Places
 from streamsql.errors import StreamsqlError, did_you_mean
 from streamsql.language.statements.base import Fragment
 from streamsql.language.tokens import Token, tokenize, unquote
-from streamsql.plan.lower import Lowered, lower
+from streamsql.plan.lower import Lowered, lower, node_and_shape
 from streamsql.plan.plans import Reads
 from streamsql.plan.sources import Sources
 
@@ -23,6 +23,10 @@ class Context:
     catalog: Catalog
     places: Places = Places("streamsql")
     here: str = ""
+
+    def sources(self) -> Sources:
+        """The sources of a new program; it has none yet."""
+        return Sources(self.catalog, self.places, node_and_shape)
 
 
 def lower_fragment(body: Fragment, sources: Sources) -> Lowered:

@@ -17,7 +17,6 @@ from streamsql.language.tokens import unquote
 from streamsql.plan.context import Context, lower_fragment, relations_of, stream_hint
 from streamsql.plan.functions import is_module_name
 from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
-from streamsql.plan.sources import Sources
 
 
 def create_stream(statement: CreateStream, context: Context) -> Plan:
@@ -31,7 +30,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         return _stream_of_query(statement, context)
     assert statement.connector
     made = connector(statement.connector, "read")
-    _check_format(statement.format, made)
+    check_format(statement.format, made)
     stream = Stream(
         statement.name.value,
         made.name,
@@ -65,12 +64,12 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         infer,
         infer_times,
         path.value if path else None,
-        _code(made.reads or (), options),
+        code_of(made.reads or (), options),
         notes=made.notes_of(stream),
     )
 
 
-def _code(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name | None:
+def code_of(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name | None:
     """The value of the option that names Python code, if there is one."""
     named = (options.get(s.name.casefold()) for s in specs if s.kind == PYTHON_NAME)
     return next((option.value for option in named if option), None)
@@ -81,7 +80,7 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     name = statement.name.value
     if name.casefold() in {unquote(t).casefold() for t in relations_of(statement.query.text)}:
         raise RuleFault(f"the stream {name} reads itself", span=statement.name.span)
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
     if not lowered.shape.streaming:
         raise RuleFault(
@@ -128,7 +127,8 @@ def _check_columns(statement: CreateStream, stream: Stream, made: Connector) -> 
         )
 
 
-def _check_format(given: Name | None, made: Connector) -> None:
+def check_format(given: Name | None, made: Connector) -> None:
+    """Raise NameFault for a FORMAT that a connector does not read."""
     if given is None or given.value.lower() in made.formats:
         return
     formats = ", ".join(made.formats)
@@ -191,7 +191,7 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
         context.catalog.check_free(statement.name)
     made = connector(statement.connector, "write")
     check_options(made, made.writes or (), statement.options, statement.connector)
-    _check_format(statement.format, made)
+    check_format(statement.format, made)
     if statement.key and not made.takes_key:
         able = " | ".join(c.name for c in connectors().values() if c.takes_key)
         raise RuleFault(
@@ -215,7 +215,7 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
     )
     options = {o.key.value.casefold(): o for o in statement.options}
     made.check_sink(sink, options, statement.key, statement.connector)
-    return DefineSink(sink, statement.if_not_exists, _code(made.writes or (), options))
+    return DefineSink(sink, statement.if_not_exists, code_of(made.writes or (), options))
 
 
 def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:

@@ -15,16 +15,16 @@ from streamsql.language.statements.explain import Explain as ExplainStatement
 from streamsql.language.statements.function import CreateFunction, DescribeFunction, DropFunction
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.look import Preview, ShowTopics
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import CreateStream
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.definitions import create_function, create_sink, create_stream
-from streamsql.plan.lower import node_and_shape
+from streamsql.plan.looking import preview, show_topics
 from streamsql.plan.plans import Collect, Direct, Explain, Plan, Run, Write
 from streamsql.plan.queries import create_live_table, insert, insert_set, restart, select
-from streamsql.plan.sources import Sources
 from streamsql.plan.stateful import lower_calls
 
 __all__ = ["plan", "restart"]
@@ -44,12 +44,12 @@ _CREATES = re.compile(
 
 
 def _spark(statement: Statement, context: Context) -> Plan:
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     made = _CREATES.match(statement.text)
     name = made.group(1).replace("`", "") if made else ""
     if name and context.catalog.relation(name):
         context.catalog.check_free(Name(name))
-    text = lower_calls(statement.text, sources, node_and_shape)
+    text = lower_calls(statement.text, sources)
     streaming = sources.register_views(text)
     program = (*sources.program, Assign("result", Var("spark").call("sql", text)))
     return Collect(program, reads_of(sources), "a statement of Spark", name, streaming)
@@ -96,6 +96,8 @@ _PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     Insert: insert,
     InsertSet: insert_set,
     Select: select,
+    Preview: preview,
+    ShowTopics: show_topics,
     Spark: _spark,
     ExplainStatement: _explain,
 }

@@ -66,6 +66,32 @@ class DefineFunction(Plan):
 
 
 @dataclass(frozen=True)
+class Preview(Plan):
+    """The first records of a stream. propose: it is not there yet: its columns, event time and format are
+    to be found out, and how it would be made is to be told. place: what says where the records are.
+    path, code: as in DefineStream, but path may be a file.
+    """
+
+    stream: Stream
+    limit: int
+    propose: bool = False
+    place: Name | None = None
+    path: Name | None = None
+    code: Name | None = None
+
+
+@dataclass(frozen=True)
+class Topics(Plan):
+    """The topics of a Kafka cluster. settings: those of Kafka's own client; like: a pattern; place: what
+    says where the brokers are.
+    """
+
+    settings: dict[str, str]
+    like: str
+    place: Name
+
+
+@dataclass(frozen=True)
 class Reads:
     """What a program needs beside Spark: the live tables whose rows it reads, the functions written in
     Python that it calls; and the streams that it reads.
@@ -158,6 +184,11 @@ class Run(Plan):
         """The live tables that it feeds."""
         return tuple(t.sink for t in self.targets if t.sink.is_live)
 
+    @property
+    def feeds_batches(self) -> bool:
+        """Whether its sinks get each micro-batch after one another, and not Spark's own writer the stream."""
+        return len(self.targets) > 1 or bool(self.targets[0].select)
+
     def named(self, name: str, checkpoint: str, **changes: Any) -> Run:
         """This query of one sink under another name; changes: fields of its sink."""
         target = replace(self.targets[0], sink=replace(self.sink, name=name, **changes))
@@ -194,7 +225,7 @@ class Run(Plan):
             writer = writer.call("trigger", **_trigger(self.query.trigger))
         own = _call(Var("checkpoint"), self.query.name)
         writer = writer.call("option", "checkpointLocation", self.query.checkpoint or own)
-        if len(self.targets) > 1 or self.targets[0].select:
+        if self.feeds_batches:
             pairs, steps = self._pairs()
             each = _call(Var("EachSink"), *pairs).attr("write")
             return (*steps, Assign("query", writer.call("foreachBatch", each).call("start")))

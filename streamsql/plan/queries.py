@@ -18,15 +18,15 @@ from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan import rules, shared
 from streamsql.plan.context import Context, lower_fragment, reads_of, stream_hint
-from streamsql.plan.lower import Lowered, node_and_shape
+from streamsql.plan.lower import Lowered
 from streamsql.plan.plans import Collect, Plan, Run, Target, Write
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources, variable
-from streamsql.plan.stateful import CHOOSES_ROCKSDB, lower_calls
+from streamsql.plan.stateful import CHOICES, lower_calls
 
 
 def select(statement: Select, context: Context) -> Plan:
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
     if lowered.shape.streaming:
         # With the clock something is always available; such a query is ended once it has read all.
@@ -64,7 +64,7 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
         statement.trigger,
         live_table=True,
     )
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     lowered = _streaming(statement.query, sources, context, f"the query of live table {name}")
     made = _Made(statement.query, sources, lowered, (Target(sink, lowered.shape),))
     run = _run_plan(query, made, context, statement.output_mode)
@@ -121,8 +121,9 @@ def insert(statement: Insert, context: Context) -> Plan:
 
 def _sources(context: Context, trigger: Trigger | None) -> Sources:
     """The sources of a query with that trigger: CONTINUOUS takes no operation that counts."""
-    counts = trigger is None or trigger.kind != "continuous"
-    return Sources(context.catalog, context.places, counts=counts)
+    sources = context.sources()
+    sources.counts = trigger is None or trigger.kind != "continuous"
+    return sources
 
 
 def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
@@ -198,11 +199,11 @@ def _set(statement: InsertSet, context: Context) -> _Made:
                 span=name.span,
             )
     if len(inserts) == 1:
-        sources = Sources(context.catalog, context.places)
+        sources = context.sources()
         lowered = _streaming(inserts[0].query, sources, context, "this INSERT of the set")
         return _one_result(inserts[0].query, sinks[0], sources, lowered)
     stream, whole, parts = shared.stream_of([part.query for part in inserts], context)
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     node, shape = sources.stream(stream)
     targets, functions = [], []
     for group, lowered, part in zip(sinks, whole, parts, strict=True):
@@ -236,8 +237,8 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
         target = Target(Sink(name.value, "table"), lowered.shape)
         made = _Made(statement.query, sources, lowered, (target,))
         return _insert_query(statement, statement.targets, made, context)
-    text_sources = Sources(context.catalog, context.places)
-    text = lower_calls(statement.text, text_sources, node_and_shape)
+    text_sources = context.sources()
+    text = lower_calls(statement.text, text_sources)
     text_sources.register_views(text)
     program = (*text_sources.program, Assign("result", Var("spark").call("sql", text)))
     return Write(program, f"written into {name.value}", reads_of(text_sources))
@@ -335,7 +336,7 @@ def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
                 hint=did_you_mean(column.value, [c.name for c in stream.columns]),
                 span=column.span,
             )
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
     if lowered.shape.streaming:
         raise RuleFault(
@@ -387,7 +388,9 @@ def _run_plan(
     several = len(targets) > 1 or bool(targets[0].select)
     if several:
         _check_several(sinks, names)
+    _check_keys(targets, made.body.span)
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
+    real_time = query.trigger is not None and query.trigger.kind == "real_time"
     keyed = all(s.connector != "table" and connector(Name(s.connector)).shows_newest(s) for s in sinks)
     shape = _with_key(made.result.shape, sinks[0]) if len(sinks) == 1 else made.result.shape
     if mode:
@@ -401,9 +404,10 @@ def _run_plan(
         if not choices:
             raise rules.refuse_all(shape, takes, query.sink)
     _check_trigger(query.trigger, sinks, shape, made.sources)
+    if real_time:
+        choices = _real_time_modes(choices, takes, mode)
+        made.sources.program += [c for c in CHOICES.values() if c not in made.sources.program]
     program = (*made.sources.program, Assign("result", made.result.node), *made.functions)
-    if query.trigger and query.trigger.kind == "real_time" and CHOOSES_ROCKSDB not in program:
-        program = (CHOOSES_ROCKSDB, *program)  # Spark runs no real-time query with another
     return Run(
         query,
         targets,
@@ -422,6 +426,20 @@ def _run_plan(
 
 def _modes(sink: Sink) -> tuple[str, ...]:
     return ("append",) if sink.connector == "table" else connector(Name(sink.connector)).modes_of(sink)
+
+
+def _check_keys(targets: tuple[Target, ...], span: Span) -> None:
+    """A sink's KEY is among the columns that it gets. Raises NameFault at the query."""
+    for target in targets:
+        columns = tuple(c.name for c in target.sink.columns) or target.shape.columns or ()
+        known = {c.casefold() for c in columns}
+        missing = [k for k in target.sink.key if k.casefold() not in known] if columns else []
+        if missing:
+            raise NameFault(
+                f"the KEY of {target.sink.name}, {', '.join(missing)}, is not a column of this query",
+                hint=did_you_mean(missing[0], columns) or f"columns: {', '.join(columns)}",
+                span=span,
+            )
 
 
 def _check_several(sinks: list[Sink], names: tuple[Name, ...]) -> None:
@@ -509,6 +527,31 @@ def _check_trigger(trigger: Trigger | None, sinks: list[Sink], shape: Shape, sou
     refusal = rules.trigger_verdict(shape, kind)
     if refusal:
         raise refusal.fault()
+    python = next(iter(sources.functions.values()), None)
+    if python and kind == "real_time":
+        raise RuleFault(
+            f"TRIGGER REAL TIME does not take {python.name}, which is written in Python",
+            detail="Python functions are not among the operators that real-time mode has",
+            hint="TRIGGER EVERY INTERVAL 1 SECOND",
+            span=span,
+        )
+
+
+def _real_time_modes(
+    choices: list[rules.Choice], takes: tuple[str, ...], mode: Name | None
+) -> list[rules.Choice]:
+    """Real-time mode has output mode update only. Raises RuleFault where another one is written, or the
+    sink does not take it.
+    """
+    if (mode and mode.value != "update") or "update" not in takes:
+        raise RuleFault(
+            "TRIGGER REAL TIME takes output mode update only",
+            hint="OUTPUT MODE UPDATE" if "update" in takes else "a sink that takes OUTPUT MODE UPDATE",
+            span=mode.span if mode else None,
+        )
+    return [c for c in choices if c.mode == "update"] or [
+        rules.Choice("update", "real-time mode has no other")
+    ]
 
 
 _TRIGGERS = {"continuous": "CONTINUOUS", "real_time": "REAL TIME", "available_now": "AVAILABLE NOW",
@@ -520,5 +563,8 @@ def _who_takes(kind: str) -> str:
     made = connectors().values()
     reads = [c.name for c in made if c.reads is not None and kind in c.triggers]
     writes = [c.name for c in made if c.writes is not None and kind in c.sink_triggers]
+    if not reads and not writes:
+        return "Spark runs it row by row, which none of the sources and sinks here can do"
+    sources = f"the sources {', '.join(reads)}" if reads else "none of the sources here"
     sinks = f"the sinks {', '.join(writes)}" if writes else "none of the sinks here"
-    return f"Spark runs it row by row: the sources {', '.join(reads)} and {sinks} can do that"
+    return f"Spark runs it row by row: {sources} and {sinks} can do that"

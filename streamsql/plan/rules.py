@@ -243,7 +243,11 @@ def _verdict_of_aggregate(op: Op, mode: str) -> Refusal | None:
 
 
 def trigger_verdict(shape: Shape, kind: str) -> Refusal | None:
-    """Why a query of that shape cannot have that kind of trigger (Spark guide, "Continuous Processing")."""
+    """Why a query of that shape cannot have that kind of trigger (Spark guide, "Continuous Processing"
+    and "Real-time Mode").
+    """
+    if kind == "real_time":
+        return _real_time_verdict(shape)
     if kind != "continuous" or not shape.known:
         return None
     op = next((op for op in shape.ops if op.kind not in ("filter", "key")), None)
@@ -257,9 +261,39 @@ def trigger_verdict(shape: Shape, kind: str) -> Refusal | None:
     )
 
 
+# Operations that Spark's RealTimeModeAllowlist leaves out, and why; all others of a Shape it has (those
+# that output mode update does not take are refused for that).
+_NOT_IN_REAL_TIME = {
+    "session_window": "session windows are not among the operators that real-time mode has",
+    "within": "WITHIN WATERMARK is not among the operators that real-time mode has, DISTINCT ON is",
+    "join": "it joins a stream with tables only, which it sends to every worker and looks up by equality",
+    "union": "a UNION comes before all that keeps state: GROUP BY, DISTINCT and DISTINCT ON go behind it",
+    "stateful": "stateful processors in Python are not among the operators that real-time mode has",
+    "limit": "it has no end at which rows could be counted",
+}
+
+
+def _real_time_verdict(shape: Shape) -> Refusal | None:
+    for number, op in enumerate(shape.ops):
+        behind = any(i.kind in ("aggregate", "distinct", "distinct_on") for i in shape.inputs(number))
+        kind = op.window if op.window in _NOT_IN_REAL_TIME else op.kind
+        if (kind == "join" and not all(op.sides) and op.equi) or (kind == "union" and not behind):
+            continue
+        if kind in _NOT_IN_REAL_TIME:
+            what = "this join" if kind == "join" else _OPERATIONS.get(kind, f"{kind.upper()} here")
+            return Refusal(
+                f"TRIGGER REAL TIME does not take {what}",
+                _NOT_IN_REAL_TIME[kind],
+                "TRIGGER EVERY INTERVAL 1 SECOND",
+                op.span,
+            )
+    return None
+
+
 _OPERATIONS = {
     "watermark": "watermarks", "generate": "rows made of a row (explode)", "now": "the current time",
     "aggregate": "aggregations", "distinct": "DISTINCT", "distinct_on": "deduplication", "join": "joins",
+    "session_window": "session windows", "within": "WITHIN WATERMARK", "stateful": "stateful processors",
 }  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def stream_of(queries: list[Fragment], context: Context) -> tuple[Stream, list[L
     whole: list[Lowered] = []
     read: list[dict[str, Stream]] = []
     for query in queries:
-        sources = Sources(context.catalog, context.places)
+        sources = context.sources()
         whole.append(lower_fragment(query, sources))
         if not sources.streams:
             raise RuleFault("this INSERT of the set reads no stream", hint=_ALONE[3:], span=query.span)
@@ -73,9 +73,9 @@ def stream_of(queries: list[Fragment], context: Context) -> tuple[Stream, list[L
 
 def _over(query: Fragment, stream: Stream, context: Context) -> Part:
     """A query as a function of the rows of a stream. Raises RuleFault when it is none."""
-    own = Sources(context.catalog, context.places)
+    own = context.sources()
     _, shape = own.stream(stream)
-    sources = Sources(context.catalog, context.places)
+    sources = context.sources()
     sources.shapes[variable(stream.name)] = Shape(True, shape.columns, shape.event_time)
     lowered = lower_fragment(query, sources)
     beside = next((s for s in sources.streams.values() if s.connector), None)

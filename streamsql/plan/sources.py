@@ -6,6 +6,7 @@ import builtins
 import keyword
 import unicodedata
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
@@ -24,7 +25,7 @@ from streamsql.plan.shape import Op, Shape
 # What programs use themselves; Python's own names are left to Python, too.
 RESERVED = frozenset(
     """spark result query checkpoint show_batch live_rows tempfile threading pa pc
-    load find data_source throw_away importlib os sys""".split()
+    load load_module find data_source throw_away importlib os sys""".split()
 ) | frozenset(dir(builtins))
 
 
@@ -100,13 +101,17 @@ def _all_columns(stream: Stream) -> tuple[Column, ...]:
 class Sources:
     """The sources that one program reads: each is defined once, in the order first needed.
 
-    counts: whether the program counts the messages that it cannot read.
+    lower: gives the calls and the shape of a query, such as one that a stream is made of. counts: whether
+    the program counts the messages that it cannot read.
     """
 
-    def __init__(self, catalog: Catalog, places: Places, *, counts: bool = True) -> None:
+    def __init__(
+        self, catalog: Catalog, places: Places, lower: Callable[[str, Sources], tuple[Node, Shape]]
+    ) -> None:
         self.catalog = catalog
         self.places = places
-        self.counts = counts
+        self.lower = lower
+        self.counts = True
         self.program: list[Assign] = []
         self.shapes: dict[str, Shape] = {}
         self.views: set[str] = set()
@@ -153,14 +158,12 @@ class Sources:
         mark = stream.watermark
         event_time = frozenset({mark.column.value.casefold()}) if mark else frozenset()
         if stream.query:
-            from streamsql.plan.lower import lower
-
             # Its notes were given when it was made.
             notes, cautions = list(self.notes), list(self.cautions)
-            lowered = lower(stream.query, self)
+            node, shape = self.lower(stream.query, self)
             self.notes, self.cautions = notes, cautions
-            self.program.append(Assign(name, watermarked(lowered.node, mark)))
-            shape = replace(lowered.shape, event_time=lowered.shape.event_time | event_time)
+            self.program.append(Assign(name, watermarked(node, mark)))
+            shape = replace(shape, event_time=shape.event_time | event_time)
             if mark and mark.computed and shape.columns is not None:
                 shape = replace(shape, columns=(*shape.columns, mark.column.value))
         else:

@@ -6,7 +6,7 @@ place, as a relation; the text keeps its length, so that all places in it stay r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from streamsql.calls import Assign, Call, Node, Var, expr
@@ -27,7 +27,12 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 CHOOSES_ROCKSDB = Assign("", Var("spark").attr("conf").call("set", STATE_PROVIDER, ROCKSDB))
 """The step of a program that cannot do with another state store."""
 
-Lower = Callable[[str, Sources], tuple[Node, Shape]]
+# Steps of a program that choose a setting; the session has its own again afterwards.
+CHOOSES_ROCKSDB = Assign("", Var("spark").attr("conf").call("set", STATE_PROVIDER, ROCKSDB))
+STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+# Real-time mode refuses format 1, in which a micro-batch that is repeated could read what a failed one left.
+CHOOSES_FORMAT_2 = Assign("", Var("spark").attr("conf").call("set", STATE_FORMAT, "2"))
+CHOICES = {STATE_PROVIDER: CHOOSES_ROCKSDB, STATE_FORMAT: CHOOSES_FORMAT_2}
 
 
 @dataclass(frozen=True)
@@ -83,15 +88,15 @@ def without_calls(text: str, catalog: Catalog) -> str:
     return text
 
 
-def lower_calls(text: str, sources: Sources, lower: Lower) -> str:
+def lower_calls(text: str, sources: Sources) -> str:
     """A query with a relation's name in place of each call; sources knows what the names mean.
 
-    lower: gives the calls and the shape of a query. Raises placed faults.
+    Raises placed faults.
     """
     out = text
     for call in calls_of(text, sources.catalog):
         sources.use(call.function)
-        node, shape = _lower_call(call, text, sources, lower)
+        node, shape = _lower_call(call, text, sources)
         name = sources.free_call_name(call.function.name)
         variable = sources.free_variable(name)
         sources.program.append(Assign(variable, node))
@@ -104,17 +109,17 @@ def _put(text: str, span: Span, name: str) -> str:
     return text[: span.start] + name.ljust(span.end - span.start) + text[span.end :]
 
 
-def _lower_call(call: _Call, text: str, sources: Sources, lower: Lower) -> tuple[Node, Shape]:
+def _lower_call(call: _Call, text: str, sources: Sources) -> tuple[Node, Shape]:
     function = call.function
     options = _options(call)
     keys = [text[e.span.start : e.span.end] for e in _keys(call.node)]
     argument = call.node.get("TableArgument")
     assert argument
-    frame, shape = _table(argument, text, sources, lower)
+    frame, shape = _table(argument, text, sources)
     _check_time(options, shape, function)
     extra: dict[str, Node] = {}
     if options.initial_state:
-        state, of = _table(options.initial_state, text, sources, lower)
+        state, of = _table(options.initial_state, text, sources)
         if of.streaming:
             raise RuleFault(
                 "the initial state is read once, so it cannot be a stream",
@@ -173,7 +178,7 @@ def _shape(call: _Call, keys: list[str], options: _Options, shape: Shape) -> Sha
     return replace(shape.then(op), columns=columns, event_time=event_time, keys=names if told else None)
 
 
-def _table(argument: Parsed, text: str, sources: Sources, lower: Lower) -> tuple[Node, Shape]:
+def _table(argument: Parsed, text: str, sources: Sources) -> tuple[Node, Shape]:
     """What TABLE(…) reads: a stream, live table or table by name, or a query."""
     query = argument.get("Query")
     if query is None:
@@ -185,14 +190,14 @@ def _table(argument: Parsed, text: str, sources: Sources, lower: Lower) -> tuple
             return sources.relation(named.value, written=written if "`" in written else named.value)
         query_of_with = f"WITH {', '.join(ctes.values())} SELECT * FROM {written}"
         try:
-            node, shape = lower(query_of_with, sources)
+            node, shape = sources.lower(query_of_with, sources)
         except StreamsqlError as error:
             error.span = named.span
             raise
         return node, replace(shape, ops=tuple(replace(op, span=named.span) for op in shape.ops))
     start = query.span.start
     try:
-        node, shape = lower(text[start : query.span.end], sources)
+        node, shape = sources.lower(text[start : query.span.end], sources)
     except StreamsqlError as error:
         error.span = error.span.shift(start) if error.span else query.span
         raise

@@ -15,6 +15,7 @@ from streamsql.language.tokens import quote, tokenize, unquote
 
 START, END, TIME = "window_start", "window_end", "window_time"
 COLUMNS = (START, END, TIME)
+SESSION_ONLY = "Spark makes session windows only while grouping"
 # The lengths of each window table in the order of their places, and the order that Spark wants.
 _LENGTHS = {"TUMBLE": ("SIZE", "OFFSET"), "HOP": ("SLIDE", "SIZE", "OFFSET"), "SESSION": ("GAP",)}
 

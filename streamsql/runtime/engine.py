@@ -16,6 +16,14 @@ JOBS = "streamsql-statement"
 """The group of the jobs that statements run, so that they are cancelled without touching a query's."""
 
 
+def activate(spark: Any) -> None:
+    """Make a session the one of this thread: Spark looks some things up, such as Python Data Sources to
+    write with, in the session of the thread that asks, and statements run on threads that it has not seen.
+    """
+    sessions = spark._get_j_spark_session_class(spark._jvm)
+    sessions.setActiveSession(spark._jsparkSession)
+
+
 @dataclass
 class Progress:
     """How far the jobs of the statement that is being carried out are."""
@@ -63,6 +71,10 @@ class Engine:
             conf.setdefault("spark.sql.warehouse.dir", str(self.config.folder / "warehouse"))
             spark = jvm.start_session(conf, self.config.log, self.config.cache, java)
             process = spark.sparkContext._gateway.proc
+            # It would print a traceback over the prompt when the JVM that it hears from dies.
+            hears = getattr(spark.sparkContext, "_accumulatorServer", None)
+            if hears is not None:
+                hears.handle_error = lambda request, address: None
             threading.Thread(target=self._watch, args=(process,), daemon=True, name="watch-spark").start()
             for tell in self.on_start:
                 tell(spark)

@@ -55,17 +55,15 @@ def program_text(
 
 
 def _modules(functions: list[Function]) -> str:
-    """The imports of the modules that functions written in Python lie in."""
+    """The steps that give the modules that functions written in Python lie in."""
     lines: dict[str, None] = {}
     for function in functions:
+        variable = module_variable(function.module)
         if function.folder:
-            lines[f"sys.path.insert(0, {function.folder!r})"] = None
-    for function in functions:
-        lines[f"import {function.module} as {module_variable(function.module)}"] = None
-    for name in sorted({n for f in functions for n in f.modules}):
-        # By value, so that the workers need no file of it.
-        lines[f"cloudpickle.register_pickle_by_value(sys.modules[{name!r}])"] = None
-    return "\n" + "\n".join(lines) + "\n" if lines else ""
+            lines[f"{variable} = load_module({function.module!r}, {function.folder!r})"] = None
+        else:
+            lines[f"import {function.module} as {variable}"] = None
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _hide(node: Node) -> Node:
@@ -116,24 +114,21 @@ def _note(plan: Collect | Write | Run) -> str:
 
 def _prelude(body: str, settings: Settings, modules: str, packages: dict[str, str]) -> str:
     """The imports, helpers and session that a body needs."""
-    imports, helpers = "", modules
-    if "sys." in modules:
-        imports += "import sys\n"
+    imports, helpers = "", ""
     if "checkpoint(" in body:
         imports += "import tempfile\n"
         helpers += _CHECKPOINT
     if "show_batch" in body:
         helpers += _SHOW_BATCH
-    more_imports, more_helpers = sources(body)
+    more_imports, more_helpers = sources(modules + body)
     imports, helpers = imports + more_imports, helpers + more_helpers
     conf = {k: v for k, v in settings.start_conf().items() if k.startswith("spark.sql.") and not is_secret(k)}
     for key, value in packages.items():
         conf[key] = ",".join(v for v in (settings.start_conf().get(key), value) if v)
     options = "".join(f"\n    .config({k!r}, {v!r})" for k, v in conf.items())
     session = f"spark = (\n    SparkSession.builder{options}\n    .getOrCreate()\n)\n"
-    if "cloudpickle." in modules:
-        imports += "from pyspark import cloudpickle\n"
-    return f"{imports}from pyspark.sql import SparkSession, functions as F\n{helpers}\n{session}\n"
+    begin = f"{imports}from pyspark.sql import SparkSession, functions as F\n{helpers}"
+    return f"{begin}\n{modules}{session}\n"
 
 
 def spark_plan(frame: Any, mode: str) -> str:
@@ -141,5 +136,8 @@ def spark_plan(frame: Any, mode: str) -> str:
     execution = frame._jdf.queryExecution()
     if mode == "logical":
         return str(execution.analyzed().toString())
+    if frame.isStreaming:
+        # Of a text Spark does not see, before it is analysed, that it reads a stream.
+        execution = frame.select("*")._jdf.queryExecution()
     text = frame._sc._jvm.PythonSQLUtils.explainString(execution, mode or "simple")
     return str(text)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from streamsql.errors import EngineFault, QueryFault, Span, StreamsqlError, did_you_mean
+from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError, did_you_mean
 from streamsql.language.tokens import tokenize
 from streamsql.runtime.kafka_faults import in_plain_words
 
@@ -43,13 +43,16 @@ _FRAME = re.compile(r'^ *File "([^"]+)", line (\d+)', re.MULTILINE)
 def python_error(text: str) -> tuple[str, str]:
     """(what was raised, where) out of a message that holds a traceback of a Python worker.
 
-    Both are empty for another message. Where is the innermost place outside of PySpark.
+    Both are empty for another message. Where is the innermost place outside of PySpark; what the
+    console's own helpers raise says all by itself.
     """
     _, begins, trace = text.rpartition("Traceback (most recent call last):")
     raised = _RAISED.search(trace) if begins else None
     if raised is None or raised.group().startswith(("pyspark.", "py4j.")):
         return "", ""
     frames = [f for f in _FRAME.findall(trace) if "pyspark" not in f[0] and not f[0].startswith("<")]
+    if frames and "/streamsql/runtime/" in frames[-1][0]:
+        return raised.group(1).strip().removeprefix("RuntimeError: "), ""
     return raised.group(1).strip(), f"{frames[-1][0]}, line {frames[-1][1]}" if frames else ""
 
 
@@ -86,6 +89,11 @@ def translate(error: BaseException, text: str = "", known: Iterable[str] = ()) -
         return _of_pyspark(error, text, known)
     if type(error) is ValueError:  # of the console's own helpers, in plain words
         return EngineFault(str(error))
+    if isinstance(error, (ImportError, SyntaxError)):
+        return InputFault(
+            f"Python code cannot be loaded: {error}",
+            detail="it was there, and could be, when the sink, stream or function was created",
+        )
     return EngineFault(
         f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
     )
@@ -95,6 +103,9 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     raised, where = python_error(str(error))
     if raised:
         return EngineFault(f"a Python function failed: {raised}", detail=where)
+    if "Traceback (most recent call last)" in str(error):
+        said, where = _of_python(str(error))
+        return EngineFault(f"Python code failed: {clean(said)[1]}", detail=where)
     parameters = error.getMessageParameters() or {}
     condition, message = clean(str(error))
     condition = _named(error.getCondition()) or condition

@@ -1,41 +1,21 @@
-"""The Python behind CREATE FUNCTION: finding the module, seeing what it holds, taking it to the workers.
-
-A module of the script's own folder is pickled by value with what is called, so that it reaches the
-workers of any master without files being sent, and a new version of it, too.
-"""
+"""The Python behind CREATE FUNCTION: what kind of function a module holds under a name."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import inspect
-import sys
-import traceback
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from streamsql.catalog import Function
-from streamsql.errors import NameFault, StreamsqlError, did_you_mean
+from streamsql.errors import NameFault, StreamsqlError
 from streamsql.language.statements.base import Name
 from streamsql.plan.functions import module_variable
-
-# Packages by the module that they are imported as, where the names differ or a version matters.
-_PACKAGES = {
-    "pandas": "'pandas>=2.2,<3'",
-    "google": "'protobuf>=6.33.5,<7'",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-    "PIL": "pillow",
-    "cv2": "opencv-python",
-    "bs4": "beautifulsoup4",
-    "dateutil": "python-dateutil",
-}
-
-
-# What was loaded out of a folder, by name: Python keeps modules for the whole process.
-_loaded: dict[str, str] = {}
+from streamsql.runtime import code
+from streamsql.runtime.userlib import digest, find_code, package_missing
 
 
 class Modules:
@@ -43,116 +23,50 @@ class Modules:
 
     def __init__(self) -> None:
         self._by_variable: dict[str, ModuleType] = {}
+        self._digests: dict[str, str] = {}
 
     def env(self, functions: tuple[Function, ...]) -> dict[str, Any]:
         """The variables that programs with these functions begin with."""
         names = {module_variable(f.module) for f in functions}
         return {name: self._by_variable[name] for name in names if name in self._by_variable}
 
-    def find(self, function: Function, target: Name, folders: list[str], others: list[Function]) -> Function:
+    def digests(self, functions: tuple[Function, ...]) -> dict[str, str]:
+        """What tells the code of these functions, as it was read, from other code: by module."""
+        return {f.module: self._digests[f.module] for f in functions if self._digests.get(f.module)}
+
+    def find(self, function: Function, target: Name, folder: str, others: list[Function]) -> Function:
         """A function with what its module says of it: kind, form, folder and modules.
 
-        folders: where to look before sys.path. The module is read anew, so that a changed file
-        counts. others: the functions that stay. Raises NameFault at target for a module, attribute
-        or package that is missing.
+        folder: where to look first. The module is read anew, so that a changed file counts. others:
+        the functions that stay. Raises a fault at target for what is missing or cannot be used.
         """
+        module, found = find_code(target, folder)
+        modules = tuple(code.modules_of(function.module))
+        own = _folder(module) if module.__name__ in modules else ""
         try:
-            folder = next((f for f in folders if _holds(f, function.module)), "")
             for other in others:
-                if other.module == function.module and other.folder != folder:
+                if other.module == function.module and other.folder != own:
                     raise NameFault(
                         f"{other.name} uses another module {other.module}, of {other.folder or 'a package'}",
                         hint=f"give one of the two files another name, or DROP FUNCTION {other.name};",
                     )
-            module, modules = _load(function.module, folder, folders)
-            self._by_variable[module_variable(function.module)] = module
-            made = replace(function, folder=folder, modules=modules)
-            return _looked_at(made, _attribute(module, function))
+            made = _looked_at(replace(function, folder=own, modules=modules), found)
         except StreamsqlError as error:
             error.span = target.span
             raise
+        self._by_variable[module_variable(function.module)] = module
+        self._digests[function.module] = digest(function.module)
+        return made
 
 
-def _load(name: str, folder: str, folders: list[str]) -> tuple[ModuleType, tuple[str, ...]]:
-    """A module, and the names of all that lie in the same folder and came with it."""
-    if not folder:
-        return _import(name, folders), ()
-    for old in [n for n, of in _loaded.items() if of == folder or n == name]:
-        sys.modules.pop(old, None)
-        del _loaded[old]
-    before = set(sys.modules)
-    kept = sys.path[:], sys.dont_write_bytecode
-    # Compiled files are told from changed sources by whole seconds only.
-    sys.path, sys.dont_write_bytecode = [folder, *sys.path], True
-    try:
-        importlib.invalidate_caches()
-        module = _import(name, folders)
-    finally:
-        sys.path, sys.dont_write_bytecode = kept
-        new = {n for n in set(sys.modules) - before if _lies_in(sys.modules[n], folder)}
-        _loaded.update(dict.fromkeys(new, folder))
-    if not _lies_in(module, folder):
-        raise NameFault(
-            f"there is another module {name}: {getattr(module, '__file__', None) or 'a part of Python'}",
-            hint=f"give {Path(folder) / name}.py another name",
-        )
-    from pyspark import cloudpickle
-
-    names = sorted({name, *new})
-    for each in names:
-        cloudpickle.register_pickle_by_value(sys.modules[each])
-    return module, tuple(names)
-
-
-def _holds(folder: str, module: str) -> bool:
-    path = Path(folder, *module.split("."))
-    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
-
-
-def _lies_in(module: Any, folder: str) -> bool:
-    """Whether a module is a file of a folder's own, and not of a Python kept inside it."""
-    file = getattr(module, "__file__", None) or ""
-    return bool(file) and "site-packages" not in file and Path(file).resolve().is_relative_to(folder)
-
-
-def _import(name: str, folders: list[str]) -> ModuleType:
-    """The module of that name. Raises NameFault that says what is missing or at fault in it."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        missing = error.name or ""
-        if name == missing or name.startswith(missing + "."):
-            near = [p.stem for f in folders for p in Path(f).glob("*.py")]
-            raise NameFault(
-                f"there is no Python module {name}",
-                detail=f"looked in {', '.join(folders)} and where Python's packages are",
-                hint=did_you_mean(name, near) or f"write it into {Path(folders[0]) / name}.py",
-            ) from None
-        raise _package_missing(f"the module {name}", missing) from None
-    except ImportError as error:
-        raise NameFault(f"the module {name} cannot be imported: {error}") from None
-    except SyntaxError as error:
-        raise NameFault(
-            f"the module {name} is not Python: {error.msg}", detail=f"{error.filename}, line {error.lineno}"
-        ) from None
-    except (Exception, SystemExit) as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        raise NameFault(
-            f"the module {name} fails while it is imported: {type(error).__name__}: {error}",
-            detail=f"{last.filename}, line {last.lineno}: {last.line}",
-        ) from None
-
-
-def _package_missing(whose: str, *modules: str) -> NameFault:
-    roots = dict.fromkeys(m.split(".")[0] for m in modules)
-    packages = [_PACKAGES.get(root, root) for root in roots]
-    plain = " and ".join(p.strip("'").split(">")[0] for p in packages)
-    what = f"the package {plain}, which is" if len(packages) == 1 else f"the packages {plain}, which are"
-    return NameFault(f"{whose} needs {what} not there", hint=f"pip install {' '.join(packages)}")
+def _folder(module: ModuleType) -> str:
+    """The folder that a module was looked up in."""
+    file = Path(module.__file__ or "")
+    return str(file.parents[module.__name__.count(".") + (file.name == "__init__.py")])
 
 
 def _need(whose: str, *modules: str) -> None:
-    """Raise NameFault that names all of these modules' packages that are missing."""
+    """Raise InputFault that names all of these modules' packages that are missing."""
     missing = []
     for module in modules:
         try:
@@ -162,31 +76,19 @@ def _need(whose: str, *modules: str) -> None:
         except Exception:  # protobuf says in a class of its own that it is too old for PySpark
             missing.append("google")
     if missing:
-        raise _package_missing(whose, *missing)
-
-
-def _attribute(module: ModuleType, function: Function) -> Any:
-    found = getattr(module, function.attribute, None)
-    if found is None:
-        names = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
-        raise NameFault(
-            f"the module {function.module} has no {function.attribute}",
-            hint=did_you_mean(function.attribute, names)
-            or (f"it has {', '.join(names[:8])}" if names else f"{module.__file__} defines nothing"),
-        )
-    if not callable(found):
-        raise NameFault(f"{function.module}.{function.attribute} is no function and no class")
-    if hasattr(found, "evalType") or hasattr(found, "returnType"):
-        raise NameFault(
-            f"{function.module}.{function.attribute} is a user-defined function already",
-            hint="take its decorator away: RETURNS says the type",
-        )
-    return found
+        raise package_missing(whose, *missing)
 
 
 def _looked_at(function: Function, found: Any) -> Function:
     """A function with the kind and form of what it stands for."""
     name = f"{function.module}.{function.attribute}"
+    if not callable(found):
+        raise NameFault(f"{name} is no function and no class")
+    if hasattr(found, "evalType") or hasattr(found, "returnType"):
+        raise NameFault(
+            f"{name} is a user-defined function already",
+            hint="take its decorator away: RETURNS says the type",
+        )
     if function.returns:
         if inspect.isclass(found):
             raise NameFault(f"{name} is a class", hint="RETURNS TABLE (column type, …)")

@@ -11,6 +11,7 @@ from typing import Any
 # Name in a program → the module that holds it. A module here imports nothing of the console's,
 # since EXPLAIN PYSPARK prints what it needs of it into programs that run by themselves.
 HELPERS = {
+    "load_module": "code",
     "find": "code",
     "load": "code",
     "data_source": "code",

@@ -30,8 +30,9 @@ class JdbcTable:
         self._store(rows, "", 0)
 
     def _store(self, rows, query, batch_id):
-        connection = self._connect(rows.sparkSession)
+        connection = None
         try:
+            connection = self._connect(rows.sparkSession)
             if query and self._last_batch(connection, query) >= batch_id:
                 return
             staging = f"{self.table}_staging_{query[:8] or 'insert'}"
@@ -57,9 +58,13 @@ class JdbcTable:
                 raise
             while java.getCause() is not None:
                 java = java.getCause()
-            raise RuntimeError(f"the table {self.table}: {java.getMessage()}") from None
+            why = java.getMessage() or ""
+            if " " not in why:  # a host that is not known is all that Java says
+                why = f"{java.getClass().getSimpleName()} {why}"
+            raise RuntimeError(f"the table {self.table}: {why}") from None
         finally:
-            connection.close()  # what is not committed is taken back
+            if connection is not None:
+                connection.close()  # what is not committed is taken back
 
     def _jvm(self, spark):
         return spark.sparkContext._jvm

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import glob
 import os
+from typing import Any
 
-from streamsql.errors import InputFault, did_you_mean
+from streamsql.catalog import Sink
+from streamsql.connectors.base import Connector
+from streamsql.errors import InputFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Name
 
 
@@ -29,3 +32,38 @@ def check_path(path: Name) -> None:
             os.path.basename(text.rstrip("/")), map(os.path.basename, glob.glob(f"{parent}/*"))
         )
         raise InputFault(f"there is no directory {path}", hint=near or f"mkdir -p {text}", span=path.span)
+
+
+LOG = "_spark_metadata"
+
+
+def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool) -> None:
+    """Raise RuleFault when rows written into the folder of a file sink would be there and not be read.
+
+    keeps: whether Spark's own file sink writes, which keeps a log of its files. Where there is a log,
+    Spark reads nothing else.
+    """
+    if not connector.keeps_log:
+        return
+    folder = spark._jvm.org.apache.hadoop.fs.Path(sink.option(connector.path_option))
+    try:
+        files = folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+        has_log = files.exists(spark._jvm.org.apache.hadoop.fs.Path(folder, LOG))
+        pattern = spark._jvm.org.apache.hadoop.fs.Path(folder, "batch=*")
+        has_batches = not has_log and keeps and len(files.globStatus(pattern) or ()) > 0
+    except Exception:
+        return  # not there, or not to be read: the start itself tells more
+    if has_log and not keeps:
+        raise RuleFault(
+            f"a streaming query of the sink {sink.name} alone has written into {folder.toString()}",
+            detail=f"its log ({LOG}) names every file that is read there, so rows that come in"
+            " another way (by a query with several sinks, or a static SELECT) would never be seen",
+            hint=f"another path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')",
+        )
+    if has_batches:
+        raise RuleFault(
+            f"a query with several sinks has written into {folder.toString()}",
+            detail=f"a query of the sink {sink.name} alone would keep a log there ({LOG}), and what is in"
+            " the sub-folders batch=… would not be read any more",
+            hint=f"another path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')",
+        )

@@ -28,6 +28,7 @@ from streamsql.plan import rules
 from streamsql.plan.plans import Run
 from streamsql.runtime.faults import query_fault, translate
 from streamsql.runtime.monitor import Monitor, Reports
+from streamsql.runtime.userlib import digests
 
 POLL = 0.1
 MARKER = "streamsql.json"
@@ -38,7 +39,8 @@ class Running:
     """A query that was started in this session, running or not.
 
     handle: PySpark's StreamingQuery. source, span: the statement that started it, for its errors.
-    reports: what Spark has sent of it; catch_up: waits until that is all.
+    reports: what Spark has sent of it; catch_up: waits until that is all. notes: what the analyst is
+    to be told of the start.
     """
 
     plan: Run
@@ -50,6 +52,7 @@ class Running:
     span: Span | None = None
     reports: Reports = field(default_factory=Reports)
     catch_up: Callable[[], None] = lambda: None
+    notes: tuple[str, ...] = ()
     stopped: bool = False
     ended: datetime | None = None
     fault: StreamsqlError | None = None
@@ -133,17 +136,25 @@ class Queries:
                     raise refusal.at_span(plan) if isinstance(refusal, _Verdict) else refusal
         return choice
 
-    def launch(self, plan: Run, env: dict[str, Any], choice: rules.Choice) -> Running:
-        """Start a prepared query."""
+    def launch(
+        self, plan: Run, env: dict[str, Any], choice: rules.Choice, code: dict[str, str] | None = None
+    ) -> Running:
+        """Start a prepared query. code: the digests of its functions, by module."""
         monitor = Monitor.of(env["spark"])
         if self._happened not in monitor.on_event:
             monitor.on_event.append(self._happened)
-        run(plan.writer(choice.mode), env)
+        writer = plan.writer(choice.mode)
+        before = read_marker(env["spark"], plan.checkpoint).get("code", {})
+        run(writer, env)
         handle = env["query"]
         running = Running(plan, choice.mode, choice.reason, handle, datetime.now())
         running.reports, running.catch_up = monitor.claim(str(handle.runId)), monitor.catch_up
         self.all[plan.query.name.casefold()] = running
-        write_marker(env["spark"], plan)
+        code = (code or {}) | digests((*plan.program, *writer))
+        changed = [module for module, text in code.items() if before.get(module, text) != text]
+        if changed:
+            running.notes = (_CHANGED.format(" and ".join(changed)),)
+        write_marker(env["spark"], plan, code)
         return running
 
     def _happened(self) -> None:
@@ -305,6 +316,12 @@ def spark_verdict(spark: Any, frame: Any, mode: str, trigger: str = "") -> Strea
     return None
 
 
+_CHANGED = (
+    "the Python code of {} has changed since this checkpoint was written: what is there was made by the "
+    "older code, and state goes on as that left it"
+)
+
+
 def fingerprint(plan: Run) -> str:
     """What a checkpoint remembers of its query: the SELECT, its sources and its sink, as a digest."""
     from streamsql.calls import render_node
@@ -339,9 +356,16 @@ def read_marker(spark: Any, folder: str) -> dict[str, Any]:
         return {}
 
 
-def write_marker(spark: Any, plan: Run) -> None:
-    """Say in the checkpoint folder whose it is. Nothing is lost when that cannot be written."""
-    known = {"query": plan.query.name, "text": plan.query.text, "fingerprint": fingerprint(plan)}
+def write_marker(spark: Any, plan: Run, code: dict[str, str]) -> None:
+    """Say in the checkpoint folder whose it is, with which Python code. Nothing is lost when that cannot
+    be written.
+    """
+    known = {
+        "query": plan.query.name,
+        "text": plan.query.text,
+        "fingerprint": fingerprint(plan),
+        "code": code,
+    }
     try:
         path, files = _path(spark, plan.checkpoint)
         stream = files.create(path, True)

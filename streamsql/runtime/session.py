@@ -6,7 +6,6 @@ The shell, a script, -e and standard input all end here. Nothing is printed.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +18,7 @@ from streamsql.calls import Assign, Node, Program, evaluate, render, run
 from streamsql.catalog import REJECTED, Catalog, Query, Sink, Table
 from streamsql.connectors.base import Places, is_secret
 from streamsql.connectors.memory import rows_variable
+from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector
 from streamsql.errors import (
     Cancelled,
@@ -37,21 +37,24 @@ from streamsql.plan import plans
 from streamsql.plan.context import Context
 from streamsql.plan.definitions import check_watermark
 from streamsql.plan.planner import plan, restart
-from streamsql.plan.stateful import CHOOSES_ROCKSDB, STATE_PROVIDER
+from streamsql.plan.stateful import CHOICES, CHOOSES_ROCKSDB
 from streamsql.preferences import PREFIX, is_preference, spec_of
 from streamsql.results import Done, Leave, Result, Rows, Started, Text
 from streamsql.runtime import show, watching
 from streamsql.runtime.config import Config
-from streamsql.runtime.engine import JOBS, Engine
+from streamsql.runtime.engine import JOBS, Engine, activate
 from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
 from streamsql.runtime.functions import WHAT, Modules
 from streamsql.runtime.helpers import HELPERS, helper
 from streamsql.runtime.packages import Packages, is_there
-from streamsql.runtime.paths import check_path
+from streamsql.runtime.paths import check_log, check_path
+from streamsql.runtime.preview import Looking
 from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.reach import check_servers
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
+from streamsql.runtime.temporary import TemporaryViews
+from streamsql.runtime.topics import show_topics
 from streamsql.runtime.userlib import check_code
 from streamsql.runtime.values import collect
 
@@ -72,6 +75,7 @@ class Session:
         self.modules = Modules()
         self.live: dict[str, LiveRows] = {}
         self.engine = Engine(config, self.queries.cancelled, spark)
+        self.temporary = TemporaryViews(self.catalog, self._make_view)
         self.packages = Packages(
             self.settings.start_conf,
             config.cache,
@@ -79,9 +83,8 @@ class Session:
             lambda: config.preferences["offline"] == "on",
             self.engine.say,
         )
-        self.engine.on_start.append(self._restore_views)
+        self.engine.on_start.append(self.temporary.restore)
         self.engine.on_lost.append(self.queries.lost)
-        self._views: dict[str, Statement] = {}
 
     # ---- Spark ----------------------------------------------------------------------------
 
@@ -90,16 +93,10 @@ class Session:
         """The SparkSession; waits for it. Raises StartFault when it could not start."""
         return self.engine.spark
 
-    def _restore_views(self, spark: Any) -> None:
-        """Temporary views end with their Spark; a new one gets them again."""
-        for name, statement in list(self._views.items()):
-            try:
-                made = plan(statement, self._context())
-                assert isinstance(made, plans.Collect)
-                run(made.program, self._env(made.program, made.reads, spark))
-            except Exception:
-                self._views.pop(name)
-                self.catalog.tables.pop(name, None)
+    def _make_view(self, statement: Statement, spark: Any) -> None:
+        made = plan(statement, self._context())
+        assert isinstance(made, plans.Collect)
+        run(made.program, self._env(made.program, made.reads, spark))
 
     def cancel(self) -> None:
         """Give up what is being carried out on another thread, until `resume`; queries run on."""
@@ -128,10 +125,11 @@ class Session:
         try:
             if isinstance(made, plans.Direct):
                 return self._direct(made.statement)
+            self.temporary.check(statement, lambda: self.spark)
             result = self._PLANS[type(made)](self, made, statement)
             news, self.packages.news = self.packages.news, []
-            notes = (*made.notes, *news)
-            return replace(result, notes=(*notes, *result.notes)) if notes else result
+            notes = (*self.temporary.news(), *made.notes, *news, *result.notes)
+            return replace(result, notes=notes) if notes != result.notes else result
         except StreamsqlError:
             raise
         except Exception as error:
@@ -150,6 +148,7 @@ class Session:
         spark = spark or self.spark
         self.packages.provide(spark, render(program))
         spark.sparkContext.setJobGroup(JOBS, "a statement")
+        activate(spark)
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
                                "checkpoint": self.places.checkpoint}  # fmt: skip
         env |= {name: helper(name) for name in HELPERS if name != "LiveRows"}
@@ -179,7 +178,9 @@ class Session:
         if made.path:
             check_path(made.path)
         if made.code:
-            check_code(made.code, made.stream.option("folder"), connector(Name(made.stream.connector)))
+            check_code(
+                made.code, made.stream.option("folder"), connector(Name(made.stream.connector)), "read"
+            )
         made_stream, notes = made.stream, tuple[str, ...]()
         if made.infer is not None:
             columns = self._with_event_time(made, self._infer(made, statement))
@@ -230,7 +231,7 @@ class Session:
         if made.skip_existing and key in self.catalog.sinks:
             return Done(message=f"sink {made.sink.name} is there already")
         if made.code:
-            check_code(made.code, made.sink.option("folder"), connector(Name(made.sink.connector)))
+            check_code(made.code, made.sink.option("folder"), connector(Name(made.sink.connector)), "write")
         self.catalog.sinks[key] = made.sink
         kind = "live table" if made.sink.is_live else "sink"
         return Done(message=f"{kind} {made.sink.name} created")
@@ -239,11 +240,8 @@ class Session:
         key = made.function.name.casefold()
         if made.skip_existing and key in self.catalog.functions:
             return Done(message=f"function {made.function.name} is there already")
-        folders = [self.variables.get("here") or ".", "."]
         others = [f for k, f in self.catalog.functions.items() if k != key]
-        found = self.modules.find(
-            made.function, made.target, [str(Path(f).resolve()) for f in folders], others
-        )
+        found = self.modules.find(made.function, made.target, self.variables.get("here", ""), others)
         self.catalog.functions[key] = found
         return Done(message=f"{WHAT[found.kind]} {found.name} created")
 
@@ -256,17 +254,15 @@ class Session:
 
     @contextmanager
     def _own_state_provider(self, program: Program) -> Iterator[None]:
-        """A program may choose its state store; afterwards the session has its own again. What is started
-        inside keeps what it was started with.
+        """A program may choose its state store (stateful processors and real-time mode do); afterwards
+        the session has its own again. What is started inside keeps what it was started with.
         """
-        if CHOOSES_ROCKSDB not in program:
-            yield
-            return
-        before = self.spark.conf.get(STATE_PROVIDER)
+        before = {key: self.spark.conf.get(key) for key, step in CHOICES.items() if step in program}
         try:
             yield
         finally:
-            self.spark.conf.set(STATE_PROVIDER, before)
+            for key, value in before.items():
+                self.spark.conf.set(key, value)
 
     def _collect_plan(self, made: plans.Collect, statement: Statement) -> Result:
         began = time.monotonic()
@@ -279,8 +275,7 @@ class Session:
         if made.creates:
             streaming = self.spark.table(made.creates).isStreaming
             self.catalog.tables[made.creates.casefold()] = Table(made.creates, streaming)
-            if re.match(r"CREATE\b.*?\bTEMP(ORARY)?\s+VIEW\b", statement.text, re.IGNORECASE | re.DOTALL):
-                self._views[made.creates.casefold()] = statement
+        self.temporary.remember(statement, made.creates)
         if frame.isStreaming:
             raise EngineFault(
                 "this query reads a stream that Spark knows and the console does not",
@@ -295,9 +290,16 @@ class Session:
         check_servers(made.sinks)
         env = self._env(made.program, made.reads)
         self._check_drivers(made.sinks)
+        self._check_logs(made.sinks, keeps=False)
         with self._own_state_provider(made.program):
             run(made.program, env)
         return Done(message=made.message)
+
+    def _check_logs(self, sinks: Iterable[Sink], *, keeps: bool) -> None:
+        """Raise RuleFault when one way of writing files would hide what another way has written."""
+        for found in sinks:
+            if found.connector != "table":
+                check_log(self.spark, found, connector(Name(found.connector)), keeps=keeps)
 
     def _check_drivers(self, sinks: Iterable[Sink]) -> None:
         """Raise EngineFault when Spark's JVM has not the driver that a sink names."""
@@ -324,11 +326,12 @@ class Session:
         notes = [f"output mode {running.mode}: {running.reason}"] if running.reason else []
         if CHOOSES_ROCKSDB in made.program:
             processor = any(f.kind == "processor" for f in made.reads.functions)
-            needs = "stateful processors need" if processor else "TRIGGER REAL TIME needs"
-            notes.append(f"state store of this query: RocksDB, which {needs}")
+            whose = "stateful processors need" if processor else "real-time mode needs"
+            notes.append(f"state store of this query: RocksDB, which {whose}")
         for table in made.live:
             if self.live[table.name.casefold()].dropped:
                 notes.append(f"only the last {table.retain} rows of {table.name} are kept")
+        notes += running.notes
         durable = len(made.live) < len(made.targets)
         beside = self._start_rejected(made)
         notes += [f"query {name} started: it writes malformed messages" for name in beside]
@@ -364,6 +367,7 @@ class Session:
         check_servers((*made.reads.streams, *(t.sink for t in made.targets)))
         env = self._env(made.program + made.writer("append"), made.reads)
         self._check_drivers(t.sink for t in made.targets)
+        self._check_logs((t.sink for t in made.targets), keeps=not made.feeds_batches)
         env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
         with self._own_state_provider(made.program):
             choice = self.queries.prepare(made, env, fresh=replaces)
@@ -374,7 +378,8 @@ class Session:
                 # A query that goes on feeds the rows that are there.
                 known = self.live.get(table.name.casefold())
                 env[step.name] = evaluate(step.node, env) if known is None else known
-            running = self.queries.launch(made, env, choice)
+            code = self.modules.digests(made.reads.functions)
+            running = self.queries.launch(made, env, choice, code)
         self.live |= {t.name.casefold(): env[rows_variable(t.name)] for t in made.live}
         return running
 
@@ -432,12 +437,19 @@ class Session:
         if isinstance(made.plan, plans.Write):
             program = tuple(step for step in program if step.name)
         env = self._env(program, made.plan.reads)
-        with self._own_state_provider(made.plan.program):
+        with self._own_state_provider(program):
             run((*program, Assign("", program[-1].node)), env)
             if isinstance(made.plan, plans.Run) and any(t.select for t in made.plan.targets):
                 frames = {t.sink.name: evaluate(t.rows, env) for t in made.plan.targets}
                 return Text(text="\n".join(f"-- {n}\n{spark_plan(f, made.mode)}" for n, f in frames.items()))
             return Text(text=spark_plan(env["result"], made.mode))
+
+    def _preview(self, made: plans.Preview, statement: Statement) -> Result:
+        return Looking(self, self._context(), self._env).preview(made)
+
+    def _topics(self, made: plans.Topics, statement: Statement) -> Result:
+        self.packages.load(self.spark, PACKAGES["kafka"])
+        return show_topics(self.spark, made, self.queries.cancelled)
 
     # ---- statements without a program -----------------------------------------------------
 
@@ -503,17 +515,17 @@ class Session:
         return Done(message=f"stopped: {', '.join(stopped)}" if stopped else "no query was running")
 
     def _start_again(self, statement: query.StartQuery) -> Result:
-        started = []
+        started, notes = [], tuple[str, ...]()
         for found in self._named(statement.name):
             running = self.queries.all.get(found.name.casefold())
             if running and running.status() == "running":
                 continue
             again = restart(found, self._context())
-            self.start_query(again)
+            notes += self.start_query(again).notes
             started.append(found.name)
         if not started:
             return Done(message="already running" if self.catalog.queries else "there are no queries")
-        return Started((), tuple(started), f"started: {', '.join(started)}", True)
+        return Started(notes, tuple(started), f"started: {', '.join(started)}", True)
 
     def _drop_query(self, statement: query.DropQuery) -> Result:
         if statement.if_exists and statement.name.value.casefold() not in self.catalog.queries:
@@ -596,6 +608,8 @@ class Session:
         plans.Write: _write,
         plans.Run: _run,
         plans.Explain: _explain,
+        plans.Preview: _preview,
+        plans.Topics: _topics,
     }
     _DIRECT: dict[type, Callable[..., Result]] = {
         stream.DropStream: _drop_stream,

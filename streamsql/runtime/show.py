@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from streamsql.catalog import Function, Sink, Stream
-from streamsql.connectors.base import OptionSpec, is_secret
+from streamsql.catalog import PAYLOAD_FORMATS, Function, Sink, Stream
+from streamsql.connectors.base import TRIGGERS, Connector, OptionSpec, is_secret
+from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.grammar import load
 from streamsql.language.parser import BUILDERS
-from streamsql.language.statements import function, live_table, query, session, sink, stream
-from streamsql.language.statements.base import Name, Statement
+from streamsql.language.statements import function, live_table, look, query, session, sink, stream
+from streamsql.language.statements.base import Name, Statement, Trigger
 from streamsql.language.synopsis import rule_label, synopsis
 from streamsql.language.tokens import refers
 from streamsql.plan.plans import Run
@@ -40,7 +42,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> Rows:
     return _table(("property", "value"), [p for p in pairs if p[1] not in ("", None)])
 
 
-def _secret_keys(entry: Stream | Sink) -> frozenset[str]:
+def secret_keys(entry: Stream | Sink) -> frozenset[str]:
     """The options whose values are not shown; one that says where its value lies may be seen."""
     declared = connector(Name(entry.connector)).secrets() if entry.connector else frozenset()
     keys = {k.casefold(): v for k, v in entry.options}
@@ -65,7 +67,7 @@ def _describe_stream(statement: stream.DescribeStream, session: Session) -> Resu
     columns = found.columns
     if not columns and found.connector:
         columns = connector(Name(found.connector)).columns(found)
-    secret = _secret_keys(found)
+    secret = secret_keys(found)
     pairs = [(f"column {c.name}", c.type + (f"  {c.comment}" if c.comment else "")) for c in columns]
     pairs += [("connector", found.connector), ("format", found.format), ("query", found.query)]
     pairs += [(f"option {k}", "***" if k.casefold() in secret else v) for k, v in found.options]
@@ -75,7 +77,7 @@ def _describe_stream(statement: stream.DescribeStream, session: Session) -> Resu
 
 
 def _create_text(entry: Stream | Sink) -> Result:
-    return Text(text=entry.sql(redact=_secret_keys(entry)) + ";")
+    return Text(text=entry.sql(redact=secret_keys(entry)) + ";")
 
 
 def _show_sinks(statement: sink.ShowSinks, session: Session) -> Result:
@@ -106,7 +108,7 @@ def _create_sink(statement: sink.ShowCreateSink, session: Session) -> Result:
 
 def _describe_sink(statement: sink.DescribeSink, session: Session) -> Result:
     found = session.catalog.sink(statement.name)
-    secret = _secret_keys(found)
+    secret = secret_keys(found)
     pairs = [(f"column {c.name}", c.type) for c in found.columns]
     pairs += [("connector", found.connector), ("key", ", ".join(found.key))]
     pairs += [("partitioned by", ", ".join(found.partitioned_by))]
@@ -368,15 +370,67 @@ def _show_connectors(statement: session.ShowConnectors, session: Session) -> Res
             for c in connectors().values()
         ]
         return _table(("name", "reads", "writes", "what it is"), rows)
+    return _describe_connector(look.DescribeConnector(name=statement.name), session)
+
+
+def _describe_connector(statement: look.DescribeConnector, session: Session) -> Result:
     found = connector(statement.name)
-    listed: list[tuple[Any, ...]] = []
-    for use, specs in (("read", found.reads), ("write", found.writes)):
-        listed += [_option_row(use, s) for s in specs or ()]
-    return _table(("for", "option", "kind", "required", "default", "what it does"), listed)
+    rows = [("connector", "", "", "", found.help), *_abilities(found)]
+    reads, writes = found.reads or (), found.writes or ()
+    for spec in (*reads, *(s for s in writes if s not in reads)):
+        uses = [use for use, specs in (("read", reads), ("write", writes)) if spec in specs]
+        rows.append((spec.name, ", ".join(uses), _kind(spec), spec.default, spec.help))
+    if found.open_prefix:
+        rows.append((f"{found.open_prefix}…", "", "", "", "any other one is handed over as it is"))
+    if found.open_options:
+        rows.append(("…", "", "", "", "any other option is handed over as it is"))
+    return _table(("property", "for", "kind", "default", "what it is"), rows)
 
 
-def _option_row(use: str, spec: OptionSpec) -> tuple[Any, ...]:
-    return use, spec.name, spec.kind, "yes" if spec.required else "", spec.default, spec.help
+def _abilities(found: Connector) -> Iterator[tuple[str, ...]]:
+    """Rows of what a connector can do: columns, formats, output modes and triggers."""
+    if found.reads is not None:
+        columns = ", ".join(f"{c.name} {c.type}" for c in found.fixed_columns)
+        if found.needs_columns:
+            columns = "declared"
+        elif found.infers_columns:
+            columns = "declared, or inferred when they are not"
+        elif found.formats:
+            payloads = ", ".join(f for f in found.formats if f in PAYLOAD_FORMATS)
+            columns = f"declared with FORMAT {payloads}; else value"
+        yield "columns", "read", "", "", columns or "by its options"
+        fields = found.metadata(Stream("", found.name))
+        if fields:
+            listed = ", ".join(f"{f.name} {f.type}" for f in fields)
+            yield "message fields", "read", "", "", f"{listed}; SELECT * leaves them out"
+        yield "triggers", "read", "", "", _triggers(found.triggers)
+    if found.formats:
+        yield "formats", "", "", "", ", ".join(found.formats)
+    if found.writes is not None:
+        yield "output modes", "write", "", "", _modes(found)
+        yield "triggers", "write", "", "", _triggers(found.sink_triggers)
+    for name in found.packages or ((found.name,) if found.name in PACKAGES else ()):
+        release = PACKAGES[name].releases(metadata.version("pyspark"))[0]
+        yield "package", "", "", "", f"{', '.join(release.coordinates)}, fetched when it is first needed"
+    if found.takes_key:
+        yield "KEY", "write", "", "", "the columns that make the key of a row"
+
+
+def _modes(found: Connector) -> str:
+    """The output modes that a sink takes, and those that a KEY adds."""
+    plain, keyed = (found.modes_of(Sink("", found.name, key=key)) for key in ((), ("key",)))
+    more = ", ".join(m for m in keyed if m not in plain) if found.takes_key else ""
+    return ", ".join(plain) + (f", with KEY {more}" if more else "")
+
+
+def _triggers(kinds: frozenset[str]) -> str:
+    return ", ".join(Trigger(k).sql() if k != "default" else "default" for k in TRIGGERS if k in kinds)
+
+
+def _kind(spec: OptionSpec) -> str:
+    """What an option takes: its kind or choices, and whether it must be there or is never shown."""
+    kind = " | ".join(spec.choices) if spec.choices else spec.kind
+    return kind + (", required" if spec.required else "") + (", secret" if spec.secret else "")
 
 
 def _help(statement: session.Help, session: Session) -> Result:
@@ -449,5 +503,6 @@ _ANSWERS: dict[type, Callable[[Any, Session], Result]] = {
     query.DescribeQuery: _describe_query,
     query.ShowProgress: _show_progress,
     session.ShowConnectors: _show_connectors,
+    look.DescribeConnector: _describe_connector,
     session.Help: _help,
 }

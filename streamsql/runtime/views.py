@@ -35,16 +35,28 @@ class TableView:
         self._values = in_zone(rows.schema, zone)
         self._sorted: tuple[Any, Any] = (None, None)
         self._frozen: tuple[Any, int] | None = None
+        self._taken: tuple[Any, Snapshot] = (None, Snapshot())
 
     def freeze(self, still: bool) -> None:
         """Let time stand still for the reader, who can move about in the rows as of now."""
         self._frozen = self.rows.rows() if still else None
 
     def take(self, count: int, first: int | None, order: tuple[str, bool] | None) -> Snapshot:
-        """See results.Live. The newest rows of a growing or keyed table are at its end."""
+        """See results.Live. The newest rows of a growing or keyed table are at its end.
+
+        The same Snapshot again while the table has not changed.
+        """
         table, version = self._frozen or self.rows.rows()
         if table is None:
             return Snapshot(self.columns, self.numeric)
+        asked = (version, count, first, order)
+        if self._taken[0] != asked:
+            self._taken = asked, self._take(table, version, count, first, order)
+        return self._taken[1]
+
+    def _take(
+        self, table: Any, version: int, count: int, first: int | None, order: tuple[str, bool] | None
+    ) -> Snapshot:
         table = self._in_order(table, version, order)
         total = table.num_rows
         if first is None:

@@ -44,6 +44,8 @@ class Desk:
         self.runner = ScriptRunner(session, printer, keep_going=False)
         self.next_text = ""
         """What the next prompt begins with, such as a statement that comes from the editor."""
+        self.offered = ""
+        """A statement that was proposed and that the next prompt has in its history."""
         self._last_text = ""
         self._views: queue.Queue[tuple[Live, threading.Event]] = queue.Queue()
         moving = printer.words.isatty() and os.environ.get("TERM", "dumb") != "dumb"
@@ -52,6 +54,7 @@ class Desk:
         )
         printer.before = self.progress.clear
         printer.present = self._present
+        printer.offer = self._offer
         self.announcer = Announcer(session, self._announce)
 
     def state(self) -> str:
@@ -170,6 +173,10 @@ class Desk:
             if not going_on:
                 return False
         return True
+
+    def _offer(self, statement: str) -> list[str]:
+        self.offered = statement
+        return ["press ↑ to edit and run this statement"]
 
     # ---- live views -----------------------------------------------------------------------
 

@@ -59,6 +59,10 @@ class History(FileHistory):
         path.chmod(0o600)
         super().__init__(str(path))
 
+    def offer(self, statement: str) -> None:
+        """Have a statement come up first that nobody has typed: in this prompt, not in the file."""
+        self._loaded_strings.insert(0, statement)
+
     def append_string(self, string: str) -> None:
         if not string.startswith(" ") and not _SECRET.search(string):
             super().append_string(string)

@@ -58,6 +58,7 @@ class Prompt:
         self._opening: threading.Thread | None = None
         self._desk: Desk | None = None
         self._failure: BaseException | None = None
+        self.history = History(state_folder() / "history")
         self.prompt = self._prompt_session()
         self.prompt.app.after_render += lambda app: self._open()
 
@@ -95,7 +96,7 @@ class Prompt:
         vi = self.printer.preferences["editing"] == "vi"
         return PromptSession(
             multiline=True,
-            history=History(state_folder() / "history"),
+            history=self.history,
             auto_suggest=AutoSuggestFromHistory(),
             completer=ThreadedCompleter(_Completer(self.desk)),
             complete_while_typing=True,
@@ -201,6 +202,9 @@ class Prompt:
             if not self.desk().execute(text) and self.may_leave():
                 return 0
             text, self.desk().next_text = self.desk().next_text, ""
+            if self.desk().offered:
+                self.history.offer(self.desk().offered)
+                self.desk().offered = ""
 
     def may_leave(self) -> bool:
         """Ask when queries run."""

@@ -83,7 +83,7 @@ class LiveView:
         now = datetime.now().strftime("updated %H:%M:%S")
         room = height if self.full_screen else height - 1
         keys = KEYS + (" · b keep it running" if self.live.keep else "")
-        return frame(self.live, replace(self.view, width=width, height=room, now=now), keys)
+        return frame(self.live, replace(self.view, width=width, height=room, now=now), keys, self.last)
 
     def _take_pictures(self) -> None:
         while not self._done:

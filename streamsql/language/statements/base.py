@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from streamsql.errors import RuleFault, Source, Span, SyntaxFault, did_you_mean
 from streamsql.language.grammar import Node, text_of
@@ -154,7 +155,7 @@ def options_of(node: Node | None) -> tuple[Option, ...]:
     return tuple(options)
 
 
-_DURATION = re.compile(r"\s*(-?\s*\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+_DURATION = re.compile(r"\s*([-+]?\s*(?:\d+(?:\.\d*)?|\.\d+))\s*([A-Za-zµ]+)")
 
 
 def duration_of(node: Node) -> str:
@@ -169,7 +170,7 @@ def duration_of(node: Node) -> str:
     else:
         text = " ".join(_interval_part(p) for p in interval.all("IntervalPart"))
     text = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.IGNORECASE)
-    pairs = _DURATION.findall(text)
+    pairs = [(number.replace(" ", ""), unit) for number, unit in _DURATION.findall(text)]
     if not pairs or _DURATION.sub("", text).strip():
         raise SyntaxFault(
             f"'{text}' is not a length of time",
@@ -177,23 +178,23 @@ def duration_of(node: Node) -> str:
             span=node.span,
         )
     _check_duration(pairs, node)
-    return text
+    return " ".join(_as_spark_reads(number, unit) for number, unit in pairs)
 
 
 def _check_duration(pairs: list[tuple[str, str]], node: Node) -> None:
-    days = 0.0
+    total = 0.0
     for number, unit in pairs:
-        name = unit.lower().rstrip("s") or "s"
-        if name not in _DAYS:
+        if _unit(unit) not in _SECONDS:
             raise SyntaxFault(
                 f"there is no unit of time {unit}",
-                hint=did_you_mean(unit, [u + "s" for u in _DAYS]) or "seconds, minutes, hours, days, weeks",
+                hint=did_you_mean(unit, [u + "s" for u in _SECONDS])
+                or "seconds, minutes, hours, days, weeks",
                 span=node.span,
             )
-        days += float(number.replace(" ", "")) * _DAYS[name]
-    if days < 0:
+        total += float(number) * _SECONDS[_unit(unit)]
+    if total < 0:
         raise RuleFault("a delay cannot be negative", hint="write 0 seconds or more", span=node.span)
-    if any(u.lower().rstrip("s") in ("month", "year") for _, u in pairs):
+    if any(_unit(u) in ("month", "year") for _, u in pairs):
         raise RuleFault(
             "a month or a year has no fixed length",
             detail="a delay or trigger is compared with event time, so it must always be equally long",
@@ -202,18 +203,37 @@ def _check_duration(pairs: list[tuple[str, str]], node: Node) -> None:
         )
 
 
-_DAYS = {
-    "microsecond": 1 / 86400e6, "millisecond": 1 / 86400e3, "second": 1 / 86400, "minute": 1 / 1440,
-    "hour": 1 / 24, "day": 1, "week": 7, "month": 31, "year": 372, "sec": 1 / 86400, "min": 1 / 1440,
-    "m": 1 / 86400e3,
+_SECONDS = {
+    "microsecond": 1e-6, "millisecond": 1e-3, "second": 1, "minute": 60, "hour": 3600, "day": 86400,
+    "week": 7 * 86400, "month": 31 * 86400, "year": 372 * 86400,
 }  # fmt: skip
+# What people write for them; Spark takes the whole words alone.
+_SHORT = {
+    "us": "microsecond", "µs": "microsecond", "micro": "microsecond", "ms": "millisecond",
+    "msec": "millisecond", "milli": "millisecond", "s": "second", "sec": "second", "m": "minute",
+    "min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week",
+}  # fmt: skip
+
+
+def _unit(written: str) -> str:
+    """A unit in Spark's word, in the singular; as it is when there is none of that name."""
+    name = written.lower()
+    return next((_SHORT.get(n, n) for n in (name, name.removesuffix("s")) if n in {*_SHORT, *_SECONDS}), name)
+
+
+def _as_spark_reads(number: str, unit: str) -> str:
+    """One number and unit as Spark's interval text has it: whole words, fractions of seconds only."""
+    name = _unit(unit)
+    if name != "second" and "." in number:
+        fraction = f"{Decimal(number) * Decimal(str(_SECONDS[name])):f}"
+        return f"{fraction.rstrip('0').rstrip('.') if '.' in fraction else fraction} seconds"
+    plural = name + "s" if unit.lower() not in (name, name + "s") else unit.lower()
+    return f"{number} {plural}"
 
 
 def seconds(duration: str) -> float:
     """Length of a checked duration text, in seconds."""
-    return 86400 * sum(
-        float(n.replace(" ", "")) * _DAYS[u.lower().rstrip("s")] for n, u in _DURATION.findall(duration)
-    )
+    return sum(float(n.replace(" ", "")) * _SECONDS[_unit(u)] for n, u in _DURATION.findall(duration))
 
 
 def _interval_part(node: Node) -> str:

@@ -139,6 +139,11 @@ def _sinks(spot: Spot) -> Iterator[Offer]:
 
 
 def _targets(spot: Spot) -> Iterator[Offer]:
+    if spot.has("TOPICS", 2):
+        for entries in (spot.catalog.streams, spot.catalog.sinks):
+            found = (e for e in entries.values() if e.connector == "kafka")
+            yield from (Offer(quote_name(e.name), "kafka") for e in found)
+        return
     yield from _sinks(spot)
     yield from (Offer(quote_name(s.name), "stream") for s in spot.catalog.streams.values())
     yield from (Offer(t.name, "table") for t in spot.catalog.tables.values() if not t.streaming)

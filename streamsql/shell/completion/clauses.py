@@ -72,6 +72,8 @@ _IN_EXPRESSION = ("CASE", "NOT", "NULL", "TRUE", "FALSE", "INTERVAL", "EXISTS")
 def query_start(tokens: list[Token]) -> int | None:
     """Where the query of a statement begins among the tokens before the cursor; None when none has."""
     first = tokens[0].upper if tokens else ""
+    if [t.upper for t in tokens[:2]] == ["SHOW", "TOPICS"]:
+        return None
     for at, token in enumerate(tokens):
         word = token.upper
         if word == "SELECT" or (word == "FROM" and (at == 0 or first in _WITH_FROM)):

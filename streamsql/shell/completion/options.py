@@ -13,6 +13,8 @@ from streamsql.language.statements.base import Column
 from streamsql.language.tokens import Token, quote, unquote
 from streamsql.shell.completion.spot import Offer, Spot, declared, dotted, expected
 
+# The options of kafka that say how one gets to its brokers.
+_LOGIN = ("kafka.security.", "kafka.sasl.", "kafka.ssl.")
 # Entries of a folder that are looked at.
 MOST_ENTRIES = 5000
 
@@ -22,7 +24,7 @@ def connector_names(spot: Spot) -> Iterator[Offer]:
     words = {t.upper for t in spot.tokens[:4]}
     for made in connectors().values():
         usable = made.writes if "SINK" in words else made.reads
-        if usable is not None or "CONNECTORS" in words:
+        if usable is not None or words & {"CONNECTORS", "CONNECTOR"}:
             yield Offer(made.name, made.help)
 
 
@@ -41,6 +43,8 @@ def connector_of(spot: Spot) -> Connector | None:
 
 def specs(spot: Spot) -> Sequence[OptionSpec]:
     """The options that the statement's connector takes, those of the declared columns too."""
+    if spot.has("TOPICS", 2):
+        return [s for s in connectors()["kafka"].reads or () if s.name.startswith(_LOGIN)]
     made = connector_of(spot)
     if made is None:
         return ()

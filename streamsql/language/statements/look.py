@@ -1,0 +1,86 @@
+"""PREVIEW, DESCRIBE CONNECTOR and SHOW TOPICS: looking before anything is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamsql.errors import Source, SyntaxFault
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import Name, Option, Statement, clause, name_of, options_of
+
+FIRST = 10
+"""The records that PREVIEW shows when it is not told how many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview(Statement):
+    """Of a stream that is there (name), or of what a connector with its options would read."""
+
+    name: Name | None = None
+    connector: Name | None = None
+    format: Name | None = None
+    options: tuple[Option, ...] = ()
+    limit: int = FIRST
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeConnector(Statement):
+    name: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowTopics(Statement):
+    """servers: host:port, …; else entry: a stream or sink that says where they are. like: `*` and `|`, as
+    in Spark's SHOW TABLES.
+    """
+
+    servers: Name | None = None
+    entry: Name | None = None
+    like: str = ""
+    options: tuple[Option, ...] = ()
+
+
+def _limit(node: Node) -> int:
+    """The number of a LIMIT. Raises SyntaxFault when it is no number of rows."""
+    written = clause(node, "PreviewLimit")
+    number = written.get("Number") if written else None
+    if number is None:
+        return FIRST
+    if not number.value.isdigit():
+        raise SyntaxFault(
+            f"LIMIT takes a number of records, not {number.value}", hint="LIMIT 10", span=number.span
+        )
+    return int(number.value)
+
+
+def _preview(node: Node, source: Source) -> Preview:
+    there = node.get("PreviewStream")
+    if there:
+        return Preview(name=name_of(there.get("StreamName")), limit=_limit(there))
+    part = node.get("PreviewSource")
+    assert part
+    format_node = clause(part, "Format")
+    return Preview(
+        connector=name_of(part.get("Connector")),
+        format=name_of(format_node.get("FormatName")) if format_node else None,
+        options=options_of(clause(part, "Options")),
+        limit=_limit(part),
+    )
+
+
+def _show_topics(node: Node, source: Source) -> ShowTopics:
+    servers, target, like = node.get("Servers"), node.get("Target"), clause(node, "TopicsLike")
+    written = servers.get("String") if servers else None
+    return ShowTopics(
+        servers=name_of(written) if written else None,
+        entry=name_of(target) if target else None,
+        like=like.text("String") if like else "",
+        options=options_of(clause(node, "Options")),
+    )
+
+
+BUILDERS = {
+    "ShowTopics": _show_topics,
+    "Preview": _preview,
+    "DescribeConnector": lambda node, source: DescribeConnector(name=name_of(node.get("Connector"))),
+}

@@ -1,0 +1,235 @@
+"""What a source's first records look like: separator and header, event time, a name for the stream.
+
+Pure: from texts and values that were read to what CREATE STREAM would say. Types are Spark's to infer.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamsql.language.statements.base import Column, Fragment, Name, Watermark
+from streamsql.language.tokens import NOT_A_NAME, quote, quote_name
+
+SEPARATORS = (",", ";", "\t", "|")
+# Of so many lines in a hundred a separator must make equally many fields.
+_ALIKE = 90
+
+
+def separator(lines: Sequence[str], quoting: str = '"') -> str:
+    """What stands between the fields of delimited lines: the sign that makes equally many fields, at
+    least two, of nearly all of them, and most; empty when none does.
+    """
+    best, most = "", 1
+    for sign in SEPARATORS:
+        counts = [len(row) for row in fields(lines, sign, quoting)]
+        usual = max(set(counts), key=counts.count, default=0)
+        if usual > most and counts.count(usual) * 100 >= len(counts) * _ALIKE:
+            best, most = sign, usual
+    return best
+
+
+def fields(lines: Iterable[str], sign: str, quoting: str = '"') -> list[list[str]]:
+    """The fields of delimited lines; an unclosed quote ends with its line."""
+    return [row for line in lines for row in csv.reader([line], delimiter=sign, quotechar=quoting or None)]
+
+
+_TITLE = re.compile(r"[^\W\d][\w .:/()#%-]{0,63}\Z")
+
+
+def has_header(rows: Sequence[Sequence[str]], typed: bool) -> bool:
+    """Whether the first of the rows names the columns. typed: below it some column is not text, which
+    with it would be.
+    """
+    if not rows or not all(_TITLE.match(cell.strip()) for cell in rows[0]):
+        return False
+    if len(set(rows[0])) < len(rows[0]):
+        return False
+    if typed:
+        return True
+    # All is text: names do not come again below themselves.
+    below = [row for row in rows[1:] if row != rows[0]]
+    return bool(below) and all(
+        cell not in {row[at] for row in below if at < len(row)} for at, cell in enumerate(rows[0])
+    )
+
+
+def in_order(names: Iterable[str], texts: Iterable[str]) -> list[str]:
+    """Names of columns in the order in which the JSON objects of the texts first have them; Spark
+    gives them by the alphabet.
+    """
+    known = list(names)
+    seen: dict[str, None] = {}
+    for text in texts:
+        try:
+            found = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(found, dict):
+            seen.update(dict.fromkeys(k for k in found if k in known))
+        if len(seen) == len(known):
+            break
+    return [*seen, *(n for n in known if n not in seen)]
+
+
+_ENDING = re.compile(r"(\.(json|jsonl|ndjson|csv|tsv|txt|log|parquet|orc|avro|gz|bz2|zst))+$", re.IGNORECASE)
+
+
+def stream_name(place: str, taken: Iterable[str], otherwise: str) -> str:
+    """A free name for a stream that reads a folder or a topic."""
+    parts = [p for p in re.split(r"[/\\]+", place) if p and not re.search(r"[*?\[\]{}=:]|^\.+$", p)]
+    last = _ENDING.sub("", parts[-1]) if parts else ""
+    name = re.sub(r"\W+", "_", last).strip("_").lower() or otherwise.replace("-", "_")
+    if name[0].isdigit() or name.upper() in NOT_A_NAME:
+        name = f"stream_{name}"
+    used = {t.casefold() for t in taken}
+    numbered = (name if n == 1 else f"{name}_{n}" for n in range(1, len(used) + 2))
+    return next(n for n in numbered if n.casefold() not in used)
+
+
+# ---- event time -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A column, or (path of several names) a field inside one, with values that were read."""
+
+    path: tuple[str, ...]
+    type: str
+    values: tuple[Any, ...]
+
+    @property
+    def sql(self) -> str:
+        return ".".join(map(quote_name, self.path))
+
+
+_ZONE = r"( ?(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?|\[?[A-Z]\w+/\w+\]?))?"
+_ISO = re.compile(rf"\d{{4}}-\d{{2}}-\d{{2}}[T ]\d{{2}}:\d{{2}}(:\d{{2}}(\.\d{{1,9}})?)?{_ZONE}\Z")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+_DIGITS = re.compile(r"\d{9,19}(\.\d+)?\Z")
+_CLOCK = r"\d{2}:\d{2}:\d{2}"
+# How other times look → Spark's pattern for them ("Datetime patterns").
+_PATTERNS = (
+    (rf"\d{{2}}/[A-Z][a-z]{{2}}/\d{{4}}:{_CLOCK} [+-]\d{{4}}", "dd/MMM/yyyy:HH:mm:ss Z"),
+    (rf"\d{{4}}-\d{{2}}-\d{{2}} {_CLOCK},\d{{3}}", "yyyy-MM-dd HH:mm:ss,SSS"),
+    (rf"\d{{4}}/\d{{2}}/\d{{2}} {_CLOCK}", "yyyy/MM/dd HH:mm:ss"),
+    (rf"\d{{2}}\.\d{{2}}\.\d{{4}} {_CLOCK}", "dd.MM.yyyy HH:mm:ss"),
+    (rf"(0[1-9]|1[0-2])/\d{{2}}/\d{{4}} {_CLOCK}", "MM/dd/yyyy HH:mm:ss"),
+    (rf"\d{{2}}/\d{{2}}/\d{{4}} {_CLOCK}", "dd/MM/yyyy HH:mm:ss"),
+    (r"\d{8}T\d{6}(Z|[+-]\d{4})", "yyyyMMdd'T'HHmmssX"),
+)
+# 2000 to 2040, in seconds.
+_FROM, _TO = 946_684_800, 2_208_988_800
+_EPOCHS = (
+    (1, "timestamp_seconds({})"),
+    (1_000, "timestamp_millis({})"),
+    (1_000_000, "timestamp_micros({})"),
+    (1_000_000_000, "timestamp_micros({} DIV 1000)"),
+)
+_WORDS = "ts time timestamp datetime date at when epoch millis ms created occurred logged".split()
+# Times that are not those of the event.
+_OTHERS = (
+    "updated modified ingest ingested received processed expires expiry deleted birth birthday until".split()
+)
+
+
+def is_iso(values: Sequence[Any]) -> bool:
+    """Whether texts are moments as Spark reads them without a pattern."""
+    return _all(_ISO, values)
+
+
+def is_day(values: Sequence[Any]) -> bool:
+    """Whether texts are dates as Spark reads them without a pattern."""
+    return _all(_DAY, values)
+
+
+def _all(pattern: re.Pattern[str], values: Sequence[Any]) -> bool:
+    texts = [v for v in values if v is not None]
+    return bool(texts) and all(isinstance(v, str) and pattern.match(v) for v in texts)
+
+
+def event_time(leaves: Iterable[Leaf], taken: Iterable[str]) -> Watermark | None:
+    """The watermark that the records suggest: the column that is most likely the time of the event.
+    taken: the names of all columns, which a computed one must not have.
+    """
+    ranked = []
+    for place, leaf in enumerate(leaves):
+        found = _moment(leaf)
+        if found:
+            worth, made, delay = found
+            ranked.append((_rank(leaf, worth), place, made, delay, leaf))
+    if not ranked:
+        return None
+    _, _, made, delay, leaf = min(ranked, key=lambda r: r[:2])
+    if not made:
+        return Watermark(Name(leaf.path[0]), delay)
+    used = {t.casefold() for t in taken}
+    name = next(n for n in ("event_time", *(f"event_time_{i}" for i in range(2, 99))) if n not in used)
+    return Watermark(Name(name), delay, Fragment(made))
+
+
+def _moment(leaf: Leaf) -> tuple[str, str, str] | None:
+    """(kind, the expression that makes a timestamp of it: empty when it is one, delay)."""
+    kind, values = leaf.type.upper(), [v for v in leaf.values if v is not None]
+    if not values or len(values) * 2 < len(leaf.values):
+        return None
+    if kind.startswith("TIMESTAMP"):
+        return "time", leaf.sql if len(leaf.path) > 1 else "", "10 minutes"
+    if kind == "DATE" or (kind == "STRING" and is_day(values)):
+        return "date", f"to_timestamp({leaf.sql})", "1 day"
+    if kind == "STRING":
+        if is_iso(values):
+            return "time", f"to_timestamp({leaf.sql})", "10 minutes"
+        for shape, pattern in _PATTERNS:
+            if _all(re.compile(shape + r"\Z"), values):
+                return "time", f"to_timestamp({leaf.sql}, {quote(pattern)})", "10 minutes"
+        if not _all(_DIGITS, values):
+            return None
+        values = [float(v) for v in values]
+        return _epoch(
+            values, f"CAST({leaf.sql} AS {'BIGINT' if all(v % 1 == 0 for v in values) else 'DOUBLE'})"
+        )
+    if re.match(r"(BIGINT|INT|DOUBLE|FLOAT|DECIMAL)\b", kind):
+        return _epoch([float(v) for v in values], leaf.sql)
+    return None
+
+
+def _epoch(values: list[float], written: str) -> tuple[str, str, str] | None:
+    """Numbers that count from 1970, in the unit that makes days of our time of them."""
+    whole = all(v % 1 == 0 for v in values)
+    for unit, make in _EPOCHS:
+        if all(_FROM * unit <= v < _TO * unit for v in values):
+            made = make.format(written) if whole or unit == 1 else f"timestamp_seconds({written} / {unit})"
+            return "epoch", made, "10 minutes"
+    return None
+
+
+def _rank(leaf: Leaf, kind: str) -> tuple[int, int, int]:
+    """The less, the likelier: by what the name says, then by what it is, then by how deep it lies."""
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", leaf.path[-1]).lower()
+    parts = set(re.split(r"[\W_]+", words))
+    other = bool(parts & set(_OTHERS))
+    named = not other and (bool(parts & set(_WORDS)) or words.endswith(("time", "timestamp", "date")))
+    if kind == "date":
+        tier = 6 if other else 5
+    elif named:
+        tier = 0 if parts & {"event", "ts", "timestamp"} else 1
+    else:
+        tier = 3 if other else 2 if kind == "time" else 4
+    return tier, len(leaf.path), int(kind != "time")
+
+
+def typed_times(columns: Sequence[Column], values: dict[str, Sequence[Any]]) -> tuple[Column, ...]:
+    """Columns of which the texts are moments or dates as those types."""
+    made = []
+    for column in columns:
+        seen = values.get(column.name, ())
+        kind = column.type
+        if kind == "STRING":
+            kind = "TIMESTAMP" if is_iso(seen) else "DATE" if is_day(seen) else kind
+        made.append(Column(column.name, kind))
+    return tuple(made)
