@@ -166,6 +166,11 @@ def _mask(line: str) -> str:
     return _SECRET.sub(lambda m: f"{m.group(1)}'{'*' * len(m.group(2) or m.group(3) or '')}'", line)
 
 
+def holds_secret(text: str) -> bool:
+    """Whether a statement has the value of a secret option in it."""
+    return bool(_SECRET.search(text))
+
+
 def _excerpt(line: str, column: int, most: int) -> tuple[str, int]:
     """A line of at most so many characters around a 1-based column; the column moves with it."""
     if len(line) <= most:

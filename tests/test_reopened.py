@@ -163,9 +163,17 @@ def test_a_secret_is_never_written(opened: Open, tmp_path: Path) -> None:
     assert made[-1].notes == (
         "the workspace does not keep the password; it keeps where it lies: password '${env:NAME}'",
     )
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.json").write_text('{"a": 1}')
+    first.run(
+        "SET spark.hadoop.fs.s3a.secret.key = hush-hush;"
+        f"CREATE TEMPORARY VIEW v USING json OPTIONS (path '{tmp_path}/in', token 'hush-hush');"
+        f"CREATE TEMPORARY VIEW w USING json OPTIONS (path '{tmp_path}/in');"
+    )
     again = opened()
     written = b"".join(p.read_bytes() for p in (tmp_path / "w").rglob("*") if p.is_file())
     assert b"hush-hush" not in written
+    assert again.rows("SELECT a FROM w;") == [(1,)]
     with pytest.raises(StreamsqlError) as caught:
         again.run("INSERT INTO t TRIGGER AVAILABLE NOW SELECT * FROM s;")
     said = format_error(caught.value)

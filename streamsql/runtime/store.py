@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from streamsql.catalog import Catalog, Sink, Stream
 from streamsql.connectors.base import OptionSpec, is_secret
 from streamsql.connectors.registry import connector
-from streamsql.errors import EngineFault, Source
+from streamsql.errors import EngineFault, Source, holds_secret
 from streamsql.language.parser import Written, split_script
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote, refers, tokenize, unquote
@@ -100,7 +100,7 @@ class Store:
         entries = {(e.kind, e.name.casefold()): e for e in _entries(catalog, views)}
         self._order = [k for k in self._order if k in entries]
         self._order += [k for k in entries if k not in self._order]
-        lines = [f"SET {key} = {_value(value)};" for key, value in settings.items()]
+        lines = [f"SET {key} = {_value(value)};" for key, value in settings.items() if not is_secret(key)]
         lines += [entry.text + ";" for entry in _sorted([entries[k] for k in self._order])]
         lines += self.unread
         self._write(CATALOG, _HEAD + "\n\n".join(lines) + "\n")
@@ -142,7 +142,8 @@ def _entries(catalog: Catalog, views: Iterable[tuple[str, str]]) -> Iterable[Kep
         if key not in fed:
             yield Kept("sink", sink.name, sink.sql(redact=secrets(sink)))
     for name, text in views:
-        yield Kept("view", name, text)
+        if not holds_secret(text):
+            yield Kept("view", name, text)
     for query in catalog.queries.values():
         text = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
         yield Kept("query", query.name, text, query.live_table)
