@@ -320,4 +320,4 @@ def test_a_secret_stands_in_options_only(console: Console) -> None:
         console.run("SELECT '${env:HOME}' AS home;")
     said = format_error(caught.value)
     assert "${env:HOME} stands where it would be shown" in said
-    assert "it is for the options of CREATE STREAM and CREATE SINK" in said
+    assert "it is for the options of CREATE STREAM, CREATE SINK, PREVIEW and SHOW TOPICS" in said
