@@ -131,9 +131,13 @@ def test_the_rows_of_each_output_mode_come_back(opened: Open, mode: str) -> None
 
 
 def test_what_is_dropped_stays_gone(opened: Open, tmp_path: Path) -> None:
-    opened().run(
+    first = opened()
+    first.run(
         DEFINED.format(folder=tmp_path) + "DROP QUERY copied; DROP LIVE TABLE counts; DROP STREAM short;"
     )
+    at_once = (tmp_path / "w" / "catalog.sql").read_text()
+    assert "words" in at_once
+    assert not [name for name in ("copied", "counts", "short") if name in at_once]
     again = opened(started=False)
     assert again.words == [f"{tmp_path}/w holds 1 stream, 1 sink"]
     assert not any((tmp_path / "w" / "run" / "live").iterdir())

@@ -55,7 +55,8 @@ def _words(session: Session, store: Store) -> list[str]:
 def _take_up(statement: Statement, session: Session, store: Store) -> None:
     """A definition, without what carrying it out would do. Raises faults."""
     if isinstance(statement, Set):
-        session.execute(statement)
+        assert statement.key is not None and statement.value is not None
+        session.settings.changed[statement.key.value] = statement.value
         return
     made = plan(statement, session.context())
     catalog = session.catalog

@@ -128,9 +128,10 @@ class Session:
         made = plan(statement, self.context())
         try:
             if isinstance(made, plans.Direct):
-                return self._direct(made.statement)
-            self.temporary.check(statement, lambda: self.spark)
-            result = self._PLANS[type(made)](self, made, statement)
+                result = self._direct(made.statement)
+            else:
+                self.temporary.check(statement, lambda: self.spark)
+                result = self._PLANS[type(made)](self, made, statement)
             news, self.packages.news = self.packages.news, []
             notes = (*self.temporary.news(), *made.notes, *news, *self._saved(made), *result.notes)
             return replace(result, notes=notes) if notes != result.notes else result
@@ -148,9 +149,12 @@ class Session:
 
     def _saved(self, made: plans.Plan) -> tuple[str, ...]:
         """Keep what a statement changed in the workspace. Returns what is to be told of that."""
-        if isinstance(made, plans.Explain) or (isinstance(made, plans.Collect) and not made.creates):
-            return ()
-        return self.save()
+        looks = (
+            isinstance(made, plans.Explain)
+            or (isinstance(made, plans.Collect) and not made.creates)
+            or (isinstance(made, plans.Direct) and type(made.statement) not in self._DIRECT)
+        )
+        return () if looks else self.save()
 
     def save(self, why: str = "") -> tuple[str, ...]:
         """Write definitions and the queries' status into the workspace, if there is one.
