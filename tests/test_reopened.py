@@ -199,6 +199,19 @@ def test_a_definition_that_cannot_be_read_is_kept_and_said(opened: Open, tmp_pat
     assert "CREATE STREAM t " in file.read_text()
 
 
+@pytest.mark.parametrize("text", [b"\xff\xfe broken", b"CREATE STREAM s USING rate; SELECT 'begun"])
+def test_a_catalog_that_is_no_script_is_set_aside(opened: Open, tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "catalog.sql").write_bytes(text)
+    first = opened(started=False)
+    (warning,) = first.warnings
+    assert "the workspace begins empty, and the file is kept as" in warning
+    first.run("CREATE STREAM t (n INT) USING values;")
+    kept = [p for p in (tmp_path / "w").iterdir() if p.name.startswith("catalog.sql.")]
+    assert [p.read_bytes() for p in kept] == [text]
+    assert "CREATE STREAM t" in (tmp_path / "w" / "catalog.sql").read_text()
+
+
 def test_a_full_disk_is_said_and_nothing_in_the_console_is_lost(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from streamsql.catalog import Table
+from streamsql.errors import StreamsqlError
 from streamsql.language.parser import parse
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Set
@@ -23,7 +24,13 @@ def reopen(session: Session) -> tuple[list[str], list[str]]:
         return [], []
     store.read_status()
     warnings = []
-    for written in store.statements():
+    try:
+        statements = store.statements()
+    except StreamsqlError as error:
+        return [], [
+            f"{error.message}; the workspace begins empty, and the file is kept as {store.set_aside()}"
+        ]
+    for written in statements:
         try:
             _take_up(parse(written, {}), session, store)
         except Exception as error:  # whatever is wrong with one, the others are there

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from streamsql.catalog import Catalog, Sink, Stream
 from streamsql.connectors.base import OptionSpec, is_secret
 from streamsql.connectors.registry import connector
-from streamsql.errors import EngineFault, Source, holds_secret
+from streamsql.errors import EngineFault, InputFault, Source, holds_secret
 from streamsql.language.parser import Written, split_script
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote, refers, tokenize, unquote
@@ -72,12 +72,20 @@ class Store:
     # ---- reading --------------------------------------------------------------------------
 
     def statements(self) -> list[Written]:
-        """The statements of catalog.sql; none when there is none. Raises InputFault when it is no text."""
+        """The statements of catalog.sql; none when there is none. Raises InputFault when it is no script."""
         file = self.folder / CATALOG
         try:
             return split_script(Source(str(file), file.read_text("utf-8")))
         except FileNotFoundError:
             return []
+        except (OSError, ValueError) as error:
+            raise InputFault(f"{file} cannot be read: {error}") from None
+
+    def set_aside(self) -> Path:
+        """Put a catalog.sql that cannot be read where nothing is written over it. Returns where."""
+        aside = self.folder / f"{CATALOG}.{datetime.now():%Y%m%d-%H%M%S}"
+        (self.folder / CATALOG).replace(aside)
+        return aside
 
     def read_status(self) -> None:
         """Read how the queries were. One that ran when the console ended without a word has stopped."""
