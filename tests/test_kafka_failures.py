@@ -111,7 +111,7 @@ INSERT INTO files CHECKPOINT 'copied' SELECT n, _partition AS p, _offset AS at F
 
 
 def test_a_killed_console_loses_nothing_and_counts_nothing_twice(kafka: Broker, tmp_path: Path) -> None:
-    """kill -9 in the middle of micro-batches, several times; then all of it is there, by key just once."""
+    """kill -9 in the middle of a micro-batch; then all of it is there, by key just once."""
     messages = []
     for i in range(MESSAGES):  # in order of event time in both partitions, so that none is late
         event = {"k": f"k{i % KEYS}", "n": i, "ts": f"2024-01-01T00:{i // 60:02}:{i % 60:02}"}
@@ -142,7 +142,7 @@ def test_a_killed_console_loses_nothing_and_counts_nothing_twice(kafka: Broker, 
 
         return look
 
-    for checkpoint, batch in (("counts", 1), ("copied", 3)):
+    for checkpoint, batch in (("copied", 2),):
         process = start()
         wait_until(under_way(checkpoint, batch), process, f"micro-batch {batch} of {checkpoint}")
         os.killpg(process.pid, signal.SIGKILL)  # the console and its Spark

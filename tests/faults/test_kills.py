@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from scripts import command
 
-KILLS = int(os.environ.get("STREAMSQL_KILLS", "2"))
+KILLS = int(os.environ.get("STREAMSQL_KILLS", "1"))
 USERS = ("ann", "bob", "cid", "dan")
 DEFINITIONS = """
 CREATE STREAM clicks (id INT, user STRING, ts TIMESTAMP) USING json
