@@ -122,8 +122,8 @@ FIELDS = (
 class Kafka(Connector):
     name = "kafka"
     help = "topics of Apache Kafka"
-    reads = (*_SERVERS, *_SOURCE, *messages.format_options(""), *_SECURITY)
-    writes = (*_SERVERS, *_SINK, *messages.format_options(""), *_SECURITY)
+    reads = (*_SERVERS, *_SOURCE, *messages.ALL_OPTIONS, *_SECURITY)
+    writes = (*_SERVERS, *_SINK, *messages.ALL_OPTIONS, *_SECURITY)
     formats = tuple(messages.FORMAT_OPTIONS)
     packages = ("kafka", "avro")
     open_prefix = "kafka."
@@ -261,7 +261,7 @@ def client_settings(options: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def _of_kafka(options: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     """Options without those of the payload's format, which are not Kafka's."""
-    payload = {s.name.casefold() for s in messages.format_options("")}
+    payload = {s.name.casefold() for s in messages.ALL_OPTIONS}
     return [(k, v) for k, v in options if k.casefold() not in payload]
 
 

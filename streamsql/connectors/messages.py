@@ -59,13 +59,8 @@ FORMAT_OPTIONS = {
     "raw": (),
 }
 """Format → the options that say how a payload is read or written."""
-
-
-def format_options(form: str) -> tuple[OptionSpec, ...]:
-    """The options of one format; of all of them when none is said."""
-    if form:
-        return FORMAT_OPTIONS[form]
-    return tuple(dict.fromkeys(spec for specs in FORMAT_OPTIONS.values() for spec in specs))
+ALL_OPTIONS = tuple(dict.fromkeys(spec for specs in FORMAT_OPTIONS.values() for spec in specs))
+"""Those of all formats."""
 
 
 @dataclass(frozen=True)
