@@ -50,6 +50,7 @@ PLAN = [
     "blocks",
     "lower",
     "plans",
+    "changes",
     "context",
     "shared",
     "definitions queries",
