@@ -88,7 +88,8 @@ def translate(error: BaseException, text: str = "", known: Iterable[str] = ()) -
     if isinstance(error, PySparkException):
         return _of_pyspark(error, text, known)
     if type(error) is ValueError:  # of the console's own helpers, in plain words
-        return EngineFault(str(error))
+        fact, _, detail = str(error).partition("\n")
+        return EngineFault(fact, detail=detail)
     if isinstance(error, (ImportError, SyntaxError)):
         return InputFault(
             f"Python code cannot be loaded: {error}",

@@ -26,6 +26,8 @@ HELPERS = {
     "ProtobufKind": "messages",
     "protobuf_reader": "messages",
     "protobuf_writer": "messages",
+    "SchemaRegistry": "schema_registry",
+    "avro_schema": "schema_registry",
 }
 
 

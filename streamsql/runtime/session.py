@@ -55,6 +55,7 @@ from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.reach import check_servers
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.store import Past, check_secrets, in_full, past_of, placed, secrets
+from streamsql.runtime.subjects import register_schemas, with_schema
 from streamsql.runtime.temporary import TemporaryViews
 from streamsql.runtime.topics import show_topics
 from streamsql.runtime.userlib import check_code
@@ -222,8 +223,10 @@ class Session:
             check_code(
                 made.code, made.stream.option("folder"), connector(Name(made.stream.connector)), "read"
             )
-        made_stream, notes = made.stream, tuple[str, ...]()
+        made_stream, notes = with_schema(made.stream), tuple[str, ...]()
         if made.infer is not None:
+            infer = connector(Name(made_stream.connector)).infer(made_stream)
+            made = replace(made, stream=made_stream, infer=infer)
             columns = self._with_event_time(made, self._infer(made, statement))
             made_stream = replace(made_stream, columns=columns, inferred=True)
             check_watermark(made_stream.watermark, columns)
@@ -339,6 +342,7 @@ class Session:
         env = self._env(made.program, made.reads)
         self._check_drivers(made.sinks)
         self._check_logs(made.sinks, keeps=False)
+        register_schemas((), env)
         with self._own_state_provider(made.program):
             run(made.program, env)
         return Done(message=made.message)
@@ -424,6 +428,7 @@ class Session:
         env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
         with self._own_state_provider(made.program):
             choice = self.queries.prepare(made, env, fresh=replaces)
+            register_schemas(((t.sink, t.rows) for t in made.targets), env)
             if replaces:
                 self._forget_query(made.query.name)
             self._set_checkpoint_manager(made.checkpoint)
