@@ -59,7 +59,9 @@ class Registry:
         self.server.shutdown()
         self.server.server_close()
 
-    def register(self, subject: str, schema: object, references: tuple[Any, ...] = (), kind: str = "AVRO") -> int:
+    def register(
+        self, subject: str, schema: object, references: tuple[Any, ...] = (), kind: str = "AVRO"
+    ) -> int:
         """Give a subject a schema, by no rules; its number."""
         body = {"schema": json.dumps(schema), "schemaType": kind, "references": list(references)}
         number = self._number(body)
@@ -94,7 +96,9 @@ class Registry:
         if self.subjects.get(subject):
             why = unreadable(new, fastavro.parse_schema(self.newest(subject)))
             if why:
-                text = f'Schema being registered is incompatible with an earlier schema for subject "{subject}"'
+                text = (
+                    f'Schema being registered is incompatible with an earlier schema for subject "{subject}"'
+                )
                 raise Refused(409, 409, f"{text}, details: [{{errorType:'{why}'}}]")
         number = self._number(body)
         if number not in self.subjects.setdefault(subject, []):

@@ -52,7 +52,7 @@ def python_error(text: str) -> tuple[str, str]:
         return "", ""
     frames = [f for f in _FRAME.findall(trace) if "pyspark" not in f[0] and not f[0].startswith("<")]
     if frames and "/streamsql/runtime/" in frames[-1][0]:
-        return raised.group(1).strip().removeprefix("RuntimeError: "), ""
+        return re.sub("^(Runtime|Value)Error: ", "", raised.group(1).strip()), ""
     return raised.group(1).strip(), f"{frames[-1][0]}, line {frames[-1][1]}" if frames else ""
 
 

@@ -27,6 +27,7 @@ HELPERS = {
     "protobuf_reader": "messages",
     "protobuf_writer": "messages",
     "SchemaRegistry": "schema_registry",
+    "as_written": "schema_registry",
     "avro_schema": "schema_registry",
 }
 

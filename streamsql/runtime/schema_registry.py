@@ -200,6 +200,8 @@ class SchemaRegistry:
             if key not in self.said:
                 self.said[key] = self.number(subject, wanted, register)
             number, text = self.said[key]
+            if schema or not register:
+                payload = as_written(payload, types, text)
             head = F.lit(bytearray(b"\x00" + number.to_bytes(4, "big")))
             return F.concat(head, F.call_function("to_avro", payload, F.lit(text)))
 
@@ -224,9 +226,32 @@ class SchemaRegistry:
             raise ValueError(f"{why}\n{error.error_message}") from None
 
 
+def as_written(payload, types, schema):
+    """A struct of columns in the types of an Avro schema (JSON) that was not made of them. Raises
+    ValueError for a column that is too much, or missing.
+    """
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as F
+
+    empty = F.call_function("from_avro", F.lit(None).cast("binary"), F.lit(schema))
+    wanted = SparkSession.active().range(0).select(empty).schema.fields[0].dataType
+    fields = {f.name.casefold(): f for f in wanted.fields}
+    given = {f.name.casefold(): f.name for f in types.fields}
+    for name in given:
+        if name not in fields:
+            listed = ", ".join(f.name for f in wanted.fields)
+            raise ValueError(f"the Avro schema has no field {given[name]}\nits fields: {listed}")
+    for name, field in fields.items():
+        if name not in given and not field.nullable:
+            raise ValueError(f"the Avro schema wants a column {field.name}: {field.dataType.simpleString()}")
+    kept = [(payload.getField(each), fields[name]) for name, each in given.items()]
+    return F.struct(*(value.cast(field.dataType).alias(field.name) for value, field in kept))
+
+
 def avro_schema(types, subject):
-    """The Avro schema (JSON) of columns, a StructType. A column that may be NULL has NULL as its default,
-    so that older messages can be read by it. Raises ValueError for one that Avro cannot hold.
+    """The Avro schema (JSON) of columns, a StructType. All may be NULL in it, and are when they are missing,
+    so that a query may come to have more columns, or other ones. Raises ValueError for a column that Avro
+    cannot hold.
     """
     import json
     import re
@@ -244,24 +269,23 @@ def avro_schema(types, subject):
         for each in struct.fields:
             if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", each.name):
                 raise ValueError(f"{each.name} is no name in Avro\nAS name gives the column another one")
-            kind = nullable(each.dataType, each.nullable, f"{name}.{each.name}", f"{path}{each.name}")
-            fields.append({"name": each.name, "type": kind} | ({"default": None} if each.nullable else {}))
+            kind = avro(each.dataType, f"{name}.{each.name}", f"{path}{each.name}")
+            fields.append({"name": each.name, "type": kind, "default": None})
         return {"type": "record", "name": name, "fields": fields}
 
-    def nullable(type, null, name, path):
-        return ["null", avro(type, name, path)] if null else avro(type, name, path)
-
     def avro(type, name, path):
-        text = type.simpleString()
+        return ["null", bare(type, type.simpleString(), name, path)]
+
+    def bare(type, text, name, path):
         if text.startswith("decimal"):
             parts = {"precision": type.precision, "scale": type.scale}
             return {"type": "bytes", "logicalType": "decimal", **parts}
         if text.startswith("struct"):
             return record(type, name, f"{path}.")
         if text.startswith("array"):
-            return {"type": "array", "items": nullable(type.elementType, type.containsNull, name, path)}
+            return {"type": "array", "items": avro(type.elementType, name, path)}
         if text.startswith("map<string,"):
-            return {"type": "map", "values": nullable(type.valueType, type.valueContainsNull, name, path)}
+            return {"type": "map", "values": avro(type.valueType, name, path)}
         if text.startswith("string"):
             return "string"
         if text not in plain and text not in logical:

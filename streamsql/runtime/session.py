@@ -55,9 +55,9 @@ from streamsql.runtime.queries import Queries, Running
 from streamsql.runtime.reach import check_servers
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.store import Past, check_secrets, in_full, past_of, placed, secrets
-from streamsql.runtime.subjects import register_schemas, with_schema
+from streamsql.runtime.subjects import asked_anew, register_schemas, with_schema
 from streamsql.runtime.temporary import TemporaryViews
-from streamsql.runtime.topics import show_topics
+from streamsql.runtime.topics import check_sink_topics, show_topics
 from streamsql.runtime.userlib import check_code
 from streamsql.runtime.values import collect
 
@@ -342,8 +342,8 @@ class Session:
         env = self._env(made.program, made.reads)
         self._check_drivers(made.sinks)
         self._check_logs(made.sinks, keeps=False)
-        register_schemas((), env)
-        with self._own_state_provider(made.program):
+        check_sink_topics(self.spark, made.sinks, self.queries.cancelled)
+        with self._own_state_provider(made.program), asked_anew():
             run(made.program, env)
         return Done(message=made.message)
 
@@ -424,6 +424,7 @@ class Session:
         check_servers(entries)
         env = self._env(made.program + made.writer("append"), made.reads)
         self._check_drivers(t.sink for t in made.targets)
+        check_sink_topics(self.spark, (t.sink for t in made.targets), self.queries.cancelled)
         self._check_logs((t.sink for t in made.targets), keeps=not made.feeds_batches)
         env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
         with self._own_state_provider(made.program):

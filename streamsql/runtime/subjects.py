@@ -5,7 +5,8 @@ written by, before it starts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -41,14 +42,24 @@ def with_schema(stream: Stream) -> Stream:
     return stream
 
 
+@contextmanager
+def asked_anew() -> Iterator[None]:
+    """Inside, registries are asked again; what they said before holds for the queries that run."""
+    before, SchemaRegistry.said = SchemaRegistry.said, {}
+    try:
+        yield
+    finally:
+        SchemaRegistry.said = before | SchemaRegistry.said
+
+
 def register_schemas(targets: Iterable[tuple[Sink, Node]], env: dict[str, Any]) -> None:
-    """See that the registries of sinks have the schemas of the rows that these are to get, anew: what they
-    said before is forgotten. Raises ValueError with what speaks against it.
+    """See that the registries of sinks have the schemas of the rows that these are to get. Raises
+    ValueError with what speaks against it.
     """
-    SchemaRegistry.said.clear()
-    for sink, rows in targets:
-        if schema_registry.uses(sink):
-            evaluate(connector(Name(sink.connector)).prepared(sink, rows), env)
+    with asked_anew():
+        for sink, rows in targets:
+            if schema_registry.uses(sink):
+                evaluate(connector(Name(sink.connector)).prepared(sink, rows), env)
 
 
 def _check_columns(columns: Iterable[Column], text: str) -> None:
