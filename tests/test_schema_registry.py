@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 from broker import Broker, Message
-from conftest import Console
+from conftest import ROOT, Console
 from schemas import Registry
 from test_kafka import insert, said, source, target
 from test_preview import look, taken
@@ -499,3 +500,22 @@ def test_the_printed_program_runs_by_itself(
     )
     assert done.returncode == 0, done.stderr
     assert deserialized(kafka, registry, copies) == [{"k": "ann", "n": None}, {"k": "bob", "n": 2}]
+
+
+def test_the_example_of_the_readme(kafka: Broker, console: Console, registry: Registry) -> None:
+    clicks, counts = kafka.topic(), kafka.topic()
+    readme = (ROOT / "README.md").read_text()
+    script = next(
+        t for t in re.findall(r"^```sql\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE) if "Registry" in t
+    )
+    schema = record(("user", "string"), ("n", "int"))
+    kafka.produce(
+        clicks, serialized(registry, clicks, schema, *({"user": u, "n": 1} for u in ("ann", "bob", "ann")))
+    )
+    script = script.replace("localhost:9092", kafka.servers).replace("http://localhost:8081", registry.url)
+    script = script.replace("'clicks'", f"'{clicks}'").replace("'counts'", f"'{counts}'")
+    console.run(script + "AWAIT QUERY counts IDLE;")
+    assert sorted(map(str, deserialized(kafka, registry, counts))) == [
+        "{'user': 'ann', 'n': 2}",
+        "{'user': 'bob', 'n': 1}",
+    ]

@@ -174,15 +174,17 @@ def _find(text: str, fragment: str) -> Span | None:
     return None
 
 
-def _root(java: Any) -> Any:
-    while java.getCause() is not None:
-        java = java.getCause()
-    return java
+def _causes(java: Any) -> list[Any]:
+    """A Java exception and its causes, the first cause of all first."""
+    causes = [java]
+    while causes[0].getCause() is not None:
+        causes.insert(0, causes[0].getCause())
+    return causes
 
 
 def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
-    root = _root(java)
-    words = in_plain_words(root.toString() or "")
+    root, *others = _causes(java)
+    words = in_plain_words("\n".join(each.toString() or "" for each in (root, *others)))
     if words:
         return EngineFault(words.fact, detail=words.detail, hint=words.hint)
     condition, message = clean(root.getMessage() or root.getClass().getSimpleName())

@@ -149,7 +149,7 @@ class _Client:
         kind = common.Type.BROKER
         nodes = self._answer(self.admin.describeCluster().nodes())
         asked = self.jvm.java.util.ArrayList()
-        asked.add(common(kind, next(iter(nodes)).idString()))
+        asked.add(common(kind, nodes.iterator().next().idString()))
         try:
             found = self._answer(self.admin.describeConfigs(asked).all())
         except Cancelled:
