@@ -135,6 +135,10 @@ class Connector:
         """Hosts and ports one of which must take connections before a query can start."""
         return ()
 
+    def schema_servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
+        """The same of the schema registry that it needs."""
+        return ()
+
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
         """The options that a stream with these columns may be given."""
         return self.reads or ()
@@ -230,7 +234,7 @@ class Connector:
 
 def is_secret(key: str) -> bool:
     """Whether the value of an option or setting must never be shown, declared or not."""
-    folded = key.casefold()
+    folded = key.casefold().removesuffix("credentials.source")  # it names a kind
     return any(word in folded for word in SECRET_WORDS)
 
 

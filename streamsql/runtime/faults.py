@@ -52,7 +52,7 @@ def python_error(text: str) -> tuple[str, str]:
         return "", ""
     frames = [f for f in _FRAME.findall(trace) if "pyspark" not in f[0] and not f[0].startswith("<")]
     if frames and "/streamsql/runtime/" in frames[-1][0]:
-        return raised.group(1).strip().removeprefix("RuntimeError: "), ""
+        return re.sub("^(Runtime|Value)Error: ", "", raised.group(1).strip()), ""
     return raised.group(1).strip(), f"{frames[-1][0]}, line {frames[-1][1]}" if frames else ""
 
 
@@ -88,7 +88,8 @@ def translate(error: BaseException, text: str = "", known: Iterable[str] = ()) -
     if isinstance(error, PySparkException):
         return _of_pyspark(error, text, known)
     if type(error) is ValueError:  # of the console's own helpers, in plain words
-        return EngineFault(str(error))
+        fact, _, detail = str(error).partition("\n")
+        return EngineFault(fact, detail=detail)
     if isinstance(error, (ImportError, SyntaxError)):
         return InputFault(
             f"Python code cannot be loaded: {error}",
@@ -173,15 +174,17 @@ def _find(text: str, fragment: str) -> Span | None:
     return None
 
 
-def _root(java: Any) -> Any:
-    while java.getCause() is not None:
-        java = java.getCause()
-    return java
+def _causes(java: Any) -> list[Any]:
+    """A Java exception and its causes, the first cause of all first."""
+    causes = [java]
+    while causes[0].getCause() is not None:
+        causes.insert(0, causes[0].getCause())
+    return causes
 
 
 def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
-    root = _root(java)
-    words = in_plain_words(root.toString() or "")
+    root, *others = _causes(java)
+    words = in_plain_words("\n".join(each.toString() or "" for each in (root, *others)))
     if words:
         return EngineFault(words.fact, detail=words.detail, hint=words.hint)
     condition, message = clean(root.getMessage() or root.getClass().getSimpleName())

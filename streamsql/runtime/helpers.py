@@ -26,6 +26,9 @@ HELPERS = {
     "ProtobufKind": "messages",
     "protobuf_reader": "messages",
     "protobuf_writer": "messages",
+    "SchemaRegistry": "schema_registry",
+    "as_written": "schema_registry",
+    "avro_schema": "schema_registry",
 }
 
 
