@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -37,15 +38,20 @@ class Workspace:
             who = _who(folder / "lock")
             self._lock.close()
             raise Held(folder, who) from None
-        self._lock.truncate(0)
-        json.dump(_me(), self._lock)
-        self._lock.flush()
+        with contextlib.suppress(OSError):  # on a full disk nobody is told who holds it
+            _write(self._lock, json.dumps(_me()))
         self.run = folder / "run"
         self.run.mkdir(exist_ok=True)
 
     def close(self) -> None:
-        self._lock.truncate(0)
+        _write(self._lock, "")
         self._lock.close()
+
+
+def _write(lock: IO[str], text: str) -> None:
+    """All that the lock file is to hold; past Python's buffer, which would try again at the end."""
+    os.ftruncate(lock.fileno(), 0)
+    os.write(lock.fileno(), text.encode())
 
 
 def _me() -> dict[str, str | int]:

@@ -191,15 +191,19 @@ class Pipeline:
 
     def results(self, console: Console) -> Results:
         """What is there once the console has shown the live table."""
-        with sqlite3.connect(self.folder / "totals.db", timeout=30) as connection:
-            totals = sorted(connection.execute("SELECT user, n, total FROM totals"))
         counts = sorted((str(r["user"]), r["n"], r["total"]) for r in console.rows("total"))
         return {
             "counts": counts,  # type: ignore[dict-item]
-            "totals": totals,
+            "totals": sorted_totals(self.folder),
             "copies": written(self.folder / "copies", "id", "user"),
             "joined": written(self.folder / "joined", "click", "buy"),
         }
+
+
+def sorted_totals(folder: Path) -> list[tuple[object, ...]]:
+    """The rows of the database's table."""
+    with sqlite3.connect(folder / "totals.db", timeout=30) as connection:
+        return sorted(connection.execute("SELECT user, n, total FROM totals"))
 
 
 def written(sink: Path, *columns: str) -> list[tuple[object, ...]]:
