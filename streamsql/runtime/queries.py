@@ -26,12 +26,12 @@ from streamsql.errors import (
 from streamsql.language.tokens import tokenize
 from streamsql.plan import rules
 from streamsql.plan.plans import Run
+from streamsql.runtime.checkpoint import MARKER
 from streamsql.runtime.faults import query_fault, translate
 from streamsql.runtime.monitor import Monitor, Reports
 from streamsql.runtime.userlib import digests
 
 POLL = 0.1
-MARKER = "streamsql.json"
 
 
 @dataclass
