@@ -12,7 +12,7 @@ from pathlib import Path
 import pexpect
 import pyte
 
-PATIENCE = float(os.environ.get("TP","90"))
+PATIENCE = 90.0
 """Seconds that a screen may take until it shows what is waited for."""
 
 

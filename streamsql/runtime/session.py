@@ -40,6 +40,9 @@ from streamsql.runtime.values import collect
 if TYPE_CHECKING:
     from streamsql.runtime.live import LiveRows
 
+SHOWN = 20
+"""Rows of a micro-batch that the sink `console` shows."""
+
 
 class Session:
     """The state behind a prompt or a script: catalog, settings, variables, queries, and Spark."""
@@ -185,7 +188,10 @@ class Session:
         return found
 
     def _show_batch(self, batch: Any, batch_id: int) -> None:
-        rows = collect(batch.limit(20))
+        rows = collect(batch.limit(SHOWN))
+        if len(rows.rows) == SHOWN:
+            # There may be more, and Spark keeps a micro-batch's state only when all of it is computed.
+            batch.write.format("noop").mode("append").save()
         self.config.show_batch(replace(rows, notes=(f"batch {batch_id}",)), batch_id)
 
     @contextmanager

@@ -110,7 +110,9 @@ def test_queries_go_on_once_there_is_space_again(workspace: Disk, copies: Disk, 
             workspace.fill(0 if not number else pipeline.random.randrange(100))
             until_failed(prompt, pipeline, set(QUERIES))
             workspace.fill()
-            prompt.run(f"CREATE STREAM s{number} (n INT) USING values;", "could not be written: no space left")
+            prompt.run(
+                f"CREATE STREAM s{number} (n INT) USING values;", "could not be written: no space left"
+            )
             assert (workspace.folder / "catalog.sql").read_bytes() == catalog
             prompt.clear()
             prompt.run("SELECT count(*) AS users FROM counts;", r"\| +4 \|")
