@@ -23,7 +23,7 @@ def is_no_space(text: str) -> bool:
 def full_disk(places: Iterable[str]) -> str:
     """Which of some folders lies on a full disk, in words; empty when none of them does (any more)."""
     for place in places:
-        folder = Path(place.removeprefix("file://").removeprefix("file:"))
+        folder = Path(place.removeprefix("file://").removeprefix("file:")).absolute()
         try:
             there = next(p for p in (folder, *folder.parents) if p.exists())
             disk = os.statvfs(there)
