@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import sys
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import IO
@@ -32,9 +33,7 @@ class Workspace:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._lock: IO[str] = open(folder / "lock", "a+", encoding="utf-8")  # noqa: SIM115
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not _lock(self._lock):
             who = _who(folder / "lock")
             self._lock.close()
             raise Held(folder, who) from None
@@ -46,6 +45,29 @@ class Workspace:
     def close(self) -> None:
         _write(self._lock, "")
         self._lock.close()
+
+
+def _lock(lock: IO[str]) -> bool:
+    """Take it. Tried a few times: `holder` of another console may have it for a moment."""
+    for _ in range(5):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            time.sleep(0.01)
+    return False
+
+
+def holder(folder: Path) -> str:
+    """Who holds a workspace, in words; empty when nobody does. Changes nothing."""
+    try:
+        with open(folder / "lock", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return ""
+    except OSError:
+        return _who(folder / "lock")
+    return ""
 
 
 def _write(lock: IO[str], text: str) -> None:
