@@ -1,4 +1,4 @@
-"""A second console on a workspace that another one holds: it looks at it as it is now, and changes nothing."""
+"""A second console on a workspace that another one holds: it looks at it as it is now, changes nothing."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _look_into(session: Session, store: Store) -> tuple[list[str], list[str]]:
             return
         catalog = session.catalog
         for entries in (catalog.streams, catalog.sinks, catalog.queries, catalog.functions):
-            entries.clear()  # type: ignore[attr-defined]
+            entries.clear()
         look()
         if session.engine.started:
             session.temporary.restore(session.spark)
