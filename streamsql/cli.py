@@ -359,6 +359,7 @@ def _scripts(
             printer.warn(warning)
         if options.resume:
             sources = [Source("--resume", "START QUERY ALL;"), *sources]
+        session.engine.on_news.append(printer.warn)
         if any(needs_spark(source) for source in sources):
             session.engine.begin_start()
         runner = ScriptRunner(session, printer, keep_going=options.on_error == "continue")
