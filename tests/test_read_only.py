@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from scripts import run_process
 
 from streamsql.errors import Source, StreamsqlError, format_error
 from streamsql.language.parser import parse, split_script
-from streamsql.results import Result, Rows
+from streamsql.results import Live, Result, Rows
 from streamsql.runtime.config import Config
 from streamsql.runtime.reopen import reopen
 from streamsql.runtime.session import Session
@@ -124,9 +124,9 @@ def test_looking_changes_nothing(two: Two) -> None:
     assert snapshot(two.folder) == before
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
+def test_what_would_change_it_is_refused(two: Two) -> None:
+    before = (two.folder / "catalog.sql").read_bytes()
+    for statement in (
         "CREATE STREAM s (n INT) USING values;",
         "CREATE SINK s USING noop;",
         "CREATE LIVE TABLE t AS SELECT word FROM words;",
@@ -138,17 +138,29 @@ def test_looking_changes_nothing(two: Two) -> None:
         "STOP QUERY ALL;",
         "START QUERY ALL;",
         "AWAIT QUERY ALL IDLE;",
-    ],
-)
-def test_what_would_change_it_is_refused(two: Two, statement: str) -> None:
-    before = (two.folder / "catalog.sql").read_bytes()
-    with pytest.raises(StreamsqlError) as caught:
-        run(two.reader, statement)
-    said = format_error(caught.value)
-    assert f"this console only reads the workspace {two.folder}" in said
-    assert f"held by another console (process {os.getpid()}" in said
-    assert "type it there, or work in a workspace of your own: streamsql -w DIR" in said
+    ):
+        with pytest.raises(StreamsqlError) as caught:
+            run(two.reader, statement)
+        said = format_error(caught.value)
+        assert f"this console only reads the workspace {two.folder}" in said
+        assert f"held by another console (process {os.getpid()}" in said
+        assert "type it there, or work in a workspace of your own: streamsql -w DIR" in said
     assert (two.folder / "catalog.sql").read_bytes() == before
+    assert {q.status() for q in two.owner.queries.all.values()} == {"running"}
+
+
+def test_watch_follows_the_other_console(two: Two, eventually: Callable[..., None]) -> None:
+    (live,) = run(two.reader, "WATCH counts;")
+    assert isinstance(live, Live)
+
+    def shown() -> list[tuple[Any, ...]]:
+        return sorted(tuple(r) for r in live.take(10, 0, None).rows)
+
+    assert shown() == [("cat", 1), ("dog", 1)]
+    assert live.status().word == "running elsewhere"
+    run(two.owner, "INSERT INTO words VALUES ('owl'); AWAIT QUERY counts IDLE;")
+    eventually(lambda: shown() == [("cat", 1), ("dog", 1), ("owl", 1)])
+    live.close()
 
 
 def test_the_command_line(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ class Session:
         spark.sparkContext.setJobGroup(JOBS, "a statement")
         activate(spark)
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
-                               "checkpoint": self.places.checkpoint}  # fmt: skip
+                               "checkpoint": self.places.transient}  # fmt: skip
         env |= {name: helper(name) for name in HELPERS if name != "LiveRows"}
         reads = reads or plans.Reads()
         env |= self.modules.env(reads.functions)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from pipeline import Pipeline, wait_for_end, written
 from terminal import Terminal
+from test_kills import LONG
 
 from streamsql.runtime.jvm import JavaNotFound, find_java, spark_home
 
@@ -72,6 +73,7 @@ class Cluster:
         wait_for_end([process.pid])
 
 
+@pytest.mark.skipif(not LONG, reason="takes a minute: STREAMSQL_KILLS=50 runs it")
 def test_a_lost_cluster_is_said_and_the_query_goes_on_with_the_next_one(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     cluster.start()
