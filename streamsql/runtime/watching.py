@@ -54,7 +54,9 @@ def watch(statement: Watch, session: Session) -> Live:
         return f"{found.name} keeps refreshing; WATCH {quote_name(found.name)}; comes back to it"
 
     if session.config.read_only:
-        live = replace(live, status=lambda: Status(found.name, session.past(feeding.name).status))
+        # "running elsewhere" is running to the one who looks.
+        word = lambda: session.past(feeding.name).status.partition(" ")[0]  # noqa: E731
+        live = replace(live, status=lambda: Status(found.name, word()))
     return replace(
         live,
         close=close,

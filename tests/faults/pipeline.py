@@ -64,9 +64,9 @@ class Console:
         found = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}\n")]
         return [row for row in found if column in row]
 
-    def until(self, seen: Callable[[], object], pause: float = 0.01) -> None:
+    def until(self, seen: Callable[[], object], pause: float = 0.01, patience: float = PATIENCE) -> None:
         """Wait for something while the console runs."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         while not seen():
             assert self.process.poll() is None, self.words
             assert time.monotonic() < deadline, f"waited in vain; {self.words}"

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from pipeline import DEFINITIONS, QUERIES, RESULT, Console, Pipeline, wait_for_end
+from pipeline import DEFINITIONS, PATIENCE, QUERIES, RESULT, Console, Pipeline, wait_for_end
 from scripts import command
 
 KILLS = int(os.environ.get("STREAMSQL_KILLS", "2"))
@@ -116,7 +116,7 @@ class Killer:
     def compare(self) -> None:
         """All results are those of the whole input, row for row."""
         console, pipeline = self.console, self.pipeline
-        console.until(lambda: console.said(r"\(\d+ rows?, "))
+        console.until(lambda: console.said(r"\(\d+ rows?, "), patience=5 * PATIENCE)
         assert pipeline.results(console) == pipeline.expected()
         self.counted["comparisons"] += 1
         console.until(lambda: not any(map(pipeline.under_way, QUERIES)))
@@ -176,7 +176,7 @@ def compare_with_a_run_that_nobody_cut_short(pipeline: Pipeline) -> None:
         for file in (pipeline.folder / name).iterdir():
             (folder / name / file.name).hardlink_to(file)
     console = Console(folder, DEFINITIONS + RESULT)
-    console.until(lambda: console.said(r"\(\d+ rows?, "))
+    console.until(lambda: console.said(r"\(\d+ rows?, "), patience=10 * PATIENCE)
     assert plain.results(console) == pipeline.expected()
     console.kill("both", console.jvm())
 
