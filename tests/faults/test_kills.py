@@ -140,17 +140,20 @@ def test_killed_consoles_lose_nothing(tmp_path: Path) -> None:
     pipeline.feed()
     began = time.monotonic()
     killer = Killer(pipeline)
-    for number in range(KILLS):
-        moment = MOMENTS[number % len(MOMENTS)]
-        if number:
-            pipeline.feed()
-            killer.next_console(moment)
-        killer.run(moment, KINDS[number % len(KINDS)])
-    pipeline.feed()
-    killer.next_console("between")
-    killer.opened()
-    killer.compare()
-    killer.console.kill("both", killer.console.jvm())
+    try:
+        for number in range(KILLS):
+            moment = MOMENTS[number % len(MOMENTS)]
+            if number:
+                pipeline.feed()
+                killer.next_console(moment)
+            killer.run(moment, KINDS[number % len(KINDS)])
+        pipeline.feed()
+        killer.next_console("between")
+        killer.opened()
+        killer.compare()
+    finally:
+        killer.console.process.kill()
+        killer.console.process.wait()
     counted = killer.counted
     assert counted["inside"] and counted["between"]
     if LONG:
