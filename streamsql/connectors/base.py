@@ -63,12 +63,19 @@ def _file_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Places:
-    """Folders of the console (texts, so that planning needs no files)."""
+    """Folders of the console (texts, so that planning needs no files). scratch: for what ends with the
+    console, where that must not lie in folder.
+    """
 
     folder: str
+    scratch: str = ""
 
     def checkpoint(self, query: str) -> str:
         return f"{self.folder}/queries/{_file_name(query)}/checkpoint"
+
+    def transient(self, query: str) -> str:
+        """The checkpoint of a query that lives as long as its statement."""
+        return f"{self.scratch or self.folder}/queries/{_file_name(query)}/checkpoint"
 
     def live(self, table: str) -> str:
         return f"{self.folder}/live/{_file_name(table)}"

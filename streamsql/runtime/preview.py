@@ -196,7 +196,7 @@ class Looking:
         """The first rows that a query over the stream gives, which is ended then."""
         session = self.session
         name = f"preview_{len(session.queries.all) + 1}_{os.getpid()}"
-        made = as_they_come(stream, self.context).named(name, session.places.checkpoint(name))
+        made = as_they_come(stream, self.context).named(name, session.places.transient(name))
         running = start_query(session, made)
         live = session.live[name]
         enough = threading.Event()
