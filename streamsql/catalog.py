@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from streamsql.errors import NameFault, did_you_mean
-from streamsql.language.statements.base import Column, Fragment, Name, Trigger, Watermark
+from streamsql.language.statements.base import Column, Fragment, Name, Restart, Trigger, Watermark
 from streamsql.language.tokens import PLAIN_NAME, quote, quote_name
 
 DEFAULT_RETAIN = 1_000_000
@@ -120,6 +120,7 @@ class Query:
     checkpoint: str = ""
     live_table: bool = False
     together: bool = False
+    restart: Restart | None = None
 
     @property
     def sink(self) -> str:
@@ -134,6 +135,8 @@ class Query:
         clauses = [f"OUTPUT MODE {self.mode.upper()}"] if self.mode else []
         if self.trigger:
             clauses.append(f"TRIGGER {self.trigger.sql()}")
+        if self.restart:
+            clauses.append(f"RESTART {self.restart.sql()}")
         if self.live_table and sink:
             if sink.key:
                 clauses.append(f"KEY ({', '.join(map(quote_name, sink.key))})")

@@ -14,6 +14,7 @@ from streamsql.output.printer import Printer
 from streamsql.plan.check import Checker
 from streamsql.plan.context import Context
 from streamsql.results import Leave, Started
+from streamsql.runtime.running import GOING_ON
 from streamsql.runtime.session import Session
 
 MAX_DEPTH = 20
@@ -130,13 +131,21 @@ class ScriptRunner:
         """A script lives as long as its queries that write something lasting."""
         while not self.leaving.is_set():
             names = [n for n in self._durable if n in self.session.queries.all]
-            active = [n for n in names if self.session.queries.all[n].status() == "running"]
+            active = [n for n in names if self.session.queries.all[n].status() in GOING_ON]
+            self._tell_restarts()
             if not active or any(q.status() == "FAILED" for q in self.session.queries.all.values()):
                 return
             try:
                 self.session.queries.wait(active[:1], idle=False, timeout=0.5)
             except StreamsqlError:
                 pass  # still running, or failed: looked at above and below
+
+    def _tell_restarts(self) -> None:
+        """Say of each query that failed and is started again that it is."""
+        for running in list(self.session.queries.all.values()):
+            if running.again_at is not None and running.fault and not running.reported:
+                running.reported = True
+                self.printer.warn(f"{running.fault.message}; {running.when_again()}")
 
     def _report_failures(self) -> None:
         for running in list(self.session.queries.all.values()):

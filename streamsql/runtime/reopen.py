@@ -23,6 +23,7 @@ def reopen(session: Session) -> tuple[list[str], list[str]]:
     if store is None:
         return [], []
     store.read_status()
+    session.queries.failures = {name: list(past.failures) for name, past in store.past.items()}
     warnings = []
     try:
         statements = store.statements()

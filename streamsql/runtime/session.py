@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -41,7 +42,9 @@ from streamsql.plan.stateful import CHOICES, CHOOSES_ROCKSDB
 from streamsql.preferences import PREFIX, is_preference, spec_of
 from streamsql.results import Done, Leave, Result, Rows, Started, Text
 from streamsql.runtime import show, watching
+from streamsql.runtime.attendant import Attendant
 from streamsql.runtime.config import Config
+from streamsql.runtime.draining import stop_queries
 from streamsql.runtime.engine import JOBS, Engine, activate
 from streamsql.runtime.explain import program_text, spark_plan
 from streamsql.runtime.faults import translate
@@ -51,9 +54,11 @@ from streamsql.runtime.journal import LiveTables
 from streamsql.runtime.packages import Packages, is_there
 from streamsql.runtime.paths import check_log, check_path
 from streamsql.runtime.preview import Looking
-from streamsql.runtime.queries import Queries, Running
+from streamsql.runtime.queries import Queries
 from streamsql.runtime.reach import check_servers
+from streamsql.runtime.running import BUSY, GOING_ON, Running
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
+from streamsql.runtime.stopping import PATIENCE
 from streamsql.runtime.store import Past, check_secrets, in_full, past_of, placed, secrets
 from streamsql.runtime.temporary import TemporaryViews
 from streamsql.runtime.topics import show_topics
@@ -88,6 +93,8 @@ class Session:
         )
         self.engine.on_start.append(self.temporary.restore)
         self.engine.on_lost.append(self.queries.lost)
+        self.attendant = Attendant(self)
+        self._saving = threading.Lock()
 
     # ---- Spark ----------------------------------------------------------------------------
 
@@ -110,11 +117,14 @@ class Session:
         """Carry out statements again after a `cancel`."""
         self.queries.cancelled.clear()
 
-    def close(self) -> None:
-        """Stop all queries, then Spark if this session started it."""
+    def close(self, limit: float = PATIENCE) -> None:
+        """Stop all queries, then Spark if this session started it. limit: the seconds that their
+        micro-batches have to end in.
+        """
+        self.attendant.close()
         self.save("the console was left")
         if self.engine.started:
-            self.queries.stop_all()
+            self.queries.stop_all(limit)
         self.engine.close()
 
     # ---- statements -----------------------------------------------------------------------
@@ -164,18 +174,29 @@ class Session:
         if self.store is None:
             return ()
         views = self.temporary.texts()
-        past = dict(self.store.past)
-        for name in self.catalog.queries:
-            running = self.queries.all.get(name)
-            if running is not None:
-                past[name] = past_of(running, why)
-        self.store.past = {n: p for n, p in past.items() if n in self.catalog.queries}
-        folders = {n: f.folder for n, f in self.catalog.functions.items() if f.folder}
         try:
             self.store.save(self.catalog, self.settings.changed, views)
-            self.store.save_status(self.store.past, folders)
         except OSError as error:
             return (f"the workspace could not be written: {(error.strerror or str(error)).lower()}",)
+        return self.save_status(why)
+
+    def save_status(self, why: str = "") -> tuple[str, ...]:
+        """Write how the queries are into the workspace, if there is one. May be called on any thread."""
+        if self.store is None:
+            return ()
+        known = dict(self.catalog.queries)
+        with self._saving:
+            past = {n: p for n, p in self.store.past.items() if n in known}
+            for name in known:
+                running = self.queries.all.get(name)
+                if running is not None:
+                    past[name] = past_of(running, self.queries.failures.get(name, ()), why)
+            self.store.past = past
+            folders = {n: f.folder for n, f in dict(self.catalog.functions).items() if f.folder}
+            try:
+                self.store.save_status(past, folders)
+            except OSError as error:
+                return (f"the workspace could not be written: {(error.strerror or str(error)).lower()}",)
         return ()
 
     def context(self) -> Context:
@@ -396,7 +417,7 @@ class Session:
         for read in made.reads.streams:
             name = f"{read.name}_{REJECTED}"
             running = self.queries.all.get(name.casefold())
-            if not read.malformed_sink or (running and running.status() == "running"):
+            if not read.malformed_sink or (running and running.status() in GOING_ON):
                 continue
             if name.casefold() in self.catalog.queries:
                 self.start_query(restart(self.catalog.queries[name.casefold()], self.context()))
@@ -415,6 +436,10 @@ class Session:
 
     def start_query(self, made: plans.Run, *, replaces: bool = False) -> Running:
         """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
+        with self.queries.starting:
+            return self._start_query(made, replaces)
+
+    def _start_query(self, made: plans.Run, replaces: bool) -> Running:
         entries: tuple[Stream | Sink, ...] = (*made.reads.streams, *(t.sink for t in made.targets))
         check_secrets(entries)
         check_servers(entries)
@@ -465,7 +490,7 @@ class Session:
             error.message = error.message.replace(f"query {name} failed: ", "the query failed: ")
             raise
         finally:
-            self.queries.stop(running)
+            self.queries.stop(running, 0)
             self.queries.all.pop(name.casefold(), None)
             self.live.pop(name.casefold(), None)
             shutil.rmtree(Path(made.checkpoint).parent, ignore_errors=True)
@@ -474,9 +499,11 @@ class Session:
 
     def _forget_query(self, name: str) -> None:
         """Stop a query, drop its definition, the console's own checkpoint and the rows it fed."""
-        running = self.queries.all.pop(name.casefold(), None)
+        running = self.queries.all.get(name.casefold())
         if running:
             self.queries.stop(running)
+            self.queries.all.pop(name.casefold(), None)
+        self.queries.failures.pop(name.casefold(), None)
         found = self.catalog.queries.pop(name.casefold(), None)
         if found:
             for fed in found.sinks:
@@ -556,26 +583,24 @@ class Session:
         self.live.forget(key)
         return Done(message=f"live table {found.name} dropped")
 
-    def _named(self, name: Name | None) -> list[Query]:
+    def named(self, name: Name | None) -> list[Query]:
+        """The query of that name; all of them for None. Raises NameFault."""
         return [self.catalog.query(name)] if name else list(self.catalog.queries.values())
-
-    def _stop(self, statement: query.StopQuery) -> Result:
-        stopped = []
-        for found in self._named(statement.name):
-            running = self.queries.all.get(found.name.casefold())
-            if running and running.status() == "running":
-                self.queries.stop(running)
-                stopped.append(found.name)
-        if statement.name and not stopped:
-            return Done(message=f"query {statement.name} was not running")
-        return Done(message=f"stopped: {', '.join(stopped)}" if stopped else "no query was running")
 
     def _start_again(self, statement: query.StartQuery) -> Result:
         started, notes = [], tuple[str, ...]()
-        for found in self._named(statement.name):
+        for found in self.named(statement.name):
             running = self.queries.all.get(found.name.casefold())
-            if running and running.status() == "running":
+            if running and running.status() in BUSY:
+                if running.stopped:
+                    raise NameFault(
+                        f"the query {found.name} is still stopping: its last micro-batch runs",
+                        hint=f"AWAIT QUERY {found.name};",
+                        span=statement.name.span if statement.name else None,
+                    )
                 continue
+            if running:
+                self.queries.stop(running)  # it waits for no restart any more
             again = restart(found, self.context())
             notes += self.start_query(again).notes
             started.append(found.name)
@@ -594,7 +619,7 @@ class Session:
         return Done(message=f"query {found.name} dropped")
 
     def _await(self, statement: query.AwaitQuery) -> Result:
-        names = [q.name.casefold() for q in self._named(statement.name)]
+        names = [q.name.casefold() for q in self.named(statement.name)]
         names = [n for n in names if n in self.queries.all]
         self.queries.wait(names, idle=statement.idle, timeout=statement.timeout)
         notes = tuple(n for name in names for n in show.held_back(self.queries.all[name]))
@@ -673,7 +698,7 @@ class Session:
         sink.DropSink: _drop_sink,
         function.DropFunction: _drop_function,
         live_table.DropLiveTable: _drop_live_table,
-        query.StopQuery: _stop,
+        query.StopQuery: lambda self, statement: stop_queries(statement, self),
         query.StartQuery: _start_again,
         query.DropQuery: _drop_query,
         query.AwaitQuery: _await,

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from streamsql.results import Snapshot, Status
-from streamsql.runtime.queries import Running
+from streamsql.runtime.running import Running
 from streamsql.runtime.values import in_zone, is_numeric
 
 if TYPE_CHECKING:

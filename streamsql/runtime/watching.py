@@ -15,7 +15,7 @@ from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.results import Live, Snapshot, Status
-from streamsql.runtime.queries import Running
+from streamsql.runtime.running import Running
 from streamsql.runtime.views import ChangesView, TableView, status_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def follow(made: plans.Run, session: Session) -> Live:
         if kept:
             return ""
         over = running.over
-        session.queries.stop(running)
+        session.queries.stop(running, 0)
         session.queries.all.pop(name, None)
         session.live.forget(name)
         shutil.rmtree(Path(made.checkpoint).parent, ignore_errors=True)

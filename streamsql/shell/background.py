@@ -22,7 +22,7 @@ class Announcer:
         self._free = threading.Event()
         self._free.set()
         self._lost: list[str] = []
-        session.queries.on_event = self._wake.set
+        session.queries.on_event.append(self._wake.set)
         session.engine.on_lost.append(self._spark_lost)
         threading.Thread(target=self._run, daemon=True, name="announcer").start()
 
@@ -59,9 +59,11 @@ class Announcer:
         for running in list(self.session.queries.all.values()):
             if running.reported or running.stopped or not running.over:
                 continue
-            if running.status() == "FAILED" and running.fault:
+            word = running.status()
+            if word in ("FAILED", "restarting") and running.fault:
                 running.reported = True
-                lines.append(f"{running.fault.message}; DESCRIBE QUERY {running.name}; tells more")
+                more = running.when_again() or f"DESCRIBE QUERY {running.name}; tells more"
+                lines.append(f"{running.fault.message}; {more}")
         return lines
 
 
@@ -69,5 +71,5 @@ def toolbar_numbers(session: Session) -> tuple[int, int, float]:
     """(queries that run, queries that failed, rows per second read by all); asks nobody."""
     known = [session.queries.all.get(key) for key in list(session.catalog.queries)]
     running = [q for q in known if q is not None and not q.over]
-    failed = sum(q is not None and q.fault is not None for q in known)
+    failed = sum(q is not None and q.fault is not None and q.again_at is None for q in known)
     return len(running), failed, sum(q.reports.rate() for q in running)

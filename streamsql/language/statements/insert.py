@@ -10,12 +10,14 @@ from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Fragment,
     Name,
+    Restart,
     Statement,
     Trigger,
     clause,
     fragment_of,
     name_of,
     output_mode_of,
+    restart_of,
     trigger_of,
 )
 from streamsql.language.statements.sink import names_of
@@ -31,11 +33,12 @@ class Insert(Statement):
     output_mode: Name | None = None
     trigger: Trigger | None = None
     checkpoint: Name | None = None
+    restart: Restart | None = None
 
     @property
     def has_clauses(self) -> bool:
         """Whether a clause is written that only a streaming query has."""
-        return bool(self.query_name or self.output_mode or self.trigger or self.checkpoint)
+        return bool(self.query_name or self.output_mode or self.trigger or self.checkpoint or self.restart)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,7 @@ class InsertSet(Statement):
     output_mode: Name | None = None
     trigger: Trigger | None = None
     checkpoint: Name | None = None
+    restart: Restart | None = None
 
 
 def _clauses(node: Node) -> dict[str, Any]:
@@ -64,6 +68,7 @@ def _clauses(node: Node) -> dict[str, Any]:
         "output_mode": output_mode_of(clauses.get("OutputMode")),
         "trigger": trigger_of(clauses.get("Trigger")),
         "checkpoint": name_of(checkpoint.get("Path")) if checkpoint else None,
+        "restart": restart_of(clauses.get("Restart")),
     }
 
 

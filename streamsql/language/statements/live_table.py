@@ -9,12 +9,14 @@ from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Fragment,
     Name,
+    Restart,
     Statement,
     Trigger,
     clause,
     fragment_of,
     name_of,
     output_mode_of,
+    restart_of,
     trigger_of,
 )
 from streamsql.language.statements.sink import names_of, retain_of
@@ -29,6 +31,7 @@ class CreateLiveTable(Statement):
     output_mode: Name | None = None
     trigger: Trigger | None = None
     checkpoint: Name | None = None
+    restart: Restart | None = None
     key: tuple[Name, ...] = ()
     retain: int | None = None
     comment: str = ""
@@ -66,6 +69,7 @@ def _create(node: Node, source: Source) -> CreateLiveTable:
         output_mode=output_mode_of(clause(node, "OutputMode")),
         trigger=trigger_of(clause(node, "Trigger")),
         checkpoint=name_of(checkpoint.get("Path")) if checkpoint else None,
+        restart=restart_of(clause(node, "Restart")),
         key=names_of(clause(node, "Key")),
         retain=retain_of(clause(node, "Retain")),
         comment=comment.text("String") if comment else "",
