@@ -10,14 +10,13 @@ import time
 
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, TimeFault
 from streamsql.language.parser import split_script
+from streamsql.runtime.stopping import LEAVING
 from streamsql.script import ScriptRunner
 
 _WITHOUT_SPARK = frozenset("""HELP SHOW DESCRIBE DESC EXPLAIN SET RESET DEFINE EXIT QUIT CLEAR""".split())
 
 CLOSING = 30
 """Seconds that the queries and Spark have to end in when the script ends."""
-MICRO_BATCHES = 20
-"""Seconds of them that the micro-batches under way have."""
 STEP = 0.2
 
 
@@ -94,7 +93,7 @@ class Supervisor:
     def _end_queries(self) -> None:
         """Let each query finish its micro-batch; on a thread, since Spark may not answer any more."""
         session = self.runner.session
-        closing = threading.Thread(target=session.close, args=(MICRO_BATCHES,), daemon=True)
+        closing = threading.Thread(target=session.close, args=(LEAVING,), daemon=True)
         closing.start()
         deadline = time.monotonic() + CLOSING
         while closing.is_alive() and time.monotonic() < deadline:

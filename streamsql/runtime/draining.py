@@ -39,7 +39,7 @@ def stop_queries(statement: StopQuery, session: Session) -> Done:
             left = None if statement.timeout is None else max(0.0, statement.timeout - spent)
             try:
                 _drain(running, session, left)
-            except (TimeFault, StreamsqlError) as fault:
+            except StreamsqlError as fault:
                 if session.queries.cancelled.is_set():
                     raise
                 faults.append(fault)

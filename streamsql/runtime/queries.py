@@ -145,9 +145,9 @@ class Queries:
         if word not in BUSY:
             return True
         trigger = running.plan.query.trigger
-        if limit > 0 and not (trigger and trigger.kind in ("continuous", "real_time")):
-            if self._finish(running, limit):
-                return True
+        batches = trigger is None or trigger.kind not in ("continuous", "real_time")
+        if batches and limit > 0 and self._finish(running, limit):
+            return True
         running.stopped = running.broken_off = True
         try:
             running.handle.stop()

@@ -27,8 +27,9 @@ class Running:
     handle: PySpark's StreamingQuery. source, span: the statement that started it, for its errors.
     reports: what Spark has sent of it; catch_up: waits until that is all. notes: what the analyst is
     to be told of the start. stopped: a statement has ended it; broken_off: in the midst of a
-    micro-batch; ending: it begins no other one. certain: its fault would come again. tries: the restarts in a row that led to this run;
-    again_at: when the next one comes. on_fault: told once it is known why the query failed.
+    micro-batch; ending: it begins no other one. certain: its fault would come again. tries: the restarts
+    in a row that led to this run; again_at: when the next one comes. on_fault: told once it is known why
+    the query failed.
     """
 
     plan: Run

@@ -12,6 +12,8 @@ from typing import Any
 
 PATIENCE = 60.0
 """Seconds that a micro-batch has to end in, unless TIMEOUT says otherwise."""
+LEAVING = 20.0
+"""The same when the console is told to end by a signal, or its script is over."""
 
 
 class Ending:

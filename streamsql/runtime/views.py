@@ -220,7 +220,7 @@ def status_of(running: Running) -> Status:
     reports = running.reports.newest(1)
     last = reports[-1] if reports else {}
     watermark = last.get("eventTime", {}).get("watermark", "")
-    word = running.status() if running.over else "running"
+    word = running.status() if running.over or running.stopped else "running"
     return Status(
         running.name,
         word,

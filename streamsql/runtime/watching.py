@@ -15,7 +15,7 @@ from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.results import Live, Snapshot, Status
-from streamsql.runtime.running import Running
+from streamsql.runtime.running import GOING_ON, Running
 from streamsql.runtime.views import ChangesView, TableView, status_of
 
 if TYPE_CHECKING:
@@ -38,15 +38,16 @@ def watch(statement: Watch, session: Session) -> Live:
         )
     chart = tuple(_column(c, rows, found.name) for c in statement.chart)
     feeding = session.catalog.queries_into(found.name)[0]
-    running = session.queries.all.get(feeding.name.casefold())
+    current = lambda: session.queries.all.get(feeding.name.casefold())  # noqa: E731  a restart is another run
 
     def stays() -> str:
-        if running is None or running.over:
+        running = current()
+        if running is None or running.status() not in GOING_ON:
             return ""
         return f"{found.name} keeps refreshing; WATCH {quote_name(found.name)}; comes back to it"
 
     return replace(
-        _live(found.name, rows, running, session),
+        _live(found.name, rows, current, session),
         said=stays,
         every=statement.every,
         chart=chart,
@@ -96,7 +97,7 @@ def follow(made: plans.Run, session: Session) -> Live:
         shutil.rmtree(Path(made.checkpoint).parent, ignore_errors=True)
         return "" if over else "its query was stopped; CREATE LIVE TABLE name AS SELECT … keeps one running"
 
-    live = _live("SELECT", rows, running, session)
+    live = _live("SELECT", rows, lambda: running, session)
     notes = (f"output mode {running.mode}: {running.reason}",) if running.reason else ()
     enough = _limit(made) if running.mode == "append" else 0
     return replace(live, notes=notes, said=leave, keep=keep, enough=enough)
@@ -118,7 +119,8 @@ def _limit(made: plans.Run) -> int:
     return 0
 
 
-def _live(title: str, rows: LiveRows, running: Running | None, session: Session) -> Live:
+def _live(title: str, rows: LiveRows, current: Callable[[], Running | None], session: Session) -> Live:
+    """current: the run of its query that is the newest."""
     zone = session.spark.conf.get("spark.sql.session.timeZone") if session.engine.started else "UTC"
     table = TableView(rows, zone)
     changes: list[ChangesView] = []
@@ -137,9 +139,12 @@ def _live(title: str, rows: LiveRows, running: Running | None, session: Session)
         for view in changes:
             view.close()
 
-    status: Callable[[], Status] = lambda: status_of(running) if running else Status(title, "stopped")  # noqa: E731
+    def status() -> Status:
+        running = current()
+        return status_of(running) if running else Status(title, "stopped")
 
     def fault() -> QueryFault | None:
+        running = current()
         if running is None or not running.over or running.status() != "FAILED":
             return None
         running.reported = True

@@ -293,7 +293,7 @@ def restart_of(node: Node | None) -> Restart | None:
     if not number.value.isdigit() or int(number.value) < 1:
         raise SyntaxFault(
             f"RESTART takes a whole number of times, not {number.value}",
-            hint="RESTART 3 TIMES",
+            hint="RESTART 3 TIMES EVERY INTERVAL 10 SECONDS",
             span=number.span,
         )
     every = duration_of(duration)
