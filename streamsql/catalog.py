@@ -18,8 +18,10 @@ LINE = 80
 """Longer lists of columns are written with a line for each."""
 PAYLOAD_FORMATS = frozenset({"json", "csv", "avro", "protobuf"})
 """The formats of messages whose payload holds several columns, and may be malformed."""
+ROW_FILES = frozenset({"csv", "json", "xml"})
+"""The connectors of files whose rows are read from text, and may be malformed."""
 REJECTED = "malformed"
-"""NAME$malformed is the stream of the messages of NAME that cannot be read."""
+"""NAME$malformed is the stream of the messages, or rows of files, of NAME that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,11 @@ class Stream:
     rejected: tuple[Column, ...] = ()
     metadata: tuple[str, ...] = ()
     counted: bool = True
+
+    @property
+    def may_be_malformed(self) -> bool:
+        """Whether it reads texts or bytes as columns, which may fail."""
+        return self.format in PAYLOAD_FORMATS or self.connector in ROW_FILES
 
     def option(self, key: str, default: str = "") -> str:
         return _option(self.options, key, default)
@@ -260,7 +267,7 @@ class Catalog:
         base, dollar, which = name.rpartition("$")
         if found is None and dollar and which.casefold() == REJECTED:
             stream = self.streams.get(base.casefold())
-            if stream is not None and stream.format in PAYLOAD_FORMATS:
+            if stream is not None and stream.may_be_malformed:
                 found = replace(
                     stream,
                     name=f"{stream.name}${REJECTED}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,12 @@ _CERTAIN = (InputFault, NameFault, RuleFault, SyntaxFault)
 
 class Attendant:
     """Watches over the queries of a session on a thread of its own, so that neither Spark's callbacks nor
-    a key waits for files and starts.
+    a key waits for files and starts. tell: called there for each query that waits for its restart.
     """
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.tell: Callable[[Running], None] = lambda running: None
         self._wake = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -68,8 +70,12 @@ class Attendant:
         for name, running in list(self.session.queries.all.items()):
             if running.over:
                 state = (id(running), running.status(), running.tries)
-                news = news or self._kept.get(name) != state
-                self._kept[name] = state
+                if self._kept.get(name) != state:
+                    news = True
+                    self._kept[name] = state
+                    if running.again_at is not None:
+                        running.reported = True
+                        self.tell(running)
         return news
 
     def _start(self, running: Running) -> None:

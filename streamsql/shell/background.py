@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from streamsql.runtime.running import Running
 from streamsql.runtime.session import Session
 
 
@@ -22,8 +23,10 @@ class Announcer:
         self._free = threading.Event()
         self._free.set()
         self._lost: list[str] = []
+        self._restarts: list[str] = []
         session.queries.on_event.append(self._wake.set)
         session.engine.on_lost.append(self._spark_lost)
+        session.attendant.tell = self._tell_restart
         threading.Thread(target=self._run, daemon=True, name="announcer").start()
 
     def hold(self) -> None:
@@ -36,6 +39,11 @@ class Announcer:
     def _spark_lost(self, cause: str) -> None:
         self._lost.append(cause)
         self._wake.set()
+
+    def _tell_restart(self, running: Running) -> None:
+        if running.fault:
+            self._restarts.append(f"{running.fault.message}; {running.when_again()}")
+            self._wake.set()
 
     def _run(self) -> None:
         while True:
@@ -56,14 +64,13 @@ class Announcer:
             for running in self.session.queries.all.values():
                 running.reported = True  # said in this one line
         self._lost.clear()
+        lines += [self._restarts.pop(0) for _ in list(self._restarts)]
         for running in list(self.session.queries.all.values()):
             if running.reported or running.stopped or not running.over:
                 continue
-            word = running.status()
-            if word in ("FAILED", "restarting") and running.fault:
+            if running.status() == "FAILED" and running.fault:
                 running.reported = True
-                more = running.when_again() or f"DESCRIBE QUERY {running.name}; tells more"
-                lines.append(f"{running.fault.message}; {more}")
+                lines.append(f"{running.fault.message}; DESCRIBE QUERY {running.name}; tells more")
         return lines
 
 
