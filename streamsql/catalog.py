@@ -306,6 +306,10 @@ class Catalog:
             raise NameFault(f"{name} is a query; it writes into {sink}", span=name.span)
         return _get({k: s for k, s in self.sinks.items() if s.is_live}, name, "live table")
 
+    def named(self, name: Name | None) -> list[Query]:
+        """The query of that name; all of them for None. Raises NameFault."""
+        return [self.query(name)] if name else list(self.queries.values())
+
     def query(self, name: Name) -> Query:
         return _get(self.queries, name, "query")
 

@@ -11,6 +11,7 @@ from streamsql.errors import Cancelled, InputFault, NameFault, QueryFault, RuleF
 from streamsql.plan.planner import restart
 from streamsql.runtime.faults import translate
 from streamsql.runtime.running import Running
+from streamsql.runtime.starting import start_query
 
 if TYPE_CHECKING:
     from streamsql.runtime.session import Session
@@ -86,7 +87,7 @@ class Attendant:
             if self._closed or found is None or queries.all.get(key) is not running or not running.again_at:
                 return  # it was stopped, started or dropped meanwhile
             try:
-                self.session.start_query(restart(found, self.session.context()))
+                start_query(self.session, restart(found, self.session.context()))
             except Cancelled:  # that was meant for a statement
                 running.again_at = datetime.now() + timedelta(seconds=1)
             except Exception as error:

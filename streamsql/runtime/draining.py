@@ -13,6 +13,7 @@ from streamsql.language.statements.query import StopQuery
 from streamsql.plan.planner import restart
 from streamsql.results import Done
 from streamsql.runtime.running import BUSY, GOING_ON, Running
+from streamsql.runtime.starting import start_query
 from streamsql.runtime.stopping import PATIENCE
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def stop_queries(statement: StopQuery, session: Session) -> Done:
     """
     began = time.monotonic()
     stopped, notes, faults = [], list[str](), list[StreamsqlError]()
-    for found in session.named(statement.name):
+    for found in session.catalog.named(statement.name):
         running = session.queries.all.get(found.name.casefold())
         if running is None or running.status() not in GOING_ON:
             continue
@@ -88,7 +89,7 @@ def _drain(running: Running, session: Session, timeout: float | None) -> None:
     with queries.starting:
         made = restart(session.catalog.queries[name], session.context())
         made = replace(made, query=replace(made.query, trigger=Trigger("available_now")))
-        last = session.start_query(made)
+        last = start_query(session, made)
         last.source, last.span, last.stopped = running.source, running.span, True
     try:
         queries.wait([name], idle=False, timeout=left())

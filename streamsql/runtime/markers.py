@@ -8,8 +8,7 @@ from typing import Any
 
 from streamsql.language.tokens import tokenize
 from streamsql.plan.plans import Run
-
-MARKER = "streamsql.json"
+from streamsql.runtime.checkpoint import MARKER
 
 
 def fingerprint(plan: Run) -> str:
