@@ -60,7 +60,11 @@ def gate(console: Console, tmp_path: Path, eventually: Callable[..., None]) -> G
 
 
 def numbers(folder: Path) -> list[int]:
-    return sorted(json.loads(line)["n"] for p in folder.glob("*.json") for line in p.read_text().splitlines())
+    """The column n of the files that Spark's log of the sink holds: a task that was broken off may leave others."""
+    logs = [p for p in folder.glob("_spark_metadata/[0-9]*") if p.name.isdigit()]
+    entries = [json.loads(line) for log in logs for line in log.read_text().splitlines()[1:]]
+    files = [Path(entry["path"].removeprefix("file://")) for entry in entries]
+    return sorted(json.loads(line)["n"] for file in files for line in file.read_text().splitlines())
 
 
 def commits(console: Console, query: str) -> list[str]:

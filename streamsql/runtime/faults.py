@@ -8,6 +8,7 @@ from typing import Any
 
 from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError, did_you_mean
 from streamsql.language.tokens import tokenize
+from streamsql.runtime.file_faults import file_words
 from streamsql.runtime.kafka_faults import in_plain_words
 
 _PREFIX = re.compile(r"^\s*\[([A-Z0-9_.]+)\]\s*")
@@ -203,7 +204,8 @@ def query_fault(error: Any, name: str) -> QueryFault:
         error = error._cause
         texts.append(getattr(error, "_desc", None) or str(error))
     text = getattr(error, "_desc", None) or str(error)
-    words = in_plain_words("\n".join(reversed(texts)))
+    whole = "\n".join(reversed(texts))
+    words = in_plain_words(whole) or file_words(whole)
     if words:
         return QueryFault(f"query {name} failed: {words.fact}", detail=words.detail, hint=words.hint)
     raised, where = python_error(text)

@@ -276,7 +276,7 @@ def _describe_query(statement: query.DescribeQuery, session: Session) -> Result:
         if running.reports.late:
             pairs.append(("late rows dropped", running.reports.late))
         if running.reports.malformed:
-            pairs.append(("malformed messages", running.reports.malformed))
+            pairs.append(("malformed", running.reports.malformed))
         pairs += _last_batch(running)
         pairs.append(("restarts", running.when_again()))
         if running.fault:
