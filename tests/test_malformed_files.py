@@ -160,9 +160,9 @@ def test_a_file_that_has_gone_is_named(
         os.utime(file, (number, number))  # the older one is read first
     gate = Gate(console, folder)
     console.run(
-        f"""CREATE STREAM s (a INT) USING json OPTIONS (path '{folder}/in', maxFilesPerTrigger 1, maxFileAge '1000000d');
+        f"""CREATE STREAM s (a INT) USING json OPTIONS (path '{folder}/in', maxFilesPerTrigger 1);
         CREATE SINK out USING json OPTIONS (path '{folder}/out');
-        INSERT INTO out AS QUERY q SELECT slow(a) AS n FROM s;"""
+        INSERT INTO out AS QUERY q TRIGGER AVAILABLE NOW SELECT slow(a) AS n FROM s;"""
     )
     eventually(gate.begun.exists)
     (folder / "in" / "2.json").unlink()  # it is listed already

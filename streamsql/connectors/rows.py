@@ -49,6 +49,8 @@ def read(format: str, stream: Stream) -> Node:
     corrupt = declared or MALFORMED
     schema = schema_text(columns if declared else (*columns, Column(MALFORMED, "STRING")))
     reader = with_options(read_stream(format).call("schema", schema), stream.options, skip=_OWN_OPTIONS)
+    if format == "csv":  # else a row counts as bad for some queries only, by the columns that they read
+        reader = reader.call("option", "columnPruning", "false")
     frame = reader.call("option", "columnNameOfCorruptRecord", corrupt).call("load", stream.option("path"))
     bad = f"{quote_name(corrupt)} IS NOT NULL"
     # Spark refuses to read nothing but the rows that it cannot read, so another column is always asked for.

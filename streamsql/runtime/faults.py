@@ -226,10 +226,11 @@ def comes_again(error: Any) -> bool:
     """Whether what ended a streaming query would end it again for certain: Spark's analysis refuses it,
     or its state is of another shape.
     """
+    from pyspark.errors import AnalysisException, ParseException
+
     while getattr(error, "_cause", None) is not None:
         error = error._cause
-    text = getattr(error, "_desc", None) or str(error)
-    return bool(re.match(r"(\w+\.)*\w*(Analysis|Parse)Exception\b", text)) or "_SCHEMA_NOT_COMPATIBLE" in text
+    return isinstance(error, (AnalysisException, ParseException)) or "_SCHEMA_NOT_COMPATIBLE" in str(error)
 
 
 _NOT_OURS = ("/pyspark/", "/py4j/", "/streamsql/runtime/", "pyspark.zip", "/lib/python3")
