@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from streamsql.errors import NameFault, did_you_mean
-from streamsql.language.statements.base import Column, Fragment, Name, Trigger, Watermark
+from streamsql.language.statements.base import Column, Fragment, Name, Restart, Trigger, Watermark
 from streamsql.language.tokens import PLAIN_NAME, quote, quote_name
 
 DEFAULT_RETAIN = 1_000_000
@@ -18,8 +18,10 @@ LINE = 80
 """Longer lists of columns are written with a line for each."""
 PAYLOAD_FORMATS = frozenset({"json", "csv", "avro", "protobuf"})
 """The formats of messages whose payload holds several columns, and may be malformed."""
+ROW_FILES = frozenset({"csv", "json", "xml"})
+"""The connectors of files whose rows are read from text, and may be malformed."""
 REJECTED = "malformed"
-"""NAME$malformed is the stream of the messages of NAME that cannot be read."""
+"""NAME$malformed is the stream of the messages, or rows of files, of NAME that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,11 @@ class Stream:
     rejected: tuple[Column, ...] = ()
     metadata: tuple[str, ...] = ()
     counted: bool = True
+
+    @property
+    def may_be_malformed(self) -> bool:
+        """Whether it reads texts or bytes as columns, which may fail."""
+        return self.format in PAYLOAD_FORMATS or self.connector in ROW_FILES
 
     def option(self, key: str, default: str = "") -> str:
         return _option(self.options, key, default)
@@ -120,6 +127,7 @@ class Query:
     checkpoint: str = ""
     live_table: bool = False
     together: bool = False
+    restart: Restart | None = None
 
     @property
     def sink(self) -> str:
@@ -134,6 +142,8 @@ class Query:
         clauses = [f"OUTPUT MODE {self.mode.upper()}"] if self.mode else []
         if self.trigger:
             clauses.append(f"TRIGGER {self.trigger.sql()}")
+        if self.restart:
+            clauses.append(f"RESTART {self.restart.sql()}")
         if self.live_table and sink:
             if sink.key:
                 clauses.append(f"KEY ({', '.join(map(quote_name, sink.key))})")
@@ -257,7 +267,7 @@ class Catalog:
         base, dollar, which = name.rpartition("$")
         if found is None and dollar and which.casefold() == REJECTED:
             stream = self.streams.get(base.casefold())
-            if stream is not None and stream.format in PAYLOAD_FORMATS:
+            if stream is not None and stream.may_be_malformed:
                 found = replace(
                     stream,
                     name=f"{stream.name}${REJECTED}",
@@ -295,6 +305,10 @@ class Catalog:
             sink = self.queries[key].sink
             raise NameFault(f"{name} is a query; it writes into {sink}", span=name.span)
         return _get({k: s for k, s in self.sinks.items() if s.is_live}, name, "live table")
+
+    def named(self, name: Name | None) -> list[Query]:
+        """The query of that name; all of them for None. Raises NameFault."""
+        return [self.query(name)] if name else list(self.queries.values())
 
     def query(self, name: Name) -> Query:
         return _get(self.queries, name, "query")

@@ -69,7 +69,8 @@ class Leave(Result):
 
 @dataclass(frozen=True)
 class Status:
-    """What is known of a query while its result is watched. word: running, finished, stopped, FAILED;
+    """What is known of a query while its result is watched. word: running, stopping, restarting, finished,
+    stopped, FAILED;
     late: rows dropped because they came behind the watermark; malformed: messages that could not be read.
     """
 
@@ -83,6 +84,11 @@ class Status:
     error: str = ""
     hint: str = ""
     malformed: int = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether the result stays as it is."""
+        return self.word not in ("running", "stopping", "restarting")
 
 
 @dataclass(frozen=True)

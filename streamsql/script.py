@@ -14,6 +14,7 @@ from streamsql.output.printer import Printer
 from streamsql.plan.check import Checker
 from streamsql.plan.context import Context
 from streamsql.results import Leave, Started
+from streamsql.runtime.running import GOING_ON, Running
 from streamsql.runtime.session import Session
 
 MAX_DEPTH = 20
@@ -48,6 +49,7 @@ class ScriptRunner:
         self.session = session
         self.printer = printer
         self.keep_going = keep_going
+        session.attendant.tell = self._tell_restart
         self.exit_code = 0
         self.leaving = threading.Event()
         self._depth = 0
@@ -130,13 +132,17 @@ class ScriptRunner:
         """A script lives as long as its queries that write something lasting."""
         while not self.leaving.is_set():
             names = [n for n in self._durable if n in self.session.queries.all]
-            active = [n for n in names if self.session.queries.all[n].status() == "running"]
+            active = [n for n in names if self.session.queries.all[n].status() in GOING_ON]
             if not active or any(q.status() == "FAILED" for q in self.session.queries.all.values()):
                 return
             try:
                 self.session.queries.wait(active[:1], idle=False, timeout=0.5)
             except StreamsqlError:
                 pass  # still running, or failed: looked at above and below
+
+    def _tell_restart(self, running: Running) -> None:
+        if running.fault:
+            self.printer.warn(f"{running.fault.message}; {running.when_again()}")
 
     def _report_failures(self) -> None:
         for running in list(self.session.queries.all.values()):

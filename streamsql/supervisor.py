@@ -10,12 +10,13 @@ import time
 
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, TimeFault
 from streamsql.language.parser import split_script
+from streamsql.runtime.stopping import LEAVING
 from streamsql.script import ScriptRunner
 
 _WITHOUT_SPARK = frozenset("""HELP SHOW DESCRIBE DESC EXPLAIN SET RESET DEFINE EXIT QUIT CLEAR""".split())
 
 CLOSING = 30
-"""Seconds that the queries have to end in when the script ends."""
+"""Seconds that the queries and Spark have to end in when the script ends."""
 STEP = 0.2
 
 
@@ -91,9 +92,12 @@ class Supervisor:
 
     def _end_queries(self) -> None:
         """Let each query finish its micro-batch; on a thread, since Spark may not answer any more."""
-        closing = threading.Thread(target=self.runner.session.close, daemon=True)
+        session = self.runner.session
+        closing = threading.Thread(target=session.close, args=(LEAVING,), daemon=True)
         closing.start()
-        closing.join(CLOSING)
+        deadline = time.monotonic() + CLOSING
+        while closing.is_alive() and time.monotonic() < deadline:
+            closing.join(STEP)  # short, as above: a second signal must be heard
         if closing.is_alive():
             self.runner.printer.warn(
                 f"Spark did not end within {CLOSING} s and is killed; the checkpoints hold what was done"

@@ -16,6 +16,19 @@ PATIENCE = 90.0
 """Seconds that a screen may take until it shows what is waited for."""
 
 
+def jvm_of(console: int) -> int:
+    """The process id of the JVM of a console with that process id."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+            command = (stat.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[1]) == console and b"PythonGatewayServer" in command:
+            return int(stat.parent.name)
+    raise AssertionError("the console has no JVM")
+
+
 class Terminal:
     """Runs `python -m streamsql` with state, cache and configuration in `folder`."""
 
@@ -103,16 +116,7 @@ class Terminal:
 
     def jvm(self) -> int:
         """The process id of the console's JVM."""
-        mine = self.child.pid
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = stat.read_text().rpartition(")")[2].split()
-                command = (stat.parent / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if int(fields[1]) == mine and b"PythonGatewayServer" in command:
-                return int(stat.parent.name)
-        raise AssertionError("the console has no JVM")
+        return jvm_of(self.child.pid)
 
     def exit_code(self) -> int | None:
         """Wait for the end; the exit code, or minus the signal."""

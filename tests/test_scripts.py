@@ -72,23 +72,6 @@ def test_the_first_error_stops_a_script(folder: Path) -> None:
     assert "z" not in outcome.out
 
 
-def test_sigterm_ends_an_unbounded_query_cleanly_and_the_checkpoint_goes_on(folder: Path) -> None:
-    (folder / "run.sql").write_text(STREAM + SINK + "INSERT INTO copy CHECKPOINT 'ck' SELECT * FROM clicks;")
-    for number, expected in ((1, 2), (2, 3)):
-        if number == 2:
-            (folder / "in" / "2.json").write_text('{"user": "cid", "n": 3}\n')
-        process = subprocess.Popen(
-            command("run.sql"), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        commits = folder / "ck" / "commits"
-        wait_until((commits / str(number - 1)).exists, process, "commit")
-        process.send_signal(signal.SIGTERM)
-        _, words = process.communicate(timeout=120)
-        assert process.returncode == 0, words
-        assert len(written(folder)) == expected
-    assert [r["user"] for r in written(folder)] == ["ann", "bob", "cid"]
-
-
 def test_ctrl_c_ends_a_script_with_130(folder: Path) -> None:
     script = STREAM + SINK + "INSERT INTO copy CHECKPOINT 'ck' SELECT * FROM clicks;"
     process = subprocess.Popen(

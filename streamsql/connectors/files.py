@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.catalog import Sink, Stream
+from streamsql.catalog import ROW_FILES, Sink, Stream
+from streamsql.connectors import rows
 from streamsql.connectors.base import (
     Connector,
     OptionSpec,
@@ -15,6 +16,7 @@ from streamsql.connectors.base import (
     schema_text,
     with_options,
 )
+from streamsql.language.statements.base import Column
 
 PATH = OptionSpec("path", "the directory, or a glob of directories", "path", required=True)
 # Of Hadoop's text output: csv, json and text.
@@ -95,6 +97,10 @@ class FileConnector(Connector):
     write_only: frozenset[str] = frozenset()
     codecs: tuple[str, ...] = TEXT_CODECS
 
+    def columns(self, stream: Stream) -> tuple[Column, ...]:
+        """Those of NAME$malformed: the row as it stands in the file, and which file that is."""
+        return rows.REJECTED_COLUMNS if stream.rejected else super().columns(stream)
+
     def __init__(self) -> None:
         self.reads = SOURCE_OPTIONS + tuple(s for s in self.own if s.name not in self.write_only)
         writes = tuple(
@@ -106,20 +112,26 @@ class FileConnector(Connector):
         self.writes = writes + tuple(s for s in self.own if s.name not in self.read_only)
 
     def source(self, stream: Stream, places: Places) -> Node:
+        if self.name in ROW_FILES and rows.are_told(stream):
+            return rows.read(self.name, stream)
         reader = read_stream(self.name)
         if stream.columns:
             reader = reader.call("schema", schema_text(stream.columns))
-        return with_options(reader, stream.options, skip=("path",)).call("load", stream.option("path"))
+        reader = with_options(reader, rows.as_said(stream), skip=("path",))
+        return reader.call("load", stream.option("path"))
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
         reader = read(self.name)
         if stream.columns:
             reader = reader.call("schema", schema_text(stream.columns))
-        return with_options(reader, stream.options, skip=SOURCE_ONLY).call("load", stream.option("path"))
+        reader = with_options(reader, rows.as_said(stream), skip=SOURCE_ONLY)
+        return reader.call("load", stream.option("path"))
 
     def infer(self, stream: Stream) -> Node:
         reader = with_options(read(self.name), self.inference(stream), skip=SOURCE_ONLY)
-        return reader.call("load", stream.option("path"))
+        frame = reader.call("load", stream.option("path"))
+        # Spark makes a column of what it cannot read, if there is such a row now.
+        return frame.call("drop", rows.corrupt_column(stream)) if self.name in ROW_FILES else frame
 
     def lines(self, stream: Stream) -> Node | None:
         """The lines of the files as static rows; None when a record may be more than a line."""

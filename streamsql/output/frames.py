@@ -148,7 +148,7 @@ def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
     if status.late:
         parts.append(f"{status.late:,} late rows dropped")
     if status.malformed:
-        parts.append(f"{status.malformed:,} malformed messages left out")
+        parts.append(f"{status.malformed:,} malformed")
     if status.state_rows:
         parts.append(f"{status.state_rows:,} rows of state")
     if view.now:

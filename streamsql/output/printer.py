@@ -96,7 +96,7 @@ class Printer:
         """
         seen, written = 0, 0
         while True:
-            over = live.status().word != "running"
+            over = live.status().over
             if live.mode == "changes":
                 found = live.changes(CHANGES_AT_ONCE, 0, None)
                 new = found.total + found.dropped - written

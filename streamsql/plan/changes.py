@@ -73,6 +73,7 @@ def _entry(entry: Stream | Sink, hidden: frozenset[str]) -> dict[str, Any]:
     computed = f"{mark.computed.text} AS " if mark and mark.computed else ""
     return known | {
         "query": entry.query,
+        "malformed": entry.malformed,
         "watermark": f"{computed}{mark.column.value}, {mark.delay}" if mark else "",
     }
 
@@ -117,6 +118,7 @@ def _source(old: Any, new: Any) -> Iterator[Change]:
     yield from _options(f"{{}} of {name}", old["options"], new["options"], lambda key: key not in _PACE)
     yield from _listed(f"columns of {name}", old["columns"], new["columns"])
     yield from _pair(f"watermark of {name}", old["watermark"], new["watermark"])
+    yield from _pair(f"what becomes of malformed rows of {name}", old["malformed"], new["malformed"])
 
 
 def _kind(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.catalog import DEFAULT_RETAIN, PAYLOAD_FORMATS, Function, Sink, Stream
+from streamsql.catalog import DEFAULT_RETAIN, PAYLOAD_FORMATS, ROW_FILES, Function, Sink, Stream
 from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec, check_options, filled_in
 from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, RuleFault, SyntaxFault, did_you_mean
@@ -141,15 +141,22 @@ def check_format(given: Name | None, made: Connector) -> None:
 
 
 def _check_malformed(statement: CreateStream, stream: Stream, context: Context) -> None:
-    """ON MALFORMED is for payloads with columns; the sink that it names is there already."""
+    """ON MALFORMED is for payloads and files with columns; the sink that it names is there already."""
     if not stream.malformed:
         return
     assert statement.connector
-    if stream.format not in PAYLOAD_FORMATS:
+    if not stream.may_be_malformed:
         raise RuleFault(
-            "ON MALFORMED is for messages with a payload in json, csv, avro or protobuf",
-            hint="the option mode of a file format says what becomes of its bad rows",
+            "ON MALFORMED is for messages with a payload in json, csv, avro or protobuf, and for files of "
+            "json, csv or xml",
             span=statement.connector.span,
+        )
+    mode = next((o for o in statement.options if o.key.value.casefold() == "mode"), None)
+    if mode and stream.connector in ROW_FILES:
+        raise RuleFault(
+            "ON MALFORMED and the option mode say the same",
+            hint="leave one of them out",
+            span=mode.key.span,
         )
     name = statement.malformed_sink
     if name is not None and context.catalog.sink(name).is_live:

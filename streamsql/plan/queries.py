@@ -63,6 +63,7 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
         statement.output_mode.value if statement.output_mode else "",
         statement.trigger,
         live_table=True,
+        restart=statement.restart,
     )
     sources = context.sources()
     lowered = _streaming(statement.query, sources, context, f"the query of live table {name}")
@@ -271,6 +272,7 @@ def _insert_query(
         statement.trigger,
         statement.checkpoint.value if statement.checkpoint else "",
         together=isinstance(statement, InsertSet),
+        restart=statement.restart,
     )
     return beginning(_run_plan(query, made, context, statement.output_mode, names), statement.begins)
 

@@ -46,6 +46,8 @@ def program_text(
     functions = dict.fromkeys(f for p in (plan, *feeding) for f in p.reads.functions)
     body = "".join(_run(f) + "query.processAllAvailable()\n\n" for f in feeding)
     if isinstance(plan, Run):
+        if plan.query.restart:
+            body += f"# RESTART {plan.query.restart.sql()} is the console's work, and not in this program.\n"
         body += _run(plan) + "query.awaitTermination()\n"
         if plan.transient:
             body += f"{rows_variable(plan.sink.name)}.frame(spark).show(truncate=False)\n"

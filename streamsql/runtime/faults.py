@@ -8,6 +8,7 @@ from typing import Any
 
 from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError, did_you_mean
 from streamsql.language.tokens import tokenize
+from streamsql.runtime.file_faults import file_words
 from streamsql.runtime.kafka_faults import in_plain_words
 from streamsql.runtime.space import NO_SPACE, full_disk, is_no_space
 
@@ -221,7 +222,7 @@ def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault
     that it writes into.
     """
     texts = _texts(error)
-    words = in_plain_words(texts)
+    words = in_plain_words(texts) or file_words(texts)
     if words:
         return QueryFault(f"query {name} failed: {words.fact}", detail=words.detail, hint=words.hint)
     if is_no_space(texts):
@@ -242,6 +243,17 @@ def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault
         condition = ""
         hint = "ON MALFORMED SKIP or INTO sink goes on; SELECT * FROM `name$malformed` shows them"
     return QueryFault(f"query {name} failed: {head}", detail=detail, hint=hint, condition=condition)
+
+
+def comes_again(error: Any) -> bool:
+    """Whether what ended a streaming query would end it again for certain: Spark's analysis refuses it,
+    or its state is of another shape.
+    """
+    from pyspark.errors import AnalysisException, ParseException
+
+    while getattr(error, "_cause", None) is not None:
+        error = error._cause
+    return isinstance(error, (AnalysisException, ParseException)) or "_SCHEMA_NOT_COMPATIBLE" in str(error)
 
 
 _NOT_OURS = ("/pyspark/", "/py4j/", "/streamsql/runtime/", "pyspark.zip", "/lib/python3")

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from streamsql.runtime import aot
 from streamsql.runtime.aot import build_cache, cache_status
+from streamsql.runtime.pyspark_import import import_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -243,7 +244,7 @@ def _launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached:
         start = _size(log)
         process = _spawn(command, log, _environment(conf, info))
         try:
-            import pyspark.sql  # noqa: F401  # while the JVM starts
+            import_pyspark()  # while the JVM starts
 
             limit = SUBMIT_TIMEOUT if submit else START_TIMEOUT
             gateway = _connect(*_await_connection(process, info, limit, log, start))

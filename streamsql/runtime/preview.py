@@ -214,7 +214,7 @@ class Looking:
                 raise fault
             rows = collect(live.frame(session.spark, limit))
         finally:
-            session.queries.stop(running)
+            session.queries.stop(running, 0)
             session.queries.all.pop(name, None)
             session.live.pop(name, None)
             shutil.rmtree(Path(made.checkpoint).parent, ignore_errors=True)

@@ -2,124 +2,41 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from streamsql.calls import evaluate, run
-from streamsql.errors import (
-    Cancelled,
-    NameFault,
-    QueryFault,
-    RuleFault,
-    Source,
-    Span,
-    StreamsqlError,
-    TimeFault,
-)
+from streamsql.errors import Cancelled, NameFault, RuleFault, StreamsqlError, TimeFault
 from streamsql.plan import rules
 from streamsql.plan.plans import Run
 from streamsql.runtime.changed import Folder, read_marker, write_marker
-from streamsql.runtime.faults import query_fault, translate
-from streamsql.runtime.monitor import Monitor, Reports
+from streamsql.runtime.faults import translate
+from streamsql.runtime.monitor import Monitor
+from streamsql.runtime.restarts import Failure, next_start
+from streamsql.runtime.running import BUSY, GOING_ON, Running
+from streamsql.runtime.stopping import PATIENCE, Ending
 from streamsql.runtime.userlib import digests
 
 POLL = 0.1
 
 
-@dataclass
-class Running:
-    """A query that was started in this session, running or not.
-
-    handle: PySpark's StreamingQuery. source, span: the statement that started it, for its errors.
-    reports: what Spark has sent of it; catch_up: waits until that is all. notes: what the analyst is
-    to be told of the start.
-    """
-
-    plan: Run
-    mode: str
-    reason: str
-    handle: Any
-    started: datetime
-    source: Source | None = None
-    span: Span | None = None
-    reports: Reports = field(default_factory=Reports)
-    catch_up: Callable[[], None] = lambda: None
-    notes: tuple[str, ...] = ()
-    stopped: bool = False
-    ended: datetime | None = None
-    fault: StreamsqlError | None = None
-    reported: bool = False
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def name(self) -> str:
-        return self.plan.query.name
-
-    def status(self) -> str:
-        """running, stopped (by a statement), finished (its trigger was done) or FAILED."""
-        if self.ended is None and self.is_active():
-            return "running"
-        with self.lock:
-            if self.ended is None:
-                self.ended = datetime.now()
-                self._find_fault()
-        return "FAILED" if self.fault else "stopped" if self.stopped else "finished"
-
-    def is_active(self) -> bool:
-        try:
-            return bool(self.handle.isActive)
-        except Exception:  # the JVM is gone
-            return False
-
-    def _find_fault(self) -> None:
-        if self.fault is None and not self.stopped:
-            try:
-                error = self.handle.exception()
-            except Exception:  # with its JVM
-                self.fault = self._ended_with("its JVM has ended")
-                return
-            if error is not None:
-                sinks = (t.sink.option("path") for t in self.plan.targets)
-                self.fault = query_fault(error, self.name, (self.plan.checkpoint, *filter(None, sinks)))
-                if self.source and self.span:
-                    self.fault.at(self.source, self.span)
-
-    @property
-    def over(self) -> bool:
-        """Whether it is known to have ended; asks nobody."""
-        return self.ended is not None or self.reports.ended
-
-    def lost(self, cause: str) -> None:
-        """Spark is gone, and the query with it."""
-        with self.lock:
-            if self.ended is None:
-                self.ended = datetime.now()
-                self.fault = self._ended_with(cause)
-
-    def _ended_with(self, cause: str) -> QueryFault:
-        return QueryFault(
-            f"query {self.name} ended with Spark: {cause}",
-            hint=f"START QUERY {self.name}; goes on from its checkpoint",
-        )
-
-    def progress(self, last: int = 1) -> list[dict[str, Any]]:
-        """The newest progress reports of Spark, oldest first, as plain values."""
-        self.catch_up()
-        return self.reports.newest(last)
-
-
 class Queries:
-    """All queries by folded name. on_event: told whenever one of them has reported or ended."""
+    """All queries by folded name. on_event: each is told, on Spark's callback thread, whenever one of them
+    has reported or ended. failures: the newest of each query, oldest first, in earlier consoles too.
+    starting: held while one is started, so that none is started twice.
+    """
 
     def __init__(self) -> None:
         self.all: dict[str, Running] = {}
+        self.failures: dict[str, list[Failure]] = {}
         self.cancelled = threading.Event()
-        self.on_event: Callable[[], None] = lambda: None
+        self.starting = threading.RLock()
+        self.on_event: list[Callable[[], None]] = []
 
     def prepare(self, plan: Run, env: dict[str, Any], *, fresh: bool = False) -> rules.Choice:
         """Run a plan's program up to its result, and find the first mode that Spark accepts.
@@ -158,9 +75,13 @@ class Queries:
         before = read_marker(folder).get("code", {})
         run(writer, env)
         handle = env["query"]
-        running = Running(plan, choice.mode, choice.reason, handle, datetime.now())
+        running = Running(plan, choice.mode, choice.reason, handle, datetime.now(), on_fault=self.failed)
+        key = plan.query.name.casefold()
+        failed = self.all.get(key)
+        if failed and failed.again_at is not None:  # this is its restart
+            running.source, running.span, running.tries = failed.source, failed.span, failed.tries + 1
         running.reports, running.catch_up = monitor.claim(str(handle.runId)), monitor.catch_up
-        self.all[plan.query.name.casefold()] = running
+        self.all[key] = running
         code = (code or {}) | digests((*plan.program, *writer))
         changed = [module for module, text in code.items() if before.get(module, text) != text]
         if changed:
@@ -169,7 +90,24 @@ class Queries:
         return running
 
     def _happened(self) -> None:
-        self.on_event()
+        for tell in list(self.on_event):
+            tell()
+
+    def failed(self, running: Running, *, worked: bool | None = None) -> None:
+        """A query has failed, or its restart has: note it, and decide when it is started again.
+
+        worked: whether it finished a micro-batch in this run; None: as it has reported.
+        """
+        assert running.fault is not None
+        if not running.plan.transient:
+            known = self.failures.setdefault(running.name.casefold(), [])
+            known.append(Failure.of(running))
+            del known[: -Failure.KEPT]
+        if worked is None and running.plan.query.restart:
+            running.catch_up()
+        did = bool(running.reports.last) if worked is None else worked
+        running.again_at = next_start(running, worked=did)
+        self._happened()
 
     def _choose(self, plan: Run, spark: Any, result: Any) -> rules.Choice:
         refusals: list[StreamsqlError] = []
@@ -184,62 +122,103 @@ class Queries:
 
     def _check_checkpoint(self, plan: Run, spark: Any) -> None:
         for other in self.all.values():
-            if other.status() == "running" and other.plan.checkpoint == plan.checkpoint:
+            if other.status() in BUSY and other.plan.checkpoint == plan.checkpoint:
                 raise NameFault(
                     f"the checkpoint {plan.checkpoint} is in use by the query {other.name}",
                     hint="give each query a checkpoint of its own",
                 )
 
-    def stop(self, running: Running) -> None:
-        """End a query; its checkpoint stays. Returns once it has ended."""
-        if running.status() == "running":
-            running.stopped = True
-            try:
-                running.handle.stop()
-            except Exception as error:
-                running.fault = translate(error)
-            running.ended = datetime.now()
+    def stop(self, running: Running, limit: float = PATIENCE) -> bool:
+        """End a query behind the micro-batch that runs; its checkpoint stays. Returns once it has ended.
 
-    def stop_all(self) -> None:
+        limit: the seconds that the micro-batch has; 0 or more than those: it is broken off, to be done
+        over at the next start. Returns whether it was finished. Raises Cancelled when the waiting is
+        given up: then the query ends by itself.
+        """
+        word = running.status()
+        if word == "restarting":
+            with self.starting:
+                now = self.all.get(running.name.casefold(), running)
+                if now is running:
+                    running.give_up()
+                    return True
+            return self.stop(now, limit)
+        if word not in BUSY:
+            return True
+        trigger = running.plan.query.trigger
+        batches = trigger is None or trigger.kind not in ("continuous", "real_time")
+        if batches and limit > 0 and self._finish(running, limit):
+            return True
+        running.stopped = running.broken_off = True
+        try:
+            running.handle.stop()
+        except Exception as error:
+            running.fault = translate(error)
+        running.status()
+        return False
+
+    def _finish(self, running: Running, limit: float) -> bool:
+        """Let the running micro-batch be the last. Returns whether it ended in time."""
+        deadline = time.monotonic() + limit
+        try:
+            ending = running.ending or Ending(running.handle)
+            running.stopped, running.ending = True, ending
+            ending.begin()
+            while not ending.wait(POLL):
+                if self.cancelled.is_set():
+                    raise Cancelled(f"cancelled: {running.name} ends once its micro-batch is done")
+                if ending.waits_for_its_trigger():
+                    running.handle.stop()
+                if time.monotonic() >= deadline:
+                    return False
+        except StreamsqlError:
+            raise
+        except Exception:
+            pass  # its JVM is gone, and the query with it
+        running.status()
+        return True
+
+    def stop_all(self, limit: float = PATIENCE) -> None:
         """End all queries, side by side: each may have a micro-batch to finish."""
+
+        def stop(running: Running) -> None:
+            try:
+                self.stop(running, limit)
+            except Cancelled:
+                self.stop(running, 0)
+
         if self.all:
             with ThreadPoolExecutor(min(8, len(self.all))) as threads:
-                list(threads.map(self.stop, list(self.all.values())))
+                list(threads.map(stop, list(self.all.values())))
 
     def lost(self, cause: str) -> None:
         """Spark is gone: every query that ran has ended with that."""
         for running in list(self.all.values()):
             running.lost(cause)
 
-    def active(self) -> list[Running]:
-        return [q for q in self.all.values() if q.status() == "running"]
-
     def wait(self, names: list[str], *, idle: bool, timeout: float | None) -> None:
-        """Wait until the queries have ended, or (idle) have processed all input that is there.
+        """Wait until the queries have ended, or (idle) have processed all input that is there; one that
+        is to be started again has not ended.
 
         timeout: seconds, None for ever. Raises TimeFault, or the fault of a query that failed.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
         for name in names:
-            running = self.all[name]
-            if running.status() == "running":
+            while (running := self.all[name]).status() in GOING_ON:
+                if running.again_at is not None:
+                    self._left(running, deadline, "waiting for its restart")
+                    time.sleep(POLL)
+                    continue
                 done = self._idle(running) if idle else None
                 self._wait_one(running, done, deadline)
+                if done and running.is_active():
+                    break
             if running.status() == "FAILED" and running.fault:
                 raise running.fault
 
-    def _wait_one(self, running: Running, done: threading.Event | None, deadline: float | None) -> None:
+    def _wait_one(self, running: Running, done: threading.Event | None, deadline: float) -> None:
         while running.is_active() and not (done and done.is_set()):
-            if self.cancelled.is_set():
-                raise Cancelled("cancelled")
-            left = POLL if deadline is None else min(POLL, deadline - time.monotonic())
-            if left <= 0:
-                raise TimeFault(
-                    f"the query {running.name} is still {'busy' if done else 'running'}",
-                    hint="SHOW QUERIES; tells what it does"
-                    if done
-                    else "AWAIT QUERY … IDLE waits for input only",
-                )
+            left = self._left(running, deadline, "busy" if done else "running")
             try:
                 # Spark counts in whole milliseconds and refuses 0.
                 done.wait(left) if done else running.handle.awaitTermination(max(left, 0.001))
@@ -247,6 +226,20 @@ class Queries:
                 if not running.is_active():
                     return  # it failed: its status tells why
                 raise
+
+    def _left(self, running: Running, deadline: float, doing: str) -> float:
+        """How long to look away. Raises Cancelled, or TimeFault when the time is up."""
+        if self.cancelled.is_set():
+            raise Cancelled("cancelled")
+        left = min(POLL, deadline - time.monotonic())
+        if left <= 0:
+            hint = (
+                "AWAIT QUERY … IDLE waits for input only"
+                if doing == "running"
+                else "SHOW QUERIES; tells what it does"
+            )
+            raise TimeFault(f"the query {running.name} is still {doing}", hint=hint)
+        return left
 
     def _idle(self, running: Running) -> threading.Event:
         """An event that is set once the query has processed what is there (or has ended)."""
@@ -259,7 +252,8 @@ class Queries:
                 else:
                     running.handle.processAllAvailable()
             except Exception:
-                pass  # the query failed or was stopped: its status tells
+                while running.is_active():  # it is failing, or is being stopped: its status will tell
+                    time.sleep(POLL)
             finally:
                 done.set()
 

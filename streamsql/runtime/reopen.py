@@ -26,6 +26,7 @@ def reopen(session: Session) -> tuple[list[str], list[str]]:
     if session.config.read_only:
         return _look_into(session, store)
     store.read_status()
+    session.queries.failures = {name: list(past.failures) for name, past in store.past.items()}
     warnings = []
     try:
         statements = store.statements()

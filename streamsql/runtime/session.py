@@ -6,6 +6,7 @@ The shell, a script, -e and standard input all end here. Nothing is printed.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,6 +25,7 @@ from streamsql.plan.planner import plan
 from streamsql.plan.stateful import CHOICES
 from streamsql.results import Leave, Result, Text
 from streamsql.runtime import readonly, show
+from streamsql.runtime.attendant import Attendant
 from streamsql.runtime.config import Config
 from streamsql.runtime.engine import JOBS, Engine, activate
 from streamsql.runtime.faults import translate
@@ -33,6 +35,7 @@ from streamsql.runtime.journal import LiveTables
 from streamsql.runtime.packages import Packages
 from streamsql.runtime.queries import Queries
 from streamsql.runtime.statements import Answers, definitions, programs, queries, settings
+from streamsql.runtime.stopping import PATIENCE
 from streamsql.runtime.store import Past, past_of
 from streamsql.runtime.temporary import TemporaryViews
 from streamsql.runtime.values import collect
@@ -74,6 +77,8 @@ class Session:
         )
         self.engine.on_start.append(self.temporary.restore)
         self.engine.on_lost.append(self.queries.lost)
+        self.attendant = Attendant(self)
+        self._saving = threading.Lock()
 
     # ---- Spark ----------------------------------------------------------------------------
 
@@ -96,11 +101,14 @@ class Session:
         """Carry out statements again after a `cancel`."""
         self.queries.cancelled.clear()
 
-    def close(self) -> None:
-        """Stop all queries, then Spark if this session started it."""
+    def close(self, limit: float = PATIENCE) -> None:
+        """Stop all queries, then Spark if this session started it. limit: the seconds that their
+        micro-batches have to end in.
+        """
+        self.attendant.close()
         self.save("the console was left")
         if self.engine.started:
-            self.queries.stop_all()
+            self.queries.stop_all(limit)
         self.engine.close()
 
     # ---- statements -----------------------------------------------------------------------
@@ -155,18 +163,29 @@ class Session:
         if self.store is None or self.config.read_only:
             return ()
         views = self.temporary.texts()
-        past = dict(self.store.past)
-        for name in self.catalog.queries:
-            running = self.queries.all.get(name)
-            if running is not None:
-                past[name] = past_of(running, why)
-        self.store.past = {n: p for n, p in past.items() if n in self.catalog.queries}
-        folders = {n: f.folder for n, f in self.catalog.functions.items() if f.folder}
         try:
             self.store.save(self.catalog, self.settings.changed, views)
-            self.store.save_status(self.store.past, folders)
         except OSError as error:
             return (f"the workspace could not be written: {(error.strerror or str(error)).lower()}",)
+        return self.save_status(why)
+
+    def save_status(self, why: str = "") -> tuple[str, ...]:
+        """Write how the queries are into the workspace, if there is one. May be called on any thread."""
+        if self.store is None or self.config.read_only:
+            return ()
+        known = dict(self.catalog.queries)
+        with self._saving:
+            past = {n: p for n, p in self.store.past.items() if n in known}
+            for name in known:
+                running = self.queries.all.get(name)
+                if running is not None:
+                    past[name] = past_of(running, self.queries.failures.get(name, ()), why)
+            self.store.past = past
+            folders = {n: f.folder for n, f in dict(self.catalog.functions).items() if f.folder}
+            try:
+                self.store.save_status(past, folders)
+            except OSError as error:
+                return (f"the workspace could not be written: {(error.strerror or str(error)).lower()}",)
         return ()
 
     def context(self) -> Context:

@@ -23,8 +23,8 @@ from streamsql.plan.sources import columns_of
 from streamsql.results import Result, Rows, Text
 from streamsql.runtime.functions import WHAT
 from streamsql.runtime.monitor import Reports, number
-from streamsql.runtime.queries import Running
 from streamsql.runtime.readonly import where_they_run
+from streamsql.runtime.running import Running
 from streamsql.runtime.store import secrets
 
 if TYPE_CHECKING:
@@ -262,6 +262,8 @@ def _describe_query(statement: query.DescribeQuery, session: Session) -> Result:
     pairs: list[tuple[str, Any]] = [("name", found.name), ("sink", found.sink)]
     running = session.queries.all.get(found.name.casefold())
     past = session.past(found.name)
+    if found.restart:
+        pairs.append(("restart", found.restart.sql()))
     if running is None:
         pairs += [("status", past.status), ("since", past.since), ("error", past.error)]
     if running:
@@ -276,11 +278,15 @@ def _describe_query(statement: query.DescribeQuery, session: Session) -> Result:
         if running.reports.late:
             pairs.append(("late rows dropped", running.reports.late))
         if running.reports.malformed:
-            pairs.append(("malformed messages", running.reports.malformed))
+            pairs.append(("malformed", running.reports.malformed))
         pairs += _last_batch(running)
+        pairs.append(("restarts", running.when_again()))
         if running.fault:
             fault = running.fault
             pairs += [("error", fault.message), ("detail", fault.detail), ("hint", fault.hint)]
+    for failure in reversed(session.queries.failures.get(found.name.casefold(), [])):
+        at = f", batch {failure.batch}" if failure.batch >= 0 else ""
+        pairs.append((f"failed {failure.at}{at}", failure.message))
     pairs.append(("statement", found.sql(sink_entry) + ";"))
     return _pairs(pairs)
 

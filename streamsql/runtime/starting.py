@@ -19,8 +19,9 @@ from streamsql.runtime.faults import query_fault
 from streamsql.runtime.helpers import helper
 from streamsql.runtime.packages import is_there
 from streamsql.runtime.paths import check_log
-from streamsql.runtime.queries import POLL, Running
+from streamsql.runtime.queries import POLL
 from streamsql.runtime.reach import check_servers
+from streamsql.runtime.running import Running
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.store import check_secrets
 from streamsql.runtime.subjects import register_schemas
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 
 def start_query(session: Session, made: plans.Run, *, replaces: bool = False) -> Running:
     """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
+    with session.queries.starting:
+        return _start(session, made, replaces)
+
+
+def _start(session: Session, made: plans.Run, replaces: bool) -> Running:
     entries: tuple[Stream | Sink, ...] = (*made.reads.streams, *(t.sink for t in made.targets))
     check_secrets(entries)
     check_servers(entries)
@@ -126,9 +132,11 @@ def _reads_more(plan: Any) -> bool:
 
 def forget_query(session: Session, name: str) -> None:
     """Stop a query, drop its definition, the console's own checkpoint and the rows it fed."""
-    running = session.queries.all.pop(name.casefold(), None)
+    running = session.queries.all.get(name.casefold())
     if running:
         session.queries.stop(running)
+        session.queries.all.pop(name.casefold(), None)
+    session.queries.failures.pop(name.casefold(), None)
     found = session.catalog.queries.pop(name.casefold(), None)
     if found:
         for fed in found.sinks:

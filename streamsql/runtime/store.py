@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from streamsql.catalog import Catalog, Sink, Stream
 from streamsql.connectors.base import OptionSpec, is_secret
@@ -21,9 +21,8 @@ from streamsql.errors import EngineFault, InputFault, Source, holds_secret
 from streamsql.language.parser import Written, split_script
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote, refers, tokenize, unquote
-
-if TYPE_CHECKING:
-    from streamsql.runtime.queries import Running
+from streamsql.runtime.restarts import Failure
+from streamsql.runtime.running import GOING_ON, Running
 
 CATALOG = "catalog.sql"
 HIDDEN = "***"
@@ -36,12 +35,15 @@ _HEAD = "-- The definitions of a streamsql workspace, written by the console. It
 
 @dataclass(frozen=True)
 class Past:
-    """How a query was when it was last heard of. status: running, stopped, finished or FAILED."""
+    """How a query was when it was last heard of: its status, since when, and its newest failures,
+    oldest first.
+    """
 
     status: str
     since: str = ""
     error: str = ""
     batch: int = -1
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,12 +96,12 @@ class Store:
         """
         try:
             known = json.loads((self.folder / STATUS).read_text("utf-8"))
-            self.past = {name: Past(**past) for name, past in known["queries"].items()}
+            self.past = {name: _past(**past) for name, past in known["queries"].items()}
             self.folders = dict(known["functions"])
         except (OSError, ValueError, KeyError, TypeError):
             return
         for name, past in self.past.items():
-            if past.status == "running" and not runs:
+            if past.status in GOING_ON and not runs:
                 self.past[name] = replace(
                     past, status="stopped", error=past.error or ENDED + "ended without a word"
                 )
@@ -220,12 +222,17 @@ def in_full(path: str) -> str:
     return path if "://" in path or path.startswith("file:") or not path else os.path.abspath(path)
 
 
-def past_of(running: Running, why: str = "") -> Past:
+def _past(*, failures: Iterable[Mapping[str, Any]] = (), **known: Any) -> Past:
+    return Past(failures=tuple(Failure(**f) for f in failures), **known)
+
+
+def past_of(running: Running, failures: Iterable[Failure], why: str = "") -> Past:
     """How a query is, to be kept. why: the reason for which it is about to end, if it runs."""
     status = running.status()
     last = running.reports.newest(1)
     batch = last[-1].get("batchId", -1) if last else -1
     since = (running.ended or datetime.now()).isoformat(" ", "seconds")
-    if status == "running" and why:
-        return Past("stopped", since, why, batch)
-    return Past(status, since, running.fault.message if running.fault else "", batch)
+    if status in GOING_ON and why:
+        return Past("stopped", since, why, batch, tuple(failures))
+    error = running.fault.message if running.fault else ""
+    return Past(status, since, error, batch, tuple(failures))

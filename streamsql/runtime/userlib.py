@@ -13,6 +13,7 @@ from streamsql.connectors.base import Connector
 from streamsql.errors import InputFault, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.runtime import code
+from streamsql.runtime.pyspark_import import import_pyspark
 
 # Packages by the module that they are imported as, where the names differ or a version matters.
 _PACKAGES = {
@@ -34,6 +35,7 @@ def find_code(name: Name, folder: str) -> tuple[ModuleType, Any]:
     and for a module that fails.
     """
     module, _, attribute = name.value.rpartition(".")
+    import_pyspark()
     try:
         found = _module(module, folder or ".")
         if getattr(found, attribute, None) is None:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from streamsql.results import Snapshot, Status
-from streamsql.runtime.queries import Running
+from streamsql.runtime.running import Running
 from streamsql.runtime.values import in_zone, is_numeric
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def status_of(running: Running) -> Status:
     reports = running.reports.newest(1)
     last = reports[-1] if reports else {}
     watermark = last.get("eventTime", {}).get("watermark", "")
-    word = running.status() if running.over else "running"
+    word = running.status() if running.over or running.stopped else "running"
     return Status(
         running.name,
         word,

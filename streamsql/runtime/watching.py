@@ -15,7 +15,7 @@ from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.results import Live, Snapshot, Status
-from streamsql.runtime.queries import Running
+from streamsql.runtime.running import GOING_ON, Running
 from streamsql.runtime.starting import start_query
 from streamsql.runtime.views import ChangesView, TableView, status_of
 
@@ -39,9 +39,9 @@ def watch(statement: Watch, session: Session) -> Live:
         )
     chart = tuple(_column(c, rows, found.name) for c in statement.chart)
     feeding = session.catalog.queries_into(found.name)[0]
-    running = session.queries.all.get(feeding.name.casefold())
+    current = lambda: session.queries.all.get(feeding.name.casefold())  # noqa: E731  a restart is another run
 
-    live = _live(found.name, rows, running, session)
+    live = _live(found.name, rows, current, session)
     ends = session.live.follow(found.name.casefold())
 
     def close() -> None:
@@ -49,7 +49,8 @@ def watch(statement: Watch, session: Session) -> Live:
         live.close()
 
     def stays() -> str:
-        if running is None or running.over:
+        running = current()
+        if running is None or running.status() not in GOING_ON:
             return ""
         return f"{found.name} keeps refreshing; WATCH {quote_name(found.name)}; comes back to it"
 
@@ -103,13 +104,13 @@ def follow(made: plans.Run, session: Session) -> Live:
         if kept:
             return ""
         over = running.over
-        session.queries.stop(running)
+        session.queries.stop(running, 0)
         session.queries.all.pop(name, None)
         session.live.forget(name)
         shutil.rmtree(Path(made.checkpoint).parent, ignore_errors=True)
         return "" if over else "its query was stopped; CREATE LIVE TABLE name AS SELECT … keeps one running"
 
-    live = _live("SELECT", rows, running, session)
+    live = _live("SELECT", rows, lambda: running, session)
     notes = (f"output mode {running.mode}: {running.reason}",) if running.reason else ()
     enough = _limit(made) if running.mode == "append" else 0
     may_keep = None if session.config.read_only else keep
@@ -132,7 +133,8 @@ def _limit(made: plans.Run) -> int:
     return 0
 
 
-def _live(title: str, rows: LiveRows, running: Running | None, session: Session) -> Live:
+def _live(title: str, rows: LiveRows, current: Callable[[], Running | None], session: Session) -> Live:
+    """current: the run of its query that is the newest."""
     zone = session.spark.conf.get("spark.sql.session.timeZone") if session.engine.started else "UTC"
     table = TableView(rows, zone)
     changes: list[ChangesView] = []
@@ -151,9 +153,12 @@ def _live(title: str, rows: LiveRows, running: Running | None, session: Session)
         for view in changes:
             view.close()
 
-    status: Callable[[], Status] = lambda: status_of(running) if running else Status(title, "stopped")  # noqa: E731
+    def status() -> Status:
+        running = current()
+        return status_of(running) if running else Status(title, "stopped")
 
     def fault() -> QueryFault | None:
+        running = current()
         if running is None or not running.over or running.status() != "FAILED":
             return None
         running.reported = True

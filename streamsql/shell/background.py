@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from streamsql.runtime.running import Running
 from streamsql.runtime.session import Session
 
 
@@ -23,9 +24,11 @@ class Announcer:
         self._free.set()
         self._lost: list[str] = []
         self._cluster: list[str] = []
-        session.queries.on_event = self._wake.set
-        session.engine.on_lost.append(self._spark_lost)
         session.engine.on_news.append(self._cluster_news)
+        self._restarts: list[str] = []
+        session.queries.on_event.append(self._wake.set)
+        session.engine.on_lost.append(self._spark_lost)
+        session.attendant.tell = self._tell_restart
         threading.Thread(target=self._run, daemon=True, name="announcer").start()
 
     def hold(self) -> None:
@@ -42,6 +45,11 @@ class Announcer:
     def _cluster_news(self, words: str) -> None:
         self._cluster.append(words)
         self._wake.set()
+
+    def _tell_restart(self, running: Running) -> None:
+        if running.fault:
+            self._restarts.append(f"{running.fault.message}; {running.when_again()}")
+            self._wake.set()
 
     def _run(self) -> None:
         while True:
@@ -62,6 +70,7 @@ class Announcer:
             for running in self.session.queries.all.values():
                 running.reported = True  # said in this one line
         self._lost.clear()
+        lines += [self._restarts.pop(0) for _ in list(self._restarts)]
         for running in list(self.session.queries.all.values()):
             if running.reported or running.stopped or not running.over:
                 continue
@@ -75,5 +84,5 @@ def toolbar_numbers(session: Session) -> tuple[int, int, float]:
     """(queries that run, queries that failed, rows per second read by all); asks nobody."""
     known = [session.queries.all.get(key) for key in list(session.catalog.queries)]
     running = [q for q in known if q is not None and not q.over]
-    failed = sum(q is not None and q.fault is not None for q in known)
+    failed = sum(q is not None and q.fault is not None and q.again_at is None for q in known)
     return len(running), failed, sum(q.reports.rate() for q in running)

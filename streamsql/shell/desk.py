@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from streamsql.errors import EngineFault, Source, StreamsqlError
@@ -205,7 +206,8 @@ class Desk:
         self.progress.stop()
         self.announcer.hold()
         try:
-            view.run()
+            with suppress(EOFError):  # the console is told to end
+                view.run()
         finally:
             self.announcer.release()
         last = view.final()

@@ -5,6 +5,7 @@ Nothing here waits for Spark, or even for the session: those are opened behind t
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit import PromptSession, prompt
+from prompt_toolkit.application import get_app_or_none
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, ThreadedCompleter
 from prompt_toolkit.document import Document
@@ -20,11 +22,14 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from streamsql.errors import EngineFault, Source
+from streamsql.errors import EXIT_INTERRUPTED, EngineFault, Source
 from streamsql.folders import state_folder
 from streamsql.output.printer import Printer
 from streamsql.shell.editing import History, is_complete
 from streamsql.shell.look import PLAIN, STYLE, SqlLexer
+
+SOON = 1.0
+"""Seconds after which one is told what leaving waits for."""
 
 if TYPE_CHECKING:
     from streamsql.runtime.session import Session
@@ -63,6 +68,7 @@ class Prompt:
         self.resume = resume
         self.options = options
         self.interrupted = threading.Event()
+        self.leaving = False
         self.multiline = False
         self._open_session = open_session
         self._opening: threading.Thread | None = None
@@ -103,9 +109,24 @@ class Prompt:
         return self._desk
 
     def close(self) -> None:
-        """End the queries, and Spark."""
-        if self._opening is not None:
-            self.desk().session.close()
+        """End the queries behind their micro-batches, and Spark. Ctrl-C breaks the micro-batches off."""
+        if self._opening is None:
+            return
+        from streamsql.runtime.stopping import LEAVING, PATIENCE
+
+        session = self.desk().session
+        self.interrupted.clear()
+        session.resume()
+        limit = LEAVING if self.leaving else PATIENCE
+        closing = threading.Thread(target=session.close, args=(limit,), daemon=True, name="close")
+        closing.start()
+        closing.join(SOON)
+        if closing.is_alive() and not self.leaving:
+            self.printer.say("waiting for the micro-batches under way to end; Ctrl-C breaks them off")
+        while closing.is_alive():
+            closing.join(0.1)
+            if self.interrupted.is_set():
+                session.cancel()
 
     def _prompt_session(self) -> PromptSession[str]:
         vi = self.printer.preferences["editing"] == "vi"
@@ -185,6 +206,8 @@ class Prompt:
         """
         # Ctrl-C must never break into a call to Spark: outside the prompt it is only remembered.
         signal.signal(signal.SIGINT, lambda number, frame: self.interrupted.set())
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
         threading.excepthook = self._thread_failed
         self.printer.say("streamsql: SQL over streams. HELP; lists the statements, Ctrl-D leaves.")
         with patch_stdout(raw=True):
@@ -194,6 +217,18 @@ class Prompt:
                 return 0
             return self._loop()
 
+    def _on_signal(self, number: int, frame: object) -> None:
+        """The console is told to end: as Ctrl-D, but without a question. A second one is obeyed at once."""
+        if self.leaving:
+            os._exit(EXIT_INTERRUPTED)
+        self.leaving = True
+        self.interrupted.set()
+        app = get_app_or_none()
+        if app is not None and app.loop is not None:
+            app.loop.call_soon_threadsafe(
+                lambda: app.exit(exception=EOFError) if app.is_running and not app.is_done else None
+            )
+
     def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
         """A fault of the console's own, told in a line; the prompt lives on."""
         name = failed.thread.name if failed.thread else "a thread"
@@ -201,7 +236,7 @@ class Prompt:
 
     def _loop(self) -> int:
         emptied, text = 0, ""
-        while True:
+        while not self.leaving:
             try:
                 text = self.prompt.prompt("sql> ", default=text)
                 emptied = 0
@@ -222,9 +257,12 @@ class Prompt:
             if self.desk().offered:
                 self.history.offer(self.desk().offered)
                 self.desk().offered = ""
+        return 0
 
     def may_leave(self) -> bool:
-        """Ask when queries run."""
+        """Ask when queries run, unless the console is told to end."""
+        if self.leaving:
+            return True
         running, _, _ = self.desk().numbers()
         if not running:
             return True

@@ -88,7 +88,7 @@ class LiveView:
     def _take_pictures(self) -> None:
         while not self._done:
             self.last = self._picture()
-            over = self.last.status.word != "running"
+            over = self.last.status.over
             if self._app is not None and self._app.is_running:
                 self._app.invalidate()
                 enough = self.live.enough and self.last.snapshot.total >= self.live.enough

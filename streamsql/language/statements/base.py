@@ -82,6 +82,17 @@ class Trigger:
         return words[self.kind] + (f" '{self.interval}'" if self.interval else "")
 
 
+@dataclass(frozen=True)
+class Restart:
+    """A query that fails is started again, so many times in a row; every: the time before the first."""
+
+    times: int
+    every: str
+
+    def sql(self) -> str:
+        return f"{self.times} TIMES EVERY '{self.every}'"
+
+
 def name_of(node: Node | None) -> Name:
     assert node is not None
     return Name(node.value, node.span)
@@ -277,6 +288,26 @@ def trigger_of(node: Node | None) -> Trigger | None:
             assert duration
             return Trigger(kind, duration_of(duration), node.span)
     return Trigger("available_now" if node.has("AVAILABLE") else "once", "", node.span)
+
+
+def restart_of(node: Node | None) -> Restart | None:
+    """A Restart node. Raises SyntaxFault for a number that is none, or no time between two tries."""
+    if node is None:
+        return None
+    number, duration = node.get("Number"), node.get("Duration")
+    assert number and duration
+    if not number.value.isdigit() or int(number.value) < 1:
+        raise SyntaxFault(
+            f"RESTART takes a whole number of times, not {number.value}",
+            hint="RESTART 3 TIMES EVERY INTERVAL 10 SECONDS",
+            span=number.span,
+        )
+    every = duration_of(duration)
+    if seconds(every) <= 0:
+        raise RuleFault(
+            "between two tries there must be some time", hint="EVERY INTERVAL 10 SECONDS", span=duration.span
+        )
+    return Restart(int(number.value), every)
 
 
 def output_mode_of(node: Node | None) -> Name | None:

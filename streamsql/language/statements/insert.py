@@ -10,6 +10,7 @@ from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Fragment,
     Name,
+    Restart,
     Statement,
     Trigger,
     begins_of,
@@ -17,6 +18,7 @@ from streamsql.language.statements.base import (
     fragment_of,
     name_of,
     output_mode_of,
+    restart_of,
     trigger_of,
 )
 from streamsql.language.statements.sink import names_of
@@ -32,12 +34,20 @@ class Insert(Statement):
     output_mode: Name | None = None
     trigger: Trigger | None = None
     checkpoint: Name | None = None
+    restart: Restart | None = None
     begins: str = ""
 
     @property
     def has_clauses(self) -> bool:
         """Whether a clause is written that only a streaming query has."""
-        clauses = (self.query_name, self.output_mode, self.trigger, self.checkpoint, self.begins)
+        clauses = (
+            self.query_name,
+            self.output_mode,
+            self.trigger,
+            self.checkpoint,
+            self.restart,
+            self.begins,
+        )
         return any(clauses)
 
 
@@ -51,6 +61,7 @@ class InsertSet(Statement):
     output_mode: Name | None = None
     trigger: Trigger | None = None
     checkpoint: Name | None = None
+    restart: Restart | None = None
     begins: str = ""
 
 
@@ -68,6 +79,7 @@ def _clauses(node: Node) -> dict[str, Any]:
         "output_mode": output_mode_of(clauses.get("OutputMode")),
         "trigger": trigger_of(clauses.get("Trigger")),
         "checkpoint": name_of(checkpoint.get("Path")) if checkpoint else None,
+        "restart": restart_of(clauses.get("Restart")),
         "begins": begins_of(clauses.get("Begins")),
     }
 

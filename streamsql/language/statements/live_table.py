@@ -9,6 +9,7 @@ from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Fragment,
     Name,
+    Restart,
     Statement,
     Trigger,
     begins_of,
@@ -16,6 +17,7 @@ from streamsql.language.statements.base import (
     fragment_of,
     name_of,
     output_mode_of,
+    restart_of,
     trigger_of,
 )
 from streamsql.language.statements.sink import names_of, retain_of
@@ -30,6 +32,7 @@ class CreateLiveTable(Statement):
     output_mode: Name | None = None
     trigger: Trigger | None = None
     checkpoint: Name | None = None
+    restart: Restart | None = None
     begins: str = ""
     key: tuple[Name, ...] = ()
     retain: int | None = None
@@ -68,6 +71,7 @@ def _create(node: Node, source: Source) -> CreateLiveTable:
         output_mode=output_mode_of(clause(node, "OutputMode")),
         trigger=trigger_of(clause(node, "Trigger")),
         checkpoint=name_of(checkpoint.get("Path")) if checkpoint else None,
+        restart=restart_of(clause(node, "Restart")),
         begins=begins_of(clause(node, "Begins")),
         key=names_of(clause(node, "Key")),
         retain=retain_of(clause(node, "Retain")),

@@ -27,9 +27,11 @@ class ShowProgress(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class StopQuery(Statement):
-    """name None means ALL."""
+    """name None means ALL; timeout in seconds, None for the usual one, when draining for no limit."""
 
     name: Name | None
+    drain: bool = False
+    timeout: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +68,17 @@ def _progress(node: Node, source: Source) -> ShowProgress:
     return ShowProgress(name=name_of(node.get("QueryName")), last=int(number.value) if number else 10)
 
 
-def _await(node: Node, source: Source) -> AwaitQuery:
+def _timeout(node: Node) -> float | None:
     timeout = node.get("Duration")
-    return AwaitQuery(
-        name=_maybe_all(node),
-        idle=node.has("IDLE"),
-        timeout=seconds(duration_of(timeout)) if timeout else None,
-    )
+    return seconds(duration_of(timeout)) if timeout else None
+
+
+def _await(node: Node, source: Source) -> AwaitQuery:
+    return AwaitQuery(name=_maybe_all(node), idle=node.has("IDLE"), timeout=_timeout(node))
+
+
+def _stop(node: Node, source: Source) -> StopQuery:
+    return StopQuery(name=_maybe_all(node), drain=node.has("WithDrain"), timeout=_timeout(node))
 
 
 def _drop(node: Node, source: Source) -> DropQuery:
@@ -83,7 +89,7 @@ BUILDERS = {
     "ShowQueries": lambda node, source: ShowQueries(extended=node.has("EXTENDED")),
     "DescribeQuery": lambda node, source: DescribeQuery(name=name_of(node.get("QueryName"))),
     "ShowProgress": _progress,
-    "StopQuery": lambda node, source: StopQuery(name=_maybe_all(node)),
+    "StopQuery": _stop,
     "StartQuery": lambda node, source: StartQuery(
         name=_maybe_all(node), begins=begins_of(node.get("Begins"))
     ),

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamsql.catalog import REJECTED, Query
-from streamsql.errors import RuleFault, Source, StreamsqlError
+from streamsql.catalog import REJECTED
+from streamsql.errors import NameFault, RuleFault, Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements import query
 from streamsql.language.statements.base import Name, Statement
@@ -22,7 +22,9 @@ from streamsql.plan.planner import beginning, plan, restart
 from streamsql.plan.stateful import CHOOSES_ROCKSDB
 from streamsql.results import Done, Result, Started
 from streamsql.runtime import show
+from streamsql.runtime.draining import stop_queries
 from streamsql.runtime.faults import translate
+from streamsql.runtime.running import BUSY, GOING_ON
 from streamsql.runtime.starting import forget_query, start_query
 from streamsql.runtime.statements import Answers
 from streamsql.runtime.store import in_full
@@ -69,7 +71,7 @@ def _start_rejected(session: Session, made: plans.Run) -> list[str]:
     for read in made.reads.streams:
         name = f"{read.name}_{REJECTED}"
         running = session.queries.all.get(name.casefold())
-        if not read.malformed_sink or (running and running.status() == "running"):
+        if not read.malformed_sink or (running and running.status() in GOING_ON):
             continue
         if name.casefold() in session.catalog.queries:
             start_query(session, restart(session.catalog.queries[name.casefold()], session.context()))
@@ -100,7 +102,7 @@ def _follow(session: Session, made: plans.Run, statement: Statement) -> Result:
         error.message = error.message.replace(f"query {name} failed: ", "the query failed: ")
         raise
     finally:
-        session.queries.stop(running)
+        session.queries.stop(running, 0)
         session.queries.all.pop(name.casefold(), None)
         session.live.pop(name.casefold(), None)
         shutil.rmtree(Path(made.checkpoint).parent, ignore_errors=True)
@@ -108,34 +110,25 @@ def _follow(session: Session, made: plans.Run, statement: Statement) -> Result:
     return replace(rows, seconds=time.monotonic() - began, notes=notes)
 
 
-def _named(session: Session, name: Name | None) -> list[Query]:
-    return [session.catalog.query(name)] if name else list(session.catalog.queries.values())
-
-
-def _stop(session: Session, statement: query.StopQuery) -> Result:
-    stopped = []
-    for found in _named(session, statement.name):
-        running = session.queries.all.get(found.name.casefold())
-        if running and running.status() == "running":
-            session.queries.stop(running)
-            stopped.append(found.name)
-    if statement.name and not stopped:
-        return Done(message=f"query {statement.name} was not running")
-    return Done(message=f"stopped: {', '.join(stopped)}" if stopped else "no query was running")
-
-
 def _start_again(session: Session, statement: query.StartQuery) -> Result:
     started, notes, faults = list[str](), tuple[str, ...](), list[StreamsqlError]()
-    for found in _named(session, statement.name):
+    for found in session.catalog.named(statement.name):
         running = session.queries.all.get(found.name.casefold())
-        if running and running.status() == "running":
+        span = statement.name.span if statement.name else None
+        if running and running.status() in BUSY:
+            if running.stopped:
+                raise NameFault(
+                    f"the query {found.name} is still stopping: its last micro-batch runs",
+                    hint=f"AWAIT QUERY {found.name};",
+                    span=span,
+                )
             if statement.begins and statement.name:
                 raise RuleFault(
-                    f"the query {found.name} is running",
-                    hint=f"STOP QUERY {found.name}; first",
-                    span=statement.name.span,
+                    f"the query {found.name} is running", hint=f"STOP QUERY {found.name}; first", span=span
                 )
             continue
+        if running:
+            session.queries.stop(running)  # it waits for no restart any more
         try:
             again = beginning(restart(found, session.context()), statement.begins)
             notes += start_query(session, again).notes
@@ -174,7 +167,7 @@ def _drop_query(session: Session, statement: query.DropQuery) -> Result:
 
 
 def _await(session: Session, statement: query.AwaitQuery) -> Result:
-    names = [q.name.casefold() for q in _named(session, statement.name)]
+    names = [q.name.casefold() for q in session.catalog.named(statement.name)]
     names = [n for n in names if n in session.queries.all]
     session.queries.wait(names, idle=statement.idle, timeout=statement.timeout)
     notes = tuple(n for name in names for n in show.held_back(session.queries.all[name]))
@@ -183,7 +176,7 @@ def _await(session: Session, statement: query.AwaitQuery) -> Result:
 
 PLANS: Answers = {plans.Run: _run}
 DIRECT: Answers = {
-    query.StopQuery: _stop,
+    query.StopQuery: lambda session, statement: stop_queries(statement, session),
     query.StartQuery: _start_again,
     query.DropQuery: _drop_query,
     query.AwaitQuery: _await,

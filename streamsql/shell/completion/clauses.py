@@ -78,8 +78,8 @@ def query_start(tokens: list[Token]) -> int | None:
         word = token.upper
         if word == "SELECT" or (word == "FROM" and (at == 0 or first in _WITH_FROM)):
             return at
-        # WITH WATERMARK is a clause of CREATE STREAM, not a query.
-        if word == "WITH" and (first != "CREATE" or tokens[at - 1].upper == "AS"):
+        # WITH WATERMARK is a clause of CREATE STREAM and WITH DRAIN one of STOP QUERY, not a query.
+        if word == "WITH" and (first not in ("CREATE", "STOP") or tokens[at - 1].upper == "AS"):
             return at
     return None
 

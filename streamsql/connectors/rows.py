@@ -1,0 +1,66 @@
+"""Rows of csv, json and xml files that cannot be read: counted, left out, or brought to a sink.
+
+Spark tells them in a column (columnNameOfCorruptRecord, Spark guide: JSON, CSV and XML Files), which is read
+for the count and left out again unless the stream declares it.
+"""
+
+from __future__ import annotations
+
+from streamsql.calls import Node, expr
+from streamsql.catalog import Stream
+from streamsql.connectors.base import read_stream, schema_text, with_options
+from streamsql.connectors.messages import COUNTED, MALFORMED
+from streamsql.language.statements.base import Column
+from streamsql.language.tokens import quote_name
+
+REJECTED_COLUMNS = (Column("payload", "STRING"), Column("file", "STRING"))
+_OWN_OPTIONS = ("path", "mode", "columnNameOfCorruptRecord")
+# What ON MALFORMED says, as Spark's modes.
+_MODES = {"fail": "FAILFAST", "skip": "DROPMALFORMED", "into": "DROPMALFORMED"}
+
+
+def corrupt_column(stream: Stream) -> str:
+    """The name under which Spark would show a row that it cannot read."""
+    return stream.option("columnNameOfCorruptRecord", "_corrupt_record")
+
+
+def mode_of(stream: Stream) -> str:
+    """PERMISSIVE, DROPMALFORMED or FAILFAST."""
+    return _MODES.get(stream.malformed) or stream.option("mode", "PERMISSIVE").upper()
+
+
+def as_said(stream: Stream) -> tuple[tuple[str, str], ...]:
+    """The options of a stream, with the mode that ON MALFORMED stands for."""
+    return (*stream.options, ("mode", mode_of(stream))) if stream.malformed else stream.options
+
+
+def are_told(stream: Stream) -> bool:
+    """Whether a streaming program tells the rows that cannot be read from the others."""
+    if stream.rejected:
+        return True
+    return bool(stream.columns and mode_of(stream) != "FAILFAST" and not stream.option("singleVariantColumn"))
+
+
+def read(format: str, stream: Stream) -> Node:
+    """The calls that read a stream, counting what cannot be read; of NAME$malformed, nothing but that."""
+    columns = stream.rejected or stream.columns
+    name = corrupt_column(stream).casefold()
+    declared = next((c.name for c in columns if c.name.casefold() == name), "")
+    corrupt = declared or MALFORMED
+    schema = schema_text(columns if declared else (*columns, Column(MALFORMED, "STRING")))
+    reader = with_options(read_stream(format).call("schema", schema), stream.options, skip=_OWN_OPTIONS)
+    if format == "csv":  # else a row counts as bad for some queries only, by the columns that they read
+        reader = reader.call("option", "columnPruning", "false")
+    frame = reader.call("option", "columnNameOfCorruptRecord", corrupt).call("load", stream.option("path"))
+    bad = f"{quote_name(corrupt)} IS NOT NULL"
+    # Spark refuses to read nothing but the rows that it cannot read, so another column is always asked for.
+    other = quote_name(next((c.name for c in columns if c.name != corrupt), corrupt))
+    if stream.rejected:
+        payload = expr(f"coalesce({quote_name(corrupt)}, CAST({other} AS STRING)) AS payload")
+        return frame.call("where", expr(bad)).call("select", payload, expr("_metadata.file_path AS file"))
+    if stream.counted:
+        counts = (expr(f"count_if({bad}) AS rows"), expr(f"count({other}) AS others"))
+        frame = frame.call("observe", f"{COUNTED} {stream.name}", *counts)
+    if mode_of(stream) == "DROPMALFORMED":
+        frame = frame.call("where", expr(f"NOT ({bad})"))
+    return frame if declared else frame.call("drop", MALFORMED)

@@ -1,0 +1,95 @@
+"""A console that is told to end lets micro-batches finish; told twice, it ends at once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from scripts import command
+from terminal import Terminal
+from test_scripts import SINK, STREAM, folder, wait_until, written  # noqa: F401  the fixture
+
+pytestmark = pytest.mark.timeout(300)
+
+SLOW = """
+import os, time
+
+def slow(user: str) -> str:
+    open("begun", "a").close()
+    while not os.path.exists("gate"):
+        time.sleep(0.02)
+    return user
+"""
+FUNCTION = "CREATE FUNCTION slow AS 'slowness.slow' LANGUAGE PYTHON RETURNS STRING;\n"
+INSERT = "INSERT INTO copy CHECKPOINT 'ck' SELECT slow(user) AS user FROM clicks;"
+
+
+@pytest.fixture
+def slow(folder: Path) -> Path:  # noqa: F811
+    """A folder with a function whose micro-batch is under way until the file `gate` is there."""
+    (folder / "slowness.py").write_text(SLOW)
+    (folder / "run.sql").write_text(STREAM + SINK + FUNCTION + INSERT)
+    return folder
+
+
+def run(slow: Path) -> subprocess.Popen[str]:
+    """The script in the midst of a micro-batch."""
+    (slow / "begun").unlink(missing_ok=True)
+    process = subprocess.Popen(
+        command("run.sql"), cwd=slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    wait_until((slow / "begun").exists, process, "a micro-batch")
+    return process
+
+
+def test_a_script_obeys_a_second_signal_at_once_and_lets_a_micro_batch_finish_at_one(slow: Path) -> None:
+    process = run(slow)
+    process.send_signal(signal.SIGTERM)
+    with pytest.raises(subprocess.TimeoutExpired):  # the micro-batch is waited for
+        process.communicate(timeout=2)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=5)
+    assert process.returncode == 130
+    assert written(slow) == []
+
+    process = run(slow)  # from the checkpoint: the same micro-batch
+    process.send_signal(signal.SIGTERM)
+    (slow / "gate").touch()
+    _, words = process.communicate(timeout=60)
+    assert process.returncode == 0, words
+    assert [r["user"] for r in written(slow)] == ["ann", "bob"]
+    assert [p.name for p in (slow / "ck" / "commits").glob("[0-9]*")] == ["0"]
+
+
+def test_a_terminal_that_is_closed_lets_micro_batches_finish(slow: Path) -> None:
+    console = Terminal(slow)
+    try:
+        console.prompt()
+        console.run(f"{STREAM}{SINK}{FUNCTION}{INSERT}".replace("\n", " "), "query copy started")
+        while not (slow / "begun").exists():
+            assert console.read()
+        console.child.kill(signal.SIGHUP)
+        (slow / "gate").touch()
+        assert console.exit_code() == 0, console.scrollback
+    finally:
+        console.kill()
+    assert [r["user"] for r in written(slow)] == ["ann", "bob"]
+    kept = json.loads(next((slow / "data").rglob("status.json")).read_text())
+    assert kept["queries"]["copy"]["status"] == "stopped"
+    assert kept["queries"]["copy"]["error"] == "the console was left"
+
+
+def test_a_prompt_that_is_told_to_end_asks_nothing(tmp_path: Path) -> None:
+    console = Terminal(tmp_path)
+    try:
+        console.until(r"^sql>")
+        console.type("SELECT 1 AS half")
+        console.until("half")
+        console.child.kill(signal.SIGTERM)
+        assert console.exit_code() == 0, console.scrollback
+        assert "Traceback" not in console.scrollback
+    finally:
+        console.kill()
