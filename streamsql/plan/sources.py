@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamsql.calls import Assign, Node, Var, expr
 from streamsql.catalog import Catalog, Function, Sink, Stream
@@ -22,10 +22,13 @@ from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 from streamsql.plan.functions import called, registration
 from streamsql.plan.shape import Op, Shape
 
+if TYPE_CHECKING:
+    from streamsql.plan.states import StateTable
+
 # What programs use themselves; Python's own names are left to Python, too.
 RESERVED = frozenset(
     """spark result query checkpoint show_batch live_rows tempfile threading pa pc
-    load load_module find data_source throw_away importlib os sys""".split()
+    load load_module read_state flattened find data_source throw_away importlib os sys""".split()
 ) | frozenset(dir(builtins))
 
 
@@ -127,6 +130,8 @@ class Sources:
         self.words: frozenset[str] = frozenset()
         # Calls of stateful processors, by the name that stands for each in the text.
         self.calls: dict[str, tuple[Node, Shape]] = {}
+        # The states of queries that are read; their names are among the calls.
+        self.states: list[StateTable] = []
         # What the analyst is to be told of the reading, and (cautions) of a query that runs for long.
         self.notes: list[str] = []
         self.cautions: list[str] = []
