@@ -328,10 +328,10 @@ def started(console: Console, text: str, trigger: Trigger, mode: str = "") -> st
 
     # What real-time mode wants of the session is chosen, so that it is refused for nothing else.
     program = (*(CHOICES.values() if trigger.kind == "real_time" else ()), *made.program)
-    env = {**console.session._env(program), "LiveRows": LiveRows}
+    env = {**console.session.env(program), "LiveRows": LiveRows}
     try:
         chosen = mode or made.choices[0].mode
-        with console.session._own_state_provider(program):
+        with console.session.own_state_provider(program):
             run((*program, *made.keeping(chosen), *made.writer(chosen)), env)
         # One micro-batch or epoch is done, or the end.
         done = Path(made.checkpoint) / "commits" / "0"

@@ -29,6 +29,7 @@ from streamsql.results import Preview, Rows
 from streamsql.runtime.faults import translate
 from streamsql.runtime.inference import Seen, first_texts, of_frame, of_lines, of_messages, suggested
 from streamsql.runtime.paths import check_path
+from streamsql.runtime.starting import start_query
 from streamsql.runtime.store import secrets
 from streamsql.runtime.topics import check_topics
 from streamsql.runtime.userlib import check_code
@@ -192,7 +193,7 @@ class Looking:
         session = self.session
         name = f"preview_{len(session.queries.all) + 1}_{os.getpid()}"
         made = as_they_come(stream, self.context).named(name, session.places.checkpoint(name))
-        running = session.start_query(made)
+        running = start_query(session, made)
         live = session.live[name]
         enough = threading.Event()
         before = live.watch(lambda before, after, new: enough.set() if after.num_rows >= limit else None)

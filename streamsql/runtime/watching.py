@@ -16,6 +16,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.results import Live, Snapshot, Status
 from streamsql.runtime.queries import Running
+from streamsql.runtime.starting import start_query
 from streamsql.runtime.views import ChangesView, TableView, status_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def follow(made: plans.Run, session: Session) -> Live:
     name = _free_name(session)
     made = made.named(name, session.places.checkpoint(name), retain=TRANSIENT_ROWS)
     made = replace(made, query=replace(made.query, trigger=None, live_table=True))
-    running = session.start_query(made, replaces=True)
+    running = start_query(session, made, replaces=True)
     rows = session.live[name.casefold()]
     kept: list[str] = []
 
