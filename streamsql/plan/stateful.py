@@ -91,7 +91,8 @@ def without_calls(text: str, catalog: Catalog) -> str:
 
 
 def lower_calls(text: str, sources: Sources) -> str:
-    """A query with a relation's name in place of each call and of each state; sources knows what the names mean.
+    """A query with a relation's name in place of each call, and of each state that it reads; sources knows
+    what the names mean.
 
     Raises placed faults.
     """

@@ -8,14 +8,16 @@ it stay right.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from streamsql.calls import Assign, Call, Node, Var, lit
+from streamsql.calls import Assign, Call, Node, Program, Var, calls_in, lit
+from streamsql.catalog import Catalog
+from streamsql.connectors.base import Places
 from streamsql.errors import RuleFault, Span, SyntaxFault
 from streamsql.language.grammar import Node as Parsed
 from streamsql.language.grammar import State, load, syntax_fault
-from streamsql.language.statements.base import Name
-from streamsql.language.statements.books import owner_of
+from streamsql.language.statements.books import Owner, owner_of
 from streamsql.language.tokens import quote_name, tokenize
 from streamsql.plan.shape import Shape
 from streamsql.plan.sources import Sources
@@ -27,14 +29,13 @@ _HEADS = ("FROM", "JOIN", ",")
 
 @dataclass(frozen=True)
 class StateTable:
-    """A relation as written. query or folder: whose state; metadata: what Spark knows of it, and not the
-    state itself. The parts are None or "" where they are not written; side: left or right; changes: the
-    first and the last micro-batch, None for the newest. places: where each part was written.
+    """A relation as written. owner: whose state; metadata: what Spark knows of it, and not the state itself.
+    The parts are None or "" where they are not written; side: left or right; changes: the first and the
+    last micro-batch, None for the newest. places: where each part was written.
     """
 
     span: Span
-    query: Name | None
-    folder: Name | None
+    owner: Owner
     metadata: bool = False
     operator: int | None = None
     store: str = ""
@@ -92,12 +93,9 @@ def _begun(word: str) -> bool:
 
 def _table(node: Parsed) -> StateTable:
     metadata = node.get("StateMetadata")
-    owner = (metadata or node).get("CheckpointOf")
-    assert owner
-    query, folder = owner_of(owner)
     if metadata:
-        return StateTable(node.span, query, folder, metadata=True)
-    found: dict[str, object] = {}
+        return StateTable(node.span, owner_of(metadata), metadata=True)
+    table = StateTable(node.span, owner_of(node), raw=node.has("RAW"))
     places: dict[str, Span] = {}
     for part in node.all("StatePart"):
         [inner] = part.parts
@@ -105,32 +103,28 @@ def _table(node: Parsed) -> StateTable:
         if name in places:
             raise SyntaxFault(f"{name.upper()} is written twice", span=inner.span)
         places[name] = inner.span
-        numbers = [_number(n) for n in inner.all("Number")]
-        found[name] = {
-            "operator": lambda n=numbers: n[0],
-            "batch": lambda n=numbers: n[0],
-            "changes": lambda n=numbers: (n[0], n[1] if len(n) > 1 else None),
-            "store": lambda i=inner: i.text("String"),
-            "side": lambda i=inner: i.parts[-1].name.lower(),
-            "variable": lambda i=inner: i.text("NewName"),
-            "timers": lambda: True,
-        }[name]()
+        table = replace(table, **{name: _value(inner)})
     for one, other in _APART:
         if one in places and other in places:
             raise RuleFault(f"{one.upper()} and {other.upper()} do not go together", span=places[other])
-    return StateTable(
-        node.span,
-        query,
-        folder,
-        raw=node.has("RAW"),
-        places=tuple(places.items()),
-        **found,  # type: ignore[arg-type]
-    )
+    return replace(table, places=tuple(places.items()))
 
 
 # What says the same thing twice, or cannot both be.
 _APART = (("store", "side"), ("variable", "timers"), ("batch", "changes"), ("store", "variable"),
           ("store", "timers"), ("side", "variable"), ("side", "timers"), ("timers", "changes"))  # fmt: skip
+
+
+def _value(part: Parsed) -> Any:
+    """What a part of the relation says."""
+    numbers = [_number(n) for n in part.all("Number")]
+    if part.name == "StateChanges":
+        return (numbers[0], numbers[1] if len(numbers) > 1 else None)
+    if numbers:
+        return numbers[0]
+    if part.name == "StateSide":
+        return part.parts[-1].name.lower()
+    return part.text("String") or part.text("NewName") or part.name == "TIMERS"
 
 
 def _number(node: Parsed) -> int:
@@ -145,7 +139,7 @@ def lower_states(text: str, sources: Sources) -> str:
     """
     out = text
     for table in list(state_tables(text)):
-        base = f"{table.query}_state" if table.query else "checkpoint_state"
+        base = f"{table.owner.query}_state" if table.owner.query else "checkpoint_state"
         name = sources.free_call_name(base)
         variable = sources.free_variable(name)
         sources.program.append(Assign(variable, _read(table, sources)))
@@ -169,18 +163,25 @@ def put(text: str, span: Span, name: str) -> str:
 
 
 def _read(table: StateTable, sources: Sources) -> Node:
-    folder = checkpoint_of(table, sources)
+    folder = checkpoint_of(table.owner, sources.catalog, sources.places)
     if table.metadata:
         return Var("spark").attr("read").call("format", "state-metadata").call("load", folder)
-    options = [(key, lit(value)) for key, value in table.options.items()]
     raw = [("raw", lit(True))] if table.raw else []
+    options = [(key, lit(value)) for key, value in table.options.items()]
     return Call(Var(READER), (Var("spark"), lit(folder)), (*raw, *options))
 
 
-def checkpoint_of(table: StateTable, sources: Sources) -> str:
-    """The checkpoint folder whose state is read. Raises NameFault for a query that is not there."""
-    if table.folder:
-        return table.folder.value
-    assert table.query
-    query = sources.catalog.query(table.query)
-    return query.checkpoint or sources.places.checkpoint(query.name)
+def reads_state(program: Program) -> bool:
+    """Whether a program reads the state of a query."""
+    return any(call.function == Var(READER) for call in calls_in(program))
+
+
+def checkpoint_of(owner: Owner, catalog: Catalog, places: Places) -> str:
+    """The checkpoint folder of a query, or the one that is named. Raises NameFault for a query that is
+    not there.
+    """
+    if owner.folder:
+        return owner.folder.value
+    assert owner.query
+    query = catalog.query(owner.query)
+    return query.checkpoint or places.checkpoint(query.name)

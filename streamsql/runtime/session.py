@@ -22,6 +22,7 @@ from streamsql.plan import plans
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.plan.stateful import CHOICES
+from streamsql.plan.states import reads_state
 from streamsql.results import Leave, Result, Text
 from streamsql.runtime import show
 from streamsql.runtime.config import Config
@@ -30,8 +31,10 @@ from streamsql.runtime.faults import translate
 from streamsql.runtime.functions import Modules
 from streamsql.runtime.helpers import HELPERS, helper
 from streamsql.runtime.journal import LiveTables
+from streamsql.runtime.kept import KeptBatches
 from streamsql.runtime.packages import Packages
 from streamsql.runtime.queries import Queries
+from streamsql.runtime.state_checks import check_states
 from streamsql.runtime.statements import Answers, definitions, programs, queries, settings
 from streamsql.runtime.store import Past, past_of
 from streamsql.runtime.temporary import TemporaryViews
@@ -54,6 +57,7 @@ class Session:
         self.modules = Modules()
         self.store = config.store
         self.live = LiveTables(self.places if self.store else None, lambda name: name in self.catalog.sinks)
+        self.kept = KeptBatches(self.places, lasting=self.store is not None)
         self.engine = Engine(config, self.queries.cancelled, spark)
         self.temporary = TemporaryViews(self.catalog, self._make_view)
         self.packages = Packages(
@@ -108,6 +112,8 @@ class Session:
                 result = self._direct(made.statement)
             else:
                 self.temporary.check(statement, lambda: self.spark)
+                if not isinstance(made, plans.Explain) or made.mode != "pyspark":
+                    check_states(statement.text, self)
                 result = self._PLANS[type(made)](self, made, statement)
             news, self.packages.news = self.packages.news, []
             notes = (*self.temporary.news(), *made.notes, *news, *self._saved(made), *result.notes)
@@ -193,7 +199,8 @@ class Session:
         """A program may choose its state store (stateful processors and real-time mode do); afterwards
         the session has its own again. What is started inside keeps what it was started with.
         """
-        before = {key: self.spark.conf.get(key) for key, step in CHOICES.items() if step in program}
+        reads = reads_state(program)  # which may choose the format
+        before = {key: self.spark.conf.get(key) for key, step in CHOICES.items() if step in program or reads}
         try:
             yield
         finally:

@@ -49,7 +49,10 @@ def start_query(session: Session, made: plans.Run, *, replaces: bool = False) ->
             elif known is None:
                 session.live.begin(table.name.casefold(), rows)
         code = session.modules.digests(made.reads.functions)
-        return session.queries.launch(made, env, choice, code)
+        running = session.queries.launch(made, env, choice, code)
+    if not made.transient:
+        session.kept.follow(running)
+    return running
 
 
 def forget_query(session: Session, name: str) -> None:
@@ -57,6 +60,7 @@ def forget_query(session: Session, name: str) -> None:
     running = session.queries.all.pop(name.casefold(), None)
     if running:
         session.queries.stop(running)
+    session.kept.forget(name)
     found = session.catalog.queries.pop(name.casefold(), None)
     if found:
         for fed in found.sinks:
