@@ -43,7 +43,7 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
             "a streaming query cannot read the state of another",
             detail="it would see the state of one micro-batch, again and again, until Spark purges that",
             hint="SELECT … FROM STATE OF QUERY … by itself; or a live table, which holds the result",
-            span=sources.states[0].span.shift(start),
+            span=sources.states[0].shift(start),
         )
     ops = tuple(replace(op, span=op.span.shift(start)) for op in lowered.shape.ops)
     return replace(lowered, shape=replace(lowered.shape, ops=ops))

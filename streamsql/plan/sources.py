@@ -10,20 +10,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from streamsql.calls import Assign, Node, Var, expr
 from streamsql.catalog import Catalog, Function, Sink, Stream
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
+from streamsql.errors import Span
 from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 from streamsql.plan.functions import called, registration
 from streamsql.plan.shape import Op, Shape
-
-if TYPE_CHECKING:
-    from streamsql.plan.states import StateTable
 
 # What programs use themselves; Python's own names are left to Python, too.
 RESERVED = frozenset(
@@ -130,8 +128,8 @@ class Sources:
         self.words: frozenset[str] = frozenset()
         # Calls of stateful processors, by the name that stands for each in the text.
         self.calls: dict[str, tuple[Node, Shape]] = {}
-        # The states of queries that are read; their names are among the calls.
-        self.states: list[StateTable] = []
+        # Where states of queries are read; their names are among the calls.
+        self.states: list[Span] = []
         # What the analyst is to be told of the reading, and (cautions) of a query that runs for long.
         self.notes: list[str] = []
         self.cautions: list[str] = []

@@ -144,7 +144,7 @@ def lower_states(text: str, sources: Sources) -> str:
         variable = sources.free_variable(name)
         sources.program.append(Assign(variable, _read(table, sources)))
         sources.calls[name.casefold()] = Var(variable), Shape()
-        sources.states.append(table)
+        sources.states.append(table.span)
         out = put(out, table.span, quote_name(name))
     return out
 

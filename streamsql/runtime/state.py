@@ -1,15 +1,10 @@
 """What programs that read the state of a query call beside PySpark."""
 
-from __future__ import annotations
-
 from itertools import count
-
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from typing import Any
 
 
-def read_state(spark: SparkSession, folder: str, raw: bool = False, **options: str) -> DataFrame:
+def read_state(spark: Any, folder: str, raw: bool = False, **options: str) -> Any:
     """The state in a checkpoint folder as Spark's state reader gives it; each field of key and value as a
     column, unless raw.
     """
@@ -20,10 +15,13 @@ def read_state(spark: SparkSession, folder: str, raw: bool = False, **options: s
     return state if raw else flattened(state)
 
 
-def flattened(state: DataFrame) -> DataFrame:
+def flattened(state: Any) -> Any:
     """The fields of structs as columns. A name that is there already gets a number: sum, sum_2."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructField, StructType
+
     taken = {f.name.casefold() for f in state.schema if not isinstance(f.dataType, StructType)}
-    columns: list[Column] = []
+    columns = []
     for field in state.schema:
         if not isinstance(field.dataType, StructType):
             columns.append(F.col(field.name))
