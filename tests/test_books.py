@@ -74,6 +74,9 @@ def plain(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = joined.writeStream.format("noop").option("checkpointLocation", f"{folder}/ck")
     query = made.trigger(availableNow=True).start()
     query.awaitTermination()
+    # Whether a batch without data comes behind the last one does not matter here.
+    for name in ("offsets", "commits"):
+        (folder / "ck" / name / "3").unlink(missing_ok=True)
     return folder / "ck"
 
 
@@ -345,29 +348,27 @@ def test_the_state_of_a_processor(console: Console) -> None:
     assert "HDFSBacked" in console.session.spark.conf.get("spark.sql.streaming.stateStore.providerClass")
 
 
-@pytest.mark.parametrize(
-    ("written", "said", "hint", "at"),
-    [
-        ("OPERATOR 4", "no stateful operator 4", "there is OPERATOR 0 (stateStoreSave)", "OPERATOR 4"),
-        ("AT BATCH 9", "micro-batch 9 is not there", "0 to 3", "AT BATCH 9"),
-        ("CHANGES FROM BATCH 2 TO 1", "goes backwards", "", "CHANGES FROM BATCH 2 TO 1"),
-        ("STORE 'defualt'", "no store defualt", "did you mean default?", "STORE 'defualt'"),
-        ("SIDE LEFT", "SIDE is for joins", "", "SIDE LEFT"),
-        ("TIMERS", "TIMERS is for stateful processors", "", "TIMERS"),
-        ("SIDE UP", "expected LEFT or RIGHT, found UP", "", "UP"),
-        ("AT BATCH x", "expected a number, found x", "", "x"),
-        ("AT BATCH 1.5", "a whole number is wanted here", "", "1.5"),
-        ("AT BATCH 1 AT BATCH 2", "BATCH is written twice", "", "AT BATCH 2"),
-        ("STORE 'a' SIDE LEFT", "do not go together", "", "SIDE LEFT"),
-    ],
-)
-def test_what_is_not_there_is_said_with_what_is(
-    windows: Console, written: str, said: str, hint: str, at: str
-) -> None:
-    error, place = fault(windows, f"SELECT count(*) FROM STATE OF QUERY t {written};")
-    assert said in error.message
-    assert hint in error.hint
-    assert place == at
+NOT_THERE = [
+    ("OPERATOR 4", "no stateful operator 4", "there is OPERATOR 0 (stateStoreSave)", "OPERATOR 4"),
+    ("AT BATCH 9", "micro-batch 9 is not there", "0 to 3", "AT BATCH 9"),
+    ("CHANGES FROM BATCH 2 TO 1", "goes backwards", "", "CHANGES FROM BATCH 2 TO 1"),
+    ("STORE 'defualt'", "no store defualt", "did you mean default?", "STORE 'defualt'"),
+    ("SIDE LEFT", "SIDE is for joins", "", "SIDE LEFT"),
+    ("TIMERS", "TIMERS is for stateful processors", "", "TIMERS"),
+    ("SIDE UP", "expected LEFT or RIGHT, found UP", "", "UP"),
+    ("AT BATCH x", "expected a number, found x", "", "x"),
+    ("AT BATCH 1.5", "a whole number is wanted here", "", "1.5"),
+    ("AT BATCH 1 AT BATCH 2", "BATCH is written twice", "", "AT BATCH 2"),
+    ("STORE 'a' SIDE LEFT", "do not go together", "", "SIDE LEFT"),
+]
+
+
+def test_what_is_not_there_is_said_with_what_is(windows: Console) -> None:
+    for written, said, hint, at in NOT_THERE:
+        error, place = fault(windows, f"SELECT count(*) FROM STATE OF QUERY t {written};")
+        assert said in error.message, written
+        assert hint in error.hint, written
+        assert place == at
 
 
 def test_queries_without_state_and_states_in_queries(console: Console) -> None:
@@ -397,7 +398,7 @@ def test_state_of_format_2_is_read(spark: Any, console: Console, tmp_path: Path)
         for key, value in chosen.items():
             spark.conf.set(key, value)
         rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 4).load()
-        counted = rows.groupBy((rows.value % 2).alias("k")).count()
+        counted = rows.withColumn("k", rows.value % 2).groupBy("k").count()
         made = counted.writeStream.format("noop").outputMode("update").trigger(once=True)
         made.option("checkpointLocation", f"{tmp_path}/ck").start().awaitTermination()
     finally:
