@@ -40,7 +40,7 @@ def program(console: Console, statement: str) -> str:
     return result.text
 
 
-def run_program(text: str) -> str:
+def run_program(text: str, **known: Any) -> str:
     """What a program shows, run in this process: its getOrCreate() finds the session that is there."""
     import contextlib
     import io
@@ -53,7 +53,7 @@ def run_program(text: str) -> str:
     before = spark.conf.get(STATE_PROVIDER)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(text, "program.py", "exec"), {})
+        exec(compile(text, "program.py", "exec"), known)
     spark.conf.set(STATE_PROVIDER, before)
     return out.getvalue()
 
@@ -74,6 +74,17 @@ def test_a_program_gives_the_rows_of_its_statement(console: Console, query: str)
     shown = table(run_program(text))
     assert shown[0] == list(direct.columns)
     assert sorted(shown[1:]) == sorted([[str(v) for v in row] for row in direct.rows])
+
+
+def test_the_program_of_from_now_passes_over_what_is_there(console: Console, tmp_path: Path) -> None:
+    console.run(SETUP + "CREATE SINK shown USING console;")
+    text = program(console, "INSERT INTO shown FROM NOW TRIGGER AVAILABLE NOW SELECT word FROM v")
+    # What comes between passing over and the start is all that is written.
+    first, then = text.split("query.awaitTermination()\n\n")
+    again = f"{first}query.awaitTermination()\nmore()\n{then}"
+    more = "INSERT INTO v VALUES ('new', 9, '2024-01-01 10:30:00');"
+    shown = run_program(again, more=lambda: console.run(more))
+    assert [row for row in table(shown) if row != ["word"]] == [["new"]]
 
 
 def test_the_program_of_an_insert_writes_what_the_insert_writes(console: Console, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ PLAN = [
     "blocks",
     "lower",
     "plans",
+    "changes",
     "context",
     "shared",
     "definitions queries",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ from conftest import Console
 from test_explain import program
 
 from streamsql.connectors.packages import PACKAGES, needed
-from streamsql.errors import EngineFault, StreamsqlError, format_error
+from streamsql.errors import Cancelled, EngineFault, StreamsqlError, format_error
 from streamsql.runtime.packages import Packages
 
 AVRO = '{"type":"record","name":"t","fields":[{"name":"a","type":"int"}]}'
@@ -51,6 +52,23 @@ def test_the_first_use_brings_the_package(console: Console, packages: Callable[[
     thread.start()
     thread.join()
     assert found == [(1,)]
+
+
+def test_two_consoles_do_not_fetch_at_once(spark: Any, tmp_path: Path) -> None:
+    missing = PACKAGES["avro"].__class__(
+        "avro", "no.such.Class", PACKAGES["avro"].sign, PACKAGES["avro"].matching
+    )
+    doing, given_up = list[str](), threading.Event()
+
+    def say(what: str) -> None:
+        doing.append(what)
+        given_up.set()
+
+    with open(tmp_path / "packages.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(Cancelled):
+            Packages(dict, tmp_path, given_up, lambda: True, say).load(spark, missing)
+    assert doing == ["waiting for another console, which fetches packages"]
 
 
 def test_offline_says_what_to_fetch(spark: Any, tmp_path: Path) -> None:

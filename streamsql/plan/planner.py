@@ -24,10 +24,10 @@ from streamsql.plan.context import Context, reads_of
 from streamsql.plan.definitions import create_function, create_sink, create_stream
 from streamsql.plan.looking import preview, show_topics
 from streamsql.plan.plans import Collect, Direct, Explain, Plan, Run, Write
-from streamsql.plan.queries import create_live_table, insert, insert_set, restart, select
+from streamsql.plan.queries import beginning, create_live_table, insert, insert_set, restart, select
 from streamsql.plan.stateful import lower_calls
 
-__all__ = ["plan", "restart"]
+__all__ = ["beginning", "plan", "restart"]
 
 
 def plan(statement: Statement, context: Context) -> Plan:

@@ -13,6 +13,7 @@ from streamsql.errors import Span
 from streamsql.language.statements.base import Name, Statement, Trigger
 from streamsql.plan.rules import Choice
 from streamsql.plan.shape import Shape
+from streamsql.plan.sources import variable
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,8 @@ class Run(Plan):
     """A streaming query: the program up to `result`, what gets it, and the modes to start it with.
 
     transient: a SELECT over a stream, shown and then gone. define: its sink is made by this
-    statement (CREATE LIVE TABLE). replace: an earlier one of that name is ended first.
+    statement (CREATE LIVE TABLE). begins: where this start begins: "" (at the checkpoint), now or
+    beginning (a new one), accept (at the checkpoint, though the query has changed).
     """
 
     query: Query
@@ -171,6 +173,7 @@ class Run(Plan):
     transient: bool = False
     define: bool = False
     skip_existing: bool = False
+    begins: str = ""
     mode_span: Span | None = field(default=None, compare=False)
     body_span: Span = field(default=Span(0, 0), compare=False)
 
@@ -223,8 +226,7 @@ class Run(Plan):
         writer = writer.call("outputMode", mode)
         if self.query.trigger:
             writer = writer.call("trigger", **_trigger(self.query.trigger))
-        own = _call(Var("checkpoint"), self.query.name)
-        writer = writer.call("option", "checkpointLocation", self.query.checkpoint or own)
+        writer = writer.call("option", "checkpointLocation", self._place)
         if self.feeds_batches:
             pairs, steps = self._pairs()
             each = _call(Var("EachSink"), *pairs).attr("write")
@@ -233,6 +235,22 @@ class Run(Plan):
             return (Assign("query", writer.call("toTable", self.sink.name)),)
         writer = connector(Name(self.sink.connector)).write_stream(self.sink, writer)
         return (Assign("query", writer.call("start")),)
+
+    @property
+    def _place(self) -> str | Node:
+        return self.query.checkpoint or _call(Var("checkpoint"), self.query.name)
+
+    def passing_over(self, mode: str) -> Program:
+        """The program that brings a new checkpoint to where the input ends now, for FROM NOW.
+
+        The query runs once without the rows of its streams: Spark then notes their offsets as done, and
+        there is state for what follows. So it works for every source, and reads none of it.
+        """
+        own = {variable(s.name) for s in self.reads.streams if s.connector}
+        steps = (Assign(s.name, s.node.call("where", "false")) if s.name in own else s for s in self.program)
+        writer = Var("result").attr("writeStream").call("format", "noop").call("outputMode", mode)
+        writer = writer.call("trigger", once=True).call("option", "checkpointLocation", self._place)
+        return (*steps, Assign("query", writer.call("start")))
 
     def _pairs(self) -> tuple[list[list[Node | None]], Program]:
         """For each sink the function that selects its rows and the one that writes them, and the

@@ -68,7 +68,8 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     lowered = _streaming(statement.query, sources, context, f"the query of live table {name}")
     made = _Made(statement.query, sources, lowered, (Target(sink, lowered.shape),))
     run = _run_plan(query, made, context, statement.output_mode)
-    return replace(run, define=True, skip_existing=statement.if_not_exists)
+    run = replace(run, define=True, skip_existing=statement.if_not_exists)
+    return beginning(run, statement.begins)
 
 
 def _no_checkpoint(checkpoint: Name) -> RuleFault:
@@ -271,7 +272,19 @@ def _insert_query(
         statement.checkpoint.value if statement.checkpoint else "",
         together=isinstance(statement, InsertSet),
     )
-    return _run_plan(query, made, context, statement.output_mode, names)
+    return beginning(_run_plan(query, made, context, statement.output_mode, names), statement.begins)
+
+
+def beginning(made: Run, begins: str) -> Run:
+    """A query's plan that begins there: see Run. Raises RuleFault for FROM NOW where it cannot be had."""
+    if begins == "now" and made.query.trigger and made.query.trigger.kind == "continuous":
+        raise RuleFault(
+            "FROM NOW does not go with TRIGGER CONTINUOUS",
+            detail="it needs a micro-batch, whose offsets a continuous query does not take up",
+            hint="an option of the source, such as startingOffsets 'latest'",
+            span=made.body_span if made.body_span.end else None,
+        )
+    return replace(made, begins=begins)
 
 
 def restart(query: Query, context: Context) -> Run:

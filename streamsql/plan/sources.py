@@ -26,7 +26,7 @@ from streamsql.plan.shape import Op, Shape
 # What programs use themselves; Python's own names are left to Python, too.
 RESERVED = frozenset(
     """spark result query checkpoint show_batch live_rows tempfile threading pa pc
-    load load_module read_state flattened find data_source throw_away importlib os sys""".split()
+    load load_module read_state flattened find data_source throw_away functools importlib os sys""".split()
 ) | frozenset(dir(builtins))
 
 

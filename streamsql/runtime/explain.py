@@ -25,6 +25,7 @@ def show_batch(batch, batch_id):
 
 """
 _CHECKPOINT = """
+@functools.cache
 def checkpoint(name):
     # The console keeps this folder, so that a stopped query goes on where it was.
     return tempfile.mkdtemp(prefix=f"{name}-")
@@ -104,7 +105,12 @@ def _feeding(reads: Reads, context: Context) -> list[Run]:
 def _run(plan: Run) -> str:
     choice = plan.choices[0]
     reason = f"# output mode {choice.mode}: {choice.reason}\n" if choice.reason else ""
-    return _note(plan) + reason + _render(plan.program + plan.keeping(choice.mode) + plan.writer(choice.mode))
+    passed = ""
+    if plan.begins == "now":
+        passed = "# from now: once without the rows that are there, so that their offsets count as done\n"
+        passed += _render(plan.passing_over(choice.mode)) + "query.awaitTermination()\n\n"
+    program = plan.program + plan.keeping(choice.mode) + plan.writer(choice.mode)
+    return _note(plan) + reason + passed + _render(program)
 
 
 def _note(plan: Collect | Write | Run) -> str:
@@ -116,7 +122,7 @@ def _prelude(body: str, settings: Settings, modules: str, packages: dict[str, st
     """The imports, helpers and session that a body needs."""
     imports, helpers = "", ""
     if "checkpoint(" in body:
-        imports += "import tempfile\n"
+        imports += "import functools\nimport tempfile\n"
         helpers += _CHECKPOINT
     if "show_batch" in body:
         helpers += _SHOW_BATCH

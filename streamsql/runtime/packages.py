@@ -6,13 +6,15 @@ once is remembered in the cache folder, so that later starts ask no registry.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from streamsql.connectors.packages import Package, Release, needed
 from streamsql.errors import Cancelled, EngineFault
@@ -82,7 +84,10 @@ class Packages:
 
     def _add(self, spark: Any, package: Package) -> None:
         version = str(spark.version)
-        jars = self.jars(package, version) or self._fetch(spark, package, version)
+        jars = self.jars(package, version)
+        if not jars:
+            with self._alone():
+                jars = self.jars(package, version) or self._fetch(spark, package, version)
         for jar in jars:
             spark.sql(f"ADD JAR '{jar}'")
         use_added_jars(spark)
@@ -91,6 +96,24 @@ class Packages:
             raise EngineFault(
                 f"the package for {package.name} holds no {package.probe}", detail=", ".join(jars)
             )
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Spark's resolver is used by one console of this cache at a time: what it has half fetched, another
+        would take for whole. Raises Cancelled while that is waited for.
+        """
+        try:
+            self.cache.mkdir(parents=True, exist_ok=True)
+            lock = open(self.cache / "packages.lock", "a")  # noqa: SIM115
+        except OSError:
+            yield  # a cache that cannot be written is shared with nobody
+            return
+        with lock:
+            while not _locked(lock):
+                self.say("waiting for another console, which fetches packages")
+                if self.cancelled.wait(0.1):
+                    raise Cancelled("cancelled")
+            yield
 
     def _fetch(self, spark: Any, package: Package, version: str) -> list[str]:
         releases = package.releases(version)
@@ -165,6 +188,15 @@ class Packages:
             new.replace(file)
         except OSError:
             pass  # then it is looked up again next time
+
+
+def _locked(file: IO[str]) -> bool:
+    """Lock a file for this process until it is closed; False when another process has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class _NotFetched(Exception):

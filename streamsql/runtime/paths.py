@@ -10,6 +10,7 @@ from streamsql.catalog import Sink
 from streamsql.connectors.base import Connector
 from streamsql.errors import InputFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Name
+from streamsql.runtime.changed import Folder
 
 
 def check_path(path: Name) -> None:
@@ -37,18 +38,21 @@ def check_path(path: Name) -> None:
 LOG = "_spark_metadata"
 
 
-def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool) -> None:
-    """Raise RuleFault when rows written into the folder of a file sink would be there and not be read.
+def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begun: int) -> None:
+    """Raise RuleFault when rows written into the folder of a file sink would be there and not be read, or
+    would not be written.
 
     keeps: whether Spark's own file sink writes, which keeps a log of its files. Where there is a log,
-    Spark reads nothing else.
+    Spark reads nothing else, and writes no micro-batch whose number is in it. begun: the newest
+    micro-batch of the checkpoint, -1 for a new one.
     """
     if not connector.keeps_log:
         return
     folder = spark._jvm.org.apache.hadoop.fs.Path(sink.option(connector.path_option))
     try:
         files = folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-        has_log = files.exists(spark._jvm.org.apache.hadoop.fs.Path(folder, LOG))
+        written = Folder(spark, sink.option(connector.path_option)).newest(LOG)
+        has_log = written >= 0
         pattern = spark._jvm.org.apache.hadoop.fs.Path(folder, "batch=*")
         has_batches = not has_log and keeps and len(files.globStatus(pattern) or ()) > 0
     except Exception:
@@ -59,6 +63,15 @@ def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool) -> N
             detail=f"its log ({LOG}) names every file that is read there, so rows that come in"
             " another way (by a query with several sinks, or a static SELECT) would never be seen",
             hint=f"another path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')",
+        )
+    if has_log and written > begun:
+        raise RuleFault(
+            f"another checkpoint has written into {folder.toString()}",
+            detail=f"its log ({LOG}) goes up to micro-batch {written}, and Spark would take those of"
+            f" {'a new checkpoint' if begun < 0 else 'this checkpoint, which is at ' + str(begun)},"
+            " for written already: their rows would be lost",
+            hint="the CHECKPOINT that wrote there, or another path: "
+            f"CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')",
         )
     if has_batches:
         raise RuleFault(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -23,10 +21,9 @@ from streamsql.errors import (
     StreamsqlError,
     TimeFault,
 )
-from streamsql.language.tokens import tokenize
 from streamsql.plan import rules
 from streamsql.plan.plans import Run
-from streamsql.runtime.checkpoint import MARKER
+from streamsql.runtime.changed import Folder, read_marker, write_marker
 from streamsql.runtime.faults import query_fault, translate
 from streamsql.runtime.monitor import Monitor, Reports
 from streamsql.runtime.userlib import digests
@@ -142,14 +139,22 @@ class Queries:
         return choice
 
     def launch(
-        self, plan: Run, env: dict[str, Any], choice: rules.Choice, code: dict[str, str] | None = None
+        self,
+        plan: Run,
+        env: dict[str, Any],
+        choice: rules.Choice,
+        facts: dict[str, Any] | None = None,
+        code: dict[str, str] | None = None,
     ) -> Running:
-        """Start a prepared query. code: the digests of its functions, by module."""
+        """Start a prepared query. facts: what its checkpoint is to remember of it; code: the digests of its
+        functions, by module.
+        """
         monitor = Monitor.of(env["spark"])
         if self._happened not in monitor.on_event:
             monitor.on_event.append(self._happened)
         writer = plan.writer(choice.mode)
-        before = read_marker(env["spark"], plan.checkpoint).get("code", {})
+        folder = Folder(env["spark"], plan.checkpoint)
+        before = read_marker(folder).get("code", {})
         run(writer, env)
         handle = env["query"]
         running = Running(plan, choice.mode, choice.reason, handle, datetime.now())
@@ -159,7 +164,7 @@ class Queries:
         changed = [module for module, text in code.items() if before.get(module, text) != text]
         if changed:
             running.notes = (_CHANGED.format(" and ".join(changed)),)
-        write_marker(env["spark"], plan, code)
+        write_marker(folder, plan, facts or {}, code)
         return running
 
     def _happened(self) -> None:
@@ -183,13 +188,6 @@ class Queries:
                     f"the checkpoint {plan.checkpoint} is in use by the query {other.name}",
                     hint="give each query a checkpoint of its own",
                 )
-        owner = read_marker(spark, plan.checkpoint)
-        if owner and owner.get("fingerprint") != fingerprint(plan):
-            raise NameFault(
-                f"the checkpoint {plan.checkpoint} belongs to another query",
-                detail=f"{owner.get('query')}: {owner.get('text')}",
-                hint=f"CHECKPOINT '{plan.checkpoint}_2' (a new folder), or the statement as it was",
-            )
 
     def stop(self, running: Running) -> None:
         """End a query; its checkpoint stays. Returns once it has ended."""
@@ -320,58 +318,3 @@ _CHANGED = (
     "the Python code of {} has changed since this checkpoint was written: what is there was made by the "
     "older code, and state goes on as that left it"
 )
-
-
-def fingerprint(plan: Run) -> str:
-    """What a checkpoint remembers of its query: the SELECT, its sources and its sink, as a digest."""
-    from streamsql.calls import render_node
-
-    steps = " ".join(render_node(step.node) for step in plan.program)
-    words = " ".join(t.text for t in tokenize(plan.query.text))
-    sinks = " ".join(f"{t.sink.connector} {t.sink.options}" for t in plan.targets)
-    whole = f"{words} | {steps} | {sinks}"
-    # Options may hold secrets, and a checkpoint is no place for them.
-    return hashlib.sha256(whole.encode()).hexdigest()
-
-
-def _path(spark: Any, folder: str) -> tuple[Any, Any]:
-    path = spark._jvm.org.apache.hadoop.fs.Path(folder, MARKER)
-    return path, path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-
-
-def read_marker(spark: Any, folder: str) -> dict[str, Any]:
-    """Which query a checkpoint folder belongs to; empty when nothing says so."""
-    try:
-        path, files = _path(spark, folder)
-        if not files.exists(path):
-            return {}
-        stream = files.open(path)
-        try:
-            text = spark._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
-        finally:
-            stream.close()
-        found = json.loads(text)
-        return found if isinstance(found, dict) else {}
-    except Exception:
-        return {}
-
-
-def write_marker(spark: Any, plan: Run, code: dict[str, str]) -> None:
-    """Say in the checkpoint folder whose it is, with which Python code. Nothing is lost when that cannot
-    be written.
-    """
-    known = {
-        "query": plan.query.name,
-        "text": plan.query.text,
-        "fingerprint": fingerprint(plan),
-        "code": code,
-    }
-    try:
-        path, files = _path(spark, plan.checkpoint)
-        stream = files.create(path, True)
-        try:
-            stream.write(bytearray(json.dumps(known).encode()))
-        finally:
-            stream.close()
-    except Exception:
-        pass

@@ -261,6 +261,12 @@ def watermark_of(source: Source, node: Node | None) -> Watermark | None:
     return Watermark(name_of(node.get("ColumnName")), delay, None, duration.span)
 
 
+def begins_of(node: Node | None) -> str:
+    """Where a start begins: now, beginning, accept, or "" for the checkpoint that there is."""
+    words = ("NOW", "BEGINNING", "ACCEPT")
+    return next((w.lower() for w in words if node and node.has(w)), "")
+
+
 def trigger_of(node: Node | None) -> Trigger | None:
     if node is None:
         return None

@@ -12,6 +12,7 @@ from streamsql.language.statements.base import (
     Name,
     Statement,
     Trigger,
+    begins_of,
     clause,
     fragment_of,
     name_of,
@@ -31,11 +32,13 @@ class Insert(Statement):
     output_mode: Name | None = None
     trigger: Trigger | None = None
     checkpoint: Name | None = None
+    begins: str = ""
 
     @property
     def has_clauses(self) -> bool:
         """Whether a clause is written that only a streaming query has."""
-        return bool(self.query_name or self.output_mode or self.trigger or self.checkpoint)
+        clauses = (self.query_name, self.output_mode, self.trigger, self.checkpoint, self.begins)
+        return any(clauses)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,7 @@ class InsertSet(Statement):
     output_mode: Name | None = None
     trigger: Trigger | None = None
     checkpoint: Name | None = None
+    begins: str = ""
 
 
 def _clauses(node: Node) -> dict[str, Any]:
@@ -64,6 +68,7 @@ def _clauses(node: Node) -> dict[str, Any]:
         "output_mode": output_mode_of(clauses.get("OutputMode")),
         "trigger": trigger_of(clauses.get("Trigger")),
         "checkpoint": name_of(checkpoint.get("Path")) if checkpoint else None,
+        "begins": begins_of(clauses.get("Begins")),
     }
 
 

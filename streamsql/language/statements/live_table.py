@@ -11,6 +11,7 @@ from streamsql.language.statements.base import (
     Name,
     Statement,
     Trigger,
+    begins_of,
     clause,
     fragment_of,
     name_of,
@@ -29,6 +30,7 @@ class CreateLiveTable(Statement):
     output_mode: Name | None = None
     trigger: Trigger | None = None
     checkpoint: Name | None = None
+    begins: str = ""
     key: tuple[Name, ...] = ()
     retain: int | None = None
     comment: str = ""
@@ -66,6 +68,7 @@ def _create(node: Node, source: Source) -> CreateLiveTable:
         output_mode=output_mode_of(clause(node, "OutputMode")),
         trigger=trigger_of(clause(node, "Trigger")),
         checkpoint=name_of(checkpoint.get("Path")) if checkpoint else None,
+        begins=begins_of(clause(node, "Begins")),
         key=names_of(clause(node, "Key")),
         retain=retain_of(clause(node, "Retain")),
         comment=comment.text("String") if comment else "",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from streamsql.errors import Source, SyntaxFault
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, duration_of, name_of, seconds
+from streamsql.language.statements.base import Name, Statement, begins_of, duration_of, name_of, seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +34,10 @@ class StopQuery(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class StartQuery(Statement):
-    """name None means ALL."""
+    """name None means ALL. begins: see begins_of."""
 
     name: Name | None
+    begins: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,9 @@ BUILDERS = {
     "DescribeQuery": lambda node, source: DescribeQuery(name=name_of(node.get("QueryName"))),
     "ShowProgress": _progress,
     "StopQuery": lambda node, source: StopQuery(name=_maybe_all(node)),
-    "StartQuery": lambda node, source: StartQuery(name=_maybe_all(node)),
+    "StartQuery": lambda node, source: StartQuery(
+        name=_maybe_all(node), begins=begins_of(node.get("Begins"))
+    ),
     "DropQuery": _drop,
     "AwaitQuery": _await,
 }

@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamsql.catalog import REJECTED, Query
-from streamsql.errors import Source, StreamsqlError
+from streamsql.errors import RuleFault, Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements import query
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
-from streamsql.plan.planner import plan, restart
+from streamsql.plan.planner import beginning, plan, restart
 from streamsql.plan.stateful import CHOOSES_ROCKSDB
 from streamsql.results import Done, Result, Started
 from streamsql.runtime import show
+from streamsql.runtime.faults import translate
 from streamsql.runtime.starting import forget_query, start_query
 from streamsql.runtime.statements import Answers
 from streamsql.runtime.store import in_full
@@ -123,18 +125,42 @@ def _stop(session: Session, statement: query.StopQuery) -> Result:
 
 
 def _start_again(session: Session, statement: query.StartQuery) -> Result:
-    started, notes = [], tuple[str, ...]()
+    started, notes, faults = list[str](), tuple[str, ...](), list[StreamsqlError]()
     for found in _named(session, statement.name):
         running = session.queries.all.get(found.name.casefold())
         if running and running.status() == "running":
+            if statement.begins and statement.name:
+                raise RuleFault(
+                    f"the query {found.name} is running",
+                    hint=f"STOP QUERY {found.name}; first",
+                    span=statement.name.span,
+                )
             continue
-        again = restart(found, session.context())
-        notes += start_query(session, again).notes
+        try:
+            again = beginning(restart(found, session.context()), statement.begins)
+            notes += start_query(session, again).notes
+        except Exception as error:
+            if session.queries.cancelled.is_set():
+                raise
+            faults.append(translate(error, found.text, session.catalog.relation_names()))
+            continue  # one query's trouble does not reach another
         started.append(found.name)
+    if faults:
+        first = faults[0]
+        if statement.name is None:
+            first.detail = "\n".join(p for p in (first.detail, *_beside(started, faults[1:])) if p)
+        raise first
     if not started:
         return Done(message="already running" if session.catalog.queries else "there are no queries")
     lasting = tuple(n for n in started if not session.catalog.query(Name(n)).live_table)
     return Started(notes, lasting or tuple(started), f"started: {', '.join(started)}", bool(lasting))
+
+
+def _beside(started: list[str], faults: list[StreamsqlError]) -> Iterator[str]:
+    """What became of the other queries of a START QUERY ALL of which one was not started."""
+    yield from (f"also: {f.message}" for f in faults)
+    if started:
+        yield f"started: {', '.join(started)}"
 
 
 def _drop_query(session: Session, statement: query.DropQuery) -> Result:
