@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 from conftest import Console
 
-from streamsql.errors import StreamsqlError
+from streamsql.catalog import Catalog
+from streamsql.errors import Source, StreamsqlError
+from streamsql.language.parser import parse_script
+from streamsql.plan.check import Checker
+from streamsql.plan.context import Context
 from streamsql.plan.stateful import ROCKSDB
 from streamsql.results import Rows
 from streamsql.runtime.checkpoint import Checkpoint, LocalFiles
@@ -408,3 +412,24 @@ def test_state_of_format_2_is_read(spark: Any, console: Console, tmp_path: Path)
     read = f"SELECT k, count FROM STATE OF CHECKPOINT '{tmp_path}/ck' ORDER BY k;"
     assert console.rows(read) == [(0, 2), (1, 2)]
     assert {key: spark.conf.get(key) for key in chosen} == before
+
+
+def test_a_script_that_reads_the_books_is_checked_without_spark() -> None:
+    checker = Checker(Context(Catalog()))
+
+    def check(script: str) -> list[str]:
+        statements = parse_script(Source("books.sql", script))
+        return [note for statement in statements for note in checker.check(statement)]
+
+    read = "FROM STATE OF QUERY t CHANGES FROM BATCH 1 TO 2"
+    notes = check(
+        WORDS + WINDOWS + f"SHOW BATCHES OF QUERY t; SELECT word {read}; SELECT 1 {read} WINDOW w AS ();"
+    )
+    assert [n for n in notes if "taken for a table" in n] == []
+    for script in (
+        "SHOW BATCHES OF QUERY tt;",
+        "DESCRIBE CHECKPOINT OF QUERY tt;",
+        "SELECT 1 FROM STATE OF QUERY tt;",
+    ):
+        with pytest.raises(StreamsqlError, match="there is no query tt"):
+            check(script)
