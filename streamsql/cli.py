@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         help="preferences (default: ~/.config/streamsql/config.toml)",
     )
     add("-w", "--workspace", metavar="DIR", help="the folder that keeps definitions, results and checkpoints")
+    add("--read-only", action="store_true", help="look into a workspace, which another console may hold")
     add("--resume", action="store_true", help="go on with the queries of the workspace")
     add("--no-config", action="store_true", help="read no config file")
     add(
@@ -162,10 +163,34 @@ def _main(options: argparse.Namespace) -> int:
         return _prompt(options, variables, printer, config)
     sources = _sources(options)
     if options.check:
-        from streamsql.script import check
-
-        return check(sources, variables, printer, keep_going=options.on_error == "continue")
+        return _check(options, sources, variables, printer, config)
     return _scripts(options, sources, variables, printer, config)
+
+
+def _check(
+    options: argparse.Namespace,
+    sources: list[Source],
+    variables: dict[str, str],
+    printer: Printer,
+    config_file: ConfigFile,
+) -> int:
+    """Check scripts against what a workspace holds, if one is named; nothing in it is changed."""
+    from streamsql.catalog import Catalog
+    from streamsql.plan.context import Context
+    from streamsql.script import check
+
+    context = Context(Catalog())
+    if options.workspace or options.read_only:
+        from streamsql.runtime.reopen import reopen
+
+        folder = _workspace_folder(options)
+        if not folder.is_dir():
+            raise UsageFault(f"there is no workspace {folder}", hint="-w DIR names another one")
+        session = _session(options, {}, printer, config_file, folder / "run", folder, interactive=False)
+        for warning in reopen(session)[1]:
+            printer.warn(warning)
+        context = session.context()
+    return check(sources, variables, printer, context, keep_going=options.on_error == "continue")
 
 
 def _version() -> str:
@@ -188,20 +213,40 @@ def _sources(options: argparse.Namespace) -> list[Source]:
     return made
 
 
+_LOOK_INTO = "; --read-only looks into this one"
+
+
+def _workspace_folder(options: argparse.Namespace) -> Path:
+    from streamsql.folders import data_folder
+
+    return Path(options.workspace) if options.workspace else data_folder() / "workspace"
+
+
 @contextlib.contextmanager
 def _workspace(options: argparse.Namespace, printer: Printer) -> Iterator[tuple[Path, Path | None]]:
     """(the folder of checkpoints and the like, the workspace that keeps the definitions), held against
     other consoles. Without a workspace the folder is gone at the end.
     """
-    from streamsql.folders import data_folder
     from streamsql.workspace import Held, Workspace
 
+    folder = _workspace_folder(options)
+    if options.read_only:
+        if options.resume:
+            raise UsageFault("--resume and --read-only exclude each other")
+        if not folder.is_dir():
+            raise UsageFault(f"there is no workspace {folder}", hint="-w DIR names another one")
+        with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as made:
+            yield Path(made), folder
+        return
     try:
-        workspace = Workspace(Path(options.workspace) if options.workspace else data_folder() / "workspace")
+        workspace = Workspace(folder)
     except (Held, OSError) as error:
+        why = str(error)
+        if isinstance(error, OSError):
+            why = f"the workspace {folder} cannot be opened: {(error.strerror or why).lower()}"
         if options.workspace:
-            raise UsageFault(str(error), hint="another folder: -w DIR") from None
-        printer.warn(f"{error}; this one works in a folder of its own (-w DIR names one)")
+            raise UsageFault(why, hint=f"another folder: -w DIR{_LOOK_INTO}") from None
+        printer.warn(f"{why}; this one works in a folder of its own (-w DIR names one{_LOOK_INTO})")
         with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as made:
             yield Path(made), None
         return
@@ -214,7 +259,7 @@ def _workspace(options: argparse.Namespace, printer: Printer) -> Iterator[tuple[
 @contextlib.contextmanager
 def _place(options: argparse.Namespace, printer: Printer) -> Iterator[tuple[Path, Path | None]]:
     """Where scripts run: as `_workspace` gives it."""
-    if options.workspace:
+    if options.workspace or options.read_only:
         with _workspace(options, printer) as place:
             yield place
         return
@@ -267,6 +312,7 @@ def _session(
         show_batch=lambda result, batch_id: printer.show(result, background=True),
         preferences=preferences,
         store=Store(workspace) if workspace else None,
+        read_only=options.read_only or options.check,
     )
     session = Session(config)
     session.variables.update(variables)
@@ -313,6 +359,7 @@ def _scripts(
             printer.warn(warning)
         if options.resume:
             sources = [Source("--resume", "START QUERY ALL;"), *sources]
+        session.engine.on_news.append(printer.warn)
         if any(needs_spark(source) for source in sources):
             session.engine.begin_start()
         runner = ScriptRunner(session, printer, keep_going=options.on_error == "continue")

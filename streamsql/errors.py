@@ -153,7 +153,16 @@ def cells(text: str) -> int:
 
 
 MAX_LINE = 160
-SECRET_WORDS = ("password", "secret", "token", "credential", "jaas", "private.key", "access.key")
+SECRET_WORDS = (
+    "password",
+    "secret",
+    "token",
+    "credential",
+    "jaas",
+    "private.key",
+    "access.key",
+    "user.info",
+)
 _SECRET = re.compile(
     r"((?:" + "|".join(map(re.escape, SECRET_WORDS)) + r")[\w.]*['`\"]?\s*=?\s*)"
     r"(?:'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\")",
@@ -161,14 +170,19 @@ _SECRET = re.compile(
 )
 
 
+# A login in an address: what stands between // and @.
+_LOGIN = re.compile(r"(?<=://)[^\s/'\"@]+(?=@)")
+
+
 def _mask(line: str) -> str:
     """A line of a script without the values of secret options; what stands where does not change."""
+    line = _LOGIN.sub(lambda m: "*" * len(m.group()), line)
     return _SECRET.sub(lambda m: f"{m.group(1)}'{'*' * len(m.group(2) or m.group(3) or '')}'", line)
 
 
 def holds_secret(text: str) -> bool:
     """Whether a statement has the value of a secret option in it."""
-    return bool(_SECRET.search(text))
+    return bool(_SECRET.search(text) or _LOGIN.search(text))
 
 
 def _excerpt(line: str, column: int, most: int) -> tuple[str, int]:

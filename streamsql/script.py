@@ -144,11 +144,11 @@ class ScriptRunner:
                 self._failed(running.fault)
 
 
-def check(sources: list[Source], variables: dict[str, str], printer: Printer, *, keep_going: bool) -> int:
-    """Read and plan all sources; start nothing. Returns the exit code."""
-    from streamsql.catalog import Catalog
-
-    checker = Checker(Context(Catalog()))
+def check(
+    sources: list[Source], variables: dict[str, str], printer: Printer, context: Context, *, keep_going: bool
+) -> int:
+    """Read and plan all sources; start nothing. context: what there is already. Returns the exit code."""
+    checker = Checker(context)
     code, count = 0, 0
     queue = list(sources)
     while queue:

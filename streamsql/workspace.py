@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import sys
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import IO
@@ -31,21 +33,47 @@ class Workspace:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._lock: IO[str] = open(folder / "lock", "a+", encoding="utf-8")  # noqa: SIM115
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not _lock(self._lock):
             who = _who(folder / "lock")
             self._lock.close()
             raise Held(folder, who) from None
-        self._lock.truncate(0)
-        json.dump(_me(), self._lock)
-        self._lock.flush()
+        with contextlib.suppress(OSError):  # on a full disk nobody is told who holds it
+            _write(self._lock, json.dumps(_me()))
         self.run = folder / "run"
         self.run.mkdir(exist_ok=True)
 
     def close(self) -> None:
-        self._lock.truncate(0)
+        _write(self._lock, "")
         self._lock.close()
+
+
+def _lock(lock: IO[str]) -> bool:
+    """Take it. Tried a few times: `holder` of another console may have it for a moment."""
+    for _ in range(5):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            time.sleep(0.01)
+    return False
+
+
+def holder(folder: Path) -> str:
+    """Who holds a workspace, in words; empty when nobody does. Changes nothing."""
+    try:
+        with open(folder / "lock", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return ""
+    except OSError:
+        return _who(folder / "lock")
+    return ""
+
+
+def _write(lock: IO[str], text: str) -> None:
+    """All that the lock file is to hold; past Python's buffer, which would try again at the end."""
+    os.ftruncate(lock.fileno(), 0)
+    os.write(lock.fileno(), text.encode())
 
 
 def _me() -> dict[str, str | int]:

@@ -37,9 +37,11 @@ PROPERTIES = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},SSL://127.0.0.1:{tls},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},SSL://127.0.0.1:{tls}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT
+listener.name.ssl.ssl.keystore.type=PEM
+listener.name.ssl.ssl.keystore.location={folder}/broker.pem
 inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
 sasl.enabled.mechanisms=PLAIN
@@ -118,24 +120,42 @@ def _java() -> Path:
         return jvm.find_java("bundled").path
 
 
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 that is its own authority, and its key, as PEM files."""
+    made = folder / "certificate.pem", folder / "key.pem"
+    about = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    files = ["-out", str(made[0]), "-keyout", str(made[1])]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *about, *files]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    return made
+
+
 class Broker:
-    """A broker and a client of it. servers: without login; sasl_servers: SASL/PLAIN as USER."""
+    """A broker and a client of it. servers: without login; sasl_servers: SASL/PLAIN as USER; tls_servers:
+    SSL, with a certificate (certificate.pem) that nobody trusts by itself.
+    """
 
     def __init__(self, heap: str = "256m") -> None:
         lib = _program()
         if lib is None:
             raise Unavailable("Apache Kafka cannot be fetched: mvn is missing or reaches no repository")
-        plain, sasl, controller = _free_port(), _free_port(), _free_port()
+        if not shutil.which("openssl"):
+            raise Unavailable("openssl is missing, which makes the broker's certificate")
+        plain, sasl, tls, controller = _free_port(), _free_port(), _free_port(), _free_port()
         self.servers, self.sasl_servers = f"127.0.0.1:{plain}", f"127.0.0.1:{sasl}"
+        self.tls_servers = f"127.0.0.1:{tls}"
         self.folder = Path(tempfile.mkdtemp(prefix="streamsql-kafka-"))
         self.process: subprocess.Popen[bytes] | None = None
         self._java = [str(_java()), f"-Xmx{heap}", "-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         self._java += ["-cp", f"{lib}/*"]
+        self.certificate, key = certificate(self.folder)
+        (self.folder / "broker.pem").write_text(key.read_text() + self.certificate.read_text())
         self._properties = self.folder / "server.properties"
         self._properties.write_text(
             PROPERTIES.format(
                 plain=plain,
                 sasl=sasl,
+                tls=tls,
                 controller=controller,
                 folder=self.folder,
                 user=USER,

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -193,3 +194,18 @@ def exactly_once(folder: Path) -> list[tuple[int, int]]:
         table = parquet.read_table(folder / name)
         rows += list(zip(table["p"].to_pylist(), table["at"].to_pylist(), strict=True))
     return rows
+
+
+def test_a_topic_to_write_into_that_is_not_there_is_said_at_once(kafka: Broker, console: Console) -> None:
+    """Before the start, where Spark would learn it after a minute: the broker makes no topics by itself."""
+    topic, copies = kafka.topic(*as_json(("ann", 1))), kafka.topic(name="copies-of-it")
+    script = source(kafka, topic) + target(kafka, "copies-of-itt")
+    console.run(script)
+    for statement in (RUNNING, "INSERT INTO o SELECT 1 AS n;"):
+        began = time.monotonic()
+        error = said(console, statement)
+        assert time.monotonic() - began < 5
+        assert "error: Kafka has no topic copies-of-itt to write into" in error
+        assert "its brokers do not make topics by themselves" in error
+        assert f"hint: did you mean {copies}?" in error
+    assert console.rows("SHOW QUERIES;") == []

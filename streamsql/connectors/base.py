@@ -63,12 +63,19 @@ def _file_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Places:
-    """Folders of the console (texts, so that planning needs no files)."""
+    """Folders of the console (texts, so that planning needs no files). scratch: for what ends with the
+    console, where that must not lie in folder.
+    """
 
     folder: str
+    scratch: str = ""
 
     def checkpoint(self, query: str) -> str:
         return f"{self.folder}/queries/{_file_name(query)}/checkpoint"
+
+    def transient(self, query: str) -> str:
+        """The checkpoint of a query that lives as long as its statement."""
+        return f"{self.scratch or self.folder}/queries/{_file_name(query)}/checkpoint"
 
     def live(self, table: str) -> str:
         return f"{self.folder}/live/{_file_name(table)}"
@@ -133,6 +140,10 @@ class Connector:
 
     def servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
         """Hosts and ports one of which must take connections before a query can start."""
+        return ()
+
+    def schema_servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
+        """The same of the schema registry that it needs."""
         return ()
 
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
@@ -230,7 +241,7 @@ class Connector:
 
 def is_secret(key: str) -> bool:
     """Whether the value of an option or setting must never be shown, declared or not."""
-    folded = key.casefold()
+    folded = key.casefold().removesuffix("credentials.source")  # it names a kind
     return any(word in folded for word in SECRET_WORDS)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from streamsql.calls import Function, Node, Var, expr
 from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
-from streamsql.connectors import messages
+from streamsql.connectors import messages, schema_registry
 from streamsql.connectors.base import (
     MICRO_BATCH,
     Connector,
@@ -123,7 +123,7 @@ class Kafka(Connector):
     name = "kafka"
     help = "topics of Apache Kafka"
     reads = (*_SERVERS, *_SOURCE, *messages.ALL_OPTIONS, *_SECURITY)
-    writes = (*_SERVERS, *_SINK, *messages.ALL_OPTIONS, *_SECURITY)
+    writes = (*_SERVERS, *_SINK, *messages.ALL_OPTIONS, schema_registry.AUTO_REGISTER, *_SECURITY)
     formats = tuple(messages.FORMAT_OPTIONS)
     packages = ("kafka", "avro")
     open_prefix = "kafka."
@@ -132,7 +132,9 @@ class Kafka(Connector):
     sink_triggers = MICRO_BATCH | {"continuous", "real_time"}
 
     def format_of(self, stream: Stream) -> str:
-        """json for declared columns and text for none, where no FORMAT is said."""
+        """Where no FORMAT is said: avro with a schema registry, json for declared columns, else text."""
+        if schema_registry.uses(stream) and not stream.format:
+            return "avro"
         return stream.format or ("json" if stream.columns else "text")
 
     def columns(self, stream: Stream) -> tuple[Column, ...]:
@@ -198,6 +200,9 @@ class Kafka(Connector):
         pairs = (server.strip().rpartition("://")[2].rpartition(":") for server in given.split(","))
         return tuple((host.strip("[]"), int(port)) for host, _, port in pairs)
 
+    def schema_servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
+        return schema_registry.servers(entry)
+
     def settled(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
         return messages.settled(options)
 
@@ -220,12 +225,13 @@ class Kafka(Connector):
             )
         for name in ("assign", "startingOffsets", "startingOffsetsByTimestamp"):
             _check_json(options.get(name.casefold()), ("earliest", "latest"))
+        schema_registry.check(self.format_of(stream), stream, options)
         messages.check_format(self.format_of(stream), options, at, reads=True)
 
     # ---- writing --------------------------------------------------------------------------
 
     def _form(self, sink: Sink) -> str:
-        return sink.format or "json"
+        return sink.format or ("avro" if schema_registry.uses(sink) else "json")
 
     def prepared(self, sink: Sink, frame: Node) -> Node:
         return messages.written(frame, sink, self._form(sink))
@@ -250,6 +256,7 @@ class Kafka(Connector):
     def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...], at: Name) -> None:
         _check_servers(options, at)
         _check_own(options)
+        schema_registry.check(self._form(sink), sink, options)
         messages.check_format(self._form(sink), options, at, reads=False)
 
 
@@ -261,7 +268,7 @@ def client_settings(options: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def _of_kafka(options: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     """Options without those of the payload's format, which are not Kafka's."""
-    payload = {s.name.casefold() for s in messages.ALL_OPTIONS}
+    payload = {s.name.casefold() for s in (*messages.ALL_OPTIONS, schema_registry.AUTO_REGISTER)}
     return [(k, v) for k, v in options if k.casefold() not in payload]
 
 

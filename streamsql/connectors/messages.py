@@ -13,6 +13,7 @@ from pathlib import Path
 
 from streamsql.calls import Call, Node, Var, expr, lit
 from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
+from streamsql.connectors import schema_registry
 from streamsql.connectors.base import OptionSpec, schema_text
 from streamsql.errors import InputFault, RuleFault
 from streamsql.language.statements.base import Column, Name, Option
@@ -45,6 +46,7 @@ _AVRO = (
         default="plain",
         choices=("plain", "confluent"),
     ),
+    *schema_registry.OPTIONS,
 )
 _PROTOBUF = (
     OptionSpec("descriptorFile", "the payload's description: protoc --include_imports -o FILE", "path"),
@@ -87,8 +89,8 @@ def read(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
     if form not in PAYLOAD_FORMATS:
         value = payload.value if form == "raw" else f"CAST({payload.value} AS STRING)"
         return frame.call("select", expr(f"{value} AS value"), *fields)
-    columns = [expr(f"_parsed.{quote_name(c.name)} AS {quote_name(c.name)}") for c in stream.columns]
-    frame = frame.call("select", expr("*"), _parsed(stream, payload, form))
+    columns = [expr(f"{_column(stream, c)} AS {quote_name(c.name)}") for c in stream.columns]
+    frame = _with_parsed(frame, stream, payload, form)
     bad = f"{payload.value} IS NOT NULL AND (_parsed IS NULL{_corrupt(form)})"
     # The count also keeps Spark from reading each payload twice, for the filter and for its columns.
     if stream.counted:
@@ -106,7 +108,7 @@ def _rejected(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
     bad = f"{payload.value} IS NOT NULL AND (_parsed IS NULL{_corrupt(form)})"
     fields = [expr(f"{e} AS {name}") for name, e in payload.fields.items() if name != "_headers"]
     return (
-        frame.call("select", expr("*"), _parsed(stream, payload, form))
+        _with_parsed(frame, stream, payload, form)
         .call("where", expr(bad))
         .call("select", expr(f"CAST({payload.value} AS STRING) AS payload"), *fields)
     )
@@ -120,9 +122,26 @@ def _kept(stream: Stream, payload: Payload, bad: str) -> str:
     """The condition of the rows that are kept. By default a malformed message ends the query."""
     if stream.malformed in ("skip", "into"):
         return f"NOT ({bad})"
-    said = f"concat('malformed message in ', {payload.place}, ': ', "
-    start = f"substr(CAST({payload.value} AS STRING), 1, 200))"
-    return f"NOT ({bad}) OR raise_error({said}{start}) IS NULL"
+    why = f"substr(CAST({payload.value} AS STRING), 1, 200)"
+    if schema_registry.uses(stream):
+        why = "coalesce(_read.fault, concat('its bytes do not fit schema ', _read.writer))"
+    said = f"concat('malformed message in ', {payload.place}, ': ', {why})"
+    return f"NOT ({bad}) OR raise_error({said}) IS NULL"
+
+
+def _column(stream: Stream, column: Column) -> str:
+    """A column of the payload; that of a registry's schema may have another type than was declared."""
+    field = f"_parsed.{quote_name(column.name)}"
+    return f"CAST({field} AS {column.type})" if schema_registry.uses(stream) else field
+
+
+def _with_parsed(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
+    """The frame with a column _parsed, NULL where a payload cannot be read."""
+    if schema_registry.uses(stream):
+        given = (stream.option("avroSchema"), *filter(None, [stream.option("subject")]))
+        reader = schema_registry.client(stream).call("reader", *given)
+        frame = frame.call("select", expr("*"), Call(reader, (expr(payload.value),)).call("alias", "_read"))
+    return frame.call("select", expr("*"), _parsed(stream, payload, form))
 
 
 def _parsed(stream: Stream, payload: Payload, form: str) -> Node:
@@ -130,11 +149,15 @@ def _parsed(stream: Stream, payload: Payload, form: str) -> Node:
         decoder = Call(Var("protobuf_reader"), tuple(map(lit, _protobuf(stream))))
         return Call(decoder, (expr(payload.value),)).call("alias", "_parsed")
     if form == "avro":
-        value = payload.value
-        if stream.option("wireFormat") == "confluent":
-            value = f"substring({value}, 6)"
-        schema = quote(stream.option("avroSchema"))
-        return expr(f"from_avro({value}, {schema}, map('mode', 'PERMISSIVE')) AS _parsed")
+        if schema_registry.uses(stream):
+            value = "_read.avro"
+        elif stream.option("wireFormat").casefold() == "confluent":
+            value = f"concat(X'02', substring({payload.value}, 6), X'00')"
+        else:
+            value = f"concat(X'02', {payload.value}, X'00')"
+        # As a list of one: it is NULL when it cannot be read, where a record would be one of NULLs.
+        schema = quote(f'{{"type":"array","items":{stream.option("avroSchema")}}}')
+        return expr(f"from_avro({value}, {schema}, map('mode', 'PERMISSIVE'))[0] AS _parsed")
     schema = f"{schema_text(stream.rejected or stream.columns)}, {MALFORMED} STRING"
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
     known = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
@@ -149,7 +172,9 @@ def _protobuf(stream: Stream) -> tuple[str, str, str]:
 
 
 def infer(stream: Stream) -> Node | None:
-    """The DataFrame whose columns are those of an Avro schema; other formats tell none."""
+    """The DataFrame whose columns are those of an Avro schema, one of a registry once it has been asked
+    for it; other formats tell none.
+    """
     if stream.format != "avro":
         return None
     empty = f"SELECT from_avro(CAST(NULL AS BINARY), {quote(stream.option('avroSchema'))}) AS payload"
@@ -163,11 +188,23 @@ def written(frame: Node, sink: Sink, form: str) -> Node:
     made: object = form
     if form == "protobuf":
         made = Call(Var("protobuf_writer"), (lit(options["descriptorFile"]), lit(options["message"])))
+    elif schema_registry.uses(sink):
+        made = _registered(sink)
     elif form == "avro":
         made = Call(Var("avro_writer"), (lit(options["avroSchema"]),) if "avroSchema" in options else ())
     given = [[k, v] for k, v in options.items()] if form in ("json", "csv") else []
     arguments = (frame, made, list(sink.key), *([given] if given else []))
     return Call(Var("to_messages"), tuple(map(lit, arguments)))
+
+
+def _registered(sink: Sink) -> Node:
+    """The calls that write by a schema of a registry."""
+    named: dict[str, object] = {}
+    if sink.option("avroSchema"):
+        named["schema"] = sink.option("avroSchema")
+    if sink.option("autoRegister").casefold() == "false":
+        named["register"] = False
+    return schema_registry.client(sink).call("writer", schema_registry.subject(sink), **named)
 
 
 def check_format(form: str, options: dict[str, Option], at: Name, *, reads: bool) -> None:
@@ -182,7 +219,8 @@ def check_format(form: str, options: dict[str, Option], at: Name, *, reads: bool
                     span=given.key.span,
                 )
     wanted = []
-    if form == "avro" and reads and not {"avroschema", "avroschemafile"} & set(options):
+    known = {"avroschema", "avroschemafile", "schemaregistry"}
+    if form == "avro" and reads and not known & set(options):
         wanted = ["avroSchemaFile"]
     if form == "protobuf":
         wanted = [n for n in ("descriptorFile", "message") if n.casefold() not in options]

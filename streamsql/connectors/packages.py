@@ -75,7 +75,7 @@ _ALL = (
     Package(
         "avro",
         "org.apache.spark.sql.avro.AvroDataToCatalyst",
-        re.compile(_format("avro").pattern + r"|(?i:\b(?:from|to)_avro\b)|avro_writer\("),
+        re.compile(_format("avro").pattern + r"|(?i:\b(?:from|to)_avro\b)|avro_writer\(|SchemaRegistry\("),
         Release((f"org.apache.spark:spark-avro_{SCALA}:{{spark}}",)),
         Release((f"org.apache.spark:spark-avro_{SCALA}:4.1.1",), whole=False),
     ),

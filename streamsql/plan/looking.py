@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.calls import Assign, Program
-from streamsql.catalog import Stream
+from streamsql.catalog import PAYLOAD_FORMATS, Stream
 from streamsql.connectors.base import check_options, filled_in
 from streamsql.connectors.kafka import check_servers, client_settings
 from streamsql.connectors.registry import connector
@@ -62,6 +62,8 @@ def preview(statement: PreviewStatement, context: Context) -> Plan:
         (),
         filled_in(made.reads or (), statement.options, context.here),
     )
+    if made.format_of(stream) in PAYLOAD_FORMATS:
+        stream = replace(stream, format=made.format_of(stream))
     made.check_stream(stream, options, statement.connector)
     return Preview(
         stream,

@@ -18,6 +18,7 @@ class Config:
 
     interactive: somebody sits at a prompt, so a SELECT over a stream is shown live.
     preferences: shared with the printer. store: what a workspace keeps of the session; None: nothing.
+    read_only: the workspace is looked at and not changed; folder then lies outside of it.
     """
 
     settings: Settings
@@ -29,3 +30,4 @@ class Config:
     show_batch: Callable[[Result, int], None] = lambda result, batch_id: None
     preferences: Preferences = field(default_factory=Preferences)
     store: Store | None = None
+    read_only: bool = False

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamsql.errors import Cancelled, StartFault, StreamsqlError
+from streamsql.runtime.cluster import ClusterWatch, check_master, servers
 from streamsql.runtime.config import Config
 
 JOBS = "streamsql-statement"
@@ -38,7 +39,7 @@ class Engine:
     """One Spark at a time. spark: one that runs already and belongs to somebody else (tests).
 
     on_start: called with each new session before anybody gets it. on_lost: called with the cause,
-    on a thread of its own, when Spark ends without having been told to.
+    on a thread of its own, when Spark ends without having been told to. on_news: what happens to its cluster.
     """
 
     def __init__(self, config: Config, cancelled: threading.Event, spark: Any = None) -> None:
@@ -46,6 +47,7 @@ class Engine:
         self.cancelled = cancelled
         self.on_start: list[Callable[[Any], None]] = []
         self.on_lost: list[Callable[[str], None]] = []
+        self.on_news: list[Callable[[str], None]] = []
         self.began = time.monotonic()
         self.doing = ""
         self._spark = spark
@@ -53,6 +55,7 @@ class Engine:
         self._starting: threading.Thread | None = None
         self._failure: StreamsqlError | None = None
         self._closing = False
+        self._cause = ""
 
     def begin_start(self) -> None:
         """Start Spark on a thread of its own, so that reading and planning go on meanwhile."""
@@ -69,6 +72,8 @@ class Engine:
             java = jvm.find_java(self.config.java)
             conf = self.config.settings.start_conf()
             conf.setdefault("spark.sql.warehouse.dir", str(self.config.folder / "warehouse"))
+            master = conf["spark.master"]
+            check_master(master)
             spark = jvm.start_session(conf, self.config.log, self.config.cache, java)
             process = spark.sparkContext._gateway.proc
             # It would print a traceback over the prompt when the JVM that it hears from dies.
@@ -79,10 +84,23 @@ class Engine:
             for tell in self.on_start:
                 tell(spark)
             self._spark = spark
+            if servers(master):
+                ClusterWatch(spark, master, self._news, lambda cause: self._give_up(process, cause))
+        except StartFault as error:
+            self._failure = error
         except (jvm.JavaNotFound, jvm.SparkStartError) as error:
             self._failure = StartFault(error.message, hint=error.hint)
         except Exception as error:
             self._failure = StartFault(f"Spark could not start: {error}", hint=f"see {self.config.log}")
+
+    def _news(self, words: str) -> None:
+        for tell in self.on_news:
+            tell(words)
+
+    def _give_up(self, process: Any, cause: str) -> None:
+        """End a Spark that has lost its cluster: what waits for it would wait for ever."""
+        self._cause = cause
+        process.kill()
 
     def _watch(self, process: Any) -> None:
         """Wait for the JVM's end; one that nobody asked for is told."""
@@ -94,8 +112,9 @@ class Engine:
         jvm.forget_session()
         self._spark = self._starting = None
         how = f"by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"with code {code}"
+        cause, self._cause = self._cause or f"its JVM ended {how}", ""
         for tell in self.on_lost:
-            tell(f"its JVM ended {how}")
+            tell(cause)
 
     @property
     def spark(self) -> Any:

@@ -22,6 +22,7 @@ _SHOW_BATCH = """
 def show_batch(batch, batch_id):
     print(f"-- batch {batch_id}")
     batch.show(truncate=False)
+    batch.write.format("noop").mode("append").save()  # all of it: Spark keeps its state only then
 
 """
 _CHECKPOINT = """

@@ -9,6 +9,7 @@ from typing import Any
 from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError, did_you_mean
 from streamsql.language.tokens import tokenize
 from streamsql.runtime.kafka_faults import in_plain_words
+from streamsql.runtime.space import NO_SPACE, full_disk, is_no_space
 
 _PREFIX = re.compile(r"^\s*\[([A-Z0-9_.]+)\]\s*")
 _STATE = re.compile(r"\s*SQLSTATE:\s*\w+.*", re.DOTALL)
@@ -52,7 +53,7 @@ def python_error(text: str) -> tuple[str, str]:
         return "", ""
     frames = [f for f in _FRAME.findall(trace) if "pyspark" not in f[0] and not f[0].startswith("<")]
     if frames and "/streamsql/runtime/" in frames[-1][0]:
-        return raised.group(1).strip().removeprefix("RuntimeError: "), ""
+        return re.sub("^(Runtime|Value)Error: ", "", raised.group(1).strip()), ""
     return raised.group(1).strip(), f"{frames[-1][0]}, line {frames[-1][1]}" if frames else ""
 
 
@@ -85,10 +86,13 @@ def translate(error: BaseException, text: str = "", known: Iterable[str] = ()) -
             detail="its JVM has ended",
             hint="the next statement that needs Spark starts it again; definitions are kept",
         )
+    if is_no_space(_texts(error)):
+        return EngineFault(NO_SPACE, hint=_MAKE_SPACE)
     if isinstance(error, PySparkException):
         return _of_pyspark(error, text, known)
     if type(error) is ValueError:  # of the console's own helpers, in plain words
-        return EngineFault(str(error))
+        fact, _, detail = str(error).partition("\n")
+        return EngineFault(fact, detail=detail)
     if isinstance(error, (ImportError, SyntaxError)):
         return InputFault(
             f"Python code cannot be loaded: {error}",
@@ -173,17 +177,21 @@ def _find(text: str, fragment: str) -> Span | None:
     return None
 
 
-def _root(java: Any) -> Any:
-    while java.getCause() is not None:
-        java = java.getCause()
-    return java
+def _causes(java: Any) -> list[Any]:
+    """A Java exception and its causes, the first cause of all first."""
+    causes = [java]
+    while causes[0].getCause() is not None:
+        causes.insert(0, causes[0].getCause())
+    return causes
 
 
 def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
-    root = _root(java)
-    words = in_plain_words(root.toString() or "")
+    root, *others = _causes(java)
+    words = in_plain_words("\n".join(each.toString() or "" for each in (root, *others)))
     if words:
         return EngineFault(words.fact, detail=words.detail, hint=words.hint)
+    if is_no_space(root.toString() or ""):
+        return EngineFault(NO_SPACE, hint=_MAKE_SPACE)
     condition, message = clean(root.getMessage() or root.getClass().getSimpleName())
     head, _, detail = message.partition("\n")
     kind = root.getClass().getSimpleName()
@@ -196,16 +204,32 @@ def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     return EngineFault(_lower(head), detail=detail, condition=condition)
 
 
-def query_fault(error: Any, name: str) -> QueryFault:
-    """Why a streaming query ended: the root cause in one line, the rest in the detail."""
+_MAKE_SPACE = "make space on the disk of the workspace, of the sink or of temporary files"
+
+
+def _texts(error: Any) -> str:
+    """What an exception and its causes say, the root cause first."""
     texts = [str(error)]
     while getattr(error, "_cause", None) is not None:
         error = error._cause
         texts.append(getattr(error, "_desc", None) or str(error))
-    text = getattr(error, "_desc", None) or str(error)
-    words = in_plain_words("\n".join(reversed(texts)))
+    return "\n".join(reversed(texts))
+
+
+def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault:
+    """Why a streaming query ended: the root cause in one line, the rest in the detail. places: the folders
+    that it writes into.
+    """
+    texts = _texts(error)
+    words = in_plain_words(texts)
     if words:
         return QueryFault(f"query {name} failed: {words.fact}", detail=words.detail, hint=words.hint)
+    if is_no_space(texts):
+        hint = f"make space; START QUERY {name}; goes on from its checkpoint"
+        return QueryFault(f"query {name} failed: {NO_SPACE}", detail=full_disk(places), hint=hint)
+    while getattr(error, "_cause", None) is not None:
+        error = error._cause
+    text = getattr(error, "_desc", None) or str(error)
     raised, where = python_error(text)
     if raised:
         return QueryFault(f"query {name} failed: {raised}", detail=where)

@@ -28,6 +28,9 @@ HELPERS = {
     "protobuf_writer": "messages",
     "read_state": "state",
     "flattened": "state",
+    "SchemaRegistry": "schema_registry",
+    "as_written": "schema_registry",
+    "avro_schema": "schema_registry",
 }
 
 

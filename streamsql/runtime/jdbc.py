@@ -34,6 +34,8 @@ class JdbcTable:
         try:
             connection = self._connect(rows.sparkSession)
             if query and self._last_batch(connection, query) >= batch_id:
+                # It is computed all the same: what its query remembers (state) may not have been kept then.
+                rows.write.format("noop").mode("append").save()
                 return
             staging = f"{self.table}_staging_{query[:8] or 'insert'}"
             self._make_target(rows, connection)

@@ -28,6 +28,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._seen = (0, 0)
 
     def begin(self, rows: LiveRows) -> None:
         """Keep rows from now on, and those that there are, in place of what was kept before."""
@@ -73,12 +74,37 @@ class Journal:
                 StructType.fromJson(kind["schema"]), kind["mode"], kind["keys"], kind["retain"], kind["one"]
             )
             for batch, file in self._files():
-                with pa.memory_map(str(file)) as source:
-                    table = pa.ipc.open_file(source).read_all()
-                rows.take(table, batch, whole=file.suffix == ".all")
+                rows.take(_read(file), batch, whole=file.suffix == ".all")
         except (OSError, ValueError, KeyError, pa.ArrowException):
             return None
         return rows
+
+    def look(self, known: LiveRows | None) -> LiveRows | None:
+        """The rows as another console has written them up to now; known: those that were loaded before,
+        which take up what is new. None as in `load`.
+        """
+        made = self._made()
+        if known is None or self._seen != made:
+            self._seen = made
+            return self._load_while_written()
+        try:
+            for batch, file in self._files():
+                if batch > known.last_batch:
+                    known.take(_read(file), batch, whole=file.suffix == ".all")
+        except (OSError, ValueError):  # files have just been written anew, in one
+            return self._load_while_written()
+        return known
+
+    def _load_while_written(self) -> LiveRows | None:
+        return next((rows for _ in range(5) if (rows := self.load()) is not None), None)
+
+    def _made(self) -> tuple[int, int]:
+        """Tells one making of the live table from the next."""
+        try:
+            kind = (self.folder / "kind.json").stat()
+        except OSError:
+            return 0, 0
+        return kind.st_ino, kind.st_mtime_ns
 
     def _files(self) -> list[tuple[int, Path]]:
         """(micro-batch, file) from the newest of all rows on."""
@@ -100,6 +126,13 @@ class Journal:
                 file.unlink()
 
 
+def _read(file: Path) -> Any:
+    import pyarrow as pa
+
+    with pa.memory_map(str(file)) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
 class LiveTables(dict[str, "LiveRows"]):
     """The rows of all live tables, by folded name.
 
@@ -111,6 +144,7 @@ class LiveTables(dict[str, "LiveRows"]):
         super().__init__()
         self.places = places
         self.known = known
+        self._journals: dict[str, Journal] = {}
 
     def get(self, name: str, default: Any = None) -> Any:
         found = super().get(name)
@@ -138,6 +172,12 @@ class LiveTables(dict[str, "LiveRows"]):
         if self.places is not None:
             shutil.rmtree(self._journal(name).folder, ignore_errors=True)
 
+    def follow(self, name: str) -> Callable[[], None]:
+        """Take up what is written elsewhere from now on: nothing is. Returns what ends that."""
+        return lambda: None
+
     def _journal(self, name: str) -> Journal:
         assert self.places is not None
-        return Journal(Path(self.places.live(name)))
+        if name not in self._journals:
+            self._journals[name] = Journal(Path(self.places.live(name)))
+        return self._journals[name]

@@ -86,16 +86,13 @@ class KeptBatches:
         self._all: dict[str, Kept] = {}
 
     def of(self, query: str) -> Kept:
-        """What is kept of a query."""
-        name = query.casefold()
-        if name not in self._all:
-            folder = Path(self.places.checkpoint(query)).parent
-            self._all[name] = Kept(folder / FILE if self.lasting else None)
-        return self._all[name]
+        """What is kept of a query; of one that another console runs, as it is now."""
+        folder = Path(self.places.checkpoint(query)).parent
+        return self._all.get(query.casefold()) or Kept(folder / FILE if self.lasting else None)
 
     def follow(self, running: Running) -> None:
         """Keep what a query reports from now on."""
-        kept = self.of(running.name)
+        kept = self._all.setdefault(running.name.casefold(), self.of(running.name))
         if kept.file is not None:
             try:
                 kept.file.parent.mkdir(parents=True, exist_ok=True)

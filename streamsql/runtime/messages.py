@@ -6,7 +6,7 @@ def to_messages(rows, form, key=(), options=()):
 
     A column _key, _topic, _partition or _headers is that field of the message; all others are its
     payload in a form: json, csv (options: pairs), text or raw for a single column, or a function from a
-    struct of them. key: the columns that make the key; one as its text, several as JSON.
+    struct of them and their types. key: the columns that make the key; one as its text, several as JSON.
     """
 
     from pyspark.sql import functions as F
@@ -25,7 +25,7 @@ def to_messages(rows, form, key=(), options=()):
     if form in ("text", "raw"):
         value = payload[0].cast("binary" if form == "raw" else "string")
     elif callable(form):
-        value = form(F.struct(*payload))
+        value = form(F.struct(*payload), rows.select(*payload).schema)
     else:
         value = {"json": F.to_json, "csv": F.to_csv}[form](F.struct(*payload), dict(options))
     columns = [value.alias("value")]
@@ -43,7 +43,7 @@ def avro_writer(schema=None):
     """The function from a struct to Avro, by a schema (JSON) if one is given."""
     from pyspark.sql import functions as F
 
-    return lambda payload: F.call_function("to_avro", payload, *([F.lit(schema)] if schema else []))
+    return lambda payload, types: F.call_function("to_avro", payload, *([F.lit(schema)] if schema else []))
 
 
 class ProtobufKind:
@@ -183,4 +183,4 @@ def protobuf_writer(file, message):
     def write(rows: pa.Array) -> pa.Array:
         return pa.array([kind.write(each) for each in rows.to_pylist()], type=pa.binary())
 
-    return write
+    return lambda payload, types: write(payload)

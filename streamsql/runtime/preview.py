@@ -31,6 +31,7 @@ from streamsql.runtime.inference import Seen, first_texts, of_frame, of_lines, o
 from streamsql.runtime.paths import check_path
 from streamsql.runtime.starting import start_query
 from streamsql.runtime.store import secrets
+from streamsql.runtime.subjects import with_schema
 from streamsql.runtime.topics import check_topics
 from streamsql.runtime.userlib import check_code
 from streamsql.runtime.values import collect
@@ -61,6 +62,7 @@ class Looking:
             check_code(made.code, stream.option("folder"), connector(Name(stream.connector)), "read")
         options = stream.options
         try:
+            stream = with_schema(stream)
             self._ask_brokers(stream)
             if made.propose:
                 stream, rows = self._proposed(stream, made.limit)
@@ -69,8 +71,9 @@ class Looking:
         except Exception as error:
             raise _placed(error, made) from error
         if made.propose:
-            # What was read from files for the look stays in its files.
-            stream = replace(stream, options=(*options, *stream.options[len(options) :]))
+            # What was read from files, or asked, for the look stays where it is.
+            more = ((k, v) for k, v in stream.options[len(options) :] if k != "avroSchema")
+            stream = replace(stream, options=(*options, *more))
             proposal = stream.sql(redact=secrets(stream)) + ";"
             if stream.watermark is None and stream.columns:
                 self.notes.append(
@@ -128,7 +131,8 @@ class Looking:
             form, seen = of_messages(stream, texts, self.session.spark)
             if form == "raw" and all(t.startswith("\0") for t in texts):
                 self.notes.append(
-                    "bytes as a schema registry marks them: FORMAT avro, wireFormat 'confluent' reads Avro"
+                    "bytes as a schema registry marks them: schemaRegistry 'http://host:8081' reads Avro by"
+                    " it, FORMAT avro with wireFormat 'confluent' by a schema that you have"
                 )
             stream = replace(stream, format=form)
             if seen is not None:
@@ -192,7 +196,7 @@ class Looking:
         """The first rows that a query over the stream gives, which is ended then."""
         session = self.session
         name = f"preview_{len(session.queries.all) + 1}_{os.getpid()}"
-        made = as_they_come(stream, self.context).named(name, session.places.checkpoint(name))
+        made = as_they_come(stream, self.context).named(name, session.places.transient(name))
         running = start_query(session, made)
         live = session.live[name]
         enough = threading.Event()

@@ -84,7 +84,8 @@ class Running:
                 self.fault = self._ended_with("its JVM has ended")
                 return
             if error is not None:
-                self.fault = query_fault(error, self.name)
+                sinks = (t.sink.option("path") for t in self.plan.targets)
+                self.fault = query_fault(error, self.name, (self.plan.checkpoint, *filter(None, sinks)))
                 if self.source and self.span:
                     self.fault.at(self.source, self.span)
 

@@ -15,6 +15,7 @@ from streamsql.plan.planner import plan
 from streamsql.runtime.faults import translate
 from streamsql.runtime.session import Session
 from streamsql.runtime.store import CATALOG, ENDED, Store
+from streamsql.workspace import holder
 
 
 def reopen(session: Session) -> tuple[list[str], list[str]]:
@@ -22,6 +23,8 @@ def reopen(session: Session) -> tuple[list[str], list[str]]:
     store = session.store
     if store is None:
         return [], []
+    if session.config.read_only:
+        return _look_into(session, store)
     store.read_status()
     warnings = []
     try:
@@ -40,6 +43,47 @@ def reopen(session: Session) -> tuple[list[str], list[str]]:
     if not warnings:
         _clear_up(session)
     return _words(session, store), warnings
+
+
+def _look_into(session: Session, store: Store) -> tuple[list[str], list[str]]:
+    """Take up what another console's workspace holds, now and whenever that has changed."""
+    seen: list[tuple[int, int]] = []
+
+    def stamp() -> tuple[int, int]:
+        try:
+            now = (store.folder / CATALOG).stat()
+        except OSError:
+            return 0, 0
+        return now.st_ino, now.st_mtime_ns
+
+    def look() -> list[str]:
+        seen[:] = [stamp()]
+        warnings = []
+        for written in store.statements():
+            try:
+                _take_up(parse(written, {}), session, store)
+            except Exception as error:
+                warnings.append(f"{translate(error).message}: {_start(written.text)}")
+        return warnings
+
+    def again() -> None:
+        if [stamp()] == seen:
+            return
+        catalog = session.catalog
+        for entries in (catalog.streams, catalog.sinks, catalog.queries, catalog.functions):
+            entries.clear()
+        look()
+        if session.engine.started:
+            session.temporary.restore(session.spark)
+
+    store.read_status(runs=bool(holder(store.folder)))
+    warnings = look()
+    session.look_again = again
+    who = holder(store.folder)
+    return [
+        *_words(session, store),
+        *([f"read-only: it is held by {who}"] if who else ["read-only"]),
+    ], warnings
 
 
 def _words(session: Session, store: Store) -> list[str]:

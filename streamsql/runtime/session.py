@@ -6,7 +6,7 @@ The shell, a script, -e and standard input all end here. Nothing is printed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from streamsql.plan.planner import plan
 from streamsql.plan.stateful import CHOICES
 from streamsql.plan.states import reads_state
 from streamsql.results import Leave, Result, Text
-from streamsql.runtime import show
+from streamsql.runtime import readonly, show
 from streamsql.runtime.config import Config
 from streamsql.runtime.engine import JOBS, Engine, activate
 from streamsql.runtime.faults import translate
@@ -43,6 +43,9 @@ from streamsql.runtime.values import collect
 if TYPE_CHECKING:
     from streamsql.runtime.live import LiveRows
 
+SHOWN = 20
+"""Rows of a micro-batch that the sink `console` shows."""
+
 
 class Session:
     """The state behind a prompt or a script: catalog, settings, variables, queries, and Spark."""
@@ -50,14 +53,20 @@ class Session:
     def __init__(self, config: Config, spark: Any = None) -> None:
         self.config = config
         self.catalog = Catalog()
-        self.places = Places(str(config.folder))
+        if config.read_only and config.store:
+            self.places = Places(str(config.store.folder / "run"), str(config.folder))
+        else:
+            self.places = Places(str(config.folder))
         self.variables: dict[str, str] = {}
         self.settings = config.settings
         self.queries = Queries()
         self.modules = Modules()
         self.store = config.store
-        self.live = LiveTables(self.places if self.store else None, lambda name: name in self.catalog.sinks)
         self.kept = KeptBatches(self.places, lasting=self.store is not None)
+        tables = readonly.SharedTables if config.read_only else LiveTables
+        self.live = tables(self.places if self.store else None, lambda name: name in self.catalog.sinks)
+        self.look_again: Callable[[], None] = lambda: None
+        """Called before each statement: what another console has defined meanwhile is taken up."""
         self.engine = Engine(config, self.queries.cancelled, spark)
         self.temporary = TemporaryViews(self.catalog, self._make_view)
         self.packages = Packages(
@@ -106,7 +115,10 @@ class Session:
         """
         if self.queries.cancelled.is_set():
             raise Cancelled("cancelled")
+        self.look_again()
         made = plan(statement, self.context())
+        if self.config.read_only:
+            readonly.refuse(made, frozenset((*definitions.DIRECT, *queries.DIRECT)), self)
         try:
             if isinstance(made, plans.Direct):
                 result = self._direct(made.statement)
@@ -127,6 +139,8 @@ class Session:
 
     def past(self, query: str) -> Past:
         """How a query that has not run in this console was when it was last heard of."""
+        if self.config.read_only:
+            return readonly.past(query, self)
         found = self.store.past.get(query.casefold()) if self.store else None
         return found or Past("stopped")
 
@@ -144,7 +158,7 @@ class Session:
 
         why: the reason for which running queries are about to end.
         """
-        if self.store is None:
+        if self.store is None or self.config.read_only:
             return ()
         views = self.temporary.texts()
         past = dict(self.store.past)
@@ -174,7 +188,7 @@ class Session:
         spark.sparkContext.setJobGroup(JOBS, "a statement")
         activate(spark)
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
-                               "checkpoint": self.places.checkpoint}  # fmt: skip
+                               "checkpoint": self.places.transient}  # fmt: skip
         env |= {name: helper(name) for name in HELPERS if name != "LiveRows"}
         reads = reads or plans.Reads()
         env |= self.modules.env(reads.functions)
@@ -191,7 +205,10 @@ class Session:
         return found
 
     def _show_batch(self, batch: Any, batch_id: int) -> None:
-        rows = collect(batch.limit(20))
+        rows = collect(batch.limit(SHOWN))
+        if len(rows.rows) == SHOWN:
+            # There may be more, and Spark keeps a micro-batch's state only when all of it is computed.
+            batch.write.format("noop").mode("append").save()
         self.config.show_batch(replace(rows, notes=(f"batch {batch_id}",)), batch_id)
 
     @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from streamsql.runtime import books
 from streamsql.runtime.functions import WHAT
 from streamsql.runtime.monitor import Reports, number
 from streamsql.runtime.queries import Running
+from streamsql.runtime.readonly import where_they_run
 from streamsql.runtime.store import secrets
 
 if TYPE_CHECKING:
@@ -219,7 +221,7 @@ def _show_queries(statement: query.ShowQueries, session: Session) -> Result:
             place = running.plan.checkpoint if running else ""
             rows[-1] = (*rows[-1], reports.late, reports.malformed, place, " ".join(found.text.split()))
     columns = _QUERY_COLUMNS + (_EXTENDED if statement.extended else ())
-    return _table(columns, rows, (5, 6, 7, 8, 11, 14, 15))
+    return replace(_table(columns, rows, (5, 6, 7, 8, 11, 14, 15)), notes=where_they_run(session))
 
 
 def _numbers(running: Running) -> tuple[Any, ...]:

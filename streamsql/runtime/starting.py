@@ -23,6 +23,8 @@ from streamsql.runtime.queries import POLL, Running
 from streamsql.runtime.reach import check_servers
 from streamsql.runtime.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.store import check_secrets
+from streamsql.runtime.subjects import register_schemas
+from streamsql.runtime.topics import check_sink_topics
 
 if TYPE_CHECKING:
     from streamsql.runtime.session import Session
@@ -35,6 +37,7 @@ def start_query(session: Session, made: plans.Run, *, replaces: bool = False) ->
     check_servers(entries)
     env = session.env(made.program + made.writer("append"), made.reads)
     check_drivers(session, (t.sink for t in made.targets))
+    check_sink_topics(session.spark, (t.sink for t in made.targets), session.queries.cancelled)
     folder = Folder(session.spark, made.checkpoint)
     anew = replaces or made.begins in ("now", "beginning")
     begun = -1 if anew else folder.newest("offsets")
@@ -48,6 +51,7 @@ def start_query(session: Session, made: plans.Run, *, replaces: bool = False) ->
         if facts and not anew:
             known = made.query.name.casefold() in session.catalog.queries
             notes = check_unchanged(made, folder, facts, session.spark.conf, known=known)
+        register_schemas(((t.sink, t.rows) for t in made.targets), env)
         if replaces:
             forget_query(session, made.query.name)
         _set_checkpoint_manager(session, made.checkpoint)

@@ -87,8 +87,11 @@ class Store:
         (self.folder / CATALOG).replace(aside)
         return aside
 
-    def read_status(self) -> None:
-        """Read how the queries were. One that ran when the console ended without a word has stopped."""
+    def read_status(self, *, runs: bool = False) -> None:
+        """Read how the queries were. One that ran when the console ended without a word has stopped.
+
+        runs: that console has not ended.
+        """
         try:
             known = json.loads((self.folder / STATUS).read_text("utf-8"))
             self.past = {name: Past(**past) for name, past in known["queries"].items()}
@@ -96,7 +99,7 @@ class Store:
         except (OSError, ValueError, KeyError, TypeError):
             return
         for name, past in self.past.items():
-            if past.status == "running":
+            if past.status == "running" and not runs:
                 self.past[name] = replace(
                     past, status="stopped", error=past.error or ENDED + "ended without a word"
                 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from streamsql.catalog import Sink
+from streamsql.connectors.kafka import client_settings
 from streamsql.errors import Cancelled, EngineFault, InputFault, did_you_mean
 from streamsql.plan.plans import Topics
 from streamsql.results import Rows
@@ -61,6 +63,28 @@ def check_topics(
             raise InputFault(
                 f"there is no topic {topic}",
                 hint=did_you_mean(topic, there) or (f"topics: {listed}" if there else "there are none yet"),
+            )
+
+
+def check_sink_topics(spark: Any, sinks: Iterable[Sink], cancelled: threading.Event) -> None:
+    """See that Kafka has the topics that sinks name, or makes them by itself: else Spark would learn after
+    a minute that it does not. Raises EngineFault.
+    """
+    for sink in sinks:
+        topic = sink.option("topic") if sink.connector == "kafka" else ""
+        if not topic:
+            continue
+        try:
+            with _client(spark, client_settings(sink.options), cancelled) as client:
+                there = client.names()
+                missing = topic not in there and not client.makes_topics()
+        except Exception as error:
+            raise translate(error) from error
+        if missing:
+            raise EngineFault(
+                f"Kafka has no topic {topic} to write into",
+                detail="its brokers do not make topics by themselves",
+                hint=did_you_mean(topic, there) or "make it with Kafka's own tools, or name another one",
             )
 
 
@@ -118,6 +142,22 @@ class _Client:
             (name, len(parts), copies, sum(behind[name, p] - first[name, p] for p in parts))
             for name, (parts, copies) in shapes.items()
         ]
+
+    def makes_topics(self) -> bool:
+        """Whether the brokers make a topic that is written into; also where they may not be asked."""
+        common = self.jvm.org.apache.kafka.common.config.ConfigResource
+        kind = common.Type.BROKER
+        nodes = self._answer(self.admin.describeCluster().nodes())
+        asked = self.jvm.java.util.ArrayList()
+        asked.add(common(kind, nodes.iterator().next().idString()))
+        try:
+            found = self._answer(self.admin.describeConfigs(asked).all())
+        except Cancelled:
+            raise
+        except Exception:  # not this login
+            return True
+        setting = found.get(asked[0]).get("auto.create.topics.enable")
+        return setting is None or str(setting.value()) != "false"
 
     def _offsets(self, which: str, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
         common = self.jvm.org.apache.kafka.common.TopicPartition

@@ -41,13 +41,25 @@ def watch(statement: Watch, session: Session) -> Live:
     feeding = session.catalog.queries_into(found.name)[0]
     running = session.queries.all.get(feeding.name.casefold())
 
+    live = _live(found.name, rows, running, session)
+    ends = session.live.follow(found.name.casefold())
+
+    def close() -> None:
+        ends()
+        live.close()
+
     def stays() -> str:
         if running is None or running.over:
             return ""
         return f"{found.name} keeps refreshing; WATCH {quote_name(found.name)}; comes back to it"
 
+    if session.config.read_only:
+        # "running elsewhere" is running to the one who looks.
+        word = lambda: session.past(feeding.name).status.partition(" ")[0]  # noqa: E731
+        live = replace(live, status=lambda: Status(found.name, word()))
     return replace(
-        _live(found.name, rows, running, session),
+        live,
+        close=close,
         said=stays,
         every=statement.every,
         chart=chart,
@@ -71,7 +83,7 @@ def _column(name: Name, rows: LiveRows, table: str) -> str:
 def follow(made: plans.Run, session: Session) -> Live:
     """A SELECT over a stream at a prompt: a query that lives as long as somebody looks at it."""
     name = _free_name(session)
-    made = made.named(name, session.places.checkpoint(name), retain=TRANSIENT_ROWS)
+    made = made.named(name, session.places.transient(name), retain=TRANSIENT_ROWS)
     made = replace(made, query=replace(made.query, trigger=None, live_table=True))
     running = start_query(session, made, replaces=True)
     rows = session.live[name.casefold()]
@@ -100,7 +112,8 @@ def follow(made: plans.Run, session: Session) -> Live:
     live = _live("SELECT", rows, running, session)
     notes = (f"output mode {running.mode}: {running.reason}",) if running.reason else ()
     enough = _limit(made) if running.mode == "append" else 0
-    return replace(live, notes=notes, said=leave, keep=keep, enough=enough)
+    may_keep = None if session.config.read_only else keep
+    return replace(live, notes=notes, said=leave, keep=may_keep, enough=enough)
 
 
 def _free_name(session: Session) -> str:

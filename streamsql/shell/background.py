@@ -22,8 +22,10 @@ class Announcer:
         self._free = threading.Event()
         self._free.set()
         self._lost: list[str] = []
+        self._cluster: list[str] = []
         session.queries.on_event = self._wake.set
         session.engine.on_lost.append(self._spark_lost)
+        session.engine.on_news.append(self._cluster_news)
         threading.Thread(target=self._run, daemon=True, name="announcer").start()
 
     def hold(self) -> None:
@@ -37,6 +39,10 @@ class Announcer:
         self._lost.append(cause)
         self._wake.set()
 
+    def _cluster_news(self, words: str) -> None:
+        self._cluster.append(words)
+        self._wake.set()
+
     def _run(self) -> None:
         while True:
             self._wake.wait()
@@ -46,7 +52,7 @@ class Announcer:
                 self.say(line)
 
     def _news(self) -> list[str]:
-        lines = []
+        lines, self._cluster = self._cluster, []
         for cause in self._lost:
             ran = [q.name for q in self.session.queries.all.values() if q.fault and not q.reported]
             lines.append(

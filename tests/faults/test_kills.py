@@ -6,11 +6,7 @@ A short run is a part of the suite. The long one is
 
 from __future__ import annotations
 
-import json
 import os
-import random
-import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -18,155 +14,174 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from pipeline import DEFINITIONS, PATIENCE, QUERIES, RESULT, Console, Pipeline, wait_for_end
 from scripts import command
 
-KILLS = int(os.environ.get("STREAMSQL_KILLS", "1"))
-USERS = ("ann", "bob", "cid", "dan")
-DEFINITIONS = """
-CREATE STREAM clicks (id INT, user STRING, ts TIMESTAMP) USING json
-  OPTIONS (path 'clicks', maxFilesPerTrigger '1') WITH WATERMARK ts DELAY OF INTERVAL 1 DAY;
-CREATE STREAM buys (id INT, user STRING, ts TIMESTAMP) USING json
-  OPTIONS (path 'buys', maxFilesPerTrigger '1') WITH WATERMARK ts DELAY OF INTERVAL 1 DAY;
-CREATE SINK copies USING json OPTIONS (path 'copies');
-CREATE SINK joined USING json OPTIONS (path 'joined');
-CREATE SINK totals USING jdbc KEY (user) OPTIONS (url 'jdbc:sqlite:totals.db', table 'totals');
-CREATE LIVE TABLE counts AS SELECT user, count(*) AS n, sum(id) AS total FROM clicks GROUP BY user;
-INSERT INTO copies SELECT id, user FROM clicks;
-INSERT INTO totals SELECT user, count(*) AS n, sum(id) AS total FROM clicks GROUP BY user;
-INSERT INTO joined SELECT c.id AS click, b.id AS buy FROM clicks c JOIN buys b
-  ON c.user = b.user AND b.ts BETWEEN c.ts AND c.ts + INTERVAL 10 SECONDS;
+KILLS = int(os.environ.get("STREAMSQL_KILLS", "2"))
+LONG = KILLS >= 10
+MOMENTS = (
+    "inside", "between", "inside", "catalog", "written", "inside", "random", "written", "between", "written",
+)  # fmt: skip
+"""inside: a micro-batch has begun; written: its sink has it, too, and it is not committed; between: all
+input is processed; catalog: a new catalog is being written; random: at any time from the start on.
 """
+KINDS = ("both", "jvm", "python")
+CHURN = 1500
+"""Statements that each write the catalog anew."""
 
 
-class Pipeline:
-    """A workspace, its input, and what its queries must have made of it."""
+class Killer:
+    """Starts a console on the workspace that the one before has left, and kills it."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder = folder
-        self.random = random.Random(seed)
-        self.rows: dict[str, list[tuple[int, str, int]]] = {"clicks": [], "buys": []}
-        for name in self.rows:
-            (folder / name).mkdir()
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+        self.counted = Counter[str]()
+        self.churned = (0, 0)
+        """The first and the last definition of the stream `churn` that may be in the catalog."""
+        self.outlived = 0.0
+        self.console = Console(pipeline.folder, DEFINITIONS)
+        self.is_first = True
 
-    def feed(self, files: int = 2, rows: int = 10) -> None:
-        """More input, each file whole from the moment that it is there."""
-        for name, known in self.rows.items():
-            for _ in range(files):
-                new = [
-                    (len(known) + n, self.random.choice(USERS), self.random.randrange(600))
-                    for n in range(rows)
-                ]
-                known += new
-                lines = [
-                    json.dumps({"id": i, "user": u, "ts": f"2026-01-01T10:{s // 60:02}:{s % 60:02}"})
-                    for i, u, s in new
-                ]
-                part = self.folder / f"{name}.part"
-                part.write_text("\n".join(lines) + "\n")
-                part.rename(self.folder / name / f"{len(known):06}.json")
+    def next_console(self, moment: str) -> None:
+        script, flags = "SHOW QUERIES; SHOW STREAMS; START QUERY ALL;", ()
+        if moment == "between":
+            script, flags = "SHOW QUERIES; SHOW STREAMS;" + RESULT, ("--resume",)  # type: ignore[assignment]
+        if moment == "catalog":
+            first = self.churned[1] + 1
+            script += "".join(
+                f"CREATE OR REPLACE STREAM churn (n{n} INT) USING values;"
+                for n in range(first, first + CHURN)
+            )
+        self.console = Console(self.pipeline.folder, script, *flags)
+        self.is_first = False
 
-    def start(self, script: str, *flags: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            command("-w", "w", *flags, "-e", script),
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+    def opened(self) -> None:
+        """What the console before has left is all there: all definitions, all queries, and why they ended."""
+        console = self.console
+        console.until(lambda: console.rows("watermark") and console.said(r"started: counts"))
+        known = {str(r["name"]): r for r in console.rows("status")}
+        assert sorted(known) == sorted(QUERIES), console.words
+        streams = {str(r["name"]): str(r["columns"]) for r in console.rows("connector")}
+        assert sorted(streams) == ["buys", "churn", "clicks"], console.words
+        assert "warning" not in console.words
+        first, last = self.churned
+        churned = int(streams["churn"].removeprefix("n"))
+        assert first <= churned <= last, f"n{churned}: of n{first}, the last that was told, to n{last}"
+        self.churned = (churned, churned)
 
-    def commits(self) -> int:
-        return sum(1 for _ in (self.folder / "w").glob("run/queries/*/checkpoint/commits/[0-9]*"))
+    def run(self, moment: str, kind: str) -> None:
+        """Kill the console at a moment; the next one is not started yet."""
+        pipeline, console = self.pipeline, self.console
+        if moment != "random":
+            if self.is_first:
+                console.until(lambda: console.said("query joined started"))
+            else:
+                self.opened()
+        jvm = console.jvm()  # now: the moment of the kill must not wait for it
+        if moment in ("inside", "written"):
+            self.wait_inside(moment)
+        elif moment == "between":
+            self.compare()
+        elif moment == "catalog":
+            enough = pipeline.random.randrange(1, CHURN // 3)
+            console.until(lambda: console.words.count("stream churn created") >= enough, 0.001)
+            console.until((pipeline.folder / "w" / "catalog.sql.part").exists, 0)
+        else:
+            time.sleep(pipeline.random.random() * 15)  # the moment of the fault is what is tried
+            jvm = console.jvm()
+        started = self.is_first or console.said("started: counts")
+        console.kill(kind, jvm)
+        self.outlived = max(self.outlived, wait_for_end(jvm))
+        self.count(moment, kind, started)
+        if moment == "catalog":
+            told = console.words.count("stream churn created")
+            self.churned = (self.churned[1] + told, self.churned[1] + told + 1)
 
-    def wait_for_commits(self, more_than: int, console: subprocess.Popen[str]) -> None:
-        deadline = time.monotonic() + 120
-        while self.commits() <= more_than:
-            assert console.poll() is None, console.communicate()[1]
-            assert time.monotonic() < deadline, "no micro-batch was done"
-            time.sleep(0.02)
+    def wait_inside(self, moment: str) -> None:
+        """Wait for a micro-batch that is under way, each time of another query."""
+        pipeline = self.pipeline
+        query = QUERIES[self.counted["kills"] % len(QUERIES)]
+        if moment == "written" and query == "totals":
+            query = "copies"  # a look into the database would hold up who writes
 
-    def check(self, counts: list[dict[str, object]]) -> None:
-        """The results are those of the whole input, each row once."""
-        clicks, buys = self.rows["clicks"], self.rows["buys"]
-        number = Counter(u for _, u, _ in clicks)
-        total = {u: sum(i for i, v, _ in clicks if v == u) for u in number}
-        by_user = sorted((u, number[u], total[u]) for u in number)
-        assert sorted((str(r["user"]), r["n"], r["total"]) for r in counts) == by_user
-        with sqlite3.connect(self.folder / "totals.db") as connection:
-            assert sorted(connection.execute("SELECT user, n, total FROM totals")) == by_user
-        assert self.written("copies", "id", "user") == sorted((i, u) for i, u, _ in clicks)
-        pairs = sorted((c, b) for c, u, s in clicks for b, v, t in buys if u == v and s <= t <= s + 10)
-        assert self.written("joined", "click", "buy") == pairs
+        def caught() -> bool:
+            batch = pipeline.under_way(query)
+            if batch is None:
+                return False
+            return moment == "inside" or pipeline.sink_has(query, batch)
 
-    def written(self, sink: str, *columns: str) -> list[tuple[object, ...]]:
-        """The rows of a file sink, by its own log of the files that count."""
-        found = []
-        log = self.folder / sink / "_spark_metadata"
-        files: dict[str, None] = {}
-        for batch in sorted((p for p in log.iterdir() if p.name[0].isdigit()), key=lambda p: int(p.stem)):
-            if batch.suffix == ".compact":
-                files.clear()
-            for line in batch.read_text().splitlines()[1:]:
-                files[json.loads(line)["path"]] = None
-        for file in files:
-            for line in Path(file.removeprefix("file://")).read_text().splitlines():
-                row = json.loads(line)
-                found.append(tuple(row[c] for c in columns))
-        return sorted(found)  # type: ignore[type-var]
+        deadline = time.monotonic() + 20  # one that is never caught is killed all the same
+        self.console.until(lambda: caught() or time.monotonic() > deadline, 0)
 
+    def compare(self) -> None:
+        """All results are those of the whole input, row for row."""
+        console, pipeline = self.console, self.pipeline
+        console.until(lambda: console.said(r"\(\d+ rows?, "), patience=5 * PATIENCE)
+        assert pipeline.results(console) == pipeline.expected()
+        self.counted["comparisons"] += 1
+        console.until(lambda: not any(map(pipeline.under_way, QUERIES)))
 
-def jvm_of(console: subprocess.Popen[str]) -> list[int]:
-    done = subprocess.run(
-        ["pgrep", "-P", str(console.pid), "-f", "PythonGatewayServer"], capture_output=True, text=True
-    )
-    return [int(pid) for pid in done.stdout.split()]
-
-
-def kill(console: subprocess.Popen[str], what: str) -> None:
-    """SIGKILL to Python, to the JVM, or to both; returns when all of the console has ended."""
-    jvms = jvm_of(console)
-    if what in ("python", "both"):
-        os.kill(console.pid, signal.SIGKILL)
-    if what in ("jvm", "both"):
-        for pid in jvms:
-            os.kill(pid, signal.SIGKILL)
-    console.communicate(timeout=120)
-    deadline = time.monotonic() + 60
-    while any(
-        Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in jvms
-    ):
-        assert time.monotonic() < deadline, "the JVM outlived its console"
-        time.sleep(0.05)
+    def count(self, moment: str, kind: str, started: bool) -> None:
+        """By what lies on disk once all is dead."""
+        cut = [(q, b) for q in QUERIES if started and (b := self.pipeline.under_way(q)) is not None]
+        held = [q for q, batch in cut if self.pipeline.sink_has(q, batch)]
+        where = "inside" if cut else "between" if started else "opening"
+        self.counted.update(("kills", f"moment {moment}", kind, where))
+        self.counted["cut"] += len(cut)
+        self.counted["held"] += len(held)
+        self.counted["catalog"] += any((self.pipeline.folder / "w").glob("*.part"))
+        if LONG:
+            words = f"{self.counted['kills']:3} {moment:8} {kind:6} {where:7} cut {cut} held {held}"
+            print(words, file=sys.stderr, flush=True)
 
 
 def test_killed_consoles_lose_nothing(tmp_path: Path) -> None:
-    pipeline = Pipeline(tmp_path, seed=7)
+    pipeline = Pipeline(tmp_path, seed=int(os.environ.get("STREAMSQL_SEED", "7")))
     pipeline.feed()
-    console = pipeline.start(DEFINITIONS)
-    began, kinds = time.monotonic(), Counter[str]()
-    for number in range(KILLS):
-        done = pipeline.commits()
+    began = time.monotonic()
+    killer = Killer(pipeline)
+    try:
+        for number in range(KILLS):
+            moment = MOMENTS[number % len(MOMENTS)]
+            if number:
+                pipeline.feed()
+                killer.next_console(moment)
+            killer.run(moment, KINDS[number % len(KINDS)])
         pipeline.feed()
-        pipeline.wait_for_commits(done, console)
-        time.sleep(pipeline.random.random())  # the moment of the fault is what is tried
-        what = ("both", "jvm", "python")[number % 3]
-        kinds[what] += 1
-        kill(console, what)
-        console = pipeline.start("SHOW STREAMS;", "--resume")
-    kill(console, "both")
-    last = pipeline.start(
-        "AWAIT QUERY ALL IDLE; SELECT * FROM counts; STOP QUERY ALL;", "--resume", "--format", "jsonl"
-    )
-    out, words = last.communicate(timeout=300)
-    assert last.returncode == 0, words
-    rows = [json.loads(line) for line in out.splitlines() if '"total"' in line]
-    pipeline.check(rows)
-    took = time.monotonic() - began
+        killer.next_console("between")
+        killer.opened()
+        killer.compare()
+    finally:
+        killer.console.process.kill()
+        killer.console.process.wait()
+    counted = killer.counted
+    assert counted["inside"] and counted["between"]
+    if LONG:
+        compare_with_a_run_that_nobody_cut_short(pipeline)
+    moments = ", ".join(f"{n.removeprefix('moment ')} {c}" for n, c in counted.items() if "moment" in n)
     print(
-        f"\n{sum(kinds.values())} kills ({dict(kinds)}), {pipeline.commits()} micro-batches kept in the logs, "
-        f"{sum(map(len, pipeline.rows.values()))} rows in, {took:.0f} s",
+        f"\n{counted['kills']} kills ({', '.join(f'{k} {counted[k]}' for k in KINDS)}; aimed at: {moments}): "
+        f"{counted['inside']} inside micro-batches ({counted['cut']} of them cut, {counted['held']} that the sink "
+        f"had already), {counted['between']} between, {counted['opening']} before the queries had started, "
+        f"{counted['catalog']} with a half-written file of the workspace; {counted['comparisons']} comparisons, "
+        f"{pipeline.batches()} micro-batches, {sum(map(len, pipeline.input.values()))} rows in, "
+        f"a JVM outlived its console by {killer.outlived:.1f} s at most, {(time.monotonic() - began) / 60:.1f} min",
         file=sys.stderr,
     )
+
+
+def compare_with_a_run_that_nobody_cut_short(pipeline: Pipeline) -> None:
+    """The same statements over the same files, in a workspace of their own."""
+    folder = pipeline.folder / "plain"
+    folder.mkdir()
+    plain = Pipeline(folder, seed=0)
+    for name in plain.input:
+        for file in (pipeline.folder / name).iterdir():
+            (folder / name / file.name).hardlink_to(file)
+    console = Console(folder, DEFINITIONS + RESULT)
+    console.until(lambda: console.said(r"\(\d+ rows?, "), patience=10 * PATIENCE)
+    assert plain.results(console) == pipeline.expected()
+    console.kill("both", console.jvm())
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

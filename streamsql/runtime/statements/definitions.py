@@ -23,6 +23,7 @@ from streamsql.runtime.paths import check_path
 from streamsql.runtime.starting import forget_query
 from streamsql.runtime.statements import Answers
 from streamsql.runtime.store import placed, secrets
+from streamsql.runtime.subjects import with_schema
 from streamsql.runtime.userlib import check_code
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ def _define_stream(session: Session, made: plans.DefineStream, statement: Statem
         check_path(made.path)
     if made.code:
         check_code(made.code, made.stream.option("folder"), connector(Name(made.stream.connector)), "read")
-    made_stream, notes = made.stream, tuple[str, ...]()
+    made_stream, notes = with_schema(made.stream), tuple[str, ...]()
     if made.infer is not None:
+        infer = connector(Name(made_stream.connector)).infer(made_stream)
+        made = replace(made, stream=made_stream, infer=infer)
         columns = _with_event_time(session, made, _infer(session, made, statement))
         made_stream = replace(made_stream, columns=columns, inferred=True)
         check_watermark(made_stream.watermark, columns)

@@ -18,7 +18,8 @@ from streamsql.runtime.preview import Looking
 from streamsql.runtime.reach import check_servers
 from streamsql.runtime.starting import check_drivers, check_logs
 from streamsql.runtime.statements import Answers
-from streamsql.runtime.topics import show_topics
+from streamsql.runtime.subjects import asked_anew
+from streamsql.runtime.topics import check_sink_topics, show_topics
 from streamsql.runtime.values import collect
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def _write(session: Session, made: plans.Write, statement: Statement) -> Result:
     env = session.env(made.program, made.reads)
     check_drivers(session, made.sinks)
     check_logs(session, made.sinks, keeps=False)
-    with session.own_state_provider(made.program):
+    check_sink_topics(session.spark, made.sinks, session.queries.cancelled)
+    with session.own_state_provider(made.program), asked_anew():
         run(made.program, env)
     return Done(message=made.message)
 

@@ -91,7 +91,7 @@ def _follow(session: Session, made: plans.Run, statement: Statement) -> Result:
         return follow(made, session)
     began = time.monotonic()
     name = f"select_{len(session.queries.all) + 1}_{os.getpid()}"
-    made = made.named(name, session.places.checkpoint(name))
+    made = made.named(name, session.places.transient(name))
     running = start_query(session, made)
     try:
         session.queries.wait([name.casefold()], idle=made.query.trigger is None, timeout=None)
