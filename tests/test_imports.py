@@ -44,6 +44,7 @@ PLAN = [
     "shape functions texts ranges windows guesses",
     "rules firsts",
     "sources",
+    "states",
     "stateful",
     "frames",
     "relations grouping",

@@ -36,6 +36,24 @@ def test_the_session_at_the_top(console: Console) -> None:
     assert without_times(shown.getvalue()) == without_times(session)
 
 
+def test_the_books_read_as_shown(console: Console) -> None:
+    _, session = (text for kind, text in BLOCKS if kind == "console")
+    shown = StringIO()
+    desk = Desk(console.session, Printer("table", shown, shown), threading.Event(), {})
+    for typed in re.findall(r"^sql> (.*)", session, re.MULTILINE):
+        shown.write(f"sql> {typed}\n")
+        assert desk.execute(typed)
+    assert without_dates(shown.getvalue()) == without_dates(session)
+
+
+def without_dates(text: str) -> str:
+    """Without what is another in each run, and the widths of columns that go by it."""
+    text = re.sub(
+        r"\d{4}-\d\d-\d\dT[\d:.]+Z(.*\|) +\d+ \|$", r"…\1 |", without_times(text), flags=re.MULTILINE
+    )
+    return re.sub(r"([ -])\1+", r"\1", text)
+
+
 def without_times(text: str) -> str:
     return re.sub(r"\d+\.\d\d s\)", "… s)", text)
 

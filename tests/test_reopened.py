@@ -254,3 +254,25 @@ def test_the_prompt_says_what_is_there_again(tmp_path: Path) -> None:
         again.until("started: counts")
     finally:
         again.kill()
+
+
+def test_the_rows_and_durations_of_batches_are_there_again_without_spark(opened: Open) -> None:
+    first = opened()
+    first.run(
+        "CREATE STREAM words (word STRING) USING values;"
+        "CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM words GROUP BY word;"
+        "INSERT INTO words VALUES ('a'), ('b'); AWAIT QUERY counts IDLE;"
+    )
+    before = first.rows("SHOW BATCHES OF QUERY counts;")
+    assert [row[5] for row in before] == [2]
+    again = opened(started=False)
+    assert again.rows("SHOW BATCHES OF QUERY counts;") == before
+    assert not again.session.engine.starting
+    third = opened()
+    third.run("INSERT INTO words VALUES ('c'); START QUERY counts; AWAIT QUERY counts IDLE;")
+    assert third.rows("SHOW BATCHES OF QUERY counts;")[:1] == before
+    assert [row[5] for row in third.rows("SHOW BATCHES OF QUERY counts;")] == [2, 1]
+    kept = third.session.config.folder / "queries" / "counts" / "batches.jsonl"
+    assert len(kept.read_text().splitlines()) == 2
+    third.run("DROP QUERY counts;")
+    assert not kept.exists()

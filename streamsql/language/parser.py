@@ -13,6 +13,7 @@ from functools import cache
 from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault, nearest
 from streamsql.language.grammar import Grammar, Matcher, Node, State, load, syntax_fault
 from streamsql.language.statements import (
+    books,
     explain,
     function,
     insert,
@@ -30,7 +31,21 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import Token, back_to_source, split, substitute, tokenize
 
 Builder = Callable[[Node, Source], Statement]
-_MODULES = (stream, sink, live_table, function, insert, query, watch, look, explain, session, select, spark)
+_MODULES = (
+    stream,
+    sink,
+    live_table,
+    function,
+    insert,
+    query,
+    watch,
+    look,
+    books,
+    explain,
+    session,
+    select,
+    spark,
+)
 BUILDERS: dict[str, Builder] = {}
 for _module in _MODULES:
     BUILDERS |= _module.BUILDERS
@@ -149,6 +164,7 @@ def _left_to_spark(tokens: list[Token], furthest: State | None) -> Statement:
 # console's own is a misspelling of it and would only give a puzzling error from Spark.
 OWN_SECOND_WORDS = (
     "STREAM", "STREAMS", "SINK", "SINKS", "LIVE", "QUERY", "QUERIES", "CONNECTORS", "CONNECTOR", "PROGRESS",
+    "BATCHES", "CHECKPOINT",
 )  # fmt: skip
 SPARK_SECOND_WORDS = (
     "TABLE", "TABLES", "VIEW", "VIEWS", "SCHEMA", "SCHEMAS", "FUNCTION", "FUNCTIONS", "INDEX",

@@ -7,6 +7,7 @@ from streamsql.errors import NameFault, Span, did_you_mean
 from streamsql.language.dialect import check_query
 from streamsql.language.grammar import load
 from streamsql.language.statements.base import Fragment, Statement
+from streamsql.language.statements.books import DescribeCheckpoint, ShowBatches
 from streamsql.language.statements.function import DropFunction, ShowCreateFunction
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable, DropLiveTable
@@ -21,6 +22,7 @@ from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Collect, DefineFunction, DefineSink, DefineStream, Direct, Plan, Run
 from streamsql.plan.stateful import without_calls
+from streamsql.plan.states import state_tables, without_states
 from streamsql.preferences import Preferences, is_preference
 
 
@@ -61,12 +63,15 @@ class Checker:
 
     def _unknown_relations(self, statement: Statement) -> list[str]:
         """Names after FROM and JOIN that nothing in the script makes: a misspelling, or Spark's."""
-        tokens = tokenize(statement.text)
+        states = {table.span.start for table in state_tables(statement.text)}
+        tokens = tokenize(without_states(statement.text))
         known = self.catalog.relation_names()
         made_here = {unquote(tokens[i - 1]).casefold() for i, t in enumerate(tokens) if i and t.upper == "AS"}
         notes = []
         for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False):
             if before.upper not in ("FROM", "JOIN") or token.kind not in ("word", "quoted"):
+                continue
+            if token.start in states:
                 continue
             name = unquote(token)
             dotted = after is not None and after.text in (".", "(")
@@ -105,6 +110,8 @@ class Checker:
             del catalog.queries[catalog.query(statement.name).name.casefold()]
         elif isinstance(statement, (AwaitQuery, StartQuery, StopQuery, DescribeQuery)) and statement.name:
             catalog.query(statement.name)
+        elif isinstance(statement, (ShowBatches, DescribeCheckpoint)) and statement.owner.query:
+            catalog.query(statement.owner.query)
         elif isinstance(statement, Set) and statement.key and is_preference(statement.key.value):
             if statement.value is not None:
                 Preferences().set(statement.key.value, statement.value, span=statement.key.span)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
-from streamsql.errors import StreamsqlError, did_you_mean
+from streamsql.errors import RuleFault, StreamsqlError, did_you_mean
 from streamsql.language.statements.base import Fragment
 from streamsql.language.tokens import Token, tokenize, unquote
 from streamsql.plan.lower import Lowered, lower, node_and_shape
@@ -38,6 +38,13 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
         if error.span:
             error.span = error.span.shift(start)
         raise
+    if lowered.shape.streaming and sources.states:
+        raise RuleFault(
+            "a streaming query cannot read the state of another",
+            detail="it would see the state of one micro-batch, again and again, until Spark purges that",
+            hint="SELECT … FROM STATE OF QUERY … by itself; or a live table, which holds the result",
+            span=sources.states[0].shift(start),
+        )
     ops = tuple(replace(op, span=op.span.shift(start)) for op in lowered.shape.ops)
     return replace(lowered, shape=replace(lowered.shape, ops=ops))
 

@@ -17,6 +17,7 @@ from streamsql.catalog import Catalog, Function, Sink, Stream
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
+from streamsql.errors import Span
 from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 from streamsql.plan.functions import called, registration
@@ -25,7 +26,7 @@ from streamsql.plan.shape import Op, Shape
 # What programs use themselves; Python's own names are left to Python, too.
 RESERVED = frozenset(
     """spark result query checkpoint show_batch live_rows tempfile threading pa pc
-    load load_module find data_source throw_away functools importlib os sys""".split()
+    load load_module read_state flattened find data_source throw_away functools importlib os sys""".split()
 ) | frozenset(dir(builtins))
 
 
@@ -127,6 +128,8 @@ class Sources:
         self.words: frozenset[str] = frozenset()
         # Calls of stateful processors, by the name that stands for each in the text.
         self.calls: dict[str, tuple[Node, Shape]] = {}
+        # Where states of queries are read; their names are among the calls.
+        self.states: list[Span] = []
         # What the analyst is to be told of the reading, and (cautions) of a query that runs for long.
         self.notes: list[str] = []
         self.cautions: list[str] = []

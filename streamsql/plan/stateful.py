@@ -20,6 +20,7 @@ from streamsql.language.tokens import quote_name, tokenize, unquote
 from streamsql.plan.functions import target_of
 from streamsql.plan.shape import Op, Shape
 from streamsql.plan.sources import Sources
+from streamsql.plan.states import lower_states, put, without_states
 
 STATE_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 # transformWithState keeps several states and timers for a key, which only this provider can.
@@ -83,17 +84,19 @@ def calls_of(text: str, catalog: Catalog) -> Iterator[_Call]:
 
 def without_calls(text: str, catalog: Catalog) -> str:
     """A query with the name alone in place of each call, for a reader that knows Spark's SQL only."""
+    text = without_states(text)
     for call in calls_of(text, catalog):
-        text = _put(text, call.span, quote_name(call.function.name))
+        text = put(text, call.span, quote_name(call.function.name))
     return text
 
 
 def lower_calls(text: str, sources: Sources) -> str:
-    """A query with a relation's name in place of each call; sources knows what the names mean.
+    """A query with a relation's name in place of each call, and of each state that it reads; sources knows
+    what the names mean.
 
     Raises placed faults.
     """
-    out = text
+    out = text = lower_states(text, sources)
     for call in calls_of(text, sources.catalog):
         sources.use(call.function)
         node, shape = _lower_call(call, text, sources)
@@ -101,12 +104,8 @@ def lower_calls(text: str, sources: Sources) -> str:
         variable = sources.free_variable(name)
         sources.program.append(Assign(variable, node))
         sources.calls[name.casefold()] = Var(variable), shape
-        out = _put(out, call.span, quote_name(name))
+        out = put(out, call.span, quote_name(name))
     return out
-
-
-def _put(text: str, span: Span, name: str) -> str:
-    return text[: span.start] + name.ljust(span.end - span.start) + text[span.end :]
 
 
 def _lower_call(call: _Call, text: str, sources: Sources) -> tuple[Node, Shape]:

@@ -47,11 +47,15 @@ class Entry(NamedTuple):
 
 
 class Files(Protocol):
-    """How the files of a checkpoint are reached. Both raise FileNotFoundError or OSError."""
+    """How the files of a checkpoint are reached. All raise FileNotFoundError or OSError."""
 
     def entries(self, folder: str) -> list[Entry]: ...
 
     def read(self, path: str) -> bytes: ...
+
+    def size(self, folder: str) -> tuple[int, int]:
+        """(bytes, files) of all that lies in a folder."""
+        ...
 
 
 class LocalFiles:
@@ -71,6 +75,18 @@ class LocalFiles:
     def read(self, path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
+
+    def size(self, folder: str) -> tuple[int, int]:
+        total, count, folders = 0, 0, [folder]
+        for each in folders:
+            try:
+                entries = self.entries(each)
+            except OSError:
+                continue  # a running query has just removed it
+            folders += [f"{each}/{e.name}" for e in entries if e.is_folder]
+            total += sum(e.size for e in entries if not e.is_folder)
+            count += sum(not e.is_folder for e in entries)
+        return total, count
 
 
 def local_path(folder: str) -> str | None:
@@ -216,7 +232,7 @@ class Checkpoint:
         return str(self._json("metadata").get("id", ""))
 
     def marker(self) -> dict[str, Any]:
-        """What the console wrote of whose it is (query, text, fingerprint, code); {} for another's."""
+        """What the console wrote of whose it is (query, text, facts, code); {} for another's."""
         return self._json(MARKER)
 
     def _json(self, name: str) -> dict[str, Any]:
@@ -291,6 +307,10 @@ class Checkpoint:
         numbers = sorted(int(e.name) for e in self._entries("state") if e.is_folder and e.name.isdigit())
         return [self._operator(n) for n in numbers]
 
+    def has_files(self, folder: str, ending: str) -> bool:
+        """Whether a folder of the checkpoint has files whose names end so."""
+        return any(e.name.endswith(ending) for e in self._entries(folder))
+
     def _operator(self, number: int) -> Operator:
         place = f"state/{number}/_metadata"
         newest = max((int(e.name) for e in self._entries(f"{place}/v2") if e.name.isdigit()), default=None)
@@ -321,20 +341,22 @@ class Checkpoint:
         except (OSError, ValueError, IndexError):
             return ()
 
-    # ---- its size -------------------------------------------------------------------------
+    # ---- beside the log -------------------------------------------------------------------
+
+    def file_read(self, source: str) -> str:
+        """The path of a file that a source has read; "" for another source than of files."""
+        there = [e for e in self._entries(f"sources/{source}") if e.name.isdigit()]
+        for entry in sorted(there, key=lambda e: e.size)[:1]:
+            try:
+                known = json.loads(_lines(self.files.read(f"{self.root}/sources/{source}/{entry.name}"))[1])
+                return str(known["path"])
+            except (OSError, ValueError, KeyError, IndexError, TypeError):
+                pass  # another source keeps something of its own there
+        return ""
 
     def size(self) -> tuple[int, int]:
         """(bytes, files) of all that lies in the folder."""
-        total, count, folders = 0, 0, [self.root]
-        for folder in folders:
-            try:
-                entries = self.files.entries(folder)
-            except OSError:
-                continue  # a running query has just removed it
-            folders += [f"{folder}/{e.name}" for e in entries if e.is_folder]
-            total += sum(e.size for e in entries if not e.is_folder)
-            count += sum(not e.is_folder for e in entries)
-        return total, count
+        return self.files.size(self.root)
 
 
 # ---- the files ----------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ HELPERS = {
     "ProtobufKind": "messages",
     "protobuf_reader": "messages",
     "protobuf_writer": "messages",
+    "read_state": "state",
+    "flattened": "state",
     "SchemaRegistry": "schema_registry",
     "as_written": "schema_registry",
     "avro_schema": "schema_registry",

@@ -34,6 +34,8 @@ class Reports:
         self.late = 0
         self.malformed = 0
         self.ended = self.claimed = False
+        self._tell: Callable[[dict[str, Any]], None] = lambda report: None
+        self._lock = threading.Lock()
         self._began = time.monotonic()
         self._arrived: deque[tuple[float, int]] = deque(maxlen=KEPT)
 
@@ -47,7 +49,16 @@ class Reports:
         )
         self.late += sum(o.get("numRowsDroppedByWatermark", 0) for o in report.get("stateOperators", []))
         self._arrived.append((time.monotonic(), rows))
-        self.last.append(report)
+        with self._lock:
+            self.last.append(report)
+            self._tell(report)
+
+    def tell(self, of: Callable[[dict[str, Any]], None]) -> None:
+        """Call a function with every report, those that are here already first."""
+        with self._lock:
+            for report in list(self.last):
+                of(report)
+            self._tell = of
 
     def rate(self, seconds: float = 10.0) -> float:
         """Rows read per second over the last while."""

@@ -23,6 +23,7 @@ from streamsql.plan import plans
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.plan.stateful import CHOICES
+from streamsql.plan.states import reads_state
 from streamsql.results import Leave, Result, Text
 from streamsql.runtime import readonly, show
 from streamsql.runtime.attendant import Attendant
@@ -32,8 +33,10 @@ from streamsql.runtime.faults import translate
 from streamsql.runtime.functions import Modules
 from streamsql.runtime.helpers import HELPERS, helper
 from streamsql.runtime.journal import LiveTables
+from streamsql.runtime.kept import KeptBatches
 from streamsql.runtime.packages import Packages
 from streamsql.runtime.queries import Queries
+from streamsql.runtime.state_checks import check_states
 from streamsql.runtime.statements import Answers, definitions, programs, queries, settings
 from streamsql.runtime.stopping import PATIENCE
 from streamsql.runtime.store import Past, past_of
@@ -62,6 +65,7 @@ class Session:
         self.queries = Queries()
         self.modules = Modules()
         self.store = config.store
+        self.kept = KeptBatches(self.places, lasting=self.store is not None)
         tables = readonly.SharedTables if config.read_only else LiveTables
         self.live = tables(self.places if self.store else None, lambda name: name in self.catalog.sinks)
         self.look_again: Callable[[], None] = lambda: None
@@ -128,6 +132,8 @@ class Session:
                 result = self._direct(made.statement)
             else:
                 self.temporary.check(statement, lambda: self.spark)
+                if not isinstance(made, plans.Explain) or made.mode != "pyspark":
+                    check_states(statement.text, self)
                 result = self._PLANS[type(made)](self, made, statement)
             news, self.packages.news = self.packages.news, []
             notes = (*self.temporary.news(), *made.notes, *news, *self._saved(made), *result.notes)
@@ -229,7 +235,8 @@ class Session:
         """A program may choose its state store (stateful processors and real-time mode do); afterwards
         the session has its own again. What is started inside keeps what it was started with.
         """
-        before = {key: self.spark.conf.get(key) for key, step in CHOICES.items() if step in program}
+        reads = reads_state(program)  # which may choose the format
+        before = {key: self.spark.conf.get(key) for key, step in CHOICES.items() if step in program or reads}
         try:
             yield
         finally:

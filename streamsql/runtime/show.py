@@ -15,12 +15,14 @@ from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.grammar import load
 from streamsql.language.parser import BUILDERS
+from streamsql.language.statements import books as books_statements
 from streamsql.language.statements import function, live_table, look, query, session, sink, stream
 from streamsql.language.statements.base import Name, Statement, Trigger
 from streamsql.language.synopsis import rule_label, synopsis
 from streamsql.plan.plans import Run
 from streamsql.plan.sources import columns_of
 from streamsql.results import Result, Rows, Text
+from streamsql.runtime import books
 from streamsql.runtime.functions import WHAT
 from streamsql.runtime.monitor import Reports, number
 from streamsql.runtime.readonly import where_they_run
@@ -510,5 +512,7 @@ _ANSWERS: dict[type, Callable[[Any, Session], Result]] = {
     query.ShowProgress: _show_progress,
     session.ShowConnectors: _show_connectors,
     look.DescribeConnector: _describe_connector,
+    books_statements.ShowBatches: books.show_batches,
+    books_statements.DescribeCheckpoint: books.describe_checkpoint,
     session.Help: _help,
 }

@@ -75,7 +75,9 @@ def _start(session: Session, made: plans.Run, replaces: bool) -> Running:
         code = session.modules.digests(made.reads.functions)
         running = session.queries.launch(made, env, choice, facts, code)
         running.notes = (*notes, *running.notes)
-        return running
+    if not made.transient:
+        session.kept.follow(running)
+    return running
 
 
 def _begin_anew(
@@ -137,6 +139,7 @@ def forget_query(session: Session, name: str) -> None:
         session.queries.stop(running)
         session.queries.all.pop(name.casefold(), None)
     session.queries.failures.pop(name.casefold(), None)
+    session.kept.forget(name)
     found = session.catalog.queries.pop(name.casefold(), None)
     if found:
         for fed in found.sinks:

@@ -164,11 +164,13 @@ def _help_words(spot: Spot) -> Iterator[Offer]:
         yield from _keywords(expected(spot.tokens[1:]))
 
 
+query_names = _named("query", lambda c: (q.name for q in c.queries.values()))
+
 SOURCES: dict[str, Callable[[Spot], Iterator[Offer]]] = {
     "StreamName": _named("stream", lambda c: (s.name for s in c.streams.values())),
     "SinkName": _sinks,
     "LiveTableName": _named("live table", lambda c: (s.name for s in c.sinks.values() if s.is_live)),
-    "QueryName": _named("query", lambda c: (q.name for q in c.queries.values())),
+    "QueryName": query_names,
     "FunctionName": _named("Python", lambda c: (f.name for f in c.functions.values())),
     "Target": _targets,
     "Query": _query_heads,

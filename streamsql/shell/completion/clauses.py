@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamsql.language import reference
+from streamsql.language.grammar import load
 from streamsql.language.tokens import Token, quote_name, unquote
 from streamsql.shell.completion.candidates import (
     column_offers,
     named_relations,
     own_functions,
+    query_names,
     times_first,
     types,
 )
@@ -93,7 +95,10 @@ def in_query(spot: Spot, tokens: list[Token]) -> Iterator[Offer]:
     resolver = spot.resolver
     last, before = tokens[-1], tokens[-2].upper if len(tokens) > 1 else ""
     word = last.upper if before != "." else ""
-    if last.text == ".":
+    state = _of_state(tokens)
+    if state:
+        yield from _state(state, spot)
+    elif last.text == ".":
         yield from _behind_dot(tokens, place, spot, resolver)
     elif place.expecting:
         yield from _relations(place, spot)
@@ -119,6 +124,26 @@ def in_query(spot: Spot, tokens: list[Token]) -> Iterator[Offer]:
 
 def _keywords(words: Iterable[str]) -> Iterator[Offer]:
     return (Offer(w, "keyword", KEYWORD) for w in words)
+
+
+def _of_state(tokens: list[Token]) -> list[str]:
+    """What may follow in a STATE OF … that stands before the cursor, as the grammar has it; `;` when it may
+    be complete.
+    """
+    begins = [
+        at
+        for at, token in enumerate(tokens)
+        if at and token.upper == "STATE" and tokens[at - 1].upper in ("FROM", "JOIN", ",")
+    ]
+    return load().expected("StateTable", tokens[begins[-1] :]) if begins else []
+
+
+def _state(wanted: list[str], spot: Spot) -> Iterator[Offer]:
+    yield from _keywords(w.strip("'") for w in wanted if w.strip("'").isalpha() and w.startswith("'"))
+    if "QueryName" in wanted:
+        yield from query_names(spot)
+    if ";" in wanted and spot.typed:
+        yield from _keywords(_GOES_ON["FROM"])
 
 
 def _operand_ended(tokens: list[Token]) -> bool:
@@ -158,7 +183,7 @@ def _relations(place: Place, spot: Spot) -> Iterator[Offer]:
         found = (f for f in reference.functions().values() if f.kind == "table")
         yield from (Offer(f.name + "(", f.signature, FUNCTION) for f in found)
         yield from own_functions(spot.catalog, "table", "processor")
-        yield from _keywords(("STREAM", "VALUES", "LATERAL"))
+        yield from _keywords(("STREAM", "VALUES", "LATERAL", "STATE OF QUERY", "STATE OF CHECKPOINT"))
 
 
 def _behind_dot(tokens: list[Token], place: Place, spot: Spot, resolver: Resolver) -> Iterator[Offer]:

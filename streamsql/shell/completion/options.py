@@ -139,7 +139,7 @@ def in_quote(spot: Spot) -> Iterator[Offer]:
     wanted = expected(spot.tokens)
     last = spot.tokens[-1].upper if spot.tokens else ""
     spec = _option(spot) if "OptionValue" in wanted else None
-    if "Path" in wanted or (spec and spec.kind == "path") or last in ("LOCATION", "INPATH"):
+    if "Path" in wanted or (spec and spec.kind == "path") or last in ("LOCATION", "INPATH", "CHECKPOINT"):
         yield from paths(spot.typed)
     elif last == "PATH" and spot.has("OPTIONS") and spec is None:
         yield from paths(spot.typed)  # of Spark's CREATE TABLE … USING

@@ -1,0 +1,99 @@
+"""The offsets of a source, as a log has them, in a form that a person reads at a glance."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+SHOWN = 6
+"""So many partitions or parts of an offset are shown one by one."""
+_CLOCKS = frozenset({"timestamp", "runTimeMs"})
+
+
+def kind_of(offset: str | None) -> str:
+    """What wrote an offset, as far as its JSON tells; "" when that is nothing known."""
+    value = _value(offset)
+    if isinstance(value, int):
+        return "rate, socket or another that counts"
+    if not isinstance(value, dict) or not value:
+        return ""
+    if set(value) == {"logOffset"}:
+        return "files"
+    if set(value) == {"offset", "timestamp"}:
+        return "rate-micro-batch"
+    if "reservoirVersion" in value:
+        return "delta"
+    if "snapshot_id" in value:
+        return "iceberg"
+    if all(isinstance(v, dict) and "runTimeMs" in v for v in value.values()):
+        return "rate, continuous"
+    return "kafka" if _is_kafka(value) else ""
+
+
+def _is_kafka(value: dict[str, Any]) -> bool:
+    return all(
+        isinstance(parts, dict)
+        and parts
+        and all(p.isdigit() and isinstance(n, int) for p, n in parts.items())
+        for parts in value.values()
+    )
+
+
+def step(before: str | None, after: str | None) -> str:
+    """From one offset to the next: `logOffset 1 -> 2`, `clicks[0] 3 -> 12, clicks[1] 7`. before: None when
+    it is not known.
+    """
+    if after is None:
+        return "none yet"
+    value = _value(after)
+    if not isinstance(value, (dict, int)):
+        return _cut(after)
+    old, new = _leaves(_value(before)), _leaves(value)
+    if len(new) <= SHOWN:
+        return ", ".join(_one(path, old.get(path), end) for path, end in new.items())
+    if isinstance(value, dict) and _is_kafka(value):
+        topics = ((t, {p: n for p, n in new.items() if p.startswith(f"{t}[")}) for t in value)
+        return ", ".join(_topic(topic, old, ends) for topic, ends in topics)
+    return _cut(after)
+
+
+def _value(offset: str | None) -> Any:
+    try:
+        return None if offset is None else json.loads(offset)
+    except ValueError:
+        return offset
+
+
+def _leaves(value: Any) -> dict[str, Any]:
+    """The numbers and texts of an offset by the way to each: `clicks[0]`, `logOffset`, or "" for itself."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        return {"": value}
+    kafka = bool(value) and _is_kafka(value)
+    found: dict[str, Any] = {}
+    for key, inner in value.items():
+        if key in _CLOCKS:
+            continue
+        for path, leaf in _leaves(inner).items():
+            found[f"{key}[{path}]" if kafka else f"{key}.{path}" if path else key] = leaf
+    # A continuous source says for each partition where it is.
+    return {re.sub(r"^(\d+)\.value$", r"partition \1", path): leaf for path, leaf in found.items()}
+
+
+def _one(path: str, before: Any, after: Any) -> str:
+    shown = f"{after}" if before == after else f"{'' if before is None else f'{before} '}-> {after}"
+    return f"{path} {shown}".strip()
+
+
+def _topic(topic: str, before: Mapping[str, Any], ends: Mapping[str, int]) -> str:
+    said = f"{topic} {len(ends)} partitions"
+    if not ends.keys() <= before.keys():
+        return said
+    return f"{said}, {sum(end - before[path] for path, end in ends.items()):+d} messages"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 80 else text[:79] + "…"
