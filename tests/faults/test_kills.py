@@ -147,10 +147,11 @@ def test_killed_consoles_lose_nothing(tmp_path: Path) -> None:
                 pipeline.feed()
                 killer.next_console(moment)
             killer.run(moment, KINDS[number % len(KINDS)])
-        pipeline.feed()
-        killer.next_console("between")
-        killer.opened()
-        killer.compare()
+        if moment != "between":  # which has compared all right before the last kill
+            pipeline.feed()
+            killer.next_console("between")
+            killer.opened()
+            killer.compare()
     finally:
         killer.console.process.kill()
         killer.console.process.wait()
