@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from streamsql.runtime import aot, jvm
-from streamsql.runtime.jvm import Java, JavaNotFound, SparkStartError
+from streamsql.runtime import aot, java, jvm
+from streamsql.runtime.java import Java, JavaNotFound, SparkStartError
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -79,7 +79,7 @@ def java_home(folder: Path, version: str, release: bool = True) -> Path:
 @pytest.fixture
 def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Neither a bundled Java nor one of the system."""
-    monkeypatch.setattr(jvm.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(java.importlib.util, "find_spec", lambda name: None)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
 

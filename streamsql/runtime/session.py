@@ -25,7 +25,7 @@ from streamsql.plan.planner import plan
 from streamsql.plan.stateful import CHOICES
 from streamsql.plan.states import reads_state
 from streamsql.results import Leave, Result, Text
-from streamsql.runtime import readonly, show
+from streamsql.runtime import readonly
 from streamsql.runtime.attendant import Attendant
 from streamsql.runtime.config import Config
 from streamsql.runtime.engine import JOBS, Engine, activate
@@ -37,7 +37,17 @@ from streamsql.runtime.kept import KeptBatches
 from streamsql.runtime.packages import Packages
 from streamsql.runtime.queries import Queries
 from streamsql.runtime.state_checks import check_states
-from streamsql.runtime.statements import Answers, definitions, programs, queries, settings
+from streamsql.runtime.statements import (
+    Answers,
+    books,
+    definitions,
+    help,
+    programs,
+    queries,
+    settings,
+    show,
+    show_queries,
+)
 from streamsql.runtime.stopping import PATIENCE
 from streamsql.runtime.store import Past, past_of
 from streamsql.runtime.temporary import TemporaryViews
@@ -129,7 +139,9 @@ class Session:
             readonly.refuse(made, frozenset((*definitions.DIRECT, *queries.DIRECT)), self)
         try:
             if isinstance(made, plans.Direct):
-                result = self._direct(made.statement)
+                kind = type(made.statement)
+                answer = self._DIRECT.get(kind) or self._LOOKS[kind]
+                result = answer(self, made.statement)
             else:
                 self.temporary.check(statement, lambda: self.spark)
                 if not isinstance(made, plans.Explain) or made.mode != "pyspark":
@@ -157,7 +169,7 @@ class Session:
         looks = (
             isinstance(made, plans.Explain)
             or (isinstance(made, plans.Collect) and not made.creates)
-            or (isinstance(made, plans.Direct) and type(made.statement) not in self._DIRECT)
+            or (isinstance(made, plans.Direct) and type(made.statement) in self._LOOKS)
         )
         return () if looks else self.save()
 
@@ -243,12 +255,6 @@ class Session:
             for key, value in before.items():
                 self.spark.conf.set(key, value)
 
-    def _direct(self, statement: Statement) -> Result:
-        answer = self._DIRECT.get(type(statement))
-        if answer is None:
-            return show.answer(statement, self)
-        return answer(self, statement)
-
     _PLANS: Answers = {
         **definitions.PLANS,
         **programs.PLANS,
@@ -261,3 +267,10 @@ class Session:
         Exit: lambda session, statement: Leave(),
         Clear: lambda session, statement: Text(text=""),
     }
+    _LOOKS: Answers = {
+        **show.DIRECT,
+        **show_queries.DIRECT,
+        **help.DIRECT,
+        **books.DIRECT,
+    }
+    """Those that change nothing."""

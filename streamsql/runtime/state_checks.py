@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from streamsql.errors import InputFault, NameFault, RuleFault, StreamsqlError, did_you_mean
 from streamsql.plan.states import StateTable, state_tables
-from streamsql.runtime.books import open_checkpoint
 from streamsql.runtime.checkpoint import Checkpoint, Operator
+from streamsql.runtime.statements.books import open_checkpoint
 
 if TYPE_CHECKING:
     from streamsql.runtime.session import Session

@@ -21,12 +21,12 @@ from streamsql.plan import plans
 from streamsql.plan.planner import beginning, plan, restart
 from streamsql.plan.stateful import CHOOSES_ROCKSDB
 from streamsql.results import Done, Result, Started
-from streamsql.runtime import show
 from streamsql.runtime.draining import stop_queries
 from streamsql.runtime.faults import translate
 from streamsql.runtime.running import BUSY, GOING_ON
 from streamsql.runtime.starting import forget_query, start_query
 from streamsql.runtime.statements import Answers
+from streamsql.runtime.statements.show_queries import held_back, why_empty
 from streamsql.runtime.store import in_full
 from streamsql.runtime.values import collect
 from streamsql.runtime.watching import follow, watch
@@ -106,7 +106,7 @@ def _follow(session: Session, made: plans.Run, statement: Statement) -> Result:
         session.queries.all.pop(name.casefold(), None)
         session.live.pop(name.casefold(), None)
         shutil.rmtree(Path(made.checkpoint).parent, ignore_errors=True)
-    notes = show.why_empty(running, made) if not rows.rows else ()
+    notes = why_empty(running, made) if not rows.rows else ()
     return replace(rows, seconds=time.monotonic() - began, notes=notes)
 
 
@@ -170,7 +170,7 @@ def _await(session: Session, statement: query.AwaitQuery) -> Result:
     names = [q.name.casefold() for q in session.catalog.named(statement.name)]
     names = [n for n in names if n in session.queries.all]
     session.queries.wait(names, idle=statement.idle, timeout=statement.timeout)
-    notes = tuple(n for name in names for n in show.held_back(session.queries.all[name]))
+    notes = tuple(n for name in names for n in held_back(session.queries.all[name]))
     return Done(notes, "idle" if statement.idle else "ended")
 
 

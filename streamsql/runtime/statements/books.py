@@ -19,6 +19,7 @@ from streamsql.results import Rows
 from streamsql.runtime.checkpoint import PROVIDER, RETAINED, Batch, Checkpoint, Operator, local_path
 from streamsql.runtime.hadoop_files import HadoopFiles
 from streamsql.runtime.offsets import kind_of, step
+from streamsql.runtime.statements import Answers
 
 if TYPE_CHECKING:
     from streamsql.runtime.session import Session
@@ -49,7 +50,7 @@ def open_checkpoint(owner: Owner, session: Session) -> Checkpoint:
         raise fault from None
 
 
-def show_batches(statement: ShowBatches, session: Session) -> Rows:
+def show_batches(session: Session, statement: ShowBatches) -> Rows:
     """The micro-batches of the log, oldest first. What the log does not say, and the console has not kept,
     is empty.
     """
@@ -134,7 +135,7 @@ def _steps(before: Batch | None, batch: Batch) -> str:
 # ---- DESCRIBE CHECKPOINT ------------------------------------------------------------------------
 
 
-def describe_checkpoint(statement: DescribeCheckpoint, session: Session) -> Rows:
+def describe_checkpoint(session: Session, statement: DescribeCheckpoint) -> Rows:
     """All that a checkpoint folder says of itself."""
     checkpoint = open_checkpoint(statement.owner, session)
     batches = checkpoint.batches()
@@ -224,3 +225,6 @@ def _bytes(size: float) -> str:
         size /= 1024
         units.pop(0)
     return f"{size:.0f} {units[0]}" if units[0] == "bytes" else f"{size:.1f} {units[0]}"
+
+
+DIRECT: Answers = {ShowBatches: show_batches, DescribeCheckpoint: describe_checkpoint}
