@@ -38,6 +38,7 @@ WITH_KAFKA = ("test_kafka", "test_schema_registry", "test_examples")
 """Files whose tests share the one broker, when the tests run on several workers."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `-n 2 --dist loadgroup` the tests of a file stay together, and so do those with Kafka."""
     for item in items:

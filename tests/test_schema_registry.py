@@ -224,7 +224,7 @@ def test_what_cannot_be_read_is_malformed(kafka: Broker, console: Console, regis
         + insert("SELECT * FROM s")
         + "AWAIT QUERY s_malformed;"
     )
-    assert ("malformed messages", len(BAD)) in [r[:2] for r in console.rows("DESCRIBE QUERY q;")]
+    assert ("malformed", len(BAD)) in [r[:2] for r in console.rows("DESCRIBE QUERY q;")]
     # A message without a payload is none that cannot be read.
     assert [json.loads(m.value or b"") for m in kafka.read(copies)] == [{"k": "ann", "n": 1}, {}]
     last = len(BAD) + 1

@@ -47,7 +47,8 @@ def read(format: str, stream: Stream) -> Node:
     name = corrupt_column(stream).casefold()
     declared = next((c.name for c in columns if c.name.casefold() == name), "")
     corrupt = declared or MALFORMED
-    schema = schema_text(columns if declared else (*columns, Column(MALFORMED, "STRING")))
+    # In front: Spark takes the last columns for those of the folders (partition=…).
+    schema = schema_text(columns if declared else (Column(MALFORMED, "STRING"), *columns))
     reader = with_options(read_stream(format).call("schema", schema), stream.options, skip=_OWN_OPTIONS)
     if format == "csv":  # else a row counts as bad for some queries only, by the columns that they read
         reader = reader.call("option", "columnPruning", "false")

@@ -16,6 +16,8 @@ _CAUSES = (
     ("incorrect header check", "it is not compressed as its name says"),
     ("not in gzip format", "it is not compressed as its name says"),
     ("CANNOT_READ_FILE_FOOTER", "it is no file of that format, or only a part of one"),
+    ("Not an Avro data file", "it is no file of that format, or only a part of one"),
+    ("not an Avro data file", "it is no file of that format, or only a part of one"),
     ("is not a Parquet file", "it is no file of that format, or only a part of one"),
 )
 
