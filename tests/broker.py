@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import logging
 import random
 import shutil
@@ -89,7 +90,10 @@ def _program() -> Path | None:
     if folder.exists() or not shutil.which("mvn"):
         return folder if folder.exists() else None
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as making:
+    with open(folder.parent / "lock", "w") as lock, tempfile.TemporaryDirectory(dir=folder.parent) as making:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the tests may run on several workers
+        if folder.exists():
+            return folder
         dependencies = "".join(DEPENDENCY.format(*p.split(":")) for p in KAFKA)
         Path(making, "pom.xml").write_text(POM.format(dependencies))
         command = ["mvn", "-q", "-B", COPY, "-DincludeScope=runtime", "-DoutputDirectory=lib"]

@@ -34,18 +34,6 @@ for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
 SHARED_CASES = ROOT.parent / "shared" / "cases"
 
 
-WITH_KAFKA = ("test_kafka", "test_schema_registry", "test_examples")
-"""Files whose tests share the one broker, when the tests run on several workers."""
-
-
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `-n 2 --dist loadgroup` the tests of a file stay together, and so do those with Kafka."""
-    for item in items:
-        file = item.path.stem
-        item.add_marker(pytest.mark.xdist_group("kafka" if file.startswith(WITH_KAFKA) else file))
-
-
 @pytest.fixture(scope="session")
 def packages(spark: Any) -> Callable[[str], None]:
     """Gives the shared Spark a package by its name, as a connector's first use does; skips the test when

@@ -57,12 +57,13 @@ def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begu
         has_batches = not has_log and keeps and len(files.globStatus(pattern) or ()) > 0
     except Exception:
         return  # not there, or not to be read: the start itself tells more
+    elsewhere = f"another path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')"
     if has_log and not keeps:
         raise RuleFault(
             f"a streaming query of the sink {sink.name} alone has written into {folder.toString()}",
             detail=f"its log ({LOG}) names every file that is read there, so rows that come in"
             " another way (by a query with several sinks, or a static SELECT) would never be seen",
-            hint=f"another path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')",
+            hint=elsewhere,
         )
     if has_log and written > begun:
         raise RuleFault(
@@ -70,13 +71,12 @@ def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begu
             detail=f"its log ({LOG}) goes up to micro-batch {written}, and Spark would take those of"
             f" {'a new checkpoint' if begun < 0 else 'this checkpoint, which is at ' + str(begun)},"
             " for written already: their rows would be lost",
-            hint="the CHECKPOINT that wrote there, or another path: "
-            f"CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')",
+            hint=f"the CHECKPOINT that wrote there, or {elsewhere}",
         )
     if has_batches:
         raise RuleFault(
             f"a query with several sinks has written into {folder.toString()}",
             detail=f"a query of the sink {sink.name} alone would keep a log there ({LOG}), and what is in"
             " the sub-folders batch=… would not be read any more",
-            hint=f"another path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')",
+            hint=elsewhere,
         )
