@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import io
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from streamsql.configfile import ConfigFile, read_config
 from streamsql.errors import Source, StreamsqlError, UsageFault, format_error
 from streamsql.output.printer import Printer
+from streamsql.output.window import window
 from streamsql.preferences import COMMAND_LINE, FORMATS, SPECS, Preferences
 
 if TYPE_CHECKING:
@@ -326,8 +326,8 @@ def _prompt(
     from streamsql.shell.prompt import Prompt
 
     _pairs(options.conf, "--conf")  # a fault in the flags is said before the prompt
-    printer.width = lambda: shutil.get_terminal_size().columns
-    printer.height = lambda: shutil.get_terminal_size().lines
+    printer.width = lambda: window().columns
+    printer.height = lambda: window().lines
     init = None if options.no_init else config_file.init_script()
     with _workspace(options, printer) as (folder, workspace):
         shell = Prompt(

@@ -16,6 +16,10 @@ PATIENCE = 90.0
 """Seconds that a screen may take until it shows what is waited for."""
 
 
+INHERITED = ("NO_COLOR", "PAGER", "STREAMSQL_PAGER", "COLUMNS", "LINES")
+"""What the terminal that the tests run in (pytest-xdist sets the last two) says of itself."""
+
+
 def jvm_of(console: int) -> int:
     """The process id of the JVM of a console with that process id."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -39,7 +43,7 @@ class Terminal:
         self.stream = pyte.ByteStream(self.screen)
         self.raw = b""
         places = {f"XDG_{kind}_HOME": str(folder / kind.lower()) for kind in ("STATE", "CONFIG", "DATA")}
-        given = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "PAGER", "STREAMSQL_PAGER")}
+        given = {k: v for k, v in os.environ.items() if k not in INHERITED}
         self.child = pexpect.spawn(
             sys.executable,
             ["-m", "streamsql", *args],

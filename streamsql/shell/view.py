@@ -5,7 +5,6 @@ One thread takes the pictures, the terminal's thread only draws them: no key eve
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,16 +18,12 @@ from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.styles import BaseStyle
 
 from streamsql.output.frames import Frame, View, frame
+from streamsql.output.window import window
 from streamsql.results import Live
 
 KEYS = "q leave · p pause · c changes · s sort · arrows move · f full screen"
 LIMITS = (0.1, 10.0)
 """Seconds between two pictures that + and - may reach."""
-
-
-def _size() -> tuple[int, int]:
-    size = shutil.get_terminal_size()
-    return size.columns, size.lines
 
 
 class LiveView:
@@ -72,14 +67,14 @@ class LiveView:
 
     def final(self) -> Frame:
         """The last picture as it stays in the scrollback, without the keys."""
-        width, height = _size()
+        width, height = window()
         view = replace(self.view, width=width, height=height - 2, paused=False, now="")
         return frame(self.live, view)
 
     # ---- pictures -------------------------------------------------------------------------
 
     def _picture(self) -> Frame:
-        width, height = _size()
+        width, height = window()
         now = datetime.now().strftime("updated %H:%M:%S")
         room = height if self.full_screen else height - 1
         keys = KEYS + (" · b keep it running" if self.live.keep else "")
