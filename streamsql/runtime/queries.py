@@ -86,7 +86,8 @@ class Queries:
         changed = [module for module, text in code.items() if before.get(module, text) != text]
         if changed:
             running.notes = (_CHANGED.format(" and ".join(changed)),)
-        write_marker(folder, plan, facts or {}, code)
+        if facts is not None:  # nobody comes back to the checkpoint of a transient query
+            write_marker(folder, plan, facts, code)
         return running
 
     def _happened(self) -> None:
