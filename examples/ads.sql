@@ -1,5 +1,5 @@
--- Ad impressions and the clicks that follow within an hour: inner join, and left outer join, which
--- also gives the impressions that nobody clicked once the watermark says that no click will come.
+-- Ad impressions joined with the clicks within one hour after them: an inner join, and a left outer join,
+-- which also returns impressions without a click, once the watermarks show that no click can follow.
 
 CREATE STREAM impressions (ad INT, shown_at TIMESTAMP)
   USING json OPTIONS (path '${here}/data/impressions', maxFilesPerTrigger 1)

@@ -1,5 +1,5 @@
--- Each event once, although the sender repeats itself. Ids are remembered for as long as the
--- watermark says that a repetition may come, so the state stays small.
+-- Each event once, although the sender repeats some of them. An id is kept in state only for the delay of
+-- the watermark, so the state stays small.
 
 CREATE STREAM events (id STRING, kind STRING, at TIMESTAMP)
   USING json OPTIONS (path '${here}/data/events')

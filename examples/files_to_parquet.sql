@@ -1,7 +1,10 @@
--- Files in, Parquet out: views of each page in ten-minute windows. A file sink takes only finished
--- groups (append mode): a window is written once the watermark has passed its end.
---   streamsql -D out=/tmp/page_views examples/files_to_parquet.sql
--- Run it again when there are new files: it goes on from the checkpoint.
+-- From JSON files to Parquet files: page views in ten-minute windows. A file sink accepts only final rows
+-- (append mode): a window is written when the watermark has passed its end.
+--   streamsql examples/files_to_parquet.sql                       writes to the folder page_views
+--   streamsql -D out=/tmp/views examples/files_to_parquet.sql     writes to /tmp/views
+-- Run it again when there are new files: it resumes from its checkpoint and reads only these.
+
+DEFINE IF NOT EXISTS out = 'page_views';
 
 CREATE STREAM pages (page STRING, user STRING, at TIMESTAMP)
   USING json OPTIONS (path '${here}/data/pages')

@@ -1,4 +1,4 @@
--- No data at hand? datagen makes some: the same rows in every run with the same seed.
+-- The datagen connector generates test data: the same seed gives the same rows in every run.
 
 CREATE STREAM orders (id BIGINT, customer INT, item STRING, price DOUBLE, at TIMESTAMP)
   USING datagen

@@ -1,4 +1,4 @@
--- A stream joined with a static table: what each user did in each hour, with the user's profile.
+-- A stream joined with a static table: the actions of each user in each hour, with the profile of the user.
 
 CREATE STREAM interactions (user_id INT, video_id INT, event STRING, event_time TIMESTAMP)
   USING csv

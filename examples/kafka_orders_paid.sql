@@ -1,11 +1,15 @@
--- Through Kafka and out again: made-up orders and payments go into two topics, are read back and joined
--- where a payment follows its order within ten minutes; what was paid goes into a live table, by quarter
--- of an hour, and into Parquet files. The topics orders and payments are to be there, or the brokers
--- make them. Run again, each query goes on where it was.
+-- Through Kafka and back: generated orders and payments are written to two topics, read back, and joined
+-- where a payment follows its order within ten minutes. The paid orders go to a live table, grouped by
+-- quarter of an hour, and to Parquet files. The topics orders and payments must exist, unless the brokers
+-- create topics automatically. When the script runs again, each query resumes from its checkpoint.
 --
---   streamsql -D servers=localhost:9092 -D out=/tmp/shop examples/kafka_orders_paid.sql
+--   streamsql examples/kafka_orders_paid.sql
+--   streamsql -D servers=kafka:9092 -D out=/tmp/shop examples/kafka_orders_paid.sql
 
--- datagen to Kafka: 1000 orders, one every 3 seconds, and a payment for two of three, up to 12 minutes later.
+DEFINE IF NOT EXISTS servers = 'localhost:9092';
+DEFINE IF NOT EXISTS out = 'shop';
+
+-- datagen to Kafka: 1000 orders, one every 3 seconds, and a payment for two orders of three, at most 12 minutes later.
 CREATE STREAM made_orders (id BIGINT, item STRING, price DOUBLE, at TIMESTAMP)
   USING datagen
   OPTIONS (
@@ -31,7 +35,7 @@ WHERE id % 3 > 0;
 
 AWAIT QUERY ALL;
 
--- Kafka to a join of two streams on a range of time.
+-- Two topics joined on a time range.
 CREATE STREAM orders (id BIGINT, item STRING, price DOUBLE, at TIMESTAMP)
   USING kafka FORMAT json
   OPTIONS (servers '${servers}', topic 'orders')
@@ -48,7 +52,7 @@ FROM orders o
 JOIN payments p
   ON p.order_id = o.id AND p.paid_at BETWEEN o.at AND o.at + INTERVAL 10 MINUTES;
 
--- … to a live table, and to Parquet.
+-- The join to a live table, and to Parquet files.
 CREATE LIVE TABLE takings TRIGGER AVAILABLE NOW AS
 SELECT window.start AS since, item, count(*) AS orders, round(sum(price), 2) AS total
 FROM paid

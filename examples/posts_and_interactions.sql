@@ -1,4 +1,4 @@
--- Two streams joined on a range of time: interactions within one hour after the video was posted.
+-- Two streams joined on a time range: the interactions within one hour after a video was posted.
 
 CREATE STREAM interactions (user_id INT, video_id INT, event STRING, event_time TIMESTAMP)
   USING csv

@@ -1,4 +1,4 @@
-"""The stateful processor of sessions.sql: the visits of each user, told apart by a pause."""
+"""The stateful processor of sessions.sql: the visits of each user, separated by pauses."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,6 +1,5 @@
--- Sessions of clicks by a stateful processor: sessions.py, beside this file, keeps each user's open
--- session as state, and a timer ends it after half an hour of event time without a click.
--- It needs two packages more:  pip install 'pandas>=2.2,<3' 'protobuf>=6.33.5,<7'
+-- Sessions of clicks with a stateful processor in Python: sessions.py, in the same folder, keeps the open
+-- session of each user as state, and a timer closes it after half an hour of event time without a click.
 
 CREATE STREAM clicks (user STRING, page STRING, at TIMESTAMP)
   USING json OPTIONS (path '${here}/data/visits')

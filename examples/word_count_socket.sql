@@ -1,7 +1,9 @@
 -- Word count over a socket, the "hello world" of streaming.
 -- In one terminal:   nc -lk 9999
--- in another:        streamsql -D port=9999 examples/word_count_socket.sql
--- Each micro-batch shows the words whose count has changed. Ctrl-C ends it.
+-- in another:        streamsql examples/word_count_socket.sql
+-- Each micro-batch prints the words whose count has changed. Ctrl-C stops the script. For another port: -D port=9998.
+
+DEFINE IF NOT EXISTS port = 9999;
 
 CREATE STREAM lines USING socket OPTIONS (host 'localhost', port '${port}');
 

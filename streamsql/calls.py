@@ -101,6 +101,26 @@ def _calls(node: Node) -> Iterator[Call]:
         yield from _calls(each)
 
 
+def variables_in(program: Program) -> frozenset[str]:
+    """The names that a program reads: its own variables, and those that its surroundings define."""
+    return frozenset(name for step in program for name in _variables(step.node))
+
+
+def _variables(node: Node) -> Iterator[str]:
+    first, links = _links(node)
+    if isinstance(first, Var):
+        yield first.name
+    elif isinstance(first, Function):
+        yield from variables_in((*first.body, Assign("", first.value)))
+    elif isinstance(first, Lit) and isinstance(first.value, tuple):
+        for each in first.value:
+            yield from _variables(each)
+    for link in links:
+        if isinstance(link, Call):
+            for each in (*link.args, *(value for _, value in link.kwargs)):
+                yield from _variables(each)
+
+
 def expr(text: str) -> Node:
     """F.expr("text"): a scalar expression, in the analyst's own words."""
     return Var("F").call("expr", text)
@@ -193,7 +213,7 @@ def _definition(node: Function) -> str:
 
 
 def _chain(node: Node) -> tuple[str, list[str]]:
-    """A method chain as its head and its links; an attribute stays with the link behind it."""
+    """A method chain as its head and its links; an attribute stays with the link after it."""
     links: list[str] = []
     tail = ""
     while True:

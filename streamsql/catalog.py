@@ -1,21 +1,25 @@
 """What the console knows by name: streams, sinks (live tables among them) and queries.
 
-Entries are frozen; the catalog is the one place that changes. Lookups ignore case, as Spark does.
+A catalog is an immutable snapshot; a statement makes a new one, and `CurrentCatalog` holds the newest.
+Lookups ignore case, as Spark does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, TypeVar
 
+from streamsql.definition_sql import column_sql, columns_sql, comment_sql, options_sql, watermark_sql
 from streamsql.errors import NameFault, did_you_mean
+from streamsql.language.redaction import redact
 from streamsql.language.statements.base import Column, Fragment, Name, Restart, Trigger, Watermark
-from streamsql.language.tokens import PLAIN_NAME, quote, quote_name
+from streamsql.language.tokens import quote, quote_name
+from streamsql.secrets import redact_text
 
 DEFAULT_RETAIN = 1_000_000
-LINE = 80
-"""Longer lists of columns are written with a line for each."""
 PAYLOAD_FORMATS = frozenset({"json", "csv", "avro", "protobuf"})
 """The formats of messages whose payload holds several columns, and may be malformed."""
 ROW_FILES = frozenset({"csv", "json", "xml"})
@@ -57,18 +61,18 @@ class Stream:
     def option(self, key: str, default: str = "") -> str:
         return _option(self.options, key, default)
 
-    def sql(self, *, redact: frozenset[str] = frozenset()) -> str:
-        """The statement that makes this stream; the values of options named in redact are hidden."""
+    def sql(self) -> str:
+        """The statement that makes this stream, without its secrets."""
         head = f"CREATE STREAM {quote_name(self.name)}"
-        mark = _watermark_sql(self.watermark)
+        mark = watermark_sql(self.watermark)
         if self.query:
-            return " ".join(p for p in (head, mark, "AS", self.query) if p)
-        lines = [head + _columns_sql(self.columns), f"USING {self.connector}"]
+            return " ".join(p for p in (head, mark, "AS", redact(self.query)) if p)
+        lines = [head + columns_sql(self.columns), f"USING {self.connector}"]
         if self.format:
             lines.append(f"FORMAT {self.format}")
         into = f"INTO {quote_name(self.malformed_sink)}" if self.malformed_sink else self.malformed.upper()
         malformed = f"ON MALFORMED {into}" if into else ""
-        parts = (_options_sql(self.options, redact), malformed, mark, _comment_sql(self.comment))
+        parts = (options_sql(self.options), malformed, mark, comment_sql(self.comment))
         lines += [p for p in parts if p]
         return "\n  ".join(lines)
 
@@ -94,9 +98,10 @@ class Sink:
     def option(self, key: str, default: str = "") -> str:
         return _option(self.options, key, default)
 
-    def sql(self, *, redact: frozenset[str] = frozenset()) -> str:
+    def sql(self) -> str:
+        """The statement that makes this sink, without its secrets."""
         lines = [
-            f"CREATE SINK {quote_name(self.name)}" + _columns_sql(self.columns),
+            f"CREATE SINK {quote_name(self.name)}" + columns_sql(self.columns),
             f"USING {self.connector}",
         ]
         if self.format:
@@ -105,7 +110,7 @@ class Sink:
             lines.append(f"KEY ({', '.join(map(quote_name, self.key))})")
         if self.partitioned_by:
             lines.append(f"PARTITIONED BY ({', '.join(map(quote_name, self.partitioned_by))})")
-        lines += [p for p in (_options_sql(self.options, redact), _comment_sql(self.comment)) if p]
+        lines += [p for p in (options_sql(self.options), comment_sql(self.comment)) if p]
         if self.is_live and self.retain != DEFAULT_RETAIN:
             lines.append(f"RETAIN {self.retain} ROWS")
         return "\n  ".join(lines)
@@ -135,10 +140,12 @@ class Query:
         return ", ".join(self.sinks)
 
     def writes_into(self, sink: str) -> bool:
-        return sink.casefold() in {s.casefold() for s in self.sinks}
+        return any(s == sink or s.casefold() == sink.casefold() for s in self.sinks)
 
     def sql(self, sink: Sink | None = None) -> str:
-        """The statement that starts this query; sink is needed for a live table's key and limit."""
+        """The statement that starts this query, without its secrets; sink is needed for a live table's key
+        and limit.
+        """
         clauses = [f"OUTPUT MODE {self.mode.upper()}"] if self.mode else []
         if self.trigger:
             clauses.append(f"TRIGGER {self.trigger.sql()}")
@@ -150,16 +157,16 @@ class Query:
             if sink.retain != DEFAULT_RETAIN:
                 clauses.append(f"RETAIN {sink.retain} ROWS")
             if sink.comment:
-                clauses.append(_comment_sql(sink.comment))
+                clauses.append(comment_sql(sink.comment))
             head = [f"CREATE LIVE TABLE {quote_name(self.name)}", *clauses]
-            return "\n  ".join([*head, "AS " + self.text])
+            return "\n  ".join([*head, "AS " + redact(self.text)])
         if self.checkpoint:
-            clauses.append(f"CHECKPOINT {quote(self.checkpoint)}")
+            clauses.append(f"CHECKPOINT {quote(redact_text(self.checkpoint))}")
         named = [f"AS QUERY {quote_name(self.name)}", *clauses]
         if self.together:
-            return "\n  ".join(["EXECUTE STATEMENT SET", *named]) + f"\nBEGIN\n  {self.text}\nEND"
+            return "\n  ".join(["EXECUTE STATEMENT SET", *named]) + f"\nBEGIN\n  {redact(self.text)}\nEND"
         into = "INSERT INTO " + ", ".join(map(quote_name, self.sinks))
-        return "\n  ".join([into, *named, self.text])
+        return "\n  ".join([into, *named, redact(self.text)])
 
 
 @dataclass(frozen=True)
@@ -206,57 +213,38 @@ def _option(options: tuple[tuple[str, str], ...], key: str, default: str) -> str
     return next((v for k, v in options if k.casefold() == key.casefold()), default)
 
 
-def _columns_sql(columns: tuple[Column, ...]) -> str:
-    if not columns:
-        return ""
-    listed = [column_sql(c) for c in columns]
-    flat = ", ".join(listed)
-    return f" ({flat})" if len(flat) <= LINE else " (\n    " + ",\n    ".join(listed) + "\n)"
-
-
-def column_sql(column: Column) -> str:
-    """One column as DDL, as CREATE and Spark's schema texts take it."""
-    extra = ("" if column.nullable else " NOT NULL") + (
-        f" COMMENT {quote(column.comment)}" if column.comment else ""
-    )
-    return f"{quote_name(column.name)} {column.type}{extra}"
-
-
-def _options_sql(options: tuple[tuple[str, str], ...], redact: frozenset[str]) -> str:
-    if not options:
-        return ""
-    shown = ((k, "***" if k.casefold() in redact else v) for k, v in options)
-    return "OPTIONS (" + ", ".join(f"{_key_sql(k)} {quote(v)}" for k, v in shown) + ")"
-
-
-def _key_sql(key: str) -> str:
-    """The key of an option as it must be written: bare when its parts are plain words."""
-    return key if all(map(PLAIN_NAME.match, key.split("."))) else quote(key)
-
-
-def _watermark_sql(mark: Watermark | None) -> str:
-    if mark is None:
-        return ""
-    computed = f"{mark.computed.text} AS " if mark.computed else ""
-    return f"WITH WATERMARK {computed}{quote_name(mark.column.value)} DELAY '{mark.delay}'"
-
-
-def _comment_sql(comment: str) -> str:
-    return f"COMMENT {quote(comment)}" if comment else ""
-
-
 Entry = TypeVar("Entry", Stream, Sink, Query, Function)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Catalog:
     """All entries by folded name. tables: names of Spark's own tables and views made in this session."""
 
-    streams: dict[str, Stream] = field(default_factory=dict)
-    sinks: dict[str, Sink] = field(default_factory=dict)
-    queries: dict[str, Query] = field(default_factory=dict)
-    tables: dict[str, Table] = field(default_factory=dict)
-    functions: dict[str, Function] = field(default_factory=dict)
+    streams: Mapping[str, Stream] = field(default_factory=dict)
+    sinks: Mapping[str, Sink] = field(default_factory=dict)
+    queries: Mapping[str, Query] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    functions: Mapping[str, Function] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for kind in fields(self):
+            entries = getattr(self, kind.name)
+            if not isinstance(entries, MappingProxyType):
+                # A copy that nobody else holds, behind a view that cannot be written through.
+                object.__setattr__(self, kind.name, MappingProxyType(dict(entries)))
+
+    def having(self, *entries: Stream | Sink | Query | Table | Function) -> Catalog:
+        """The catalog with these entries; each replaces the one of its kind and name."""
+        changed: dict[str, dict[str, Any]] = {}
+        for entry in entries:
+            kind = _KINDS[type(entry)]
+            changed.setdefault(kind, dict(getattr(self, kind)))[entry.name.casefold()] = entry
+        return replace(self, **{kind: MappingProxyType(entries) for kind, entries in changed.items()})
+
+    def without(self, kind: str, name: str) -> Catalog:
+        """The catalog without an entry, which need not be there. kind: the field that holds it."""
+        entries = getattr(self, kind)
+        return replace(self, **{kind: {k: e for k, e in entries.items() if k != name.casefold()}})
 
     def relation(self, name: str) -> Stream | Sink | None:
         """The stream or live table of that name, if there is one."""
@@ -282,6 +270,10 @@ class Catalog:
     def target(self, name: str) -> Stream | Sink | None:
         """The sink or stream that an INSERT into that name means, if there is one."""
         return self.sinks.get(name.casefold()) or self.streams.get(name.casefold())
+
+    def reads(self, name: str) -> bool:
+        """Whether FROM may read that name: a stream, a live table, or a table or view made here."""
+        return name.casefold() in self.tables or self.relation(name) is not None
 
     def relation_names(self) -> list[str]:
         live = [s.name for s in self.sinks.values() if s.is_live]
@@ -333,20 +325,37 @@ class Catalog:
             f"there is already a {kind} {name.value}",
             hint=f"CREATE OR REPLACE …, or DROP {kind.upper()} {name.value};",
             span=name.span,
-        )
-
-    def copy(self) -> Catalog:
-        return replace(
-            self,
-            streams=dict(self.streams),
-            sinks=dict(self.sinks),
-            queries=dict(self.queries),
-            tables=dict(self.tables),
-            functions=dict(self.functions),
+            code="ALREADY_EXISTS",
         )
 
 
-def _get(entries: dict[str, Entry], name: Name, kind: str) -> Entry:
+_KINDS: dict[type, str] = {
+    Stream: "streams",
+    Sink: "sinks",
+    Query: "queries",
+    Table: "tables",
+    Function: "functions",
+}
+
+
+class CurrentCatalog:
+    """The newest snapshot of a session's catalog. Safe on any thread."""
+
+    def __init__(self, snapshot: Catalog | None = None) -> None:
+        self._lock = threading.Lock()
+        self._snapshot = snapshot or Catalog()
+
+    @property
+    def snapshot(self) -> Catalog:
+        return self._snapshot
+
+    def update(self, change: Callable[[Catalog], Catalog]) -> None:
+        """Replace the snapshot by what `change` makes of it; no other change comes in between."""
+        with self._lock:
+            self._snapshot = change(self._snapshot)
+
+
+def _get(entries: Mapping[str, Entry], name: Name, kind: str) -> Entry:
     found = entries.get(name.value.casefold())
     if found is None:
         raise unknown(kind, name, (e.name for e in entries.values()))
@@ -363,7 +372,8 @@ def unknown(kind: str, name: Name, known: Iterable[str]) -> NameFault:
     hint = did_you_mean(name.value, names)
     if not hint:
         hint = f"{plural}: {', '.join(names[:8])}" if names else f"there are no {plural} yet"
-    return NameFault(f"there is no {kind} {name.value}", hint=hint, span=name.span)
+    code = "UNKNOWN_FUNCTION" if kind.startswith("function") else f"UNKNOWN_{kind.replace(' ', '_').upper()}"
+    return NameFault(f"there is no {kind} {name.value}", hint=hint, span=name.span, code=code)
 
 
 def fragment(text: str) -> Fragment:

@@ -1,4 +1,4 @@
-"""Every error a person can meet, and the one way it is shown.
+"""Every error a person can meet; output/error_text shows them.
 
     StreamsqlError            a fact, with detail, hint and the place in the text
     ├── SyntaxFault           the statement cannot be read
@@ -21,6 +21,9 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+from streamsql.secrets import redact_text
 
 EXIT_OK = 0
 EXIT_INTERRUPTED = 130
@@ -36,6 +39,13 @@ class Span:
     def shift(self, by: int) -> Span:
         return Span(self.start + by, self.end + by)
 
+    def __bool__(self) -> bool:
+        """False for the span of what stands in no text."""
+        return self.end > 0
+
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -47,22 +57,26 @@ class Source:
     def line_column(self, offset: int) -> tuple[int, int]:
         """1-based line and column (in characters) of an offset."""
         offset = min(max(offset, 0), len(self.text))
-        line = self.text.count("\n", 0, offset) + 1
-        return line, offset - self.text.rfind("\n", 0, offset)
+        starts = [found.end() for found in _LINE_END.finditer(self.text, 0, offset)]
+        return len(starts) + 1, offset - (starts[-1] if starts else 0) + 1
 
     def line(self, number: int) -> str:
-        lines = self.text.split("\n")
-        return lines[number - 1].rstrip("\r") if number <= len(lines) else ""
+        lines = _LINE_END.split(self.text)
+        return lines[number - 1] if number <= len(lines) else ""
 
 
 class StreamsqlError(Exception):
     """Base of all errors that are shown to a person.
 
     message: the fact; detail: the cause, may have several lines; hint: what to type;
-    span: the characters of the source that are at fault; condition: Spark's error class, if any.
+    span: the characters of the source that are at fault; condition: Spark's error class, if any;
+    code: what is wrong, as error_codes lists it: the class's own, where none is given, or Spark's.
+    Code decides by the code, never by the message. A secret in one of these texts, which may come from
+    Spark, is hidden from the beginning.
     """
 
     exit_code = 1
+    code = "ERROR"
 
     def __init__(
         self,
@@ -72,13 +86,16 @@ class StreamsqlError(Exception):
         hint: str = "",
         span: Span | None = None,
         condition: str = "",
+        code: str = "",
     ) -> None:
+        message = redact_text(message)
         super().__init__(message)
         self.message = message
-        self.detail = detail
-        self.hint = hint
+        self.detail = redact_text(detail)
+        self.hint = redact_text(hint)
         self.span = span
         self.condition = condition
+        self.code = code or condition or type(self).code
         self.source: Source | None = None
 
     def at(self, source: Source, default: Span | None = None) -> StreamsqlError:
@@ -90,43 +107,59 @@ class StreamsqlError(Exception):
 
 
 class SyntaxFault(StreamsqlError):
-    pass
+    code = "SYNTAX_ERROR"
 
 
 class NameFault(StreamsqlError):
-    pass
+    code = "UNKNOWN_NAME"
 
 
 class RuleFault(StreamsqlError):
-    pass
+    code = "NOT_SUPPORTED"
 
 
 class InputFault(StreamsqlError):
-    pass
+    code = "BAD_INPUT"
 
 
 class EngineFault(StreamsqlError):
-    pass
+    code = "SPARK_ERROR"
 
 
 class QueryFault(StreamsqlError):
+    """subject: what failed ("query a failed"); the message begins with it. fact: the rest."""
+
     exit_code = 5
+    code = "QUERY_FAILED"
+
+    def __init__(self, fact: str, *, subject: str = "", **parts: Any) -> None:
+        super().__init__(f"{subject}: {fact}" if subject else fact, **parts)
+        self.fact = fact
+
+    def of(self, subject: str) -> QueryFault:
+        """The same failure of what the reader has typed, such as a SELECT, which has no query to name."""
+        self.message = f"{subject}: {self.fact}"
+        return self
 
 
 class StartFault(StreamsqlError):
     exit_code = 3
+    code = "SPARK_NOT_STARTED"
 
 
 class UsageFault(StreamsqlError):
     exit_code = 2
+    code = "USAGE"
 
 
 class TimeFault(StreamsqlError):
     exit_code = 4
+    code = "TIME_OUT"
 
 
 class Cancelled(StreamsqlError):
     exit_code = EXIT_INTERRUPTED
+    code = "CANCELLED"
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
@@ -150,73 +183,3 @@ def cells(text: str) -> int:
 
     whole: int = wcswidth(text)
     return whole if whole >= 0 else sum(max(0, wcwidth(c)) for c in text)
-
-
-MAX_LINE = 160
-SECRET_WORDS = (
-    "password",
-    "secret",
-    "token",
-    "credential",
-    "jaas",
-    "private.key",
-    "access.key",
-    "user.info",
-)
-_SECRET = re.compile(
-    r"((?:" + "|".join(map(re.escape, SECRET_WORDS)) + r")[\w.]*['`\"]?\s*=?\s*)"
-    r"(?:'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\")",
-    re.IGNORECASE,
-)
-
-
-# A login in an address: what stands between // and @.
-_LOGIN = re.compile(r"(?<=://)[^\s/'\"@]+(?=@)")
-
-
-def _mask(line: str) -> str:
-    """A line of a script without the values of secret options; what stands where does not change."""
-    line = _LOGIN.sub(lambda m: "*" * len(m.group()), line)
-    return _SECRET.sub(lambda m: f"{m.group(1)}'{'*' * len(m.group(2) or m.group(3) or '')}'", line)
-
-
-def holds_secret(text: str) -> bool:
-    """Whether a statement has the value of a secret option in it."""
-    return bool(_SECRET.search(text) or _LOGIN.search(text))
-
-
-def _excerpt(line: str, column: int, most: int) -> tuple[str, int]:
-    """A line of at most so many characters around a 1-based column; the column moves with it."""
-    if len(line) <= most:
-        return line, column
-    start = max(0, column - most // 2)
-    rest = line[start : start + most]
-    cut = ("…" if start else "") + rest + ("…" if start + most < len(line) else "")
-    return cut, column - start + (1 if start else 0)
-
-
-def format_error(error: StreamsqlError, width: int = 0) -> str:
-    """The error as lines of text: place, fact, source line with caret, detail, hint.
-
-    width: cells of the window that the source line has to fit, 0 for none.
-    """
-    where, block = "", ""
-    if error.source is not None and error.span is not None:
-        number, column = error.source.line_column(error.span.start)
-        where = f"{error.source.name}:{number}:{column}: "
-        full = error.source.line(number)
-        most = max(20, width - len(f"{number} | ") - 2) if width else MAX_LINE
-        line, shown = _excerpt(full, column, min(most, MAX_LINE))
-        line = _mask(line.replace("\t", " "))
-        width = min(error.span.end - error.span.start, len(full) - column + 1, len(line) - shown + 1)
-        lead = " " * cells(line[: shown - 1])
-        mark = "^" * max(1, cells(line[shown - 1 : shown - 1 + width]))
-        gutter = f"{number} | "
-        block = f"\n{gutter}{line}\n{' ' * (len(gutter) - 2)}| {lead}{mark}"
-    condition = f"[{error.condition}]" if error.condition else ""
-    text = f"{where}error{condition}: {error.message}{block}"
-    if error.detail:
-        text += "\ndetail: " + error.detail.replace("\n", "\n        ")
-    if error.hint:
-        text += "\nhint: " + error.hint.replace("\n", "\n      ")
-    return text

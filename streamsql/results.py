@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from streamsql.errors import StreamsqlError
+
+
+def unique_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Names of columns or fields, those that come again with a number after them: n, n_2, n_3."""
+    given = tuple(names)
+    if len(set(given)) == len(given):
+        return given
+    unique: list[str] = []
+    for at, name in enumerate(given):
+        number, new = given[:at].count(name) + 1, name
+        while new in unique or (new != name and new in given):
+            new, number = f"{name}_{max(number, 2)}", number + 1
+        unique.append(new)
+    return tuple(unique)
 
 
 @dataclass(frozen=True)
@@ -71,7 +85,7 @@ class Leave(Result):
 class Status:
     """What is known of a query while its result is watched. word: running, stopping, restarting, finished,
     stopped, FAILED;
-    late: rows dropped because they came behind the watermark; malformed: messages that could not be read.
+    late: rows dropped because they came after the watermark; malformed: messages that could not be read.
     """
 
     query: str = ""

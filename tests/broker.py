@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from streamsql.folders import cache_folder
-from streamsql.runtime import jvm
+from streamsql.config.folders import cache_folder
+from streamsql.runtime.engine import jvm
 
 KAFKA = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3")
 USER, PASSWORD = "ann", "hush-hush"

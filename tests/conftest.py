@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,15 +13,16 @@ from typing import Any
 import pytest
 from broker import Broker, Unavailable
 
+from streamsql.config.folders import cache_folder
 from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import EngineFault, Source, StreamsqlError
-from streamsql.folders import cache_folder
 from streamsql.language.parser import parse, split_script
 from streamsql.results import Result, Rows
-from streamsql.runtime.config import Config
-from streamsql.runtime.packages import Packages
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.package_loader import Packages
+from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
-from streamsql.runtime.settings import Settings
+from streamsql.runtime.session_config import Config
 
 ROOT = Path(__file__).resolve().parents[1]
 # A start-up cache that is built beside the tests would only take their processors.
@@ -39,11 +39,11 @@ def packages(spark: Any) -> Callable[[str], None]:
     """Gives the shared Spark a package by its name, as a connector's first use does; skips the test when
     it cannot be fetched.
     """
-    fetching = Packages(dict, cache_folder(), threading.Event(), lambda: False, lambda doing: None)
+    fetching = Packages(dict, cache_folder(), lambda: False, lambda doing: None)
 
     def load(name: str) -> None:
         try:
-            fetching.load(spark, PACKAGES[name])
+            fetching.load(spark, PACKAGES[name], CancelToken())
         except EngineFault as error:
             pytest.skip(f"{error.message}: {error.detail}")
 
@@ -81,7 +81,7 @@ def eventually() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The one Spark of the test run, started as the console starts it; session time zone UTC."""
-    from streamsql.runtime import jvm
+    from streamsql.runtime.engine import jvm
 
     with tempfile.TemporaryDirectory(prefix="streamsql-tests-", ignore_cleanup_errors=True) as folder:
         settings = Settings.make("local[2]", {"spark.sql.session.timeZone": "UTC"})
@@ -104,21 +104,19 @@ class Console:
 
     def reset(self) -> None:
         """Begin again with an empty console, in a folder of its own."""
-        self.session.queries.stop_all()
+        self.session.close()
         spark, old = self.session.spark, self.session.config
         drop_tables(spark)
         again = replace(old, folder=old.folder.with_name(old.folder.name + "_"))
         self.session = Session(again, spark)
 
-    def run(self, script: str) -> list[Result]:
-        """Run a script; errors are raised, placed in it."""
+    def run(self, script: str, cancel: CancelToken | None = None) -> list[Result]:
+        """Run a script; errors are raised, placed in it. cancel: gives it up."""
         results = []
         for written in split_script(Source("test.sql", script)):
             try:
-                results.append(self.session.execute(parse(written, self.session.variables)))
+                results.append(self.session.execute(parse(written, self.session.variables), cancel))
             except StreamsqlError as error:
-                if error.span is not None and error.source is None:
-                    error.span = error.span.shift(written.span.start)
                 raise error.at(written.source, written.span) from None
         return results
 
@@ -136,7 +134,7 @@ def console(spark: Any, tmp_path: Path) -> Iterator[Console]:
     made = Console(Session(Config(settings, tmp_path / "console", tmp_path / "log", cache_folder()), spark))
     before = {k: spark.conf.get(k) for k in ("spark.sql.shuffle.partitions",)}
     yield made
-    made.session.queries.stop_all()
+    made.session.close()
     for query in spark.streams.active:
         query.stop()
     for key in made.session.settings.changed:

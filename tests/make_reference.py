@@ -10,6 +10,7 @@ import html
 import json
 import re
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ _OF_THE_MACHINE = {"spark.sql.session.timeZone": "the system's"}
 
 
 def reference(spark: Any) -> dict[str, Any]:
-    """{functions: name → [signature, meaning, kind], settings: key → [default, meaning, choices]}.
+    """{keywords: the words of its grammar, functions: name → [signature, meaning, kind], settings: key →
+    [default, meaning, choices]}.
 
     choices: "boolean", the values with | between them, or nothing.
     """
@@ -41,12 +43,35 @@ def reference(spark: Any) -> dict[str, Any]:
     for info in python.listBuiltinFunctionInfos():
         found = function(info.getName(), info.getUsage())
         if found:
-            functions[info.getName()] = [*found, info.getGroup().removesuffix("_funcs")]
+            functions[info.getName()] = [*found, kind(spark, info)]
     return {
         "spark": spark.version,
+        "keywords": sorted(row.keyword for row in spark.sql("SELECT keyword FROM sql_keywords()").collect()),
         "functions": dict(sorted(functions.items())),
         "settings": dict(sorted(settings(spark, python).items())),
     }
+
+
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+# Spark's documentation groups some aggregates and generators by their subject (sketch, json, variant); the
+# planner has to know what they do, so here their classes decide.
+_KINDS = {
+    "agg": (f"{_EXPRESSIONS}aggregate.AggregateFunction", f"{_EXPRESSIONS}RuntimeReplaceableAggregate"),
+    "generator": (f"{_EXPRESSIONS}Generator",),
+}
+
+
+def kind(spark: Any, info: Any) -> str:
+    """agg or generator by the class that implements a function, else Spark's group of functions."""
+    group = str(info.getGroup().removesuffix("_funcs"))
+    if group == "window":  # row_number and the like are aggregates to Spark, but stand before OVER only
+        return group
+    load = spark._jvm.org.apache.spark.util.Utils.classForName
+    own = load(info.getClassName(), False, False)
+    for name, classes in _KINDS.items():
+        if any(load(c, False, False).isAssignableFrom(own) for c in classes):
+            return name
+    return group
 
 
 def function(name: str, usage: str) -> tuple[str, str] | None:
@@ -139,15 +164,19 @@ def write(content: dict[str, Any]) -> str:
         if isinstance(value, dict):
             lines = [f"{json.dumps(k)}:{json.dumps(v, ensure_ascii=False)}" for k, v in value.items()]
             parts.append(f"{json.dumps(name)}:{{\n" + ",\n".join(lines) + "\n}")
+        elif isinstance(value, list):
+            parts.append(
+                f"{json.dumps(name)}:[\n" + "\n".join(textwrap.wrap(json.dumps(value)[1:-1], 110)) + "\n]"
+            )
         else:
             parts.append(f"{json.dumps(name)}:{json.dumps(value)}")
     return "{" + ",\n".join(parts) + "}\n"
 
 
 def main() -> None:
-    from streamsql.folders import cache_folder
-    from streamsql.runtime import jvm
-    from streamsql.runtime.settings import Settings
+    from streamsql.config.folders import cache_folder
+    from streamsql.runtime.engine import jvm
+    from streamsql.runtime.engine.settings import Settings
 
     with tempfile.TemporaryDirectory() as folder:
         conf = Settings.make("local[1]", {}).start_conf()

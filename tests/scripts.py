@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from streamsql.config.preferences import Preferences
 from streamsql.errors import Source
 from streamsql.output.printer import Printer
-from streamsql.preferences import Preferences
-from streamsql.runtime.config import Config
+from streamsql.output.script_runner import ScriptRunner, warn_of_events
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
-from streamsql.runtime.settings import Settings
-from streamsql.script import ScriptRunner
+from streamsql.runtime.session_config import Config
 
 
 class Outcome(NamedTuple):
@@ -52,7 +53,8 @@ def run_here(
     )
     session = Session(config, spark)
     session.variables.update(variables)
-    code = ScriptRunner(session, printer, keep_going=keep_going).run([source])
+    warn_of_events(session, printer)
+    code = ScriptRunner(session, printer, CancelToken(), keep_going=keep_going).run([source])
     session.close()
     return Outcome(code, out.getvalue(), steady(err.getvalue()))
 

@@ -10,19 +10,20 @@ import pytest
 from conftest import Console
 
 from streamsql.catalog import Catalog
+from streamsql.cli.dry_run import Checker
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse_script
-from streamsql.plan.check import Checker
 from streamsql.plan.context import Context
-from streamsql.plan.stateful import ROCKSDB
+from streamsql.plan.lowering.stateful_calls import ROCKSDB
 from streamsql.results import Rows
-from streamsql.runtime.checkpoint import Checkpoint, LocalFiles
-from streamsql.runtime.config import Config
-from streamsql.runtime.hadoop_files import HadoopFiles
-from streamsql.runtime.kept import KEPT, Kept
-from streamsql.runtime.offsets import kind_of, step
+from streamsql.runtime.checkpoints.batch_history import KEPT, Kept
+from streamsql.runtime.checkpoints.checkpoint_files import LocalFiles
+from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
+from streamsql.runtime.checkpoints.hadoop_files import HadoopFiles
+from streamsql.runtime.checkpoints.offsets import kind_of, step
+from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
-from streamsql.runtime.settings import Settings
+from streamsql.runtime.session_config import Config
 
 WORDS = (
     "CREATE STREAM words (word STRING, n INT, at TIMESTAMP) USING values WITH WATERMARK at DELAY '1 minute';"
@@ -125,7 +126,7 @@ def test_a_batch_that_is_planned_and_not_done(console: Console, plain: Path, tmp
     (there / "offsets" / "2").write_text("v1\n{")
     shown = answer(console, f"SHOW BATCHES OF CHECKPOINT '{there}';")
     assert [r[1] for r in shown.rows] == ["done", "damaged"]
-    assert shown.notes[-1] == "micro-batch 2: offsets/2 is not whole"
+    assert shown.notes[-1] == "micro-batch 2: offsets/2 is incomplete"
 
 
 @pytest.mark.parametrize(
@@ -171,10 +172,10 @@ def test_what_is_kept_of_batches_has_a_bound(tmp_path: Path) -> None:
     file = tmp_path / "batches.jsonl"
     kept = Kept(file)
     for number in range(2 * KEPT + 10):
-        kept.add(
-            {"id": "q", "batchId": number, "numInputRows": number, "durationMs": {"triggerExecution": 5}}
-        )
-    kept.add({"id": "q", "batchId": 2 * KEPT, "numInputRows": 0, "durationMs": {"triggerExecution": 7}})
+        report = {"id": "q", "batchId": number, "numInputRows": number, "durationMs": {"triggerExecution": 5}}
+        kept.write(kept.add(report))
+    repeated = {"id": "q", "batchId": 2 * KEPT, "numInputRows": 0, "durationMs": {"triggerExecution": 7}}
+    kept.write(kept.add(repeated))
     assert len(file.read_text().splitlines()) == KEPT + 10
     with file.open("a") as out:
         out.write('{"id": "q", "bat')  # the console was killed
@@ -241,7 +242,7 @@ def test_a_half_written_checkpoint_is_described_with_what_is_wrong(plain: Path, 
     error, at = fault(console, f"DESCRIBE CHECKPOINT '{tmp_path}/kc';")
     assert (error.message, at) == (f"there is no folder {tmp_path}/kc", f"'{tmp_path}/kc'")
     error, _ = fault(console, f"DESCRIBE CHECKPOINT '{there}/state';")
-    assert error.message.endswith("state is no checkpoint")
+    assert error.message.endswith("state is not a checkpoint")
 
 
 def test_hadoops_file_system_gives_the_same(spark: Any, plain: Path, tmp_path: Path) -> None:
@@ -339,11 +340,11 @@ def test_the_state_of_a_processor(console: Console) -> None:
     assert shown["state store"] == "RocksDB"
     assert shown["state 0 count"] == "ValueState, key (word string), value (n bigint)"
     for written, said, hint, at in (
-        ("", "several states; say which", "VARIABLE count", "STATE OF QUERY p"),
+        ("", "several state variables: name one", "VARIABLE count", "STATE OF QUERY p"),
         ("VARIABLE cont", "no state cont", "did you mean count?", "VARIABLE cont"),
         ("TIMERS", "no timers", "", "TIMERS"),
         ("STORE 'default'", "by VARIABLE, not by STORE", "VARIABLE count", "STORE 'default'"),
-        ("VARIABLE count CHANGES FROM BATCH 0", "were not kept", "changelog", "CHANGES FROM BATCH 0"),
+        ("VARIABLE count CHANGES FROM BATCH 0", "were not recorded", "changelog", "CHANGES FROM BATCH 0"),
     ):
         error, place = fault(console, f"{read} {written};")
         assert said in error.message
@@ -355,13 +356,13 @@ def test_the_state_of_a_processor(console: Console) -> None:
 NOT_THERE = [
     ("OPERATOR 4", "no stateful operator 4", "there is OPERATOR 0 (stateStoreSave)", "OPERATOR 4"),
     ("AT BATCH 9", "micro-batch 9 is not there", "0 to 3", "AT BATCH 9"),
-    ("CHANGES FROM BATCH 2 TO 1", "goes backwards", "", "CHANGES FROM BATCH 2 TO 1"),
+    ("CHANGES FROM BATCH 2 TO 1", "in the wrong order", "", "CHANGES FROM BATCH 2 TO 1"),
     ("STORE 'defualt'", "no store defualt", "did you mean default?", "STORE 'defualt'"),
     ("SIDE LEFT", "SIDE is for joins", "", "SIDE LEFT"),
     ("TIMERS", "TIMERS is for stateful processors", "", "TIMERS"),
     ("SIDE UP", "expected LEFT or RIGHT, found UP", "", "UP"),
     ("AT BATCH x", "expected a number, found x", "", "x"),
-    ("AT BATCH 1.5", "a whole number is wanted here", "", "1.5"),
+    ("AT BATCH 1.5", "a whole number is needed here", "", "1.5"),
     ("AT BATCH 1 AT BATCH 2", "BATCH is written twice", "", "AT BATCH 2"),
     ("STORE 'a' SIDE LEFT", "do not go together", "", "SIDE LEFT"),
 ]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from conftest import Console
 
-from streamsql.errors import RuleFault, StreamsqlError, format_error
+from streamsql.errors import RuleFault, StreamsqlError
+from streamsql.output.error_text import format_error
 
 STREAM = (
     "CREATE OR REPLACE STREAM clicks (id INT, user STRING, ts TIMESTAMP) USING json"
@@ -114,7 +115,7 @@ def test_a_changed_select_is_told_apart(
     with pytest.raises(RuleFault) as caught:
         place.insert(after)
     shown = format_error(caught.value)
-    assert "has changed since its checkpoint was begun" in shown
+    assert "has changed since its checkpoint was created" in shown
     assert changed in shown
     assert ("ACCEPT CHANGES" in shown) is goes_on
     assert "FROM BEGINNING" in shown and "FROM NOW" in shown
@@ -147,7 +148,7 @@ def test_another_path_watermark_and_mode_are_said(place: Place) -> None:
     assert "path of clicks: /in → /in2" in detail
     assert "watermark of clicks: ts, 10 minutes → ts, 1 hour" in detail
     assert "output mode: update → complete" in detail
-    assert "mix what it has with what the query makes now" in detail
+    assert "mix old results with those of the changed query" in detail
 
 
 def test_another_number_and_another_kind_of_source(place: Place) -> None:
@@ -156,7 +157,7 @@ def test_another_number_and_another_kind_of_source(place: Place) -> None:
     with pytest.raises(RuleFault) as caught:
         place.insert("SELECT id FROM clicks UNION ALL SELECT id FROM more")
     assert "sources: more is read as well" in caught.value.detail
-    assert "Spark cannot go on" in caught.value.detail
+    assert "Spark cannot resume" in caught.value.detail
     place.console.run("CREATE OR REPLACE STREAM clicks USING rate;")
     with pytest.raises(RuleFault) as caught:
         place.insert("SELECT value AS id FROM clicks")
@@ -242,8 +243,8 @@ def test_settings_that_a_checkpoint_keeps_are_said(place: Place) -> None:
     place.console.run("SET spark.sql.shuffle.partitions = 3;")
     notes = place.insert(COUNT)
     assert any(
-        n == "partitions of the state: 1, as its checkpoint was begun; "
-        "spark.sql.shuffle.partitions = 3 counts for a new one"
+        n == "partitions of the state: 1, as when its checkpoint was created; "
+        "spark.sql.shuffle.partitions = 3 applies to new checkpoints only"
         for n in notes
     ), notes
 
@@ -253,7 +254,7 @@ def test_a_checkpoint_of_another_program_is_said(place: Place, spark: Any) -> No
     writer = frame.writeStream.format("noop").option("checkpointLocation", f"{place.folder}/ck")
     writer.trigger(availableNow=True).start().awaitTermination()
     notes = place.insert("SELECT id FROM clicks")
-    assert any("was begun by another program" in n for n in notes)
+    assert any("was created by another program" in n for n in notes)
     assert place.rows() == [], "it went on from there"
 
 
@@ -277,7 +278,7 @@ def test_a_new_checkpoint_never_writes_nothing_into_an_old_folder(place: Place) 
     place.insert("SELECT id FROM clicks", sink="files")
     with pytest.raises(RuleFault) as caught:
         place.insert("SELECT id FROM clicks", sink="files", clauses="FROM BEGINNING")
-    assert "another checkpoint has written into" in caught.value.message
+    assert "another checkpoint has written to" in caught.value.message
     assert "their rows would be lost" in caught.value.detail
     place.feed("b", (3, "ann", "10:02"))
     place.insert("SELECT id FROM clicks", sink="files")

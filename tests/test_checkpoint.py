@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from streamsql.errors import InputFault
-from streamsql.runtime.checkpoint import Checkpoint, local_path
+from streamsql.runtime.checkpoints.checkpoint_files import local_path
+from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 
 
 def made(folder: Path, **files: str) -> Path:
@@ -67,8 +68,8 @@ def test_what_lies_about_is_passed_over_and_what_is_broken_is_said(tmp_path: Pat
     found = {b.number: (b.status, b.damage) for b in there.batches()}
     assert found == {
         0: ("done", ""),
-        1: ("damaged", "offsets/1 is not whole"),
-        2: ("damaged", "offsets/2 is not whole"),
+        1: ("damaged", "offsets/1 is incomplete"),
+        2: ("damaged", "offsets/2 is incomplete"),
         3: ("damaged", "offsets/3 has version 7, which a newer Spark has written"),
         4: ("done", ""),
     }
@@ -83,7 +84,7 @@ def test_folders_that_are_no_checkpoints(tmp_path: Path) -> None:
     with pytest.raises(InputFault, match=r"there is no folder .*click") as missing:
         Checkpoint.open(str(tmp_path / "click"))
     assert missing.value.hint == "did you mean clicks?"
-    with pytest.raises(InputFault, match="out is no checkpoint") as other:
+    with pytest.raises(InputFault, match="out is not a checkpoint") as other:
         Checkpoint.open(str(tmp_path / "out"))
     assert "there is part-0.json" in other.value.detail
     with pytest.raises(InputFault, match="is a file; a checkpoint is a folder"):

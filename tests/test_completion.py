@@ -17,6 +17,7 @@ from streamsql.connectors.parquet import Parquet
 from streamsql.language import reference
 from streamsql.language.statements.base import Column, Fragment, Name, Watermark
 from streamsql.language.tokens import scan, tokenize
+from streamsql.language.unfinished.cursor import statement_at
 from streamsql.shell.completion.complete import MOST, Candidate, complete
 
 CLICKS = (
@@ -319,10 +320,10 @@ def test_nothing_is_offered(marked: str) -> None:
         ("SELECT count_i|", Candidate("count_if(", "count_if(expr)", 7)),
         ("SELECT row_num|", Candidate("row_number()", "row_number()", 7)),
         ("CREATE STREAM x USING or|", Candidate("orc", "directories of ORC files", 2)),
-        ("CREATE STREAM x USING csv OPTIONS (sep|", Candidate("lineSep", "what ends a line", 3)),
-        ("CREATE STREAM x USING csv OPTIONS (se|", Candidate("sep", "what stands between two fields (,)", 2)),
+        ("CREATE STREAM x USING csv OPTIONS (sep|", Candidate("lineSep", "line separator", 3)),
+        ("CREATE STREAM x USING csv OPTIONS (se|", Candidate("sep", "separator between fields (,)", 2)),
         ("CREATE STREAM x USING csv OPTIONS (mode |", Candidate("'PERMISSIVE'", "default", 0)),
-        ("SET streamsql.ti|", Candidate("streamsql.timing", "[on] seconds in the line below a result", 12)),
+        ("SET streamsql.ti|", Candidate("streamsql.timing", "[on] show the duration below a result", 12)),
         (
             "SET spark.sql.streaming.stopT|",
             Candidate(
@@ -376,6 +377,61 @@ def test_an_earlier_statement_is_read_again_when_it_changes() -> None:
     assert texts("SELECT '; SELECT | FROM dim") == []
     assert texts("SELECT 1; SELECT | FROM clicks")[0] == "user"
     assert texts("SELECT | FROM dim; SELECT 1; SELECT 2")[0] == "id"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT c.user, count(*) AS n FROM clicks c GROUP BY window(ts, '1 minute'), user ORDER BY n NULLS FIRST",
+        "CREATE STREAM x (a ARRAY<INT>) USING csv OPTIONS (path 'a; b', kafka.security.protocol \"x\") -- end",
+        "SELECT `a ``b`, 'it\\'s', 1.5e3, a->b, a::int /* FROM ' */ FROM db.t; SELECT 1 FROM dim WHERE x >= 2",
+    ],
+)
+def test_a_text_is_read_key_by_key_as_it_is_at_once(text: str) -> None:
+    statement_at("", 0)
+    typed = [statement_at(text[:end], end) for end in range(len(text) + 1)]
+    for end, statement in enumerate(typed):
+        statement_at("", 0)
+        assert statement == statement_at(text[:end], end)
+
+
+@pytest.mark.parametrize(
+    ("query", "given"),
+    [
+        ("WITH a(k, l) AS (SELECT user, ts FROM clicks) SELECT * FROM a", {"k": "STRING", "l": "TIMESTAMP"}),
+        ("SELECT * FROM (SELECT user AS who FROM clicks) x(name)", {"name": "STRING"}),
+        ("(SELECT ts FROM clicks) UNION ALL SELECT at FROM lines", {"ts": "TIMESTAMP"}),
+        (
+            "SELECT CAST(user AS STRUCT<n: INT, `m`: MAP<STRING, INT>>) s FROM clicks",
+            {"s": "STRUCT<n: INT, `m`: MAP<STRING, INT>>"},
+        ),
+        (
+            "SELECT c.* EXCEPT (place), to_timestamp(user) AS at FROM clicks c JOIN (dim d CROSS JOIN ticks) ON c.user = d.user",
+            {
+                "user": "STRING",
+                "page id": "STRING",
+                "ts": "TIMESTAMP",
+                "event_time": "TIMESTAMP",
+                "at": "TIMESTAMP",
+            },
+        ),
+        (
+            "SELECT l.one, w FROM clicks, LATERAL (SELECT user AS one) l LATERAL VIEW explode(x) e AS w",
+            {"one": "column", "w": "column"},
+        ),
+        (
+            "SELECT user FROM clicks WATERMARK ts DELAY OF INTERVAL 1 MINUTE QUALIFY row_number() OVER (ORDER BY ts) = 1",
+            {"user": "STRING"},
+        ),
+        ("FROM clicks |> WHERE user > 'a'", {c.name: c.type for c in CLICKS}),
+        ("SELECT user, FROM clicks WHERE (", {"user": "STRING"}),
+    ],
+)
+def test_columns_of_a_stream_that_is_a_query(query: str, given: dict[str, str]) -> None:
+    catalog = CATALOG.having(Stream("derived", query=query))
+    text = "SELECT * FROM derived WHERE "
+    offered = {c.text.strip("`"): c.kind for c in complete(text, len(text), catalog, columns)}
+    assert offered == given
 
 
 def test_streams_that_read_each_other_end() -> None:
@@ -454,8 +510,6 @@ def test_choices_agree_with_spark(spark: Any) -> None:
 
 
 def test_topics_are_those_of_what_is_kafkas() -> None:
-    catalog = CATALOG.copy()
-    catalog.streams["orders"] = Stream("orders", "kafka")
-    catalog.sinks["shipped"] = Sink("shipped", "kafka")
+    catalog = CATALOG.having(Stream("orders", "kafka"), Sink("shipped", "kafka"))
     text = "SHOW TOPICS FROM "
     assert [c.text for c in complete(text, len(text), catalog, columns)] == ["orders", "shipped"]

@@ -6,6 +6,7 @@ what is shown now; look at the difference before you commit it.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -15,7 +16,14 @@ from pathlib import Path
 import pytest
 from conftest import Console
 
-from streamsql.errors import StreamsqlError, format_error
+from streamsql.catalog import Catalog
+from streamsql.cli.dry_run import check as check_script
+from streamsql.config.preferences import Preferences
+from streamsql.connectors.base import Places
+from streamsql.errors import Source, StreamsqlError
+from streamsql.output.error_text import format_error
+from streamsql.output.printer import Printer
+from streamsql.plan.context import Context
 
 GOLDEN = Path(__file__).parent / "golden" / "errors"
 CASE = re.compile(r"=== (.+)\n((?:.|\n)*?)\n--- shown\n((?:.|\n)*?)\n(?==== |\Z)")
@@ -43,12 +51,45 @@ def shown(console: Console, script: str, folder: Path) -> str:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder whose path is always as long: carets stand under it."""
-    made = Path("/tmp/golden")
+    """A folder whose path is always as long (carets stand under it), and of this process only."""
+    made = Path(f"/tmp/g{os.getpid() % 100_000:05}")
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir()
     yield made
     shutil.rmtree(made, ignore_errors=True)
+
+
+SPANS = [  # a script, what is at fault in it
+    ("DEFINE longer = 'x';\n\nDROP STREAM ${longer}_${longer} nonsense", "nonsense"),
+    ("DEFINE e = '';\nCREATE STREAM e${e} (n INT, n INT) USING kafka", "n"),
+    ("DEFINE kind = 'kafkaa';\nCREATE STREAM s (n INT) USING ${kind}", "${kind}"),
+    ("DEFINE kind = 'kafka';\nCREATE STREAM s (n INT) USING ${kind} OPTIONS (topik 't')", "topik"),
+    ("DEFINE t = 'events';\nCREATE LIVE TABLE x AS SELECT '${t}', id FROM ${t} ORDER BY id", "ORDER BY id"),
+    ("DEFINE t = 'events';\nEXPLAIN SELECT '${t}', id FROM ${t} ORDER BY id", "ORDER BY id"),
+    ("DEFINE t = 'events';\nSELECT '${t}', id FROM (SELECT * FROM ${t} ORDER BY id)", "ORDER BY id"),
+    ("DEFINE t = 'events';\nINSERT INTO out${t} SELECT '${t}', id FROM ${t}", "out${t}"),
+    ("DEFINE t = 'events';\nSELECT * FROM ${nope}", "${nope}"),
+    ("SET a=b;\r\rDROP STREAM nope", "nope"),
+    ("-- one\r\nSET a=b; /* two\r\n */ DROP STREAM nope", "nope"),
+    ("DEFINE x = '1';\nSTART QUERY ${x}nope", "${x}nope"),
+]
+LEAD = "CREATE STREAM events (id INT) USING values;"
+
+
+@pytest.mark.parametrize(("script", "fault"), SPANS, ids=range(len(SPANS)))
+def test_a_caret_is_under_what_is_at_fault(script: str, fault: str, tmp_path: Path) -> None:
+    source = Source("a.sql", f"{LEAD}\n{script}")
+    printed = io.StringIO()
+    printer = Printer(Preferences(), io.StringIO(), printed)
+    context = Context(Catalog(), Places(str(tmp_path)))
+    assert check_script([source], {}, printer, context, keep_going=False) == 1
+    place, _, shown = printed.getvalue().partition(": error")
+    _, line, column = place.rsplit(":", 2)
+    lines = re.split("\r\n|\r|\n", source.text)
+    assert lines[int(line) - 1][int(column) - 1 :].startswith(fault), printed.getvalue()
+    _, code, marks, *_ = shown.split("\n")
+    assert code.endswith(lines[int(line) - 1])
+    assert marks.count("^") == len(fault), printed.getvalue()
 
 
 def check(name: str, console: Console, folder: Path) -> None:

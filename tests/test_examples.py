@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import socket
@@ -14,16 +15,20 @@ from typing import Any
 import pytest
 from broker import Broker
 from conftest import ROOT
-from scripts import command, run_here, run_process
+from scripts import command, run_here
 
-from streamsql.script import read_file
+from streamsql.catalog import Catalog
+from streamsql.cli.dry_run import check
+from streamsql.config.preferences import Preferences
+from streamsql.output.printer import Printer
+from streamsql.output.script_runner import read_file
+from streamsql.plan.context import Context
 
 EXAMPLES = ROOT / "examples"
 GOLDEN = Path(__file__).parent / "golden" / "examples"
 BY_SOCKET = {"word_count_socket.sql"}
 BY_KAFKA = {"kafka_orders_paid.sql"}
 SCRIPTS = sorted(p.name for p in EXAMPLES.glob("*.sql") if p.name not in BY_SOCKET | BY_KAFKA)
-VARIABLES = ("-D", "port=9999", "-D", "servers=localhost:9092", "-D", "out=somewhere")
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -54,11 +59,13 @@ def check_example(name: str, spark: Any, tmp_path: Path, **variables: str) -> No
 
 @pytest.mark.parametrize("name", sorted(p.name for p in EXAMPLES.glob("*.sql")))
 def test_example_checks_without_spark(name: str) -> None:
-    outcome = run_process("--check", *VARIABLES, str(EXAMPLES / name))
-    assert outcome.code == 0, outcome.err
+    said = io.StringIO()
+    printer = Printer(Preferences(), said, said)
+    code = check([read_file(str(EXAMPLES / name))], {}, printer, Context(Catalog()), keep_going=False)
+    assert code == 0, said.getvalue()
 
 
-def test_files_to_parquet_goes_on_from_its_checkpoint(spark: Any, tmp_path: Path) -> None:
+def test_files_to_parquet_resumes_from_its_checkpoint(spark: Any, tmp_path: Path) -> None:
     """The example's promise: run again, it reads only what is new and writes nothing twice."""
     source = read_file(str(EXAMPLES / "files_to_parquet.sql"))
     first = run_here(spark, tmp_path, source, out=str(tmp_path / "out"))

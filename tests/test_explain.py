@@ -47,7 +47,7 @@ def run_program(text: str, **known: Any) -> str:
 
     from pyspark.sql import SparkSession
 
-    from streamsql.plan.stateful import STATE_PROVIDER
+    from streamsql.plan.lowering.stateful_calls import STATE_PROVIDER
 
     spark = SparkSession.active()
     before = spark.conf.get(STATE_PROVIDER)
@@ -125,7 +125,7 @@ def test_other_explains_show_sparks_plan(console: Console) -> None:
 def test_secrets_are_hidden_in_programs(console: Console) -> None:
     from streamsql.catalog import Stream
 
-    console.session.catalog.streams["s"] = Stream("s", "rate", options=(("my.password", "hush"),))
+    console.session.parts.define(Stream("s", "rate", options=(("my.password", "hush"),)))
     assert "hush" not in program(console, "SELECT * FROM s")
 
 

@@ -10,7 +10,8 @@ import pytest
 from conftest import Console
 from test_explain import program, run_program
 
-from streamsql.errors import InputFault, QueryFault, RuleFault, StreamsqlError, SyntaxFault, format_error
+from streamsql.errors import InputFault, QueryFault, RuleFault, StreamsqlError, SyntaxFault
+from streamsql.output.error_text import format_error
 
 STREAM = "CREATE STREAM s (word STRING, n INT) USING values;\n"
 
@@ -137,7 +138,7 @@ def test_the_scripts_folder_comes_before_the_current_folder(console: Console, he
             "foreach_batch OPTIONS (function 'sinkz.keep')",
             InputFault,
             "there is no Python module sinkz\n1 | CREATE SINK b USING foreach_batch OPTIONS (function 'sinkz.keep');\n  | "
-            "                                                    ^^^^^^^^^^^^\ndetail: looked for in {here}, the "
+            "                                                    ^^^^^^^^^^^^\ndetail: searched in {here}, the "
             "current folder and sys.path\nhint: did you mean sinks?",
         ),
         ("foreach OPTIONS (function 'sinks.kep')", InputFault, "the module sinks has no kep"),
@@ -153,7 +154,7 @@ def test_the_scripts_folder_comes_before_the_current_folder(console: Console, he
         ("foreach OPTIONS (function 'broken.f')", InputFault, "the module broken fails while it is imported: "),
         ("foreach OPTIONS (function 'broken.f')", InputFault, "ZeroDivisionError: division by zero"),
         ("foreach OPTIONS (function 'broken.f')", InputFault, "{here}/broken.py, line 2: y = 1 / 0"),
-        ("foreach OPTIONS (function 'needs.f')", InputFault, "the module needs needs the package nowhere, which is not there"),
+        ("foreach OPTIONS (function 'needs.f')", InputFault, "the module needs needs the package nowhere, which is not installed"),
         ("foreach OPTIONS (function 'needs.f')", InputFault, "hint: pip install nowhere"),
         ("foreach OPTIONS (function 'sinks')", SyntaxFault, "option function takes a module.name, not 'sinks'"),
         ("foreach", RuleFault, "foreach needs the option function"),
@@ -197,7 +198,7 @@ def test_the_result_can_be_updated_groups(console: Console, here: Path) -> None:
         STREAM + "CREATE SINK b USING foreach_batch OPTIONS (function 'sinks.keep');"
         "INSERT INTO b SELECT word, count(*) AS c FROM s GROUP BY word;"
     )[-1]
-    assert started.notes == ("output mode update: a group is handed over whenever it changes",)
+    assert started.notes == ("output mode update: updated groups are emitted",)
     console.run("INSERT INTO s VALUES ('a', 1); AWAIT QUERY b IDLE; INSERT INTO s VALUES ('a', 1), ('b', 1);")
     console.run("AWAIT QUERY b IDLE;")
     assert [{r["word"]: r["c"] for r in rows} for rows in written(out)] == [{"a": 1}, {"a": 2, "b": 1}]

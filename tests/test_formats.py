@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import Console
 
-from streamsql.errors import QueryFault, StreamsqlError, format_error
+from streamsql.errors import QueryFault, StreamsqlError
+from streamsql.output.error_text import format_error
 
 STREAM = "CREATE STREAM v (id INT, word STRING, at TIMESTAMP) USING values;\n"
 ROWS = "INSERT INTO v VALUES (1, 'a', '2024-01-01 10:00:00'), (2, 'b', '2024-01-01 10:01:00');\n"
@@ -41,7 +42,7 @@ def test_what_is_written_is_read_with_its_types(
         CREATE STREAM back USING {format} OPTIONS ({read} path '{tmp_path}/out')
           WITH WATERMARK at DELAY '1 minute';"""
     )[-1]
-    assert created.notes == (f"columns of back, as inferred and kept: {columns}",)
+    assert created.notes == (f"columns of back, as inferred and recorded: {columns}",)
     assert sorted(console.rows("SELECT id, word, at FROM back;")) == [(1, "a", TIMES[0]), (2, "b", TIMES[1])]
 
 
@@ -119,4 +120,4 @@ def test_avro_that_is_none_is_said(console: Console, tmp_path: Path) -> None:
         console.run("AWAIT QUERY q IDLE; AWAIT QUERY q;")
     said = format_error(caught.value)
     assert "a.avro cannot be read" in said
-    assert "it is no file of that format" in said
+    assert "it is not a file of that format" in said

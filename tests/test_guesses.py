@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from streamsql.plan.guesses import Leaf, event_time, fields, has_header, in_order, separator, stream_name
+from streamsql.plan.statements.schema_guesses import (
+    Leaf,
+    event_time,
+    fields,
+    has_header,
+    in_order,
+    separator,
+    stream_name,
+)
 
 
 @pytest.mark.parametrize(

@@ -14,58 +14,115 @@ PACKAGE = Path(__file__).resolve().parents[1] / "streamsql"
 
 # A module imports from its own line and from the lines above it, never from below.
 ORDER = [
-    "errors folders workspace",
-    "preferences",
-    "configfile",
+    "secrets error_codes",
+    "errors",
+    "config",
     "language",
+    "definition_sql",
     "catalog",
     "calls",
     "connectors",
     "plan",
     "results",
-    "runtime output",
-    "info",
-    "script",
-    "supervisor",
+    "runtime",
+    "output",
     "shell",
     "cli",
     "__main__",
 ]
 LAYER = {name: number for number, names in enumerate(ORDER) for name in names.split()}
-# Inside language/ and plan/, too, there is a direction.
+# Inside language/, plan/ and runtime/, too, there is a direction.
 LANGUAGE = [
-    "tokens reader reference",
-    "functions dialect terminals",
-    "grammar synopsis",
+    "origin dialect grammar_reader reference struct_types unfinished.blocks",
+    "tokens",
+    "tree_nodes",
+    "terminals expression clause_texts lexical spark_definitions unfinished.select_items",
+    "unread_query",
+    "grammar synopsis topics unfinished.query_reader unfinished.query_words unfinished.spark_words",
+    "durations",
+    "statements.base",
+    "query_tree",
+    "console_clauses",
+    "token_ranges",
+    "from_reader",
+    "block_reader",
+    "query",
+    "query_scope",
     "statements",
-    "parser",
+    "parser redaction",
+    "unfinished.query_cursor unfinished.coloring",
+    "unfinished.statement",
+    "unfinished.cursor",
 ]
 PLAN = [
-    "shape functions texts ranges windows guesses",
-    "rules firsts",
-    "sources",
-    "states",
-    "stateful",
-    "frames",
-    "relations grouping",
-    "blocks",
-    "lower",
+    "lowering.shape lowering.python_functions lowering.event_time streaming.join_bounds lowering.window_tables "
+    "statements.schema_guesses",
+    "streaming.refusals",
+    "streaming.rules lowering.row_number_dedup",
+    "lowering.sources",
+    "lowering.state_tables",
+    "lowering.stateful_calls",
+    "lowering.own_relations",
+    "lowering.frames",
+    "lowering.relations lowering.grouping",
+    "lowering.select_block",
+    "lowering.lower",
     "plans",
-    "changes",
+    "streaming.query_changes",
     "context",
-    "shared",
-    "definitions queries",
-    "looking",
+    "statements.statement_set statements.trigger_checks",
+    "statements.query_parts",
+    "statements.query_run",
+    "statements.definitions statements.inserts statements.queries",
+    "statements.previews statements.existing",
     "planner",
-    "check",
 ]
+
+RUNTIME = [
+    "embedded",
+    "workspace.formats workspace.trust workspace.owned_folders",
+    "workspace.marker",
+    "program_helpers",
+    "engine.cancel engine.events engine.java engine.pyspark_import engine.disk_full engine.kafka_errors "
+    "engine.row_values",
+    "engine.file_errors engine.settings engine.start_failures engine.java_command",
+    "engine.spark_errors engine.package_loader engine.cluster engine.temporary_views",
+    "engine.aot_cache engine.jvm",
+    "engine.lifecycle",
+    "program_source",
+    "checkpoints.checkpoint_files checkpoints.state_schemas checkpoints.offsets checkpoints.batch_history",
+    "checkpoints.checkpoint_log",
+    "checkpoints.hadoop_files checkpoints.query_marker",
+    "checkpoints.opening checkpoints.state_checks",
+    "preflight.connectivity preflight.kafka_topics preflight.local_paths preflight.python_code_checks "
+    "preflight.schema_inference",
+    "preflight.function_kinds preflight.registry_subjects",
+    "live.journal",
+    "queries.progress queries.stop",
+    "queries.run",
+    "queries.restart_policy",
+    "queries.query_runs",
+    "queries.parts",
+    "queries.start",
+    "queries.drain queries.restart_supervisor",
+    "live.result_views",
+    "workspace.folder workspace.store",
+    "workspace.read_only workspace.session_workspace",
+    "session_config",
+    "parts",
+    "workspace.reopen",
+    "handlers",
+    "session",
+]
+# Two that import each other: a start-up cache is built by a JVM of its own.
+CIRCLES = {("runtime.engine.aot_cache", "runtime.engine.jvm")}
 
 # The one place of each heavy package.
 HOMES = {
     "pyspark": "runtime/",
     "py4j": "runtime/",
     "prompt_toolkit": "shell/",
-    "sqlglot": "language/dialect.py",
+    "sqlglot": "language/",
 }
 
 
@@ -85,22 +142,13 @@ def imports(module: Path) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name_of(module)}:{node.lineno} imports relatively"
             yield node.lineno, node.module or ""
-            # `from streamsql.runtime import jvm` imports a module.
+            # `from streamsql.runtime.engine import jvm` imports a module.
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
 def own(module: Path) -> list[tuple[int, list[str]]]:
     """(line, parts of the name behind `streamsql`) of the imports of our own."""
     return [(n, i.split(".")[1:]) for n, i in imports(module) if i.split(".")[0] == "streamsql" and "." in i]
-
-
-def for_types_only(module: Path) -> set[int]:
-    """Lines below `if TYPE_CHECKING`: they import nothing when the program runs."""
-    found: set[int] = set()
-    for node in ast.walk(ast.parse(module.read_text("utf-8"))):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            found |= {n.lineno for n in ast.walk(node) if isinstance(n, (ast.Import, ast.ImportFrom))}
-    return found
 
 
 def test_every_module_has_its_place_in_the_order() -> None:
@@ -119,20 +167,49 @@ def test_imports_go_one_way(module: Path) -> None:
     assert backwards == []
 
 
-@pytest.mark.parametrize(("folder", "order"), [("language", LANGUAGE), ("plan", PLAN)])
+@pytest.mark.parametrize(("folder", "order"), [("language", LANGUAGE), ("plan", PLAN), ("runtime", RUNTIME)])
 def test_imports_inside_a_folder_go_one_way(folder: str, order: list[str]) -> None:
     place = {name: number for number, names in enumerate(order) for name in names.split()}
+
+    def place_of(parts: list[str]) -> int:
+        """The place of a module: its own, or that of its folder; -1 when it has none."""
+        return next((place[n] for n in (".".join(parts[:k]) for k in (2, 1)) if n in place), -1)
+
     backwards = []
     for module in sorted((PACKAGE / folder).rglob("*.py")):
-        here = module.relative_to(PACKAGE / folder).parts[0].removesuffix(".py")
-        if here == "__init__":
+        parts = list(module.relative_to(PACKAGE / folder).with_suffix("").parts)
+        if parts[-1] == "__init__":
             continue
-        assert here in place, f"{folder}/{here} has no place in the order"
+        here = ".".join(parts)
+        assert place_of(parts) >= 0, f"{folder}/{here} has no place in the order"
         for line, target in own(module):
-            deeper = target[0] == folder and len(target) > 1
-            if deeper and place.get(target[1], -1) > place[here]:
-                backwards.append(f"{name_of(module)}:{line} imports {target[1]}, which comes after {here}")
+            if target[0] == folder and place_of(target[1:]) > place_of(parts):
+                backwards.append(f"{name_of(module)}:{line} imports {target[1:]}, which comes after {here}")
     assert backwards == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports under TYPE_CHECKING and inside functions count."""
+    dotted = {".".join(m.relative_to(PACKAGE).with_suffix("").parts): m for m in modules()}
+    dotted = {n.removesuffix(".__init__"): m for n, m in dotted.items()}
+    graph = {n: {t for _, parts in own(m) if (t := ".".join(parts)) in dotted} for n, m in dotted.items()}
+
+    def reached(start: str) -> set[str]:
+        seen, queue = set[str](), [start]
+        while queue:
+            new = graph[queue.pop()] - seen
+            seen |= new
+            queue += new
+        return seen
+
+    circles = {(a, b) for a in graph for b in reached(a) if a < b and a in reached(b)}
+    assert circles == CIRCLES
+
+
+def test_code_that_is_printed_into_programs_imports_nothing_of_the_project() -> None:
+    embedded = [m for m in modules() if name_of(m).startswith("runtime/embedded/")]
+    assert embedded
+    assert [(name_of(m), line, parts) for m in embedded for line, parts in own(m)] == []
 
 
 @pytest.mark.parametrize("module", modules(), ids=name_of)
@@ -157,12 +234,15 @@ def test_pyspark_is_imported_when_it_is_needed(module: Path) -> None:
     assert heavy == []
 
 
-LIGHT = ["cli", "script", "plan.planner", "plan.check", "runtime.session"]
+LIGHT = ["cli.main", "output.script_runner", "plan.planner", "cli.dry_run", "runtime.session", "shell.prompt"]
 
 
 @pytest.mark.parametrize("module", [f"streamsql.{m}" for m in LIGHT])
 def test_importing_loads_nothing_heavy(module: str) -> None:
-    heavy = sorted(HOMES) + (["pandas"] if module != "streamsql.cli" else ["pandas", "pyarrow", "wcwidth"])
+    heavy = sorted(HOMES) + (
+        ["pandas"] if module != "streamsql.cli.main" else ["pandas", "pyarrow", "wcwidth"]
+    )
+    heavy = [h for h in heavy if h != "prompt_toolkit" or not module.startswith("streamsql.shell")]
     code = f"import sys, {module}; print(sorted(set({heavy!r}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "[]", "")
@@ -172,15 +252,15 @@ def test_the_check_finds_an_import_that_turns_back(tmp_path: Path) -> None:
     """The walk itself: it sees imports of every form, at any depth."""
     module = tmp_path / "made.py"
     module.write_text(
-        "import streamsql.cli\nfrom streamsql import plan\n"
-        "def f():\n    from streamsql.runtime import jvm\n    import pyspark.sql as s\n"
+        "import streamsql.cli.main\nfrom streamsql import plan\n"
+        "def f():\n    from streamsql.runtime.engine import jvm\n    import pyspark.sql as s\n"
     )
     found = {(line, target) for line, target in imports(module)}
     assert {
-        (1, "streamsql.cli"),
+        (1, "streamsql.cli.main"),
         (2, "streamsql.plan"),
-        (4, "streamsql.runtime.jvm"),
+        (4, "streamsql.runtime.engine.jvm"),
         (5, "pyspark.sql"),
     } <= found
     assert (2, ["plan"]) in own(module)
-    assert (4, ["runtime", "jvm"]) in own(module)
+    assert (4, ["runtime", "engine", "jvm"]) in own(module)

@@ -16,7 +16,8 @@ import pytest
 from conftest import Console
 from test_explain import program
 
-from streamsql.errors import QueryFault, StreamsqlError, format_error
+from streamsql.errors import QueryFault, StreamsqlError
+from streamsql.output.error_text import format_error
 from streamsql.results import Text
 
 STREAM = "CREATE STREAM s (word STRING, n INT) USING values;\n"
@@ -152,7 +153,7 @@ def test_groups_replace_the_rows_of_their_key(console: Console, database: Databa
         + database.sink("t", "counts", "word")
         + "INSERT INTO t SELECT word, count(*) AS c, sum(n) AS total FROM s GROUP BY word;"
     )[-1]
-    assert started.notes == ("output mode update: a group is handed over whenever it changes",)
+    assert started.notes == ("output mode update: updated groups are emitted",)
     console.run("INSERT INTO s VALUES ('a', 1), ('b', 2); AWAIT QUERY t IDLE; STOP QUERY t;")
     console.run("START QUERY t; INSERT INTO s VALUES ('a', 5), ('c', 7); AWAIT QUERY t IDLE;")
     assert sorted(database.query("SELECT word, c, total FROM counts")) == [
@@ -207,14 +208,14 @@ def test_secrets_are_shown_nowhere(console: Console, tmp_path: Path) -> None:
     [
         ("OPTIONS (table 't')", "jdbc needs the option url"),
         ("OPTIONS (url 'jdbc:sqlite:x')", "jdbc needs the option table"),
-        ("OPTIONS (url 'sqlite:x', table 't')", "a url of jdbc begins with jdbc:"),
+        ("OPTIONS (url 'sqlite:x', table 't')", "a JDBC URL starts with jdbc:"),
         (
             "OPTIONS (url 'jdbc:postgresql://h/d?password=x', table 't')",
             "a password in the url would be shown",
         ),
         (
             "KEY (id) OPTIONS (url 'jdbc:mysql://h/d', table 't')",
-            "replacing rows by KEY is known for postgresql",
+            "KEY is supported for postgresql",
         ),
     ],
 )

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from streamsql.runtime import aot, java, jvm
-from streamsql.runtime.java import Java, JavaNotFound, SparkStartError
+from streamsql.runtime.engine import aot_cache, java, java_command, jvm
+from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError
 
 ROOT = Path(__file__).resolve().parents[1]
 
 START = """
 import os, signal, sys, time
 from pathlib import Path
-from streamsql.runtime import jvm
+from streamsql.runtime.engine import jvm
 
 log, cache = Path(sys.argv[1]), Path(sys.argv[2])
 conf = {"spark.master": "local[2]", "spark.ui.enabled": "false", "spark.default.parallelism": "1",
@@ -142,14 +142,14 @@ def test_when_spark_submit_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
         {"spark.submit.pyFiles": "a.py"},
         {"spark.jars": "/a.jar,https://host/b.jar"},
     ):
-        assert jvm._needs_submit(conf), conf
+        assert java_command.needs_submit(conf), conf
     for conf in ({}, {"spark.master": "local[4]"}, {"spark.jars": "/a.jar,file:///b.jar"}):
-        assert not jvm._needs_submit(conf), conf
+        assert not java_command.needs_submit(conf), conf
 
 
 def test_secrets_are_not_on_the_command_line(tmp_path: Path) -> None:
     conf = {"spark.hadoop.fs.s3a.secret.key": "hush\\hush", "spark.master": "yarn"}
-    assert "hush" not in " ".join(jvm._submit_arguments(conf, tmp_path))
+    assert "hush" not in " ".join(java_command.submit_arguments(conf, tmp_path))
     assert "secret.key hush\\\\hush\n" in (tmp_path / "spark.properties").read_text()
 
 
@@ -157,16 +157,16 @@ def test_spark_defaults_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     text = "# no\nspark.a  1 \nspark.b=x=y\n\n spark.c:\t-Da=b -Dc\nother 1\n"
     (tmp_path / "spark-defaults.conf").write_text(text)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert jvm._spark_defaults() == {"spark.a": "1", "spark.b": "x=y", "spark.c": "-Da=b -Dc"}
+    assert java_command.spark_defaults() == {"spark.a": "1", "spark.b": "x=y", "spark.c": "-Da=b -Dc"}
 
 
 def test_an_incomplete_cache_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STREAMSQL_NO_AOT", raising=False)
-    file = aot.cache_file(jvm.find_java(), tmp_path, jvm.spark_home())
+    file = aot_cache.cache_file(jvm.find_java(), tmp_path, jvm.spark_home())
     file.write_bytes(b"half")
-    assert aot.use_options(file) == []
-    aot._size_file(file).write_text("4")
-    assert len(aot.use_options(file)) == 1
+    assert aot_cache.use_options(file) == []
+    aot_cache._size_file(file).write_text("4")
+    assert len(aot_cache.use_options(file)) == 1
 
 
 # ---------------------------------------------------------------------------------------------
@@ -234,9 +234,9 @@ def test_sigint_handler_of_the_main_thread_is_kept_and_a_broken_cache_survived(
 ) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
-    file = aot.cache_file(jvm.find_java(), cache, jvm.spark_home())
+    file = aot_cache.cache_file(jvm.find_java(), cache, jvm.spark_home())
     file.write_bytes(os.urandom(100_000))
-    aot._size_file(file).write_text("100000")
+    aot_cache._size_file(file).write_text("100000")
     body = """
 print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, spark.range(2).count())
 """
@@ -261,7 +261,7 @@ def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
     body = "print(spark.range(2).count())\n"
     out, err = script(tmp_path, body, cache).communicate(timeout=60)
     assert (out, err) == ("2\n", "")
-    assert aot.build_cache(jvm.find_java(), cache) is None
+    assert aot_cache.build_cache(jvm.find_java(), cache) is None
 
 
 @pytest.mark.skipif(not os.environ.get("STREAMSQL_SLOW_TESTS"), reason="takes about a minute")
@@ -274,3 +274,46 @@ def test_the_cache_is_built_and_used(tmp_path: Path) -> None:
     out, err = script(tmp_path, body, cache).communicate(timeout=60)
     assert (out, err) == ("1\n", "")
     shutil.rmtree(cache)
+
+
+def test_a_spark_that_dies_while_it_starts_is_not_taken_for_one_that_runs(tmp_path: Path) -> None:
+    program = f"""
+import threading
+from pathlib import Path
+from streamsql.errors import StartFault
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.events import Events, SparkLost, SparkStarted
+from streamsql.runtime.engine.lifecycle import Engine
+from streamsql.runtime.engine.settings import Settings
+
+folder, events, lost = Path({str(tmp_path)!r}), Events(), []
+
+def kill(event):  # as the system may, while temporary views are made again
+    event.spark.sparkContext._gateway.proc.kill()
+    [watching] = [t for t in threading.enumerate() if t.name == "watch-spark"]
+    watching.join()
+
+events.subscribe(SparkStarted, kill)
+events.subscribe(SparkLost, lambda event: lost.append(event.cause))
+engine = Engine(Settings.make("local[1]", {{}}), folder, folder / "log", folder / "cache", "auto", events, None)
+try:
+    engine.wait(CancelToken())
+except StartFault as fault:
+    print(fault.message)
+print(engine.started, engine.failed, lost)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == [
+        "Spark ended while it started: its JVM ended by signal 9 (Killed)",
+        "False True []",
+    ], done.stderr
+
+
+def test_the_bundled_java_trusts_what_the_system_trusts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "cacerts"
+    monkeypatch.setattr(java_command, "SYSTEM_CERTIFICATES", (tmp_path / "none", store))
+    assert java_command.certificate_options() == []
+    store.touch()
+    assert f"-Djavax.net.ssl.trustStore={store}" in java_command.java_options({}, tmp_path / "log", tmp_path)

@@ -11,7 +11,8 @@ import pytest
 from broker import PASSWORD, USER, Broker, Message
 from conftest import Console
 
-from streamsql.errors import StreamsqlError, format_error
+from streamsql.errors import StreamsqlError
+from streamsql.output.error_text import format_error
 from streamsql.results import Text
 
 ROWS = [("ann", 1), ("bob", 2)]

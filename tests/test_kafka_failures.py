@@ -39,7 +39,7 @@ def test_a_topic_that_disappears_ends_its_query(
     # It comes again, shorter than it was read: the query does not pass over that in silence.
     kafka.topic(name=topic)
     error = said(console, "START QUERY q; AWAIT QUERY q;")
-    assert "messages that come next are gone from Kafka" in error
+    assert "the next messages are no longer in Kafka" in error
     assert "failOnDataLoss false" in error
 
 
@@ -48,7 +48,7 @@ def test_messages_that_are_too_old_are_lost_only_when_allowed(kafka: Broker, con
     script = source(kafka, topic, startingOffsets=json.dumps({topic: {"0": 1}})) + target(kafka, copies)
     kafka.delete_before(topic, 4)
     error = said(console, script + insert("SELECT * FROM s"))
-    assert "messages that come next are gone from Kafka" in error
+    assert "the next messages are no longer in Kafka" in error
     console.run("DROP QUERY q;")
     allowed = script.replace("'startingOffsets'", "failOnDataLoss false, 'startingOffsets'")
     console.run(allowed + insert("SELECT * FROM s"))
@@ -205,7 +205,7 @@ def test_a_topic_to_write_into_that_is_not_there_is_said_at_once(kafka: Broker, 
         began = time.monotonic()
         error = said(console, statement)
         assert time.monotonic() - began < 5
-        assert "error: Kafka has no topic copies-of-itt to write into" in error
-        assert "its brokers do not make topics by themselves" in error
+        assert "error: Kafka has no topic copies-of-itt to write to" in error
+        assert "its brokers do not create topics automatically" in error
         assert f"hint: did you mean {copies}?" in error
     assert console.rows("SHOW QUERIES;") == []

@@ -11,9 +11,10 @@ from broker import PASSWORD, USER, Broker, Message
 from conftest import Console
 from test_preview import look, taken
 
-from streamsql.errors import StreamsqlError, format_error
+from streamsql.errors import StreamsqlError
+from streamsql.output.error_text import format_error
 from streamsql.results import Preview
-from streamsql.runtime import topics
+from streamsql.runtime.preflight import kafka_topics
 
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{}" password="{}";'
 
@@ -92,7 +93,7 @@ def test_a_proposal_hides_secrets(console: Console, kafka: Broker) -> None:
 
 
 def test_a_broker_that_is_not_there(console: Console, kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topics, "_LIMITS", dict.fromkeys(topics._LIMITS, "1500"))
+    monkeypatch.setattr(kafka_topics, "_LIMITS", dict.fromkeys(kafka_topics._LIMITS, "1500"))
     for statement in (
         "SHOW TOPICS FROM '127.0.0.1:9';",
         "PREVIEW USING kafka OPTIONS (servers '127.0.0.1:9', topic 't');",
@@ -142,9 +143,9 @@ def test_malformed_messages_are_counted_and_passed_over(console: Console, kafka:
     topic = kafka.topic('{"a": 1}', "oops", '{"a": 2}')
     shown = preview(console, kafka, topic)
     assert [r[0] for r in shown.rows] == [1, 2]
-    assert "1 of the first 3 records are no JSON objects, or empty ones" in shown.notes
+    assert "1 of the first 3 records are not JSON objects, or are empty" in shown.notes
     assert "ON MALFORMED SKIP" in shown.proposal
-    assert "no time of the event in the payload: _timestamp is that of the message" in shown.notes
+    assert "no event time in the payload: _timestamp is the time of the message" in shown.notes
     assert "WITH WATERMARK _timestamp DELAY '10 minutes'" in shown.proposal
     assert sorted(r[0] for r in taken(console, shown)) == [1, 2]
 
@@ -190,7 +191,7 @@ def test_what_is_not_there_or_empty(console: Console, kafka: Broker) -> None:
     topic = kafka.topic(name="lookedAtOften")
     ask = f"PREVIEW USING kafka OPTIONS (servers '{kafka.servers}', topic '{{}}');"
     empty = fault(console, ask.format(topic))
-    assert "error: there are no records to look at yet" in empty
+    assert "error: there are no records to show yet" in empty
     misspelt = fault(console, ask.format("lookedAtOfen"))
     assert "error: there is no topic lookedAtOfen" in misspelt
     assert "hint: did you mean lookedAtOften?" in misspelt

@@ -71,7 +71,7 @@ def test_a_certificate_that_is_not_trusted(kafka: Broker, console: Console, tmp_
     ):
         error = said(console, script)
         assert "no TLS connection to Kafka" in error
-        assert "hint: look at the options kafka.ssl.…" in error
+        assert "hint: check the options kafka.ssl.…" in error
 
 
 def test_a_schema_registry_behind_tls(kafka: Broker, console: Console) -> None:
@@ -84,12 +84,12 @@ def test_a_schema_registry_behind_tls(kafka: Broker, console: Console) -> None:
         options = {"schemaRegistry": registry.url, "schemaRegistry.max.retries": "0"}
         error = said(console, source(kafka, topic, "", **options))
         assert (
-            f"the schema registry {registry.url} cannot be asked: [SSL: CERTIFICATE_VERIFY_FAILED]" in error
+            f"the schema registry {registry.url} cannot be reached: [SSL: CERTIFICATE_VERIFY_FAILED]" in error
         )
         options["schemaRegistry.ssl.ca.location"] = str(kafka.certificate)
         note = console.run(source(kafka, topic, "", **options))[-1].notes[-1]
-        assert note == "columns of s, as inferred and kept: k string"
+        assert note == "columns of s, as inferred and recorded: k string"
         error = said(console, source(kafka, topic, "", **options).replace("certificate.pem", "none.pem"))
-        assert "cannot be asked: [Errno 2] No such file or directory" in error
+        assert "cannot be reached: [Errno 2] No such file or directory" in error
     finally:
         registry.stop()

@@ -52,7 +52,7 @@ def test_a_script_obeys_a_second_signal_at_once_and_lets_a_micro_batch_finish_at
         process.communicate(timeout=2)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=5)
-    assert process.returncode == 130
+    assert process.returncode == 143
     assert written(slow) == []
 
     process = run(slow)  # from the checkpoint: the same micro-batch

@@ -11,7 +11,7 @@ from conftest import Console
 
 from streamsql.errors import StreamsqlError
 from streamsql.results import Started
-from streamsql.runtime.live import LiveRows
+from streamsql.runtime.embedded.live_rows import LiveRows
 
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
 

@@ -25,7 +25,7 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import split_script
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context
-from streamsql.plan.lower import Lowered, lower
+from streamsql.plan.lowering.lower import Lowered, lower
 from streamsql.results import Rows
 
 FOLDER = Path(__file__).parent / "lowering"

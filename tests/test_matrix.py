@@ -22,11 +22,11 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.base import Trigger
 from streamsql.plan.context import Context
-from streamsql.plan.lower import lower
+from streamsql.plan.lowering.lower import lower
+from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Run
-from streamsql.plan.stateful import CHOICES
-from streamsql.runtime.queries import spark_verdict
+from streamsql.runtime.queries.query_runs import spark_verdict
 
 MODES = ("append", "update", "complete")
 
@@ -324,14 +324,14 @@ def started(console: Console, text: str, trigger: Trigger, mode: str = "") -> st
     name = f"{made.query.name}_{next(_NUMBERS)}"
     query = replace(made.query, name=name, trigger=trigger)
     made = replace(made, query=query, checkpoint=console.session.places.checkpoint(name))
-    from streamsql.runtime.live import LiveRows
+    from streamsql.runtime.embedded.live_rows import LiveRows
 
     # What real-time mode wants of the session is chosen, so that it is refused for nothing else.
     program = (*(CHOICES.values() if trigger.kind == "real_time" else ()), *made.program)
-    env = {**console.session.env(program), "LiveRows": LiveRows}
+    env = {**console.session.parts.env(program), "LiveRows": LiveRows}
     try:
         chosen = mode or made.choices[0].mode
-        with console.session.own_state_provider(program):
+        with console.session.parts.own_state_provider(program):
             run((*program, *made.keeping(chosen), *made.writer(chosen)), env)
         # One micro-batch or epoch is done, or the end.
         done = Path(made.checkpoint) / "commits" / "0"

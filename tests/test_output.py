@@ -7,6 +7,8 @@ import datetime as dt
 import io
 import json as json_module
 import os
+import pty
+import re
 import shutil
 import sys
 from decimal import Decimal
@@ -14,13 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from streamsql.errors import NameFault, Source, Span, cells, format_error
+from streamsql.config.preferences import Preferences
+from streamsql.errors import NameFault, Source, Span, cells
 from streamsql.output.cells import cut, harmless, plain, text, visible
+from streamsql.output.chart import chart
 from streamsql.output.colors import unpainted, wants_color
+from streamsql.output.error_text import format_error
 from streamsql.output.formats import FORMATS, Look, draw
 from streamsql.output.pager import page, pager_command
 from streamsql.output.printer import Printer
-from streamsql.preferences import Preferences
 from streamsql.results import Done, Rows, Text
 
 ROWS = Rows(
@@ -231,7 +235,7 @@ def test_a_long_value_is_cut_in_a_window_and_said_so() -> None:
     out, words = written(made)
     assert "| " + "x" * 59 + "… |   1 |" in out
     assert words == (
-        "(1 row)\nnote: values longer than 60 cells are cut: SET streamsql.max_cell = 0; shows them whole\n"
+        "(1 row)\nnote: values longer than 60 cells are cut: SET streamsql.max_cell = 0; shows them in full\n"
     )
     made.preferences.set("max_cell", "0")
     made.show(Rows((), ("a", "b"), [("x" * 70, 1)], (False, True)))
@@ -483,7 +487,7 @@ def test_a_table_wider_than_the_window_is_cut_only_on_a_screen() -> None:
 AT_A_TERMINAL = """
 import shutil, signal, sys, threading
 from streamsql.output.printer import Printer
-from streamsql.preferences import Preferences
+from streamsql.config.preferences import Preferences
 from streamsql.results import Rows
 signal.signal(signal.SIGINT, lambda number, frame: None)
 size = shutil.get_terminal_size
@@ -514,3 +518,65 @@ def test_ctrl_c_in_less_leaves_the_console_alone() -> None:
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
+
+
+# ---- names that come again, characters that steer ----------------------------------------------
+
+TWICE = Rows((), ("counter", "counter", "counter_2"), [(1, 2, 3)], (True, True, True))
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_every_column_of_a_repeated_name_is_kept(format: str) -> None:
+    out, words = io.StringIO(), io.StringIO()
+    Printer(format, out, words).show(TWICE)
+    shown = out.getvalue()
+    assert "counter_3" in shown and "counter_2" in shown
+    assert "note: counter_3 is a second column named counter: name it with AS" in words.getvalue()
+    if format == "jsonl":
+        assert json_module.loads(shown) == {"counter": 1, "counter_3": 2, "counter_2": 3}
+
+
+def test_fields_of_a_struct_with_one_name_are_kept() -> None:
+    from pyspark.sql import Row
+
+    row = Row("a", "a")(1, 2)
+    assert plain(row) == {"a": 1, "a_2": 2}
+    assert text(row) == "{a: 1, a_2: 2}"
+
+
+STEERING = "a\x1b[2J\x9b31m\x07\u202eb\rc\x00d"
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_nothing_in_data_steers_a_terminal(format: str) -> None:
+    main, other = pty.openpty()
+    rows = Rows((), ("x", STEERING), [(STEERING, {STEERING: STEERING})], (False, False))
+    with os.fdopen(other, "w") as terminal:
+        printer = Printer(Preferences(format=format, color="never"), terminal, terminal)
+        printer.show(rows)
+        printer.show(Text((f"note {STEERING}",), f"text {STEERING}"))
+        printer.error(NameFault(f"no {STEERING}", hint=STEERING))
+        terminal.flush()
+        shown = os.read(main, 100_000).decode()
+    os.close(main)
+    assert not re.search("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u202e]", shown.replace("\r\n", "\n"))
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_only_formats_for_programs_write_data_as_it_is(format: str) -> None:
+    out, words = io.StringIO(), io.StringIO()
+    printer = Printer(format, out, words)
+    printer.show(Rows((), ("x",), [(STEERING,)], (False,)))
+    assert ("\x1b" in out.getvalue()) == (format in ("csv", "tsv"))
+    if format == "csv":
+        assert list(csv_module.reader(io.StringIO(out.getvalue(), newline="")))[1] == [STEERING]
+    if format == "jsonl":
+        assert json_module.loads(out.getvalue()) == {"x": STEERING}
+    printer.show(Text((f"note {STEERING}",), f"text {STEERING}"))
+    printer.error(NameFault(f"no {STEERING}"))
+    assert "\x1b" not in words.getvalue()
+
+
+def test_a_chart_writes_names_so_that_they_steer_nothing() -> None:
+    drawn = chart([("a\x1b[2J", 1, None), ("b", 2, "c\x9b")], 60, 12, "t\x07")
+    assert not re.search("[\x00-\x09\x0b-\x1a\x9b]", "\n".join(drawn))

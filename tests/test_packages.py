@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -15,27 +16,40 @@ import pytest
 from conftest import Console
 from test_explain import program
 
-from streamsql.connectors.packages import PACKAGES, needed
-from streamsql.errors import Cancelled, EngineFault, StreamsqlError, format_error
-from streamsql.runtime.packages import Packages
+from streamsql.calls import Assign, Call, Node, Var, expr, lit
+from streamsql.connectors.packages import PACKAGES, Release, needed
+from streamsql.errors import Cancelled, EngineFault, StreamsqlError
+from streamsql.output.error_text import format_error
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.package_loader import Packages
 
 AVRO = '{"type":"record","name":"t","fields":[{"name":"a","type":"int"}]}'
 ROUND_TRIP = f"SELECT from_avro(to_avro(named_struct('a', 1)), '{AVRO}').a AS a;"
 
 
+SPARK, READER = Var("spark"), Var("spark").attr("readStream")
+
+
 @pytest.mark.parametrize(
-    ("text", "names"),
+    ("node", "names"),
     [
-        ('spark.readStream.format("kafka")', ["kafka"]),
-        ("CREATE TABLE t USING kafka OPTIONS (subscribe 'x')", ["kafka"]),
-        ("F.expr(\"from_avro(value, '…')\")", ["avro"]),
-        ("CREATE TABLE t USING jdbc OPTIONS (url 'jdbc:postgresql://h/d')", ["postgresql"]),
-        ('JdbcTable("t").option("url", "jdbc:sqlite:/x.db")', ["sqlite"]),
-        ("SELECT kafka, avro FROM delta", []),
+        (READER.call("format", "kafka"), ["kafka"]),
+        (SPARK.call("sql", "CREATE TABLE t USING kafka OPTIONS (subscribe 'x')"), ["kafka"]),
+        (SPARK.call("sql", "SELECT * FROM avro.`/data/x`"), ["avro"]),
+        (READER.call("select", expr("from_avro(value, '…')")), ["avro"]),
+        (
+            SPARK.call("sql", "CREATE TABLE t USING jdbc OPTIONS (url 'jdbc:postgresql://h/d')"),
+            ["postgresql"],
+        ),
+        (Call(Var("JdbcTable"), (lit("t"),)).call("option", "url", "jdbc:sqlite:/x.db"), ["sqlite"]),
+        (SPARK.call("sql", "SELECT kafka, avro FROM delta"), []),
+        (READER.call("select", expr("'we are using kafka'"), expr("'using avro'")), []),
+        (SPARK.call("sql", "SELECT 'USING kafka', 'jdbc:sqlite:' AS url"), []),
     ],
 )
-def test_what_a_program_needs_is_seen_in_its_text(text: str, names: list[str]) -> None:
-    assert [p.name for p in needed(text)] == names
+def test_what_a_program_needs_is_seen_in_its_calls(node: Node, names: list[str]) -> None:
+    """A text inside quotes is data."""
+    assert [p.name for p in needed((Assign("result", node),))] == names
 
 
 def test_the_release_of_the_running_spark_comes_first() -> None:
@@ -55,29 +69,25 @@ def test_the_first_use_brings_the_package(console: Console, packages: Callable[[
 
 
 def test_two_consoles_do_not_fetch_at_once(spark: Any, tmp_path: Path) -> None:
-    missing = PACKAGES["avro"].__class__(
-        "avro", "no.such.Class", PACKAGES["avro"].sign, PACKAGES["avro"].matching
-    )
-    doing, given_up = list[str](), threading.Event()
+    missing = replace(PACKAGES["avro"], probe="no.such.Class", known=None)
+    doing, given_up = list[str](), CancelToken()
 
     def say(what: str) -> None:
         doing.append(what)
-        given_up.set()
+        given_up.cancel()
 
     with open(tmp_path / "packages.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(Cancelled):
-            Packages(dict, tmp_path, given_up, lambda: True, say).load(spark, missing)
+            Packages(dict, tmp_path, lambda: True, say).load(spark, missing, given_up)
     assert doing == ["waiting for another console, which fetches packages"]
 
 
 def test_offline_says_what_to_fetch(spark: Any, tmp_path: Path) -> None:
-    nothing = Packages(dict, tmp_path, threading.Event(), lambda: True, lambda doing: None)
-    missing = PACKAGES["avro"].__class__(
-        "avro", "no.such.Class", PACKAGES["avro"].sign, PACKAGES["avro"].matching
-    )
+    nothing = Packages(dict, tmp_path, lambda: True, lambda doing: None)
+    missing = replace(PACKAGES["avro"], probe="no.such.Class", known=None)
     with pytest.raises(EngineFault) as caught:
-        nothing.load(spark, missing)
+        nothing.load(spark, missing, CancelToken())
     said = format_error(caught.value)
     assert f"org.apache.spark:spark-avro_2.13:{metadata.version('pyspark')}" in said
     assert "streamsql.offline is on" in said
@@ -87,13 +97,15 @@ def test_offline_says_what_to_fetch(spark: Any, tmp_path: Path) -> None:
 def test_a_registry_that_has_it_not_is_said(spark: Any, tmp_path: Path) -> None:
     conf = {"spark.jars.ivy": str(tmp_path / "ivy")}
     words: list[str] = []
-    packages = Packages(lambda: conf, tmp_path, threading.Event(), lambda: False, words.append)
-    wrong = PACKAGES["avro"].__class__(
-        "avro", "no.such.Class", PACKAGES["avro"].sign,
-        PACKAGES["avro"].matching.__class__(("org.example.nowhere:no-such-package:1.0",)),
-    )  # fmt: skip
+    packages = Packages(lambda: conf, tmp_path, lambda: False, words.append)
+    wrong = replace(
+        PACKAGES["avro"],
+        probe="no.such.Class",
+        matching=Release(("org.example.nowhere:no-such-package:1.0",)),
+        known=None,
+    )
     with pytest.raises(EngineFault) as caught:
-        packages.load(spark, wrong)
+        packages.load(spark, wrong, CancelToken())
     said = format_error(caught.value)
     assert "avro needs the package org.example.nowhere:no-such-package:1.0" in said
     assert "spark.jars.repositories" in said

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from types import FunctionType
@@ -20,15 +20,16 @@ from hypothesis import strategies as st
 from streamsql import calls
 from streamsql.calls import Assign, Attr, Call, Function, Lit, Node, Program, Var, lit, render, run
 from streamsql.catalog import Catalog, Sink, Stream
+from streamsql.cli.dry_run import Checker
 from streamsql.connectors.base import MICRO_BATCH, Connector, Places, read_stream
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connectors
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
+from streamsql.language.query import read_expression
 from streamsql.language.statements.base import Column, Statement
-from streamsql.plan import ranges
-from streamsql.plan.check import Checker
-from streamsql.plan.lower import lower
+from streamsql.plan.lowering.lower import lower
+from streamsql.plan.lowering.sources import variable
 from streamsql.plan.planner import Context, plan
 from streamsql.plan.plans import (
     Collect,
@@ -41,7 +42,7 @@ from streamsql.plan.plans import (
     Run,
     Write,
 )
-from streamsql.plan.sources import variable
+from streamsql.plan.streaming import join_bounds
 
 GOLDEN = Path(__file__).parent / "golden" / "plans"
 LOWERING = Path(__file__).parent / "lowering"
@@ -73,17 +74,17 @@ CREATE FUNCTION sessionize AS 'visits.Sessions' LANGUAGE PYTHON RETURNS TABLE (u
 KINDS = {"shout": "scalar", "median_of": "aggregate", "letters": "table", "sessionize": "processor"}
 
 
-def take_over(made: Plan, catalog: Catalog) -> None:
-    """Put into a catalog what a plan defines, as the session does."""
+def taken_over(made: Plan, catalog: Catalog) -> Catalog:
+    """A catalog with what a plan defines, as the session makes it."""
     if isinstance(made, DefineStream):
-        catalog.streams[made.stream.name.casefold()] = made.stream
-    elif isinstance(made, DefineSink):
-        catalog.sinks[made.sink.name.casefold()] = made.sink
-    elif isinstance(made, DefineFunction):
-        catalog.functions[made.function.name] = replace(made.function, kind=KINDS[made.function.name])
-    elif isinstance(made, Run):
-        catalog.queries[made.query.name.casefold()] = made.query
-        catalog.sinks[made.sink.name.casefold()] = made.sink
+        return catalog.having(made.stream)
+    if isinstance(made, DefineSink):
+        return catalog.having(made.sink)
+    if isinstance(made, DefineFunction):
+        return catalog.having(replace(made.function, kind=KINDS[made.function.name]))
+    if isinstance(made, Run):
+        return catalog.having(made.query, made.sink)
+    return catalog
 
 
 def statements(script: str) -> list[Statement]:
@@ -93,7 +94,7 @@ def statements(script: str) -> list[Statement]:
 def catalog() -> Catalog:
     made = Catalog()
     for statement in statements(SETUP):
-        take_over(plan(statement, Context(made)), made)
+        made = taken_over(plan(statement, Context(made)), made)
     return made
 
 
@@ -104,7 +105,7 @@ CATALOG = catalog()
 
 
 def describe(made: Plan) -> str:
-    """A plan as text: what it is, what it needs, and its program."""
+    """A plan as text: description, what it needs, and its program."""
     if isinstance(made, Explain):
         return f"explain {made.mode or 'simple'}:\n{describe(made.plan)}"
     if isinstance(made, DefineStream):
@@ -188,7 +189,8 @@ def test_the_corpus_is_there() -> None:
 
 def test_planning_is_pure() -> None:
     """Twice the same plan, and the catalog is as before."""
-    before = copy.deepcopy(CATALOG)
+    kinds = [field.name for field in fields(CATALOG)]
+    before = Catalog(**{kind: copy.deepcopy(dict(getattr(CATALOG, kind))) for kind in kinds})
     for title, text in CORPUS:
         (statement,) = statements(text)
         outcomes = []
@@ -529,13 +531,16 @@ def test_a_long_union_is_planned_in_time_that_grows_with_its_length() -> None:
 def test_what_a_lasting_query_is_warned_of() -> None:
     """A SELECT that ends is not warned of state that grows."""
     query = "SELECT DISTINCT ON (id) * FROM clicks"
-    warning = "DISTINCT ON (id) remembers every key for ever: its state grows without bound. "
+    warning = "DISTINCT ON (id) keeps every key in state: its state grows without bound. "
     assert planned(f"INSERT INTO nothing AS QUERY q {query}").notes == (
-        warning + "A watermark and WITHIN WATERMARK would let it forget",
+        warning + "A watermark and WITHIN WATERMARK would bound the state",
     )
     assert planned(query).notes == ()
     for forever, words in (
-        ("SELECT DISTINCT id FROM events", "SELECT DISTINCT groups by all columns and remembers every row"),
+        (
+            "SELECT DISTINCT id FROM events",
+            "SELECT DISTINCT groups by all columns and keeps every row in state",
+        ),
         ("SELECT id FROM events UNION SELECT id FROM clicks", "UNION without ALL groups by all columns"),
     ):
         (note,) = planned(f"CREATE LIVE TABLE t AS {forever}").notes
@@ -564,8 +569,8 @@ def test_what_a_lasting_query_is_warned_of() -> None:
 def test_when_a_row_has_seen_its_last_match(condition: str, timed: bool | None) -> None:
     """The left row of an outer join; None: Spark decides."""
     names = frozenset({"id", "ts"})
-    sides = [ranges.Side(frozenset({n}), names, frozenset({"ts"})) for n in "ab"]
-    found = ranges.of_condition(condition, *sides)
+    sides = [join_bounds.Side(frozenset({n}), names, frozenset({"ts"})) for n in "ab"]
+    found = join_bounds.of_condition(read_expression(condition), *sides)
     assert found.timed("left") is timed
     assert found.equi is True
 
@@ -586,7 +591,7 @@ def test_a_check_knows_which_views_stream() -> None:
     (statement,) = statements(
         "INSERT INTO nothing AS QUERY x SELECT id FROM events UNION ALL SELECT id FROM fixed"
     )
-    with pytest.raises(StreamsqlError, match="cannot be put together by UNION"):
+    with pytest.raises(StreamsqlError, match="UNION of a stream and a static table"):
         checker.check(statement)
 
 
@@ -670,13 +675,13 @@ def test_what_real_time_mode_has(query: str, monkeypatch: pytest.MonkeyPatch) ->
         (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "the sources kafka, quick and the sinks kafka, quick"),
         (f"INSERT INTO out AS QUERY q OUTPUT MODE APPEND {NOW} SELECT id FROM fast", "OUTPUT MODE APPEND", "update only"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT f.id FROM fast f JOIN other o ON f.id = o.id",
-         "JOIN other o ON f.id = o.id", "it joins a stream with tables only"),
+         "JOIN other o ON f.id = o.id", "it joins a stream with static tables only"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT f.id FROM fast f JOIN a_table t ON f.id < t.id",
-         "JOIN a_table t ON f.id < t.id", "looks up by equality"),
+         "JOIN a_table t ON f.id < t.id", "by equality (broadcast joins)"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT DISTINCT ON (id) WITHIN WATERMARK * FROM fast",
          "DISTINCT ON (id) WITHIN WATERMARK", "TRIGGER REAL TIME does not take WITHIN WATERMARK"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT id, n FROM (SELECT id, count(*) AS n FROM fast GROUP BY id) "
-         "UNION ALL SELECT id, 1 FROM other", "UNION ALL SELECT id, 1 FROM other", "a UNION comes before all that keeps state"),
+         "UNION ALL SELECT id, 1 FROM other", "UNION ALL SELECT id, 1 FROM other", "a UNION must come before stateful operations"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT shout(user) AS s FROM fast", NOW, "shout, which is written in Python"),
     ],
 )  # fmt: skip

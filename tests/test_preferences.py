@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from scripts import run_process
 
-from streamsql.configfile import read_config
-from streamsql.errors import InputFault, NameFault, StreamsqlError, UsageFault, format_error
-from streamsql.preferences import COMMAND_LINE, CONFIG_FILE, SPECS, Preferences, check
-from streamsql.shell.short import EDIT, LAST, LIST, SHORT, expand, listing
+from streamsql.config.config_file import read_config
+from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, SPECS, Preferences, check
+from streamsql.errors import InputFault, NameFault, StreamsqlError, UsageFault
+from streamsql.output.error_text import format_error
+from streamsql.shell.backslash_commands import EDIT, LAST, LIST, SHORT, expand, listing
 
 
 def test_every_default_is_a_value_that_can_be_set() -> None:
@@ -307,8 +308,8 @@ def test_a_switch_goes_back_and_forth() -> None:
     [
         (r"\wach t", r"there is no short form \wach", r"did you mean \watch?"),
         (r"\zzz", r"there is no short form \zzz", r"\? lists them"),
-        (r"\stop", r"\stop wants a name", r"\stop name"),
-        (r"\q now", r"\q takes nothing behind it, not now", r"\q"),
+        (r"\stop", r"\stop needs a name", r"\stop name"),
+        (r"\q now", r"\q takes no argument, not now", r"\q"),
     ],
 )
 def test_a_short_form_that_is_not_there(typed: str, message: str, hint: str) -> None:

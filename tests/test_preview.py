@@ -19,7 +19,7 @@ from scripts import run_here
 from streamsql.errors import Source, StreamsqlError
 from streamsql.output.printer import Printer
 from streamsql.results import Preview, Rows
-from streamsql.shell.desk import Desk
+from streamsql.shell.statement_runner import Desk
 
 
 def look(console: Console, statement: str) -> Preview:
@@ -58,7 +58,7 @@ def test_json_with_folders_that_name_a_column_and_a_line_that_is_none(
         "CREATE STREAM clicks (user STRING, ts TIMESTAMP, n BIGINT, day DATE)\n"
         f"  USING json\n  OPTIONS (path '{clicks}')\n  WITH WATERMARK ts DELAY '10 minutes';"
     )
-    assert shown.notes == ("1 of the first 2 records are no JSON objects, or empty ones",)
+    assert shown.notes == ("1 of the first 2 records are not JSON objects, or are empty",)
     assert taken(console, shown) == shown.rows
 
 
@@ -68,7 +68,7 @@ def test_texts_that_are_no_times_stay_texts(console: Console, tmp_path: Path) ->
     shown = look(console, f"PREVIEW USING json OPTIONS (path '{tmp_path}/in');")
     assert "(zip STRING, clock STRING, n STRING, deep STRUCT<`a b`: ARRAY<BIGINT>>)" in shown.proposal
     assert "WATERMARK" not in shown.proposal
-    assert "no column looks like the time of the event" in shown.notes[-1]
+    assert "no column looks like an event time" in shown.notes[-1]
     assert len(taken(console, shown)) == 1
 
 
@@ -141,7 +141,7 @@ def test_names_that_spark_does_not_tell_apart(console: Console, tmp_path: Path) 
     write(tmp_path / "in", "a.json", '{"Id": 1, "id": 2, "select": 3}')
     shown = look(console, f"PREVIEW USING json OPTIONS (path '{tmp_path}/in');")
     assert "(Id BIGINT, `select` BIGINT)" in shown.proposal
-    assert shown.notes[0] == "id is left out: Spark does not tell it from Id"
+    assert shown.notes[0] == "id is omitted: Spark does not distinguish it from Id"
     assert len(taken(console, shown)) == 1
 
 
@@ -262,14 +262,14 @@ def test_at_the_prompt_the_proposal_waits_in_the_history(console: Console, tmp_p
 def test_an_empty_folder(console: Console, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for kind in ("json", "csv", "parquet"):
-        with pytest.raises(StreamsqlError, match="no records to look at yet"):
+        with pytest.raises(StreamsqlError, match="no records to show yet"):
             console.run(f"PREVIEW USING {kind} OPTIONS (path '{tmp_path}/in');")
 
 
 def described(console: Console, name: str) -> dict[tuple[str, str], tuple[Any, ...]]:
     result = console.run(f"DESCRIBE CONNECTOR {name};")[0]
     assert isinstance(result, Rows)
-    assert result.columns == ("property", "for", "kind", "default", "what it is")
+    assert result.columns == ("property", "for", "kind", "default", "description")
     assert list(console.rows(f"SHOW CONNECTORS {name};")) == [tuple(r) for r in result.rows]
     return {(r[0], r[1]): tuple(r[2:]) for r in reversed(result.rows)}
 

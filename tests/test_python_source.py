@@ -9,7 +9,8 @@ import pytest
 from conftest import Console
 from test_explain import program, run_program
 
-from streamsql.errors import StreamsqlError, format_error
+from streamsql.errors import StreamsqlError
+from streamsql.output.error_text import format_error
 
 SOURCE = '''
 import json, pathlib
@@ -90,7 +91,7 @@ def here(console: Console, tmp_path: Path) -> Path:
 
 def test_a_stream_has_the_columns_of_its_class(console: Console, here: Path) -> None:
     created = console.run(STREAM)[0]
-    assert created.notes == ("columns of c, as inferred and kept: n int, city string",)
+    assert created.notes == ("columns of c, as inferred and recorded: n int, city string",)
     console.run("CREATE LIVE TABLE t AS SELECT city FROM c WHERE n > 3; AWAIT QUERY t IDLE;")
     assert console.rows("SELECT * FROM t ORDER BY city;") == [("Oslo 4",), ("Oslo 5",)]
     assert ("column n", "int") in console.rows("DESCRIBE STREAM c;")
@@ -144,7 +145,7 @@ def test_what_a_class_cannot_do_is_said(console: Console, here: Path) -> None:
     ("options", "says"),
     [
         ("class 'cities.Citeis'", "the module cities has no Citeis"),
-        ("class 'cities.NOT_ONE'", "it is not a class made of pyspark.sql.datasource.DataSource"),
+        ("class 'cities.NOT_ONE'", "it is not a subclass of pyspark.sql.datasource.DataSource"),
         ("city 'Oslo'", "python needs the option class"),
     ],
 )

@@ -84,7 +84,7 @@ def test_append_says_why_nothing_comes_out(console: Console, tmp_path: Path) -> 
     )
     done = console.run("AWAIT QUERY out IDLE;")[0]
     assert done.notes == (
-        "out: 1 groups are still open: append shows a window once the watermark "
+        "out: 1 groups are still open: append mode emits a window when the watermark "
         "(now 2024-05-01T11:50:00.000Z) has passed its end",
     )
 
@@ -172,7 +172,7 @@ def test_show_create_live_table(console: Console) -> None:
 
 def test_one_trouble_leaves_the_session_as_it_was(console: Console) -> None:
     console.run(WORDS)
-    before = console.session.catalog.copy()
+    before = console.session.catalog
     for bad in (
         "CREATE STREAM words USING rate;",
         "CREATE LIVE TABLE t AS SELECT nope FROM words;",

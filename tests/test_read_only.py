@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from scripts import run_process
 
-from streamsql.errors import Source, StreamsqlError, format_error
+from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
+from streamsql.output.error_text import format_error
 from streamsql.results import Live, Result, Rows
-from streamsql.runtime.config import Config
-from streamsql.runtime.reopen import reopen
+from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
-from streamsql.runtime.settings import Settings
-from streamsql.runtime.store import Store
-from streamsql.workspace import Workspace
+from streamsql.runtime.session_config import Config
+from streamsql.runtime.workspace.folder import Workspace
+from streamsql.runtime.workspace.reopen import reopen
+from streamsql.runtime.workspace.store import Store
 
 DEFINED = """
 CREATE STREAM words (word STRING) USING values;
@@ -40,13 +41,14 @@ class Two:
         self.owner = Session(
             Config(settings, self.held.run, folder / "log", folder, store=Store(self.folder)), spark
         )
-        reopen(self.owner)
+        reopen(self.owner.parts)
         run(self.owner, DEFINED.format(folder=folder))
         scratch = folder / "scratch"
         scratch.mkdir()
         config = Config(settings, scratch, folder / "log", folder, store=Store(self.folder), read_only=True)
         self.reader = Session(config, spark)
-        self.words, self.warnings = reopen(self.reader)
+        opened = reopen(self.reader.parts)
+        self.words, self.warnings = opened.words, list(opened.warnings)
 
     def rows(self, script: str) -> list[tuple[Any, ...]]:
         """What the reader answers."""
@@ -175,7 +177,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     code, said = words("-e", "SHOW STREAMS;")
     assert code == 2
     assert f"is held by another console (process {os.getpid()}" in said
-    assert "hint: another folder: -w DIR; --read-only looks into this one" in said
+    assert "hint: another folder: -w DIR; --read-only shows this one" in said
     code, said = words("--read-only", "-e", "SHOW STREAMS; DROP STREAM words;")
     assert (code, "| words" in said, "-e:1:15: error: this console only reads" in said) == (1, True, True)
     code, said = words("--check", "-e", "DESCRIBE STREAM words; SELECT word FROM words; DROP STREAM words;")

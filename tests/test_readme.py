@@ -1,4 +1,4 @@
-"""Every claim of the README that can be run is run."""
+"""What the README and the HELP topics show is what the console does."""
 
 from __future__ import annotations
 
@@ -12,42 +12,48 @@ import pytest
 from conftest import ROOT, Console
 from scripts import run_here, run_process
 
-from streamsql.configfile import read_config
+from streamsql.config.config_file import read_config
+from streamsql.config.preferences import SPECS, Preferences
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
+from streamsql.language.topics import topics
 from streamsql.output.formats import FORMATS
 from streamsql.output.printer import Printer
-from streamsql.preferences import SPECS, Preferences
 from streamsql.results import Rows, Text
-from streamsql.shell.desk import Desk
+from streamsql.shell.statement_runner import Desk
 
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+TOPICS = {name: topic.text for name, topic in topics().items()}
 
 
-def test_the_session_at_the_top(console: Console) -> None:
-    """What is typed there shows what stands there, but for the time that it takes."""
-    session = next(text for kind, text in BLOCKS if kind == "console")
+def blocks(page: str, kind: str) -> list[str]:
+    """The code blocks of a kind in a page."""
+    return re.findall(rf"^```{kind}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+
+
+def lines_below(page: str, mark: str) -> list[str]:
+    """The table below a mark."""
+    return page.split(f"<!-- {mark} -->\n")[1].split("\n\n")[0].splitlines()
+
+
+SESSIONS = [*blocks(README, "console"), *blocks(TOPICS["checkpoints"], "console")]
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=["readme", "tutorial", "checkpoints"])
+def test_a_session_shows_what_is_written(
+    session: str, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
     shown = StringIO()
     desk = Desk(console.session, Printer("table", shown, shown), threading.Event(), {})
     for typed in re.findall(r"^sql> (.*(?:\n\.\.\.\. .*)*)", session, re.MULTILINE):
         shown.write(f"sql> {typed}\n")
         assert desk.execute(typed.replace("\n.... ", "\n"))
-    assert without_times(shown.getvalue()) == without_times(session)
-
-
-def test_the_books_read_as_shown(console: Console) -> None:
-    _, session = (text for kind, text in BLOCKS if kind == "console")
-    shown = StringIO()
-    desk = Desk(console.session, Printer("table", shown, shown), threading.Event(), {})
-    for typed in re.findall(r"^sql> (.*)", session, re.MULTILINE):
-        shown.write(f"sql> {typed}\n")
-        assert desk.execute(typed)
     assert without_dates(shown.getvalue()) == without_dates(session)
 
 
 def without_dates(text: str) -> str:
-    """Without what is another in each run, and the widths of columns that go by it."""
+    """Without what differs in each run, and the widths of columns that depend on it."""
     text = re.sub(
         r"\d{4}-\d\d-\d\dT[\d:.]+Z(.*\|) +\d+ \|$", r"…\1 |", without_times(text), flags=re.MULTILINE
     )
@@ -66,13 +72,12 @@ def test_the_picture_is_there() -> None:
 def test_the_table_of_connectors_is_what_the_console_shows(console: Console) -> None:
     shown = console.run("SHOW CONNECTORS;")[0]
     assert isinstance(shown, Rows)
-    written = README.split("<!-- connectors -->\n")[1].split("\n\n")[0].splitlines()
-    assert written == list(FORMATS["markdown"](shown))
+    assert lines_below(README, "connectors") == list(FORMATS["markdown"](shown))
 
 
 DISTINCT = [
     [cell.strip() for cell in line.strip("|").split("|")]
-    for line in README.split("<!-- distinct -->\n")[1].split("\n\n")[0].splitlines()[2:]
+    for line in lines_below(TOPICS["deduplication"], "distinct")[2:]
 ]
 
 
@@ -95,7 +100,7 @@ def test_each_row_once(console: Console, written: str, runs_as: str, remembers: 
     assert isinstance(text, Text)
     assert isinstance(plan, Text)
     assert (runs_as.strip("`") in text.text) if "(" in runs_as else ("StateStoreSave" in plan.text)
-    assert ("without bound" in notes(query)) == ("for ever" in remembers)
+    assert ("without bound" in notes(query)) == ("unbounded" in remembers)
     if "with `ts`" in remembers:
         assert "without bound" not in notes(
             query.replace("DISTINCT id", "DISTINCT ts, id").replace("(id)", "(id, ts)")
@@ -104,10 +109,10 @@ def test_each_row_once(console: Console, written: str, runs_as: str, remembers: 
 
 
 def test_the_preferences_are_those_that_there_are(tmp_path: Path) -> None:
-    written = README.split("<!-- preferences -->\n")[1].split("\n\n")[0].splitlines()[2:]
+    written = lines_below(TOPICS["preferences"], "preferences")[2:]
     assert written == [f"| {s.name} | `{s.default}` | {s.help} |" for s in SPECS.values()]
     config = tmp_path / "config.toml"
-    config.write_text(next(text for kind, text in BLOCKS if kind == "toml"))
+    config.write_text(blocks(TOPICS["preferences"], "toml")[0])
     chosen = Preferences()
     read = read_config(str(config), chosen)
     assert (read.warnings, read.spark) == ([], {"spark.sql.shuffle.partitions": "4"})
@@ -118,13 +123,13 @@ def test_the_error_is_what_the_console_shows(spark: Any, tmp_path: Path) -> None
     (tmp_path / "in").mkdir()
     first = f"CREATE STREAM clicks (user STRING) USING json OPTIONS (path '{tmp_path}/in');\n"
     outcome = run_here(spark, tmp_path, Source("clicks.sql", first + "SELECT usr FROM clicks;"))
-    written = next(text for _, text in BLOCKS if text.startswith("clicks.sql:2:8"))
+    written = blocks(TOPICS["errors"], "text")[0]
     assert outcome.err.endswith(written)
 
 
 def test_the_flags_are_there() -> None:
     help_text = run_process("--help").out
-    block = next(text for _, text in BLOCKS if text.startswith("streamsql FILE.sql"))
+    block = blocks(TOPICS["scripts"], "text")[0] + blocks(README, "bash")[-1]
     for flag in re.findall(r" (--?[a-zA-Z][\w-]*)", block):
         assert re.search(rf"{re.escape(flag)}\b", help_text), flag
 
@@ -138,13 +143,13 @@ STATEMENTS = [
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_every_statement_of_the_table_is_one(statement: str) -> None:
-    text = (
-        statement.replace("SELECT …;", "SELECT 1;")
-        .replace("…", "x")
-        .replace("SELECT x FROM clicks x;", "SELECT * FROM clicks;")
-    )
-    for written in split_script(Source("README", text)):
+    for written in split_script(Source("README", statement.replace("…", "*"))):
         parse(written)
+
+
+def test_every_topic_that_is_named_is_there() -> None:
+    named = re.findall(r"`HELP ([a-z ]+);`", README)
+    assert named and not [name for name in named if name not in TOPICS]
 
 
 def test_every_example_is_named_and_every_name_is_there() -> None:

@@ -11,14 +11,15 @@ import pytest
 from scripts import run_process
 from terminal import Terminal
 
-from streamsql.errors import Source, StreamsqlError, format_error
+from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
+from streamsql.output.error_text import format_error
 from streamsql.results import Result, Rows, Text
-from streamsql.runtime.config import Config
-from streamsql.runtime.reopen import reopen
+from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
-from streamsql.runtime.settings import Settings
-from streamsql.runtime.store import Store
+from streamsql.runtime.session_config import Config
+from streamsql.runtime.workspace.reopen import reopen
+from streamsql.runtime.workspace.store import Store
 
 
 class Opened:
@@ -29,7 +30,10 @@ class Opened:
         run.mkdir(parents=True, exist_ok=True)
         settings = Settings.make("local[2]", {})
         self.session = Session(Config(settings, run, folder / "log", folder, store=Store(folder)), spark)
-        self.words, self.warnings = reopen(self.session)
+        opened = reopen(self.session.parts)
+        self.words, self.notes, self.warnings = (
+            list(lines) for lines in (opened.words, opened.notes, opened.warnings)
+        )
 
     def run(self, script: str) -> list[Result]:
         return [
@@ -89,7 +93,7 @@ def test_all_is_there_again_without_spark(opened: Open, tmp_path: Path) -> None:
     assert again.warnings == []
     assert again.words == [
         f"{tmp_path}/w holds 2 streams, 1 sink, 1 live table",
-        "ended with the last console: counts, copied; START QUERY ALL; goes on",
+        "stopped with the last console: counts, copied; START QUERY ALL; resumes",
     ]
     assert {n: again.text(f"SHOW CREATE STREAM {n};") for n in ("words", "short")} == written
     queries = {r[0]: (r[1], r[-1]) for r in again.rows("SHOW QUERIES;")}
@@ -141,6 +145,7 @@ def test_what_is_dropped_stays_gone(opened: Open, tmp_path: Path) -> None:
     again = opened(started=False)
     assert again.words == [f"{tmp_path}/w holds 1 stream, 1 sink"]
     assert not any((tmp_path / "w" / "run" / "live").iterdir())
+    assert again.notes == []
 
 
 def test_the_catalog_is_a_script_that_makes_all_again(opened: Open, tmp_path: Path) -> None:
@@ -165,7 +170,7 @@ def test_a_secret_is_never_written(opened: Open, tmp_path: Path) -> None:
         "CREATE SINK t USING jdbc OPTIONS (url 'jdbc:sqlite:x.db', table 't', password 'hush-hush');"
     )
     assert made[-1].notes == (
-        "the workspace does not keep the password; it keeps where it lies: password '${env:NAME}'",
+        "the workspace does not keep the password; it keeps a reference: password '${env:NAME}'",
     )
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text('{"a": 1}')
@@ -200,16 +205,22 @@ def test_a_definition_that_cannot_be_read_is_kept_and_said(opened: Open, tmp_pat
 
 
 @pytest.mark.parametrize("text", [b"\xff\xfe broken", b"CREATE STREAM s USING rate; SELECT 'begun"])
-def test_a_catalog_that_is_no_script_is_set_aside(opened: Open, tmp_path: Path, text: bytes) -> None:
-    (tmp_path / "w").mkdir()
-    (tmp_path / "w" / "catalog.sql").write_bytes(text)
-    first = opened(started=False)
-    (warning,) = first.warnings
-    assert "the workspace begins empty, and the file is kept as" in warning
-    first.run("CREATE STREAM t (n INT) USING values;")
-    kept = [p for p in (tmp_path / "w").iterdir() if p.name.startswith("catalog.sql.")]
-    assert [p.read_bytes() for p in kept] == [text]
-    assert "CREATE STREAM t" in (tmp_path / "w" / "catalog.sql").read_text()
+def test_a_catalog_that_is_no_script_is_not_opened(opened: Open, tmp_path: Path, text: bytes) -> None:
+    opened().run(
+        "CREATE STREAM s (n INT) USING values; INSERT INTO s VALUES (1); CREATE LIVE TABLE t AS SELECT * FROM s;"
+        "AWAIT QUERY ALL IDLE;"
+    )
+    opened(started=False).session.close()
+    file = tmp_path / "w" / "catalog.sql"
+    whole = file.read_bytes()
+    file.write_bytes(text)
+    before = sorted(str(p) for p in (tmp_path / "w").rglob("*"))
+    for _ in range(2):
+        with pytest.raises(StreamsqlError, match="cannot be read|quote is not closed"):
+            opened(started=False)
+    assert sorted(str(p) for p in (tmp_path / "w").rglob("*")) == before
+    file.write_bytes(whole)
+    assert opened().rows("SELECT * FROM t;") == [(1,)]
 
 
 def test_a_full_disk_is_said_and_nothing_in_the_console_is_lost(
@@ -245,7 +256,7 @@ def test_the_prompt_says_what_is_there_again(tmp_path: Path) -> None:
     again = Terminal(tmp_path, columns=80)
     try:
         again.until(r"holds 1 stream, 1 live table")
-        again.until(r"ended with the last console: counts; START QUERY ALL; goes on")
+        again.until(r"stopped with the last console: counts; START QUERY ALL; resumes")
         again.type("SHOW QUERIES;\r")
         again.until(r"counts.*stopped")
         again.type("SELECT * FROM counts;\r")
@@ -276,3 +287,96 @@ def test_the_rows_and_durations_of_batches_are_there_again_without_spark(opened:
     assert len(kept.read_text().splitlines()) == 2
     third.run("DROP QUERY counts;")
     assert not kept.exists()
+
+
+PYTHON = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n"
+
+
+def test_python_is_imported_when_a_query_calls_it(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    code, ran = tmp_path / "code" / "calls_of_a_query.py", tmp_path / "code" / "ran"
+    code.write_text(PYTHON + "def shout(text): return text.upper()\n")
+    first = opened()
+    first.session.variables["here"] = str(code.parent)
+    first.run(
+        "CREATE FUNCTION shout AS 'calls_of_a_query.shout' LANGUAGE PYTHON RETURNS STRING;"
+        "CREATE OR REPLACE TEMPORARY VIEW loud AS SELECT shout('a') AS a;"
+        "CREATE OR REPLACE TEMPORARY VIEW louder AS SELECT * FROM loud;"
+    )
+    ran.unlink()
+    again = opened()
+    assert (again.words, again.warnings) == ([f"{tmp_path}/w holds 1 function"], [])
+    again.session.parts.temporary.restore(again.session.spark)  # as when Spark starts
+    again.run("SHOW STREAMS; DESCRIBE FUNCTION shout; SELECT 1;")
+    assert not ran.exists()
+    assert again.rows("SELECT * FROM louder;") == [("A",)]
+    assert again.rows("SELECT shout('b') AS b;") == [("B",)]
+    assert ran.exists()
+
+
+def test_a_function_that_has_become_another_kind_is_planned_anew(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    code = tmp_path / "code" / "changes_its_kind.py"
+    code.write_text("def f(n): return n + 1\n")
+    first = opened()
+    first.session.variables["here"] = str(code.parent)
+    first.run("CREATE FUNCTION f AS 'changes_its_kind.f' LANGUAGE PYTHON RETURNS BIGINT;")
+    code.write_text("import pandas as pd\ndef f(n: pd.Series) -> int: return int(n.sum())\n")
+    again = opened()
+    assert again.rows("SELECT f(id) AS total FROM range(4);") == [(6,)]
+
+
+def test_checkpoints_and_rows_are_for_their_owner_only(opened: Open, tmp_path: Path) -> None:
+    first = opened()
+    first.run(
+        DEFINED.format(folder=tmp_path)
+        + f"CREATE SINK nothing USING noop; INSERT INTO nothing AS QUERY elsewhere CHECKPOINT '{tmp_path}/deep/er' SELECT word FROM short;"
+        + ROWS
+        + "AWAIT QUERY ALL IDLE;"
+    )
+    run = tmp_path / "w" / "run"
+    folders = [
+        tmp_path / "deep" / "er",
+        *run.iterdir(),
+        *(f for kind in run.iterdir() for f in kind.iterdir()),
+    ]
+    assert {f.name for f in folders} >= {"queries", "live", "streams", "counts", "copied", "words", "er"}
+    assert [str(f) for f in folders if f.stat().st_mode & 0o077] == []
+    rows = list((run / "live" / "counts").iterdir())
+    assert rows and [str(f) for f in rows if f.stat().st_mode & 0o077] == []
+
+
+def test_a_checkpoint_is_not_begun_over_what_is_not_the_consoles(opened: Open, tmp_path: Path) -> None:
+    first = opened()
+    foreign = tmp_path / "w" / "run" / "queries" / "t" / "notes.txt"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("mine")
+    first.run("CREATE STREAM s (n INT) USING values;")
+    for statement in (
+        "CREATE LIVE TABLE t AS SELECT n FROM s;",
+        "CREATE OR REPLACE LIVE TABLE t AS SELECT n FROM s;",
+    ):
+        with pytest.raises(StreamsqlError, match="queries/t is in the way: streamsql did not create it"):
+            first.run(statement)
+    assert [p.name for p in foreign.parent.iterdir()] == ["notes.txt"]
+    assert first.rows("SHOW LIVE TABLES;") == []
+
+
+def test_what_a_later_version_has_written_is_refused_and_stays(opened: Open, tmp_path: Path) -> None:
+    opened().run(
+        "CREATE STREAM s (n INT) USING values; INSERT INTO s VALUES (1);"
+        "CREATE LIVE TABLE t AS SELECT n FROM s; AWAIT QUERY t IDLE;"
+    )
+    again = opened()
+    for name in ("live/t/kind.json", "queries/t/checkpoint/streamsql.json"):
+        file = tmp_path / "w" / "run" / name
+        written = file.read_text()
+        file.write_text(written.replace('"version": 1', '"version": 2'))
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)  # Spark's checksum of what was there
+        later = file.read_bytes()
+        with pytest.raises(StreamsqlError, match="was written by a later version of streamsql"):
+            again.run("START QUERY t;")
+        assert file.read_bytes() == later
+        file.write_text(written)
+    again.run("INSERT INTO s VALUES (2); START QUERY t; AWAIT QUERY t IDLE;")
+    assert again.rows("SELECT * FROM t;") == [(1,), (2,)]

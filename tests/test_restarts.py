@@ -18,9 +18,10 @@ from test_queries import status
 from test_reopened import Open, opened  # noqa: F401  the fixture
 from test_scripts import wait_until
 
-from streamsql.errors import QueryFault, RuleFault, Source, SyntaxFault, TimeFault
+from streamsql.errors import Cancelled, QueryFault, RuleFault, Source, SyntaxFault, TimeFault
 from streamsql.results import Text
-from streamsql.runtime.faults import comes_again
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.spark_errors import comes_again
 
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;\n"
 SINK = """
@@ -122,6 +123,21 @@ def test_while_it_waits_it_can_be_stopped_started_and_dropped(
     console.run("DROP QUERY q;")
     assert console.rows("SHOW QUERIES;") == []
     assert cellar.lines("rows") == [1]
+
+
+def test_a_statement_that_is_cancelled_keeps_no_query_from_its_restart(
+    console: Console, cellar: Cellar, eventually: Callable[..., None]
+) -> None:
+    cellar.breaks()
+    console.run(WORDS + cellar.sink + "INSERT INTO words VALUES ('a', 1);")
+    console.run("INSERT INTO out AS QUERY q RESTART 9 TIMES EVERY '0.5 seconds' SELECT n FROM words;")
+    eventually(lambda: status(console, "q")["status"] == "restarting")
+    given_up = CancelToken()
+    given_up.cancel()
+    with pytest.raises(Cancelled):
+        console.run("AWAIT QUERY q;", given_up)
+    cellar.works()
+    eventually(lambda: cellar.lines("rows") == [1])  # nobody has typed anything since
 
 
 def test_which_faults_come_again_for_certain(spark: Any, console: Console, cellar: Cellar) -> None:

@@ -21,7 +21,7 @@ from test_kafka import insert, said, source, target
 from test_preview import look, taken
 
 from streamsql.results import Text
-from streamsql.runtime.schema_registry import SchemaRegistry
+from streamsql.runtime.embedded.registry_codecs import SchemaRegistry
 
 LOGIN = "ann:open-sesame"
 
@@ -111,7 +111,7 @@ def test_every_type_comes_in_and_goes_out(kafka: Broker, console: Console, regis
     kafka.produce(topic, serialized(registry, topic, EVERYTHING, VALUE, nothing))
     created = console.run(source(kafka, topic, "", schemaRegistry=registry.url))[-1]
     assert created.notes[-1] == (
-        "columns of s, as inferred and kept: text string, maybe bigint, small int, exact decimal(9,2), "
+        "columns of s, as inferred and recorded: text string, maybe bigint, small int, exact decimal(9,2), "
         "day date, millis timestamp, micros timestamp, local timestamp_ntz, id string, raw binary, mood string, "
         "place struct<city:string,at:array<double>>, tags array<string>, counts map<string,bigint>, "
         "either struct<member0:int,member1:string>"
@@ -191,8 +191,8 @@ def test_a_schema_may_refer_to_others(kafka: Broker, console: Console, registry:
 
 
 BAD = {
-    b"no magic": "it does not begin as messages of a schema registry do",
-    b"\0\0\0": "it does not begin as messages of a schema registry do",
+    b"no magic": "it does not start with the header of a schema registry message",
+    b"\0\0\0": "it does not start with the header of a schema registry message",
     b"\0\0\0\x03\xe7\x02": "the schema registry has no schema 999",
     b"\0\0\0\0\x03\x02": "schema 3 is not Avro",
     b"\0\0\0\0\x02\x06ann\x02": "schema 2 does not fit: No default value for field n in Click",
@@ -229,7 +229,7 @@ def test_what_cannot_be_read_is_malformed(kafka: Broker, console: Console, regis
     assert [json.loads(m.value or b"") for m in kafka.read(copies)] == [{"k": "ann", "n": 1}, {}]
     last = len(BAD) + 1
     assert [json.loads(m.value or b"")["_offset"] for m in kafka.read(letters)] == [*range(2, last + 1)]
-    for offset, why in ((2, BAD[b"no magic"]), (last, "its bytes do not fit schema 1")):
+    for offset, why in ((2, BAD[b"no magic"]), (last, "its bytes do not match schema 1")):
         only = json.dumps({topic: {"0": offset}})
         console.run("DROP QUERY q;" + reading(kafka, topic, registry, startingOffsets=only))
         error = said(console, insert("SELECT * FROM s"))
@@ -255,7 +255,7 @@ def test_a_registry_that_goes_away_is_no_malformed_message(
     kafka.produce(topic, later)
     error = said(console, "AWAIT QUERY q;")
     assert (
-        f"query q failed: the schema registry {registry.url} cannot be asked: [Errno 111] Connection refused"
+        f"query q failed: the schema registry {registry.url} cannot be reached: [Errno 111] Connection refused"
         in error
     )
     # At START and CREATE it is said at once.
@@ -298,7 +298,7 @@ def test_a_schema_is_registered_once_and_fits_what_is_there(
     assert len(registry.subjects[subject]) == 2
     assert len(posted) == 2  # before the start, and not for each row
     error = said(console, "DROP QUERY q;" + insert("SELECT n AS k FROM v"))
-    assert f"error: the rows do not go with what is in {subject}: their schema is not compatible" in error
+    assert f"error: the schema of the rows is not compatible with the subject {subject}" in error
     assert f'incompatible with an earlier schema for subject "{subject}"' in error
     assert "MISSING_UNION_BRANCH" in error
     assert console.rows("SHOW QUERIES;") == []
@@ -330,10 +330,10 @@ def test_a_schema_of_ones_own_and_one_that_is_there(
     assert "error: the Avro schema has no field count" in error
     assert "its fields: k, n" in error
     error = said(console, insert("SELECT n FROM v"))
-    assert "error: the Avro schema wants a column k: string" in error
+    assert "error: the Avro schema needs a column k: string" in error
     console.run(writing(kafka, topic, registry, subject="elsewhere"))
     for column, why in (
-        ("n AS `a-b`", "a-b is no name in Avro"),
+        ("n AS `a-b`", "a-b is not a valid name in Avro"),
         ("INTERVAL 1 DAY AS i", "Avro cannot hold the column i"),
     ):
         assert f"error: {why}" in said(console, insert(f"SELECT {column} FROM v"))
@@ -349,7 +349,7 @@ def test_several_sinks_of_one_query(kafka: Broker, console: Console, registry: R
     registry.register(f"{two}-value", record(("k", "int")))
     both = "INSERT INTO o, p AS QUERY q SELECT * FROM v; AWAIT QUERY q IDLE;"
     error = said(console, both)  # before anything starts
-    assert f"error: the rows do not go with what is in {two}-value" in error
+    assert f"error: the schema of the rows is not compatible with the subject {two}-value" in error
     registry.subjects[f"{two}-value"].clear()
     console.run(both + "INSERT INTO v VALUES ('cid', 3); AWAIT QUERY q IDLE;")
     for topic in (one, two):
@@ -378,7 +378,7 @@ def test_a_login_is_needed_and_never_shown(
         assert "not-sesame" not in wrong
         address = registry.url.replace("//", f"//{LOGIN}@")
         wrong = said(console, source(kafka, topic, "", schemaRegistry=address))
-        assert "error: the login of a schema registry does not stand in its address" in wrong
+        assert "error: the address of a schema registry must not contain a login" in wrong
         assert LOGIN not in wrong
         login = {key: LOGIN}
         console.run(
@@ -436,14 +436,14 @@ def test_a_preview_asks_the_registry(kafka: Broker, console: Console, registry: 
 
 
 WRONG = [
-    ("STREAM s (k STRING)", "FORMAT json", "topic 't', {url}", "a schema registry is for FORMAT avro, and the payload is json", "schemaRegistry"),
-    ("STREAM s", "FORMAT protobuf", "topic 't', {url}", "in other formats that a registry knows cannot be read yet", "schemaRegistry"),
+    ("STREAM s (k STRING)", "FORMAT json", "topic 't', {url}", "a schema registry needs FORMAT avro, not json", "schemaRegistry"),
+    ("STREAM s", "FORMAT protobuf", "topic 't', {url}", "json and protobuf schemas of a registry are not supported yet", "schemaRegistry"),
     ("STREAM s", "FORMAT avro", "topic 't', subject 'x'", "subject needs the option schemaRegistry", "subject"),
     ("SINK s", "FORMAT avro", "topic 't', autoRegister 'false'", "autoRegister needs the option schemaRegistry", "autoRegister"),
-    ("STREAM s", "", "topic 'a,b', {url}", "the topics have a subject each", "schemaRegistry"),
-    ("STREAM s (k STRING)", "", "subscribePattern 'a.*', {url}", "the topics have a subject each", "schemaRegistry"),
-    ("SINK s", "", "{url}", "rows go into many topics", "schemaRegistry"),
-    ("SINK s", "FORMAT avro", "topic 't', wireFormat 'confluent'", "comes from a schema registry", "wireFormat"),
+    ("STREAM s", "", "topic 'a,b', {url}", "each topic has a subject of its own", "schemaRegistry"),
+    ("STREAM s (k STRING)", "", "subscribePattern 'a.*', {url}", "each topic has a subject of its own", "schemaRegistry"),
+    ("SINK s", "", "{url}", "rows go to several topics", "schemaRegistry"),
+    ("SINK s", "FORMAT avro", "topic 't', wireFormat 'confluent'", "needs a schema registry", "wireFormat"),
     ("STREAM s", "", "topic 't', {url}, wireFormat 'plain'", "have the wire format confluent", "wireFormat"),
     ("STREAM s", "", "topic 't', schemaRegistry 'host:8081'", "a schema registry is http://host:port, not 'host:8081'", "'host:8081'"),
     ("STREAM s", "", "topic 't', {url}, schemaRegistry.basic.auth.userinfo 'x'", "did you mean schemaRegistry.basic.auth.user.info?", "schemaRegistry.basic.auth.userinfo"),
@@ -477,7 +477,7 @@ def test_what_is_to_be_installed_is_said(
 ) -> None:
     monkeypatch.setitem(sys.modules, "fastavro", None)
     error = said(console, source(kafka, "t", "", schemaRegistry=registry.url))
-    assert "pip install 'streamsql[registry]'" in error
+    assert "pip install 'confluent-kafka[schemaregistry]>=2.10,<3' 'fastavro>=1.9,<2'" in error
 
 
 def test_the_printed_program_runs_by_itself(
@@ -493,7 +493,7 @@ def test_the_printed_program_runs_by_itself(
         + "EXPLAIN PYSPARK INSERT INTO o TRIGGER AVAILABLE NOW SELECT k, n FROM s;"
     )[-1]
     assert isinstance(program, Text)
-    assert "streamsql" not in program.text.replace("streamsql[registry]", "")
+    assert "streamsql" not in program.text
     (tmp_path / "program.py").write_text(program.text)
     done = subprocess.run(
         [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=200
@@ -502,11 +502,11 @@ def test_the_printed_program_runs_by_itself(
     assert deserialized(kafka, registry, copies) == [{"k": "ann", "n": None}, {"k": "bob", "n": 2}]
 
 
-def test_the_example_of_the_readme(kafka: Broker, console: Console, registry: Registry) -> None:
+def test_the_example_of_its_topic(kafka: Broker, console: Console, registry: Registry) -> None:
     clicks, counts = kafka.topic(), kafka.topic()
-    readme = (ROOT / "README.md").read_text()
+    topic = (ROOT / "grammars" / "topics" / "schema_registry.md").read_text()
     script = next(
-        t for t in re.findall(r"^```sql\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE) if "Registry" in t
+        t for t in re.findall(r"^```sql\n(.*?)^```$", topic, re.DOTALL | re.MULTILINE) if "Registry" in t
     )
     schema = record(("user", "string"), ("n", "int"))
     kafka.produce(

@@ -11,7 +11,8 @@ from conftest import Console
 from test_explain import program, run_program
 from test_queries import status
 
-from streamsql.errors import QueryFault, StreamsqlError, format_error
+from streamsql.errors import QueryFault, StreamsqlError
+from streamsql.output.error_text import format_error
 from streamsql.results import Rows, Started, Text
 
 STREAM = "CREATE STREAM s (word STRING, n INT, at TIMESTAMP) USING values;\n"
@@ -100,7 +101,7 @@ def test_a_set_stops_starts_drops_and_shows_as_one_query(console: Console) -> No
         "  INSERT INTO big SELECT n * 10 AS n FROM s WHERE n > 1;\n"
         "  INSERT INTO words SELECT upper(word) AS w FROM s;\nEND;"
     )
-    with pytest.raises(StreamsqlError, match="the query q writes into big, words") as caught:
+    with pytest.raises(StreamsqlError, match="the query q writes to big, words") as caught:
         console.run("DROP LIVE TABLE big;")
     assert caught.value.hint == "DROP QUERY q;"
     console.run("DROP QUERY q;")
@@ -177,24 +178,24 @@ def test_a_set_over_a_stream_that_groups(console: Console) -> None:
     [
         (
             "INSERT INTO words SELECT word, count(*) AS c FROM s GROUP BY word;",
-            "an aggregation cannot stand in a statement set",
+            "an aggregation is not supported in a statement set",
         ),
-        ("INSERT INTO words SELECT DISTINCT word FROM s;", " cannot stand in a statement set"),
-        ("INSERT INTO words SELECT DISTINCT ON (word) word FROM s;", "DISTINCT ON cannot stand in"),
-        ("INSERT INTO words SELECT word FROM s LIMIT 3;", "LIMIT cannot stand in a statement set"),
+        ("INSERT INTO words SELECT DISTINCT word FROM s;", " is not supported in a statement set"),
+        ("INSERT INTO words SELECT DISTINCT ON (word) word FROM s;", "DISTINCT ON is not supported in"),
+        ("INSERT INTO words SELECT word FROM s LIMIT 3;", "LIMIT is not supported in a statement set"),
         (
             "INSERT INTO words SELECT a.word FROM s a JOIN s b ON a.word = b.word;",
-            "a join of two streams cannot stand in a statement set",
+            "a join of two streams is not supported in a statement set",
         ),
         (
             "INSERT INTO words SELECT word FROM s WHERE word IN (SELECT word FROM s);",
-            "this SELECT cannot stand in a statement set",
+            "this SELECT is not supported in a statement set",
         ),
-        ("INSERT INTO words FROM s |> SELECT word;", "this SELECT cannot stand in a statement set"),
+        ("INSERT INTO words FROM s |> SELECT word;", "this SELECT is not supported in a statement set"),
         ("INSERT INTO words SELECT word FROM other;", "and this one does not read s"),
         (
             "INSERT INTO words SELECT word FROM s UNION ALL SELECT word FROM other;",
-            "this INSERT of the set reads other beside s",
+            "this INSERT of the set reads other as well as s",
         ),
         ("INSERT INTO words SELECT 1 AS one;", "this INSERT of the set reads no stream"),
         ("INSERT INTO words SELECT wrod FROM s;", "there is no column wrod"),
@@ -269,7 +270,7 @@ def test_a_static_select_is_written_into_all_sinks(console: Console, tmp_path: P
     ("targets", "says"),
     [
         ("m, nothing", "there is no sink nothing"),
-        ("m, s", "s is a stream: one of several sinks it cannot be"),
+        ("m, s", "s is a stream, and cannot be one of several sinks"),
         ("m, M", "the sink m is named twice"),
         ("m, fed", "the query q already feeds fed"),
     ],

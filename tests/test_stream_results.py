@@ -215,14 +215,14 @@ def test_a_note_says_how_other_consoles_words_are_read(console: Console) -> None
     )
     started = console.run(f"CREATE LIVE TABLE u AS {STATEFUL['QUALIFY'].query}")[0]
     assert started.notes[:2] == (
-        "QUALIFY row_number() … = 1 is read as SELECT DISTINCT ON (id): the first row to arrive is kept, "
-        "which need not be the earliest",
-        "DISTINCT ON (id) remembers every key for ever: its state grows without bound. "
-        "WITHIN WATERMARK would let it forget",
+        "QUALIFY row_number() … = 1 runs as SELECT DISTINCT ON (id): the first row to arrive is kept, "
+        "which may not be the earliest",
+        "DISTINCT ON (id) keeps every key in state: its state grows without bound. "
+        "WITHIN WATERMARK would bound the state",
     )
     made = console.run(f"CREATE STREAM once AS {STATEFUL['QUALIFY'].query}")[0]
     assert len(made.notes) == 2
     # They were said when the stream was made.
     assert console.run("CREATE LIVE TABLE v AS SELECT * FROM once")[0].notes == (
-        "output mode append: each row is handed over once",
+        "output mode append: each row is emitted once",
     )

@@ -42,7 +42,7 @@ def test_columns_are_inferred_once_and_kept(console: Console, tmp_path: Path) ->
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").write_text("id,price,at\n1,2.5,2024-01-01 00:00:00\n")
     result = console.run(f"CREATE STREAM s USING csv OPTIONS (path '{tmp_path}/in', header true);")[0]
-    assert result.notes == ("columns of s, as inferred and kept: id int, price double, at timestamp",)
+    assert result.notes == ("columns of s, as inferred and recorded: id int, price double, at timestamp",)
     (tmp_path / "in" / "b.csv").write_text("id,price,at,more\n2,3,2024-01-02 00:00:00,x\n")
     rows = console.run("SELECT * FROM s;")[0]
     assert isinstance(rows, Rows)
@@ -174,7 +174,7 @@ def test_a_select_over_a_source_with_nothing_yet_says_so(console: Console) -> No
     result = console.run("SELECT * FROM r;")[0]
     assert isinstance(result, Rows)
     assert result.rows == []
-    assert result.notes[0].startswith("no rows: the streams had nothing to read at this moment")
+    assert result.notes[0].startswith("no rows: the streams had no input at this moment")
 
 
 @pytest.mark.parametrize(("format", "line"), [("json", '{"n": 7, "word": "x"}'), ("csv", "7,x")])
@@ -209,7 +209,7 @@ def test_secrets_are_shown_nowhere(console: Console) -> None:
     )
     with pytest.raises(StreamsqlError) as refused:
         console.run(statement + ";")
-    from streamsql.errors import format_error
+    from streamsql.output.error_text import format_error
 
     assert "hush" not in format_error(refused.value)
     console.run("SET spark.hadoop.fs.s3a.secret.key = hush;")
@@ -301,7 +301,7 @@ def test_a_view_that_a_new_spark_cannot_make_again_is_said_and_tried_again(
     session = console.session
     for name in ("v", "w"):
         session.spark.catalog.dropTempView(name)
-    session.temporary.restore(session.spark)  # as on a new Spark
+    session.parts.temporary.restore(session.spark)  # as on a new Spark
     (said,) = console.run("SELECT b FROM w;")[0].notes
     assert said.startswith("the temporary view v could not be made again: ")
     assert "tries again" in said

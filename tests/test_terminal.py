@@ -180,6 +180,19 @@ def test_a_query_that_fails_is_told_above_what_is_being_typed(console: Terminal)
     console.run("DROP LIVE TABLE bad;", "live table bad dropped")
 
 
+def test_batches_of_a_console_sink_come_above_what_is_being_typed(console: Terminal) -> None:
+    console.run("CREATE STREAM slow USING rate OPTIONS (rowsPerSecond 1);", "stream slow created")
+    console.run("CREATE SINK screen USING console;", "sink screen created")
+    console.type(
+        "INSERT INTO screen AS QUERY shown TRIGGER EVERY '1 second' SELECT value AS nth FROM slow;\r"
+    )
+    console.until("query shown started")
+    console.type("SELECT 'half a state")
+    console.until(r"nth.*note: batch [3-9].*^sql> SELECT 'half a state\s*$")
+    console.type("\x03")
+    console.run("DROP QUERY shown;", "query shown dropped")
+
+
 def test_a_paste_of_ten_lines_waits_for_enter(console: Terminal) -> None:
     lines = [f"SELECT {n} AS a{n};" for n in range(10)]
     console.type("\x1b[200~" + "\n".join(lines) + "\x1b[201~")

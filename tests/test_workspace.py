@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from terminal import Terminal
 
-from streamsql.workspace import Held, Workspace
+from streamsql.runtime.workspace.folder import Held, Workspace
 
 
 def test_a_workspace_is_held_until_it_is_closed(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ class Avro(FileConnector):
     help = "directories of Avro files"
     codecs = ("uncompressed", "deflate", "snappy", "bzip2", "xz", "zstandard")
     own = (
-        OptionSpec("avroSchema", "an Avro schema (JSON) in the place of the files' own"),
-        OptionSpec("avroSchemaUrl", "the same, in a file", "path"),
-        OptionSpec("positionalFieldMatching", "match fields by place and not by name", "boolean"),
+        OptionSpec("avroSchema", "an Avro schema (JSON) to use instead of the schema in the files"),
+        OptionSpec("avroSchemaUrl", "a file with this schema", "path"),
+        OptionSpec("positionalFieldMatching", "match fields by position, not by name", "boolean"),
         OptionSpec(
             "datetimeRebaseMode",
             "EXCEPTION, CORRECTED or LEGACY for old dates",
@@ -20,8 +20,10 @@ class Avro(FileConnector):
             cased=True,
         ),
         OptionSpec("ignoreExtension", "files of any name, not *.avro only", "boolean", default="true"),
-        OptionSpec("enableStableIdentifiersForUnionType", "name a union's fields by their types", "boolean"),
-        OptionSpec("stableIdentifierPrefixForUnionType", "what those names begin with", default="member_"),
+        OptionSpec(
+            "enableStableIdentifiersForUnionType", "name the fields of a union after their types", "boolean"
+        ),
+        OptionSpec("stableIdentifierPrefixForUnionType", "prefix of these names", default="member_"),
         OptionSpec("recursiveFieldMaxDepth", "how deep a recursive field is read (-1: not)", "number"),
         OptionSpec("recordName", "name of the written record", default="topLevelRecord"),
         OptionSpec("recordNamespace", "its namespace"),

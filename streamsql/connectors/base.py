@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import urllib.parse
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.catalog import Sink, Stream, column_sql
-from streamsql.errors import SECRET_WORDS, NameFault, RuleFault, SyntaxFault, did_you_mean
+from streamsql.catalog import Sink, Stream
+from streamsql.definition_sql import column_sql
+from streamsql.errors import NameFault, RuleFault, SyntaxFault, did_you_mean
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import refers
 
@@ -20,7 +22,7 @@ TRIGGERS = ("default", "every", "available_now", "once", "continuous", "real_tim
 PYTHON_NAME = "module.name"
 """The kind of an option that names a Python function or class."""
 HERE = "the folder of the script"
-"""The default of an option that CREATE fills in with the folder of the script it stands in."""
+"""The default of an option that CREATE replaces by the folder of its script."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class OptionSpec:
     """One option. kind: text, number, positive integer, boolean, path, duration or module.name; secret:
     never shown.
 
-    choices: all values that it can have, where they are few and known; beside them may stand those
+    choices: all values that it can have, where they are few and known; others are those
     that the pattern `others` describes. cased: whether Spark tells capitals from small letters there.
     """
 
@@ -56,9 +58,19 @@ class OptionSpec:
         return self.choices or ((self.default,) if self.default and self.default != HERE else ())
 
 
+_LONGEST_FILE_NAME = 160
+"""Of 255 that file systems have: the console and Spark put more after it."""
+
+
 def _file_name(name: str) -> str:
-    """A name as one part of a path; a quoted name may hold anything, `../x` too."""
-    return urllib.parse.quote(name.casefold(), safe="").replace(".", "%2E")
+    """A name as one part of a path; a quoted name may hold anything, `../x` too. A long one is cut, and told
+    from others by its digest. Never empty: that would be the folder of all.
+    """
+    written = urllib.parse.quote(name.casefold(), safe="").replace(".", "%2E")
+    if len(written) > _LONGEST_FILE_NAME:
+        digest = hashlib.sha256(name.casefold().encode()).hexdigest()[:32]
+        return f"{written[: _LONGEST_FILE_NAME - 34]}%-{digest}"
+    return written or "%"
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,7 @@ class Connector:
     infers_columns: they may be left out and are read from what is there at CREATE.
     triggers, sink_triggers: the kinds of trigger that the source and the sink take (Spark guide, "Triggers").
     path_option: the option that names a folder. code_hint: how the Python code is written that a
-    module.name option names. open_options: options beside the declared ones are handed over as they
+    module.name option names. open_options: options beside the declared ones are passed on as they
     are; open_prefix: so are those that begin with it. takes_key: a sink may have a KEY. keeps_log:
     Spark's own streaming writer keeps a log of the files in the sink's folder. packages: by name, what
     it may need that Spark has not; by default the one of its own name.
@@ -127,7 +139,7 @@ class Connector:
         return stream.format or ("text" if self.formats else "")
 
     def metadata(self, stream: Stream) -> tuple[Column, ...]:
-        """The fields that its messages bring beside the columns; `SELECT *` leaves them out."""
+        """The metadata columns of its messages; `SELECT *` omits them."""
         return ()
 
     def settled(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
@@ -135,7 +147,7 @@ class Connector:
         return options
 
     def notes_of(self, stream: Stream) -> tuple[str, ...]:
-        """What the analyst is to be told of a new stream."""
+        """Notes for the analyst about a new stream."""
         return ()
 
     def servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
@@ -159,7 +171,7 @@ class Connector:
         raise NotImplementedError
 
     def at_rest(self, stream: Stream, places: Places) -> Node | None:
-        """The same for what is there now, as a static DataFrame; None where rows are only read as they
+        """The same for the existing data, as a static DataFrame; None where rows can only be read as they
         come.
         """
         return None
@@ -185,7 +197,7 @@ class Connector:
         return None
 
     def prepared(self, sink: Sink, frame: Node) -> Node:
-        """The calls that make a query's result what the sink takes."""
+        """The calls that convert a query's result to the rows that the sink takes."""
         return frame
 
     def write_stream(self, sink: Sink, writer: Node) -> Node:
@@ -200,8 +212,8 @@ class Connector:
         return type(self).batch_writer is not Connector.batch_writer
 
     def batch_writer(self, sink: Sink) -> Node | None:
-        """The function (batch, batch_id) that writes a micro-batch, if there is one. A batch_id that
-        comes again (after a failure, with the same rows) must leave the sink as it is.
+        """The function (batch, batch_id) that writes a micro-batch, if there is one. It must be
+        idempotent: a batch_id that is retried (after a failure, with the same rows) changes nothing.
         """
         return None
 
@@ -234,16 +246,6 @@ class Connector:
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         """Rules of this connector beyond kinds and names; raises a placed error. at: its name."""
 
-    def secrets(self) -> frozenset[str]:
-        specs = (*(self.reads or ()), *(self.writes or ()))
-        return frozenset(s.name.casefold() for s in specs if s.secret)
-
-
-def is_secret(key: str) -> bool:
-    """Whether the value of an option or setting must never be shown, declared or not."""
-    folded = key.casefold().removesuffix("credentials.source")  # it names a kind
-    return any(word in folded for word in SECRET_WORDS)
-
 
 def with_options(node: Node, options: Iterable[tuple[str, str]], skip: Iterable[str] = ()) -> Node:
     """node.option(key, value) for each option that is not in skip."""
@@ -265,7 +267,7 @@ def read_stream(format: str) -> Node:
 
 _KINDS = {
     "number": lambda v: v.lstrip("+-").isdigit(),
-    "positive integer": lambda v: v.isdigit() and int(v) > 0,
+    "positive integer": lambda v: v.isascii() and v.isdigit() and 0 < len(v.lstrip("0")) < 19,
     "boolean": lambda v: v.casefold() in ("true", "false"),
     PYTHON_NAME: lambda v: "." in v and all(part.isidentifier() for part in v.split(".")),
 }
@@ -302,27 +304,40 @@ def check_options(
                 hint=did_you_mean(option.key.value, names)
                 or f"DESCRIBE CONNECTOR {connector.name}; lists them",
                 span=option.key.span,
+                code="UNKNOWN_OPTION",
             )
-        if refers(option.value.value) and spec.name == connector.path_option:
-            raise RuleFault(
-                f"${{env:…}} and ${{file:…}} are for secrets, and {spec.name} is none",
-                hint="streamsql -D name=value, and ${name}",
-                span=option.value.span,
-            )
-        check = _KINDS.get(spec.kind)
-        if check and not check(option.value.value):
-            raise SyntaxFault(
-                f"option {spec.name} takes a {spec.kind}, not '{option.value.value}'",
-                detail=spec.help,
-                span=option.value.span,
-            )
-        if not spec.takes(option.value.value):
-            *most, last = spec.choices
-            raise SyntaxFault(
-                f"option {spec.name} takes {', '.join(most)} or {last}, not '{option.value.value}'",
-                hint=did_you_mean(option.value.value, spec.choices),
-                span=option.value.span,
-            )
+        _check_value(connector, spec, option)
+    _check_required(connector, specs, options, span_of)
+
+
+def _check_value(connector: Connector, spec: OptionSpec, option: Option) -> None:
+    """Raise a placed error for a value that an option does not take."""
+    if refers(option.value.value) and spec.name == connector.path_option:
+        raise RuleFault(
+            f"${{env:…}} and ${{file:…}} are for secret options only, and {spec.name} is not secret",
+            hint="streamsql -D name=value, and ${name}",
+            span=option.value.span,
+        )
+    check = _KINDS.get(spec.kind)
+    if check and not check(option.value.value):
+        raise SyntaxFault(
+            f"option {spec.name} takes a {spec.kind}, not '{option.value.value}'",
+            detail=spec.help,
+            span=option.value.span,
+        )
+    if not spec.takes(option.value.value):
+        *most, last = spec.choices
+        raise SyntaxFault(
+            f"option {spec.name} takes {', '.join(most)} or {last}, not '{option.value.value}'",
+            hint=did_you_mean(option.value.value, spec.choices),
+            span=option.value.span,
+        )
+
+
+def _check_required(
+    connector: Connector, specs: tuple[OptionSpec, ...], options: tuple[Option, ...], span_of: Name
+) -> None:
+    """Raise an error for a required option that is not given."""
     given = {o.key.value.casefold() for o in options}
     for spec in specs:
         if spec.required and spec.name.casefold() not in given:
@@ -331,4 +346,5 @@ def check_options(
                 detail=spec.help,
                 hint=f"OPTIONS ({spec.name} '…')",
                 span=span_of.span,
+                code="MISSING_OPTION",
             )

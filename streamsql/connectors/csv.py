@@ -12,27 +12,29 @@ class Csv(FileConnector):
     own = (
         *COLUMN_OPTIONS,
         OptionSpec("header", "the first line holds the column names", "boolean", default="false"),
-        OptionSpec("sep", "what stands between two fields", default=","),
-        OptionSpec("delimiter", "another word for sep"),
-        OptionSpec("quote", "what encloses a field", default='"'),
-        OptionSpec("escape", "what takes a quote its meaning", default="\\"),
-        OptionSpec("charToEscapeQuoteEscaping", "what escapes the escape"),
-        OptionSpec("comment", "first character of lines to leave out"),
-        OptionSpec("inferSchema", "infer types and not only names", "boolean"),
+        OptionSpec("sep", "separator between fields", default=","),
+        OptionSpec("delimiter", "same as sep"),
+        OptionSpec("quote", "quote character", default='"'),
+        OptionSpec("escape", "escape character for quotes", default="\\"),
+        OptionSpec("charToEscapeQuoteEscaping", "escape character for the escape character"),
+        OptionSpec("comment", "first character of comment lines, which are skipped"),
+        OptionSpec("inferSchema", "infer column types, not only names", "boolean"),
         OptionSpec("preferDate", "infer dates before timestamps", "boolean"),
-        OptionSpec("enforceSchema", "do not compare the header with the columns", "boolean"),
-        OptionSpec("ignoreLeadingWhiteSpace", "drop blanks before a field", "boolean"),
-        OptionSpec("ignoreTrailingWhiteSpace", "drop blanks behind a field", "boolean"),
+        OptionSpec(
+            "enforceSchema", "use the declared columns without comparing them with the header", "boolean"
+        ),
+        OptionSpec("ignoreLeadingWhiteSpace", "remove blanks before a field", "boolean"),
+        OptionSpec("ignoreTrailingWhiteSpace", "remove blanks after a field", "boolean"),
         OptionSpec("nullValue", "text that means NULL"),
-        OptionSpec("emptyValue", "text that means an empty text"),
+        OptionSpec("emptyValue", "text that means an empty string"),
         OptionSpec("nanValue", "text that means not-a-number", default="NaN"),
         OptionSpec("positiveInf", "text that means infinity", default="Inf"),
         OptionSpec("negativeInf", "text that means negative infinity", default="-Inf"),
-        OptionSpec("maxColumns", "most columns of a line", "number"),
-        OptionSpec("maxCharsPerColumn", "longest field", "number"),
+        OptionSpec("maxColumns", "maximum number of columns in a line", "number"),
+        OptionSpec("maxCharsPerColumn", "maximum length of a field", "number"),
         OptionSpec(
             "unescapedQuoteHandling",
-            "what a stray quote does",
+            "how unescaped quotes are handled",
             default="STOP_AT_DELIMITER",
             choices=(
                 "STOP_AT_CLOSING_QUOTE",
@@ -43,7 +45,7 @@ class Csv(FileConnector):
             ),
         ),
         OptionSpec("quoteAll", "quote every written field", "boolean"),
-        OptionSpec("escapeQuotes", "quote written fields that hold a quote", "boolean"),
+        OptionSpec("escapeQuotes", "quote written fields that contain a quote", "boolean"),
     )
 
     def records(self, stream: Stream) -> Node | None:

@@ -1,7 +1,7 @@
-"""datagen: made-up rows, the same in every run with the same seed.
+"""datagen: generated rows; the same seed gives the same rows in every run.
 
 Each column is a function of the row's number `n` (Spark's rate sources count rows from 0), so a
-restart goes on where it stopped, with the same rows.
+restart resumes where it stopped, with the same rows.
 """
 
 import re
@@ -31,14 +31,16 @@ _UNITS = {"millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour
 
 class Datagen(Connector):
     name = "datagen"
-    help = "made-up rows, the same in every run with the same seed"
+    help = "generated rows; the same seed gives the same rows in every run"
     needs_columns = True
     reads: tuple[OptionSpec, ...] = (
-        OptionSpec("rowsPerSecond", "rows made each second, at the clock's pace", "number", default="10"),
-        OptionSpec("rowsPerBatch", "instead: rows in each micro-batch, as fast as they are taken", "number"),
-        OptionSpec("seed", "another seed gives other rows", "number", default="0"),
+        OptionSpec("rowsPerSecond", "rows per second of clock time", "number", default="10"),
+        OptionSpec(
+            "rowsPerBatch", "rows per micro-batch, as fast as possible, instead of rowsPerSecond", "number"
+        ),
+        OptionSpec("seed", "seed of the generated values", "number", default="0"),
         OptionSpec("start", "event time of the first row, with rowsPerBatch", default="2024-01-01 00:00:00"),
-        OptionSpec("numPartitions", "partitions of the rows", "number"),
+        OptionSpec("numPartitions", "number of partitions", "number"),
     )
 
     def stream_options(self, columns: tuple[Column, ...]) -> tuple[OptionSpec, ...]:
@@ -83,7 +85,7 @@ class Datagen(Connector):
         make = _MAKERS.get(kind.casefold())
         if make is None:
             like = did_you_mean(kind, KINDS)
-            raise ValueError(f"there is no kind {kind}" + (f", {like}" if like else ""))
+            raise ValueError(f"unknown field kind {kind}" + (f", {like}" if like else ""))
         return make(stream, column, rest.strip())
 
 
@@ -103,7 +105,7 @@ def _default(column: Column) -> str:
         "DATE": "expression date_add(DATE '2024-01-01', CAST(n % 365 AS INT))",
     }
     if base not in defaults:
-        raise ValueError(f"say how, for a column of type {column.type}")
+        raise ValueError(f"add an option 'fields.{column.name}' for a column of type {column.type}")
     return defaults[base]
 
 
@@ -147,7 +149,7 @@ def _choice(stream: Stream, column: Column, text: str) -> str:
 def _sequence(stream: Stream, column: Column, text: str) -> str:
     found = re.match(r"(?:from\s+)?(-?\d+)?\Z", text, re.IGNORECASE)
     if not found:
-        raise ValueError(f"'{text}' is not a first number")
+        raise ValueError(f"'{text}' is not a start value")
     return f"n + {found.group(1) or 0}"
 
 

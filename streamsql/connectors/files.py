@@ -21,33 +21,38 @@ from streamsql.language.statements.base import Column
 PATH = OptionSpec("path", "the directory, or a glob of directories", "path", required=True)
 # Of Hadoop's text output: csv, json and text.
 TEXT_CODECS = ("none", "uncompressed", "bzip2", "deflate", "gzip", "lz4", "snappy")
-# Beside its codecs Hadoop takes the class of one.
+# Hadoop accepts the class name of a codec as well as its own names.
 JAVA_CLASS = r"\w+(\.\w+)+"
 SOURCE_OPTIONS = (
     PATH,
-    OptionSpec("maxFilesPerTrigger", "most new files in one micro-batch", "positive integer"),
-    OptionSpec("maxBytesPerTrigger", "most bytes of new files in one micro-batch", "text"),
-    OptionSpec("maxCachedFiles", "listed files kept for later micro-batches", "number", default="10000"),
+    OptionSpec("maxFilesPerTrigger", "maximum number of new files in a micro-batch", "positive integer"),
+    OptionSpec("maxBytesPerTrigger", "maximum size of the new files in a micro-batch", "text"),
+    OptionSpec(
+        "maxCachedFiles",
+        "maximum number of listed files cached for later micro-batches",
+        "number",
+        default="10000",
+    ),
     OptionSpec("latestFirst", "newest files first", "boolean", default="false"),
-    OptionSpec("fileNameOnly", "tell files by name and not by whole path", "boolean", default="false"),
-    OptionSpec("maxFileAge", "how old a file may be beside the newest", "text", default="7d"),
+    OptionSpec("fileNameOnly", "identify files by name only, not by full path", "boolean", default="false"),
+    OptionSpec("maxFileAge", "maximum age of a file, relative to the newest file", "text", default="7d"),
     OptionSpec(
         "cleanSource",
         "what happens to read files: archive, delete or off",
         default="off",
         choices=("archive", "delete", "off"),
     ),
-    OptionSpec("sourceArchiveDir", "where cleanSource archive moves them", "path"),
-    OptionSpec("pathGlobFilter", "only files whose name fits this glob"),
+    OptionSpec("sourceArchiveDir", "where cleanSource archive moves read files", "path"),
+    OptionSpec("pathGlobFilter", "only files whose name matches this glob"),
     OptionSpec("recursiveFileLookup", "sub-directories too, without partition columns", "boolean"),
-    OptionSpec("basePath", "where partition discovery begins", "path"),
-    OptionSpec("ignoreCorruptFiles", "leave out files that cannot be read", "boolean"),
-    OptionSpec("ignoreMissingFiles", "leave out files that have gone", "boolean"),
+    OptionSpec("basePath", "the directory where partition discovery starts", "path"),
+    OptionSpec("ignoreCorruptFiles", "skip files that cannot be read", "boolean"),
+    OptionSpec("ignoreMissingFiles", "skip files that no longer exist", "boolean"),
 )
 SINK_OPTIONS = (
-    OptionSpec("path", "the directory to write into", "path", required=True),
+    OptionSpec("path", "the directory to write to", "path", required=True),
     OptionSpec("compression", "codec of the written files"),
-    OptionSpec("retention", "how long the sink's log keeps a file's entry", "duration"),
+    OptionSpec("retention", "how long an entry stays in the log of the sink", "duration"),
 )
 # What says which files a micro-batch takes, and the path itself.
 SOURCE_ONLY = (
@@ -60,7 +65,7 @@ _OF_LINES = frozenset(
     ignoremissingfiles""".split()
 )
 COLUMN_OPTIONS = (
-    OptionSpec("columnNameOfCorruptRecord", "column that takes a row that cannot be read"),
+    OptionSpec("columnNameOfCorruptRecord", "column for the text of rows that cannot be parsed"),
     OptionSpec(
         "mode",
         "PERMISSIVE, DROPMALFORMED or FAILFAST",
@@ -71,14 +76,14 @@ COLUMN_OPTIONS = (
     OptionSpec("timestampFormat", "pattern of timestamps"),
     OptionSpec("timestampNTZFormat", "pattern of timestamps without time zone"),
     OptionSpec("timeFormat", "pattern of times of day"),
-    OptionSpec("timeZone", "time zone of timestamps that name none"),
+    OptionSpec("timeZone", "time zone of timestamps without one"),
     OptionSpec("locale", "language of day and month names", default="en-US"),
     OptionSpec("encoding", "character set", default="UTF-8"),
-    OptionSpec("charset", "another word for encoding"),
-    OptionSpec("lineSep", "what ends a line"),
-    OptionSpec("multiLine", "a record may take several lines", "boolean", default="false"),
-    OptionSpec("samplingRatio", "part of the rows that inference reads"),
-    OptionSpec("singleVariantColumn", "whole record into one VARIANT column of this name"),
+    OptionSpec("charset", "same as encoding"),
+    OptionSpec("lineSep", "line separator"),
+    OptionSpec("multiLine", "a record may span several lines", "boolean", default="false"),
+    OptionSpec("samplingRatio", "fraction of the rows used to infer the columns"),
+    OptionSpec("singleVariantColumn", "read each record into one VARIANT column with this name"),
 )
 
 
@@ -151,7 +156,7 @@ class FileConnector(Connector):
         return writer
 
     def batch_writer(self, sink: Sink) -> Node:
-        # Spark's own file sink keeps account of what it wrote; beside other sinks the folders do.
+        # Spark's own file sink logs its files; with several sinks there is one folder per micro-batch.
         partitions = [list(sink.partitioned_by)] if sink.partitioned_by else []
         files = Call(Var("BatchFiles"), tuple(map(lit, (self.name, sink.option("path"), *partitions))))
         return with_options(files, sink.options, skip=("path", "retention")).attr("write")

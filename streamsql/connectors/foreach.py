@@ -8,7 +8,7 @@ from streamsql.connectors.base import HERE, PYTHON_NAME, Connector, OptionSpec
 
 FOLDER = OptionSpec(
     "folder",
-    "where the module is looked for first, then the current folder and sys.path",
+    "the folder searched first for the module, before the current folder and sys.path",
     "path",
     default=HERE,
 )
@@ -21,7 +21,7 @@ def loaded(entry: Sink | Stream, option: str) -> Node:
 
 class Foreach(Connector):
     name = "foreach"
-    help = "a Python function, or a class with open, process and close, takes each row"
+    help = "a Python function, or a class with open, process and close, receives each row"
     writes = (
         OptionSpec("function", "the function or class, by name", PYTHON_NAME, required=True),
         FOLDER,

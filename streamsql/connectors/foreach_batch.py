@@ -12,12 +12,12 @@ from streamsql.connectors.foreach import FOLDER, loaded
 
 class ForeachBatch(Connector):
     name = "foreach_batch"
-    help = "a Python function takes each micro-batch: function(DataFrame, batch_id)"
+    help = "a Python function receives each micro-batch: function(DataFrame, batch_id)"
     writes = (
         OptionSpec(
             "function",
-            "the function by name; after a failure a batch_id can come again with the same rows, so it is "
-            "exactly once when the function passes over (or overwrites) a batch_id that it has written",
+            "the name of the function; after a failure a batch_id is retried with the same rows: delivery is "
+            "exactly once if the function skips or overwrites a batch_id that it has already written",
             PYTHON_NAME,
             required=True,
         ),
@@ -41,5 +41,5 @@ class ForeachBatch(Connector):
         except TypeError as error:
             return f"it cannot be called with (batch, batch_id): {error}"
         except ValueError:
-            pass  # a builtin tells no signature
+            pass  # a builtin has no signature to inspect
         return ""

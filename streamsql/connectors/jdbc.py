@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from streamsql.calls import Call, Node, Var, lit
 from streamsql.catalog import Sink
 from streamsql.connectors.base import Connector, OptionSpec, with_options
 from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import RuleFault, SyntaxFault
 from streamsql.language.statements.base import Name, Option
+from streamsql.secrets import ranges
 
 # How a URL begins → the driver's class.
 DRIVERS = {f"jdbc:{name}:": PACKAGES[name].probe for name in ("postgresql", "sqlite")}
@@ -17,20 +16,23 @@ DRIVERS = {f"jdbc:{name}:": PACKAGES[name].probe for name in ("postgresql", "sql
 
 class Jdbc(Connector):
     name = "jdbc"
-    help = "a table of a database: rows are added, or by KEY replace older ones (postgresql, sqlite)"
+    help = "a database table: rows are inserted, or with KEY replace the row of that key (postgresql, sqlite)"
     takes_key = True
     packages = ("postgresql", "sqlite")
     writes = (
         OptionSpec("url", "jdbc:postgresql://host/database, jdbc:sqlite:file, …", required=True),
-        OptionSpec("table", "the table to write into; made when it is not there", required=True),
-        OptionSpec("user", "who writes"),
+        OptionSpec("table", "the table to write to; created if it does not exist", required=True),
+        OptionSpec("user", "the database user"),
         OptionSpec("password", "the user's password", secret=True),
-        OptionSpec("driver", "the driver's class; known for postgresql and sqlite"),
-        OptionSpec("batchsize", "rows sent to the database together", "positive integer", default="1000"),
-        OptionSpec("isolationLevel", "of the transactions that fill the staging table"),
-        OptionSpec("queryTimeout", "seconds that a statement may take", "number", default="0"),
-        OptionSpec("sessionInitStatement", "SQL run first in each session"),
-        OptionSpec("createTableOptions", "what CREATE TABLE ends with"),
+        OptionSpec("driver", "the class of the driver; not needed for postgresql and sqlite"),
+        OptionSpec("batchsize", "rows per insert batch", "positive integer", default="1000"),
+        OptionSpec(
+            "isolationLevel",
+            "isolation level of the transactions that fill the staging table",
+        ),
+        OptionSpec("queryTimeout", "time limit of a statement, in seconds", "number", default="0"),
+        OptionSpec("sessionInitStatement", "SQL that runs at the start of each session"),
+        OptionSpec("createTableOptions", "text added to CREATE TABLE"),
         OptionSpec("createTableColumnTypes", "column types for CREATE TABLE"),
     )
 
@@ -60,9 +62,9 @@ class Jdbc(Connector):
         url = options["url"].value
         if not url.value.startswith("jdbc:"):
             raise SyntaxFault(
-                "a url of jdbc begins with jdbc:", hint="jdbc:postgresql://host/database", span=url.span
+                "a JDBC URL starts with jdbc:", hint="jdbc:postgresql://host/database", span=url.span
             )
-        if re.search(r"[?&;]\s*password\s*=|//[^/@?]*:[^/@?]*@", url.value, re.IGNORECASE):
+        if ranges(url.value):
             raise RuleFault(
                 "a password in the url would be shown",
                 hint="OPTIONS (url '…', user '…', password '…') keeps it hidden",
@@ -70,7 +72,7 @@ class Jdbc(Connector):
             )
         if key and not url.value.startswith(tuple(DRIVERS)):
             raise RuleFault(
-                "replacing rows by KEY is known for postgresql and sqlite only",
-                hint="leave KEY out: rows are added; or write with USING foreach_batch",
+                "KEY is supported for postgresql and sqlite only",
+                hint="omit KEY to insert rows, or write with USING foreach_batch",
                 span=key[0].span,
             )

@@ -13,18 +13,20 @@ class Json(FileConnector):
     help = "directories of JSON lines"
     own = (
         *COLUMN_OPTIONS,
-        OptionSpec("primitivesAsString", "infer every simple value as text", "boolean"),
-        OptionSpec("inferTimestamp", "infer timestamps; else the watermark's column only", "boolean"),
+        OptionSpec("primitivesAsString", "infer every simple value as a string", "boolean"),
+        OptionSpec("inferTimestamp", "infer timestamps; by default only for the watermark column", "boolean"),
         OptionSpec("prefersDecimal", "infer decimals before doubles", "boolean"),
-        OptionSpec("allowComments", "Java and C++ comments are left out", "boolean"),
-        OptionSpec("allowUnquotedFieldNames", "names without quotes", "boolean"),
-        OptionSpec("allowSingleQuotes", "single quotes beside double ones", "boolean", default="true"),
-        OptionSpec("allowNumericLeadingZeros", "numbers such as 007", "boolean"),
-        OptionSpec("allowNonNumericNumbers", "NaN and infinities", "boolean", default="true"),
-        OptionSpec("allowBackslashEscapingAnyCharacter", "a backslash before anything", "boolean"),
-        OptionSpec("allowUnquotedControlChars", "control characters in texts", "boolean"),
-        OptionSpec("dropFieldIfAllNull", "leave columns out that are NULL all over", "boolean"),
-        OptionSpec("ignoreNullFields", "do not write fields that are NULL", "boolean"),
+        OptionSpec("allowComments", "ignore Java and C++ comments", "boolean"),
+        OptionSpec("allowUnquotedFieldNames", "allow field names without quotes", "boolean"),
+        OptionSpec(
+            "allowSingleQuotes", "allow single quotes as well as double quotes", "boolean", default="true"
+        ),
+        OptionSpec("allowNumericLeadingZeros", "allow numbers such as 007", "boolean"),
+        OptionSpec("allowNonNumericNumbers", "allow NaN and infinities", "boolean", default="true"),
+        OptionSpec("allowBackslashEscapingAnyCharacter", "allow a backslash before any character", "boolean"),
+        OptionSpec("allowUnquotedControlChars", "allow unescaped control characters in strings", "boolean"),
+        OptionSpec("dropFieldIfAllNull", "omit columns that are always NULL", "boolean"),
+        OptionSpec("ignoreNullFields", "do not write NULL fields", "boolean"),
     )
 
     def records(self, stream: Stream) -> Node | None:

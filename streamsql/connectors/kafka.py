@@ -34,20 +34,22 @@ _OF_STREAMS = frozenset("maxoffsetspertrigger minoffsetspertrigger maxtriggerdel
 _STARTS = ("startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp")
 
 _SERVERS = (
-    OptionSpec("servers", "brokers to begin with: host:port, …"),
-    OptionSpec("kafka.bootstrap.servers", "the same, as Spark calls it"),
+    OptionSpec("servers", "the bootstrap servers: host:port, …"),
+    OptionSpec("kafka.bootstrap.servers", "Spark's name of this option"),
 )
 # Those that people need; any other of Kafka's settings may be given as kafka.NAME.
 _SECURITY = (
     OptionSpec(
         "kafka.security.protocol",
-        "how to talk to the brokers",
+        "the protocol of the connection to the brokers",
         default="PLAINTEXT",
         choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
     ),
     OptionSpec("kafka.sasl.mechanism", "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI or OAUTHBEARER"),
-    OptionSpec("kafka.sasl.jaas.config", "the login, as Kafka writes it", secret=True),
-    OptionSpec("kafka.sasl.kerberos.service.name", "the brokers' name in Kerberos"),
+    OptionSpec(
+        "kafka.sasl.jaas.config", "the login, in the format of Kafka's JAAS configuration", secret=True
+    ),
+    OptionSpec("kafka.sasl.kerberos.service.name", "the Kerberos service name of the brokers"),
     OptionSpec("kafka.ssl.truststore.location", "a file with the certificates to trust", "path"),
     OptionSpec("kafka.ssl.truststore.password", "its password", secret=True),
     OptionSpec("kafka.ssl.truststore.type", "JKS, PKCS12 or PEM"),
@@ -55,57 +57,80 @@ _SECURITY = (
     OptionSpec("kafka.ssl.keystore.password", "its password", secret=True),
     OptionSpec("kafka.ssl.keystore.type", "JKS, PKCS12 or PEM"),
     OptionSpec("kafka.ssl.key.password", "the key's password", secret=True),
-    OptionSpec("kafka.ssl.endpoint.identification.algorithm", "empty: do not compare host names"),
+    OptionSpec(
+        "kafka.ssl.endpoint.identification.algorithm", "how host names are verified; empty: not at all"
+    ),
 )
 _SOURCE = (
     OptionSpec("topic", "topics to read: a name, or several with commas"),
-    OptionSpec("subscribe", "the same, as Spark calls it"),
+    OptionSpec("subscribe", "Spark's name of this option"),
     OptionSpec("subscribePattern", "a Java regular expression of topics"),
     OptionSpec("assign", 'partitions to read, as JSON: {"topic":[0,1]}'),
     OptionSpec(
         "startingOffsets",
-        'where a new query begins: earliest, latest, or JSON: {"topic":{"0":23}}',
+        'where a new query starts: earliest, latest, or JSON: {"topic":{"0":23}}',
         default="earliest",
     ),
-    OptionSpec("startingTimestamp", "begin with messages from then on (milliseconds since 1970)", "number"),
+    OptionSpec(
+        "startingTimestamp", "start with messages from this time on (milliseconds since 1970)", "number"
+    ),
     OptionSpec("startingOffsetsByTimestamp", 'the same for each partition: {"topic":{"0":1700000000000}}'),
     OptionSpec(
         "startingOffsetsByTimestampStrategy",
-        "where no message is that new: error or latest",
+        "if no message is that new: error or latest",
         default="error",
         choices=("error", "latest"),
     ),
-    OptionSpec("failOnDataLoss", "end the query when messages are gone unread", "boolean", default="true"),
-    OptionSpec("maxOffsetsPerTrigger", "most messages in one micro-batch", "positive integer"),
-    OptionSpec("minOffsetsPerTrigger", "fewest messages in one micro-batch", "positive integer"),
-    OptionSpec("maxTriggerDelay", "how long a micro-batch waits for them", "text", default="15m"),
-    OptionSpec("minPartitions", "fewest partitions that Spark reads in", "positive integer"),
-    OptionSpec("maxRecordsPerPartition", "most messages in one of them", "positive integer"),
-    OptionSpec("groupIdPrefix", "how the consumer groups' names begin"),
-    OptionSpec("kafka.group.id", "the consumer group; with care: the guide says why"),
-    OptionSpec("includeHeaders", "read headers; done for queries that name _headers", "boolean"),
-    OptionSpec("kafkaConsumer.pollTimeoutMs", "patience with a broker, in milliseconds", "number"),
-    OptionSpec("fetchOffset.numRetries", "tries to learn the newest offsets", "number", default="3"),
-    OptionSpec("fetchOffset.retryIntervalMs", "milliseconds between them", "number", default="10"),
-    OptionSpec("kafka.isolation.level", "read_committed leaves out what was never committed"),
+    OptionSpec(
+        "failOnDataLoss",
+        "fail the query if messages were deleted before they were read",
+        "boolean",
+        default="true",
+    ),
+    OptionSpec("maxOffsetsPerTrigger", "maximum number of messages in a micro-batch", "positive integer"),
+    OptionSpec("minOffsetsPerTrigger", "minimum number of messages in a micro-batch", "positive integer"),
+    OptionSpec(
+        "maxTriggerDelay", "how long a micro-batch waits for minOffsetsPerTrigger", "text", default="15m"
+    ),
+    OptionSpec("minPartitions", "minimum number of Spark partitions to read with", "positive integer"),
+    OptionSpec(
+        "maxRecordsPerPartition", "maximum number of messages in a Spark partition", "positive integer"
+    ),
+    OptionSpec("groupIdPrefix", "prefix of the consumer group names"),
+    OptionSpec("kafka.group.id", "the consumer group; use with care, see Spark's Kafka guide"),
+    OptionSpec("includeHeaders", "read headers; set automatically for queries that name _headers", "boolean"),
+    OptionSpec(
+        "kafkaConsumer.pollTimeoutMs", "time limit for answers of the brokers, in milliseconds", "number"
+    ),
+    OptionSpec(
+        "fetchOffset.numRetries", "number of attempts to fetch the newest offsets", "number", default="3"
+    ),
+    OptionSpec(
+        "fetchOffset.retryIntervalMs", "delay between these attempts, in milliseconds", "number", default="10"
+    ),
+    OptionSpec("kafka.isolation.level", "read_committed skips messages of uncommitted transactions"),
 )
 _SINK = (
-    OptionSpec("topic", "the topic to write to; else the query's column _topic tells"),
-    OptionSpec("includeHeaders", "write headers; done for queries with a column _headers", "boolean"),
-    OptionSpec("kafka.acks", "how many brokers must have a message: all, 1 or 0", default="all"),
-    OptionSpec("kafka.compression.type", "codec of the messages: none, gzip, snappy, lz4 or zstd"),
-    OptionSpec("kafka.linger.ms", "milliseconds to wait for more messages", "number"),
-    OptionSpec("kafka.batch.size", "most bytes sent together", "number"),
-    OptionSpec("kafka.max.request.size", "most bytes of a message", "number"),
-    OptionSpec("kafka.delivery.timeout.ms", "milliseconds until a message counts as lost", "number"),
+    OptionSpec("topic", "the topic to write to; default: the column _topic of the query"),
+    OptionSpec(
+        "includeHeaders", "write headers; set automatically for queries with a column _headers", "boolean"
+    ),
+    OptionSpec("kafka.acks", "how many brokers must confirm a message: all, 1 or 0", default="all"),
+    OptionSpec("kafka.compression.type", "compression of the messages: none, gzip, snappy, lz4 or zstd"),
+    OptionSpec("kafka.linger.ms", "how long to wait for more messages of a batch, in milliseconds", "number"),
+    OptionSpec("kafka.batch.size", "maximum size of a batch, in bytes", "number"),
+    OptionSpec("kafka.max.request.size", "maximum size of a request, in bytes", "number"),
+    OptionSpec(
+        "kafka.delivery.timeout.ms", "time limit for the delivery of a message, in milliseconds", "number"
+    ),
 )
 # What Spark sets itself (Kafka Integration Guide, "Kafka Specific Configurations").
 _SPARKS_OWN = {
-    "kafka.auto.offset.reset": "startingOffsets says where a query begins",
-    "kafka.key.deserializer": "the key is bytes; FORMAT says what the payload is",
-    "kafka.value.deserializer": "FORMAT says what the payload is",
-    "kafka.key.serializer": "the key is text or bytes",
-    "kafka.value.serializer": "FORMAT says what the payload is",
+    "kafka.auto.offset.reset": "startingOffsets sets where a query starts",
+    "kafka.key.deserializer": "the key is read as bytes; FORMAT sets the format of the payload",
+    "kafka.value.deserializer": "FORMAT sets the format of the payload",
+    "kafka.key.serializer": "the key is written as text or bytes",
+    "kafka.value.serializer": "FORMAT sets the format of the payload",
     "kafka.enable.auto.commit": "the checkpoint keeps the offsets",
     "kafka.interceptor.classes": "Spark reads messages as they are",
 }
@@ -169,7 +194,7 @@ class Kafka(Connector):
         return messages.read(self._messages(stream), stream, self._payload(stream), self.format_of(stream))
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
-        # What cannot be read is passed over: it would end the look.
+        # What cannot be parsed is skipped: it would end the preview.
         readable = replace(stream, malformed="skip")
         messages_now = self._now(stream)
         return messages.read(messages_now, readable, self._payload(stream), self.format_of(stream))
@@ -209,7 +234,7 @@ class Kafka(Connector):
     def notes_of(self, stream: Stream) -> tuple[str, ...]:
         if any(stream.option(s) for s in _STARTS):
             return ()
-        return ("it is read from its beginning; startingOffsets 'latest' begins with what comes",)
+        return ("it is read from the oldest message; startingOffsets 'latest' starts with new messages",)
 
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         _check_servers(options, at)
@@ -219,8 +244,8 @@ class Kafka(Connector):
             raise RuleFault("kafka needs to know the topic", hint="OPTIONS (…, topic 'name')", span=at.span)
         if len(given) > 1:
             raise RuleFault(
-                f"{given[0].key} and {given[1].key} both say what to read",
-                hint="leave one of them out",
+                f"{given[0].key} and {given[1].key} cannot be used together",
+                hint="omit one of them",
                 span=given[1].key.span,
             )
         for name in ("assign", "startingOffsets", "startingOffsetsByTimestamp"):
@@ -276,7 +301,10 @@ def _check_servers(options: dict[str, Option], at: Name) -> None:
     given = options.get("servers") or options.get("kafka.bootstrap.servers")
     if given is None:
         raise RuleFault(
-            "kafka needs the option servers", hint="OPTIONS (servers 'host:9092', topic 'name')", span=at.span
+            "kafka needs the option servers",
+            hint="OPTIONS (servers 'host:9092', topic 'name')",
+            span=at.span,
+            code="MISSING_OPTION",
         )
     check_servers(given.value)
 

@@ -1,4 +1,4 @@
-"""memory: a live table. The rows are kept by runtime/live.py, fed batch by batch."""
+"""memory: a live table. The rows are kept by runtime/embedded/live_rows.py, fed batch by batch."""
 
 import zlib
 

@@ -15,9 +15,10 @@ from streamsql.calls import Call, Node, Var, expr, lit
 from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.connectors import schema_registry
 from streamsql.connectors.base import OptionSpec, schema_text
+from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.errors import InputFault, RuleFault
 from streamsql.language.statements.base import Column, Name, Option
-from streamsql.language.tokens import quote, quote_name
+from streamsql.language.tokens import quote, quote_name, quote_option
 
 MALFORMED = "_malformed"
 """The field that takes a payload that cannot be read (Spark guide: columnNameOfCorruptRecord)."""
@@ -28,14 +29,14 @@ _TIMES = (
     OptionSpec("dateFormat", "pattern of dates in the payload", default="yyyy-MM-dd"),
     OptionSpec("timestampFormat", "pattern of timestamps in the payload"),
     OptionSpec("timestampNTZFormat", "pattern of timestamps without time zone in the payload"),
-    OptionSpec("timeZone", "time zone of timestamps that name none"),
+    OptionSpec("timeZone", "time zone of timestamps without one"),
     OptionSpec("locale", "language of day and month names", default="en-US"),
 )
 _CSV = (
-    OptionSpec("sep", "what stands between two fields of a csv payload", default=","),
-    OptionSpec("quote", "what stands around a field of a csv payload", default='"'),
-    OptionSpec("escape", "what escapes a quote in a csv payload", default="\\"),
-    OptionSpec("nullValue", "text that stands for NULL in a csv payload"),
+    OptionSpec("sep", "separator between fields of a csv payload", default=","),
+    OptionSpec("quote", "quote character of a csv payload", default='"'),
+    OptionSpec("escape", "escape character for quotes in a csv payload", default="\\"),
+    OptionSpec("nullValue", "text that means NULL in a csv payload"),
 )
 _AVRO = (
     OptionSpec("avroSchema", "the Avro schema of the payload, as JSON"),
@@ -49,8 +50,10 @@ _AVRO = (
     *schema_registry.OPTIONS,
 )
 _PROTOBUF = (
-    OptionSpec("descriptorFile", "the payload's description: protoc --include_imports -o FILE", "path"),
-    OptionSpec("message", "the name of the payload's message in it"),
+    OptionSpec(
+        "descriptorFile", "the descriptor file of the payload: protoc --include_imports -o FILE", "path"
+    ),
+    OptionSpec("message", "the name of the message type in the descriptor file"),
 )
 FORMAT_OPTIONS = {
     "json": _TIMES,
@@ -124,8 +127,8 @@ def _kept(stream: Stream, payload: Payload, bad: str) -> str:
         return f"NOT ({bad})"
     why = f"substr(CAST({payload.value} AS STRING), 1, 200)"
     if schema_registry.uses(stream):
-        why = "coalesce(_read.fault, concat('its bytes do not fit schema ', _read.writer))"
-    said = f"concat('malformed message in ', {payload.place}, ': ', {why})"
+        why = "coalesce(_read.fault, concat('its bytes do not match schema ', _read.writer))"
+    said = f"concat('[{MALFORMED_MESSAGE}] malformed message in ', {payload.place}, ': ', {why})"
     return f"NOT ({bad}) OR raise_error({said}) IS NULL"
 
 
@@ -162,7 +165,7 @@ def _parsed(stream: Stream, payload: Payload, form: str) -> Node:
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
     known = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
     options |= {known[k.casefold()]: v for k, v in stream.options if k.casefold() in known}
-    given = ", ".join(f"{quote(k)}, {quote(v)}" for k, v in options.items())
+    given = ", ".join(f"{quote(k)}, {quote_option(v)}" for k, v in options.items())
     return expr(f"from_{form}(CAST({payload.value} AS STRING), {quote(schema)}, map({given})) AS _parsed")
 
 
@@ -231,6 +234,7 @@ def check_format(form: str, options: dict[str, Option], at: Name, *, reads: bool
             detail=spec.help,
             hint=f"OPTIONS (…, {spec.name} '…')",
             span=at.span,
+            code="MISSING_OPTION",
         )
 
 

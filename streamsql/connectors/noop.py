@@ -1,4 +1,4 @@
-"""noop: results are computed and thrown away, to measure or to fill state."""
+"""noop: results are computed and discarded, to measure or to fill state."""
 
 from streamsql.calls import Node, Var
 from streamsql.catalog import Sink
@@ -7,7 +7,7 @@ from streamsql.connectors.base import MICRO_BATCH, Connector
 
 class Noop(Connector):
     name = "noop"
-    help = "computes and throws away, for measuring"
+    help = "computes and discards the result, for measuring"
     writes = ()
     sink_triggers = MICRO_BATCH | {"continuous"}
 

@@ -8,4 +8,4 @@ class Orc(FileConnector):
     name = "orc"
     help = "directories of ORC files"
     codecs = ("none", "uncompressed", "zstd", "snappy", "zlib", "lz4", "lzo", "brotli")
-    own = (OptionSpec("mergeSchema", "columns of all files together", "boolean"),)
+    own = (OptionSpec("mergeSchema", "merge the columns of all files", "boolean"),)

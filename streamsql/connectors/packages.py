@@ -1,4 +1,4 @@
-"""The packages that connectors need beside Spark: where they are, and which of them a program needs.
+"""The packages that connectors need in addition to Spark: where they are, and which of them a program needs.
 
 Spark ships without its connectors to Kafka and the like (Spark guide, "Deploying"); each is a package
 of Maven coordinates that Spark's own resolver fetches.
@@ -6,8 +6,10 @@ of Maven coordinates that Spark's own resolver fetches.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from streamsql.calls import Attr, Lit, Program, calls_in, variables_in
+from streamsql.language.lexical import words_for_spark
 
 SCALA = "2.13"
 
@@ -26,7 +28,8 @@ class Release:
 class Package:
     """name: what asks for it; probe: a class that is there when it is.
 
-    sign: what stands in the text of a program that needs it. matching: coordinates of the release of
+    formats: what a program reads or writes that needs it; calls: the functions; url: the databases that it
+    connects to, as their URLs begin. matching: coordinates of the release of
     the running Spark ({spark}) or, for what has versions of its own, the newest that works with it.
     known: one that works with Spark 4.3 as well, for registries that have not the first. unreleased:
     where there is none for this Spark, the newest combination that is known to work.
@@ -34,7 +37,9 @@ class Package:
 
     name: str
     probe: str
-    sign: re.Pattern[str]
+    formats: frozenset[str] = frozenset()
+    calls: frozenset[str] = frozenset()
+    url: str = ""
     matching: Release = Release(())
     known: Release | None = None
     unreleased: str = ""
@@ -47,22 +52,13 @@ class Package:
         return (first, self.known) if self.known else (first,)
 
 
-def _format(name: str) -> re.Pattern[str]:
-    """A program that reads or writes in a format, or hands Spark a text that does."""
-    return re.compile(rf"\.format\([\"']{name}[\"']\)|(?i:\bUSING\s+{name}\b|\b{name}\.`)")
-
-
-def _url(database: str) -> re.Pattern[str]:
-    return re.compile(rf"(?i)\burl\b\W+jdbc:{database}:")
-
-
 _ALL = (
     Package(
         "kafka",
         "org.apache.spark.sql.kafka010.KafkaSourceProvider",
-        _format("kafka"),
-        Release((f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{{spark}}",)),
-        Release(
+        frozenset({"kafka"}),
+        matching=Release((f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{{spark}}",)),
+        known=Release(
             (
                 f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:4.2.0",
                 f"org.apache.spark:spark-token-provider-kafka-0-10_{SCALA}:4.0.0",
@@ -75,40 +71,82 @@ _ALL = (
     Package(
         "avro",
         "org.apache.spark.sql.avro.AvroDataToCatalyst",
-        re.compile(_format("avro").pattern + r"|(?i:\b(?:from|to)_avro\b)|avro_writer\(|SchemaRegistry\("),
-        Release((f"org.apache.spark:spark-avro_{SCALA}:{{spark}}",)),
-        Release((f"org.apache.spark:spark-avro_{SCALA}:4.1.1",), whole=False),
+        frozenset({"avro"}),
+        frozenset({"from_avro", "to_avro", "avro_writer", "schemaregistry"}),
+        matching=Release((f"org.apache.spark:spark-avro_{SCALA}:{{spark}}",)),
+        known=Release((f"org.apache.spark:spark-avro_{SCALA}:4.1.1",), whole=False),
     ),
     # Tried with Spark 4.3.0: reading fails (NoSuchMethodError: LogicalRDD).
     Package(
         "delta",
         "org.apache.spark.sql.delta.sources.DeltaDataSource",
-        _format("delta"),
+        frozenset({"delta"}),
         unreleased="the newest that works: Delta Lake 4.4.0 (delta-spark_4.2) with Spark 4.2",
     ),
     # Tried with Spark 4.3.0 and 4.2: IncompatibleClassChangeError.
     Package(
         "iceberg",
         "org.apache.iceberg.spark.source.IcebergSource",
-        _format("iceberg"),
+        frozenset({"iceberg"}),
         unreleased="the newest that works: Apache Iceberg 1.12.0 (iceberg-spark-runtime-4.1) with Spark 4.1",
     ),
     Package(
         "postgresql",
         "org.postgresql.Driver",
-        _url("postgresql"),
-        Release(("org.postgresql:postgresql:42.7.4",)),
+        url="jdbc:postgresql:",
+        matching=Release(("org.postgresql:postgresql:42.7.4",)),
     ),
     Package(
         "sqlite",
         "org.sqlite.JDBC",
-        _url("sqlite"),
-        Release(("org.xerial:sqlite-jdbc:3.46.1.3",)),
+        url="jdbc:sqlite:",
+        matching=Release(("org.xerial:sqlite-jdbc:3.46.1.3",)),
     ),
 )
 PACKAGES = {package.name: package for package in _ALL}
 
 
-def needed(program: str) -> list[Package]:
-    """The packages that a program needs. program: its text, as calls.render gives it."""
-    return [package for package in _ALL if package.sign.search(program)]
+@dataclass(frozen=True)
+class Use:
+    """What a program uses of Spark's connectors, folded: formats; functions; the texts of its options."""
+
+    formats: frozenset[str]
+    calls: frozenset[str]
+    texts: frozenset[str]
+
+
+def needed(program: Program) -> list[Package]:
+    """The packages that a program needs."""
+    use = use_of(program)
+    return [
+        package
+        for package in _ALL
+        if package.formats & use.formats
+        or package.calls & use.calls
+        or (package.url and any(text.startswith(package.url) for text in use.texts))
+    ]
+
+
+def use_of(program: Program) -> Use:
+    """What a program uses: its own calls, and what is in the texts that it hands to Spark (sql and expr). A
+    text inside quotes there is data and no use.
+    """
+    formats: set[str] = set()
+    names = {name.casefold() for name in variables_in(program)}
+    texts: set[str] = set()
+    for call in calls_in(program):
+        name = call.function.name if isinstance(call.function, Attr) else ""
+        names.add(name.casefold())
+        values = [v.value for v in (*call.args, *(v for _, v in call.kwargs)) if isinstance(v, Lit)]
+        literals = [v for v in values if isinstance(v, str)]
+        if name == "format":
+            formats |= {v.casefold() for v in literals}
+        elif name in ("sql", "expr", "table"):
+            for text in literals:
+                written = words_for_spark(text)
+                formats |= written.formats
+                names |= written.calls
+                texts |= written.urls
+        else:
+            texts |= {v.casefold() for v in literals}
+    return Use(frozenset(formats), frozenset(names), frozenset(texts))

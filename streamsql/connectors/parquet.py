@@ -11,7 +11,7 @@ class Parquet(FileConnector):
     help = "directories of Parquet files"
     codecs = ("none", "uncompressed", "snappy", "gzip", "zstd", "lz4", "lz4_raw", "brotli", "lzo")
     own = (
-        OptionSpec("mergeSchema", "columns of all files together", "boolean"),
+        OptionSpec("mergeSchema", "merge the columns of all files", "boolean"),
         OptionSpec(
             "datetimeRebaseMode",
             "EXCEPTION, CORRECTED or LEGACY for old dates",

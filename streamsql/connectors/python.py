@@ -18,7 +18,7 @@ def _format(entry: Stream | Sink) -> Node:
 
 class Python(Connector):
     name = "python"
-    help = "a Python Data Source: a class that reads, or writes, a stream; other options are handed to it"
+    help = "a Python Data Source: a class that reads or writes a stream; it receives all other options"
     modes = ("append", "complete")
     infers_columns = True
     open_options = True
@@ -46,7 +46,7 @@ class Python(Connector):
         bases = found.__mro__ if isinstance(found, type) else ()
         base = next((c for c in bases if c.__name__ == "DataSource"), None)
         if base is None:
-            return "it is not a class made of pyspark.sql.datasource.DataSource"
+            return "it is not a subclass of pyspark.sql.datasource.DataSource"
         methods = ("simpleStreamReader", "streamReader") if purpose == "read" else ("streamWriter", "writer")
         own = [m for m in methods if getattr(found, m, None) is not getattr(base, m, None)]
         verb = "reads no stream" if purpose == "read" else "writes nothing"

@@ -1,4 +1,4 @@
-"""rate: numbered rows at a steady speed. Options: Spark guide, "Rate source"."""
+"""rate: numbered rows at a constant rate. Options: Spark guide, "Rate source"."""
 
 from streamsql.calls import Node
 from streamsql.catalog import Stream
@@ -8,13 +8,13 @@ from streamsql.language.statements.base import Column
 
 class Rate(Connector):
     name = "rate"
-    help = "numbered rows at a steady speed"
+    help = "numbered rows at a constant rate"
     fixed_columns = (Column("timestamp", "TIMESTAMP"), Column("value", "BIGINT"))
     triggers = MICRO_BATCH | {"continuous"}
     reads: tuple[OptionSpec, ...] | None = (
-        OptionSpec("rowsPerSecond", "rows made each second", "number", default="1"),
-        OptionSpec("rampUpTime", "how long until full speed", "duration", default="0s"),
-        OptionSpec("numPartitions", "partitions of the rows", "number"),
+        OptionSpec("rowsPerSecond", "rows per second", "number", default="1"),
+        OptionSpec("rampUpTime", "time until the full rate is reached", "duration", default="0s"),
+        OptionSpec("numPartitions", "number of partitions", "number"),
     )
 
     def source(self, stream: Stream, places: Places) -> Node:

@@ -10,7 +10,7 @@ class RateMicroBatch(Rate):
     triggers = MICRO_BATCH
     reads = (
         OptionSpec("rowsPerBatch", "rows in each micro-batch", "number", required=True),
-        OptionSpec("numPartitions", "partitions of the rows", "number"),
+        OptionSpec("numPartitions", "number of partitions", "number"),
         OptionSpec("startTimestamp", "first event time, in milliseconds since 1970", "number", default="0"),
-        OptionSpec("advanceMillisPerBatch", "event time from batch to batch", "number", default="1000"),
+        OptionSpec("advanceMillisPerBatch", "event time between two micro-batches", "number", default="1000"),
     )

@@ -66,6 +66,7 @@ def connector(name: Name, purpose: str = "") -> Connector:
             f"there is no connector {name.value}",
             hint=did_you_mean(name.value, usable) or f"connectors: {', '.join(usable)}",
             span=name.span,
+            code="UNKNOWN_CONNECTOR",
         )
     if not can(found):
         verb = "read from" if purpose == "read" else "written to"

@@ -1,4 +1,4 @@
-"""Rows of csv, json and xml files that cannot be read: counted, left out, or brought to a sink.
+"""Rows of csv, json and xml files that cannot be parsed: counted, skipped, or written to a sink.
 
 Spark tells them in a column (columnNameOfCorruptRecord, Spark guide: JSON, CSV and XML Files), which is read
 for the count and left out again unless the stream declares it.

@@ -1,4 +1,4 @@
-"""The options of a schema registry, which has the Avro schemas of messages, and what they come to."""
+"""The options of a schema registry, which stores the Avro schemas of messages."""
 
 from __future__ import annotations
 
@@ -15,33 +15,35 @@ ADDRESS = "schemaRegistry"
 _SETTING = f"{ADDRESS}."
 # The settings of its client: confluent-kafka, SchemaRegistryClient.
 OPTIONS = (
-    OptionSpec(ADDRESS, "the registry of the Avro schemas: http://host:8081, …; streamsql[registry]"),
-    OptionSpec("subject", "the name of the schema in it; else the topic's, and -value"),
-    OptionSpec(f"{_SETTING}basic.auth.user.info", "the login there: user:password", secret=True),
+    OptionSpec(ADDRESS, "the registry of the Avro schemas: http://host:8081, …"),
+    OptionSpec("subject", "the subject of the schema; default: TOPIC-value"),
+    OptionSpec(f"{_SETTING}basic.auth.user.info", "the login: user:password", secret=True),
     OptionSpec(f"{_SETTING}ssl.ca.location", "a PEM file with the certificates to trust", "path"),
     OptionSpec(f"{_SETTING}ssl.certificate.location", "a PEM file with the client's certificate", "path"),
     OptionSpec(f"{_SETTING}ssl.key.location", "a PEM file with its key", "path"),
     OptionSpec(f"{_SETTING}ssl.key.password", "the key's password", secret=True),
     OptionSpec(
         f"{_SETTING}bearer.auth.credentials.source",
-        "where a bearer's token comes from",
+        "source of the bearer token",
         choices=("OAUTHBEARER", "STATIC_TOKEN"),
         cased=True,
     ),
-    OptionSpec(f"{_SETTING}bearer.auth.token", "the token", secret=True),
+    OptionSpec(f"{_SETTING}bearer.auth.token", "the bearer token", secret=True),
     OptionSpec(f"{_SETTING}bearer.auth.logical.cluster", "the registry's cluster"),
     OptionSpec(f"{_SETTING}bearer.auth.identity.pool.id", "the identity pool"),
-    OptionSpec(f"{_SETTING}bearer.auth.issuer.endpoint.url", "who gives tokens"),
-    OptionSpec(f"{_SETTING}bearer.auth.client.id", "the client's name there"),
-    OptionSpec(f"{_SETTING}bearer.auth.client.secret", "its secret", secret=True),
-    OptionSpec(f"{_SETTING}bearer.auth.scope", "what the token is for"),
-    OptionSpec(f"{_SETTING}proxy", "the proxy on the way to it"),
-    OptionSpec(f"{_SETTING}timeout", "seconds that an answer may take", "positive integer", default="10"),
-    OptionSpec(f"{_SETTING}max.retries", "tries after the first", "number", default="2"),
+    OptionSpec(f"{_SETTING}bearer.auth.issuer.endpoint.url", "the token endpoint (OAuth)"),
+    OptionSpec(f"{_SETTING}bearer.auth.client.id", "the OAuth client id"),
+    OptionSpec(f"{_SETTING}bearer.auth.client.secret", "the OAuth client secret", secret=True),
+    OptionSpec(f"{_SETTING}bearer.auth.scope", "the OAuth scope"),
+    OptionSpec(f"{_SETTING}proxy", "the proxy to reach the registry"),
+    OptionSpec(
+        f"{_SETTING}timeout", "time limit for an answer, in seconds", "positive integer", default="10"
+    ),
+    OptionSpec(f"{_SETTING}max.retries", "number of retries", "number", default="2"),
 )
 AUTO_REGISTER = OptionSpec(
     "autoRegister",
-    "false: the schema is in the registry already, and else the newest one is written",
+    "register the schema of a sink; false: use the newest registered schema",
     "boolean",
     default="true",
 )
@@ -82,8 +84,8 @@ def check(form: str, entry: Stream | Sink, options: dict[str, Option]) -> None:
     given = next((o for key, o in options.items() if key in mine), None)
     if given and form != "avro":
         raise RuleFault(
-            f"a schema registry is for FORMAT avro, and the payload is {form}",
-            detail="messages in other formats that a registry knows cannot be read yet"
+            f"a schema registry needs FORMAT avro, not {form}",
+            detail="json and protobuf schemas of a registry are not supported yet"
             if form in ("json", "protobuf")
             else "",
             hint="FORMAT avro",
@@ -94,33 +96,42 @@ def check(form: str, entry: Stream | Sink, options: dict[str, Option]) -> None:
             f"{given.key} needs the option {ADDRESS}",
             hint=f"OPTIONS (…, {ADDRESS} 'http://host:8081')",
             span=given.key.span,
+            code="MISSING_OPTION",
         )
-    wire = options.get("wireformat")
-    confluent = wire is not None and wire.value.value.casefold() == "confluent"
-    if wire and address and not confluent:
-        raise RuleFault(
-            "messages of a schema registry have the wire format confluent",
-            hint="leave wireFormat out",
-            span=wire.key.span,
-        )
-    if wire and confluent and not address and isinstance(entry, Sink):
-        raise RuleFault(
-            "the number of the schema in such messages comes from a schema registry",
-            hint=f"OPTIONS (…, {ADDRESS} 'http://host:8081')",
-            span=wire.key.span,
-        )
+    _check_wire(options, entry)
     if address is None:
         return
     _check_address(address)
     if subject(entry) or (isinstance(entry, Stream) and {"avroschema", "avroschemafile"} & set(options)):
         return
-    several = "the topics have a subject each" if isinstance(entry, Stream) else "rows go into many topics"
+    several = (
+        "each topic has a subject of its own" if isinstance(entry, Stream) else "rows go to several topics"
+    )
     raise RuleFault(
-        f"which schema of the registry? {several}",
+        f"it is not clear which schema of the registry to use: {several}",
         hint="OPTIONS (…, subject 'name-value')"
-        + (", or avroSchema: what all are read by" if isinstance(entry, Stream) else ""),
+        + (", or avroSchema, to read all of them with one schema" if isinstance(entry, Stream) else ""),
         span=address.key.span,
     )
+
+
+def _check_wire(options: dict[str, Option], entry: Stream | Sink) -> None:
+    """Raise a placed error for a wire format that does not go with a registry, or without one."""
+    address = options.get(ADDRESS.casefold())
+    wire = options.get("wireformat")
+    confluent = wire is not None and wire.value.value.casefold() == "confluent"
+    if wire and address and not confluent:
+        raise RuleFault(
+            "messages with a schema registry have the wire format confluent",
+            hint="omit wireFormat",
+            span=wire.key.span,
+        )
+    if wire and confluent and not address and isinstance(entry, Sink):
+        raise RuleFault(
+            "the schema id in these messages needs a schema registry",
+            hint=f"OPTIONS (…, {ADDRESS} 'http://host:8081')",
+            span=wire.key.span,
+        )
 
 
 def _check_address(address: Option) -> None:
@@ -135,7 +146,7 @@ def _check_address(address: Option) -> None:
             right = False
         if place.username is not None:
             raise RuleFault(
-                "the login of a schema registry does not stand in its address",
+                "the address of a schema registry must not contain a login",
                 hint=f"{_SETTING}basic.auth.user.info '${{env:REGISTRY_LOGIN}}'",
                 span=address.key.span,
             )

@@ -17,7 +17,7 @@ from streamsql.language.statements.base import Column, Name, Option
 _OWN = (
     OptionSpec("host", "name or address of the server", required=True),
     OptionSpec("port", "its TCP port", "number", required=True),
-    OptionSpec("includeTimestamp", "add the time of arrival", "boolean", default="false"),
+    OptionSpec("includeTimestamp", "add a column with the time of arrival", "boolean", default="false"),
 )
 _FIELDS = {"_value": "value", "_timestamp": "timestamp"}
 _PLACE = "'the lines of the socket'"
@@ -25,7 +25,7 @@ _PLACE = "'the lines of the socket'"
 
 class Socket(Connector):
     name = "socket"
-    help = "lines of a TCP server; lost after a restart, so for trying out only"
+    help = "lines from a TCP server; not replayed after a restart, so for tests only"
     formats = ("text", "raw", "json", "csv")
     triggers = MICRO_BATCH | {"continuous"}
     reads = (*_OWN, *dict.fromkeys(s for f in formats for s in messages.FORMAT_OPTIONS[f]))

@@ -12,6 +12,6 @@ class Text(FileConnector):
     fixed_columns = (Column("value", "STRING"),)
     own = (
         OptionSpec("wholetext", "a file is one row", "boolean", default="false"),
-        OptionSpec("lineSep", "what ends a line"),
+        OptionSpec("lineSep", "line separator"),
         OptionSpec("encoding", "character set", default="UTF-8"),
     )

@@ -13,23 +13,25 @@ class Xml(FileConnector):
     own = (
         OptionSpec("rowTag", "the element that is a row", required=True),
         *_SHARED,
-        OptionSpec("attributePrefix", "what attributes' column names begin with", default="_"),
+        OptionSpec("attributePrefix", "prefix of the columns of attributes", default="_"),
         OptionSpec("valueTag", "column of the text of an element that has attributes", default="_VALUE"),
-        OptionSpec("excludeAttribute", "leave attributes out", "boolean", default="false"),
-        OptionSpec("inferSchema", "infer types and not only names", "boolean", default="true"),
+        OptionSpec("excludeAttribute", "skip attributes", "boolean", default="false"),
+        OptionSpec("inferSchema", "infer column types, not only names", "boolean", default="true"),
         OptionSpec("preferDate", "infer dates before timestamps", "boolean", default="true"),
         OptionSpec("prefersDecimal", "infer decimals before doubles", "boolean", default="false"),
-        OptionSpec("ignoreSurroundingSpaces", "drop blanks around a value", "boolean", default="true"),
-        OptionSpec("ignoreNamespace", "leave prefixes of names out", "boolean", default="false"),
-        OptionSpec("rowValidationXSDPath", "a schema (XSD) that each row must fit", "path"),
-        OptionSpec("wildcardColName", "column of what an XSD leaves open", default="xs_any"),
+        OptionSpec("ignoreSurroundingSpaces", "remove blanks around a value", "boolean", default="true"),
+        OptionSpec("ignoreNamespace", "ignore prefixes of names", "boolean", default="false"),
+        OptionSpec("rowValidationXSDPath", "a schema (XSD) to validate each row with", "path"),
+        OptionSpec(
+            "wildcardColName", "column for elements that match a wildcard of the XSD", default="xs_any"
+        ),
         OptionSpec("useLegacyXMLParser", "the parser of Spark 4.0", "boolean"),
         OptionSpec("nullValue", "text that means NULL"),
         OptionSpec("rootTag", "the element around the written rows", default="ROWS"),
-        OptionSpec("declaration", "what a written file begins with"),
+        OptionSpec("declaration", "the XML declaration of written files"),
         OptionSpec("arrayElementName", "element of an array in an array", default="item"),
-        OptionSpec("indent", "what a written line begins with"),
-        OptionSpec("validateName", "refuse names that XML has not", "boolean", default="true"),
+        OptionSpec("indent", "indentation of written lines"),
+        OptionSpec("validateName", "refuse names that are not valid in XML", "boolean", default="true"),
     )
     read_only = frozenset(
         "mode samplingRatio columnNameOfCorruptRecord excludeAttribute inferSchema preferDate prefersDecimal "

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from streamsql.errors import Source, Span, SyntaxFault, nearest
-from streamsql.language.reader import Reader
+from streamsql.language.grammar_reader import Reader
 from streamsql.language.terminals import TERMINALS
 from streamsql.language.tokens import Token
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Function(NamedTuple):
@@ -34,11 +34,15 @@ class Setting(NamedTuple):
 
 
 @cache
-def _content() -> dict[str, dict[str, list[str]]]:
-    found: dict[str, dict[str, list[str]]] = json.loads(
-        Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
-    )
-    return found
+def _content() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    return content
+
+
+@cache
+def keywords() -> frozenset[str]:
+    """The words of Spark's grammar, upper case."""
+    return frozenset(_content()["keywords"])
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from streamsql.language.reader import Reader
+from streamsql.language.grammar_reader import Reader
 
 
 class HasRules(Protocol):

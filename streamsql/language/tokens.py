@@ -1,27 +1,37 @@
-"""Text to tokens by Spark's lexical rules, and a script to statements.
+"""Text to tokens, by sqlglot's tokenizer for Spark (dialect.py), and a script to statements.
 
-The rules are those of Spark's SqlBaseLexer: backslash escapes in strings, r'raw' strings,
-adjacent strings, nested bracketed comments, `quoted` names. sqlglot's tokenizer drops hints,
-gives no place for an unclosed quote and needs seconds for a 10 MB script; this is one regular
-expression. `>>` is left as two signs, so that `ARRAY<ARRAY<INT>>` reads as written.
+A Token is one word, name, literal or sign as it stands in the text. sqlglot joins some words (GROUP BY) and
+splits others (10L is a number, `::` and a type); its own tokens hang below each Token as `parts`, for the
+parser of queries.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from streamsql.errors import Source, Span, SyntaxFault
+from streamsql.language.dialect import raw_tokens
 
 
 class Token(NamedTuple):
-    """kind: word, quoted, string, number, sign or hint; text as written; [start, end) offsets."""
+    """kind: word, quoted, string, number, sign or hint; text as written; [start, end) offsets.
+
+    parts: sqlglot's tokens that begin here; none for the later words of a joined keyword.
+    """
 
     kind: str
     text: str
     start: int
     end: int
+    parts: tuple[Any, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Token) and self[:4] == other[:4]
+
+    def __hash__(self) -> int:
+        return hash(self[:4])
 
     @property
     def span(self) -> Span:
@@ -32,73 +42,84 @@ class Token(NamedTuple):
         return self.text.upper()
 
 
-_LEXER = re.compile(
-    r"""
-    (?P<space>\s+|--(?:\\\n|[^\n])*)
-  | (?P<comment>/\*)
-  | (?P<string>[rR]'[^']*'|[rR]"[^"]*"|[xX]'[^']*'|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")
-  | (?P<quoted>`(?:[^`]|``)*`)
-  | (?P<number>\d+\.\d*(?:[eE][+-]?\d+)?[A-Za-z]*|\.\d+(?:[eE][+-]?\d+)?[A-Za-z]*
-              |\d+(?:[eE][+-]?\d+)?[A-Za-z]{0,2}(?!\w))
-  | (?P<word>\w+)
-  | (?P<sign>\|>|->|=>|::|<=>|<=|>=|<>|!=|==|\|\||\$\{|.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_COMMENT_PART = re.compile(r"/\*|\*/")
-
-
-def _comment_end(text: str, start: int) -> int:
-    """Offset behind a bracketed comment, nested ones counted; -1 when it is not closed."""
-    depth, at = 1, start + 2
-    while depth:
-        part = _COMMENT_PART.search(text, at)
-        if not part:
-            return -1
-        depth += 1 if part.group() == "/*" else -1
-        at = part.end()
-    return at
-
-
 def tokenize(text: str, *, strict: bool = True) -> list[Token]:
-    """All tokens of a text, comments left out, hints (/*+ … */) kept as one token.
+    """All tokens of a text, comments left out.
 
     strict: an unclosed quote or comment raises SyntaxFault; otherwise the text ends there.
     """
     tokens, opened, at = scan(text)
     if strict and opened == "/*":
         raise SyntaxFault("comment is not closed", hint="end it with */", span=Span(at, at + 2))
-    if strict and opened and opened != "--":
+    if strict and opened and opened in "'\"`":
         raise SyntaxFault("quote is not closed", hint=f"end it with {opened}", span=Span(at, at + 1))
+    if strict and opened and opened != "--":
+        raise SyntaxFault("this literal cannot be read", span=Span(at, at + len(opened)))
     return tokens
 
 
 def scan(text: str) -> tuple[list[Token], str, int]:
     """The tokens of a text, what is open at its end, and where that begins.
 
-    Open is a quote, `/*`, or the `--` of a comment that the text ends in; "" when nothing is.
+    Open is a quote, `/*`, the `--` of a comment that the text ends in, or a literal that is none, such as
+    X'zz'; "" when nothing is.
     """
+    raw, stopped = raw_tokens(text)
     tokens: list[Token] = []
-    at, length = 0, len(text)
-    match = _LEXER.match
-    while at < length:
-        found = match(text, at)
-        assert found is not None  # `.` takes any character
-        kind, end = found.lastgroup or "", found.end()
-        if kind == "comment":
-            end = _comment_end(text, at)
-            if end < 0:
-                return tokens, "/*", at
-            if text.startswith("/*+", at):
-                tokens.append(Token("hint", text[at:end], at, end))
-        elif kind == "sign" and found.group() in "'\"`":
-            return tokens, found.group(), at
-        elif kind != "space":
-            tokens.append(Token(kind, found.group(), at, end))
-        elif end == length and text.startswith("--", at):
-            return tokens, "--", at
-        at = end
-    return tokens, "", length
+    index, count = 0, len(raw)
+    while index < count:
+        first = raw[index]
+        start, end = first.start, first.end + 1
+        kind = _KINDS.get(first.token_type.name)
+        after = index + 1
+        if kind == "number":
+            # `10L` is three tokens in one place.
+            while after < count and raw[after].start == start:
+                after += 1
+            tokens.append(Token(kind, text[start:end], start, end, tuple(raw[index:after])))
+        elif kind is not None:
+            tokens.append(Token(kind, text[start:end], start, end, (first,)))
+        else:
+            written = text[start:end]
+            if written[0].isalnum() or written[0] == "_":
+                words = written.split()
+                if len(words) > 1:
+                    tokens += _words_of(text, start, end, first)
+                else:
+                    tokens.append(Token("word", written, start, end, (first,)))
+            else:
+                tokens.append(Token("sign", written, start, end, (first,)))
+        index = after
+    if stopped is not None:
+        return tokens, *_opened(text, stopped)
+    last = tokens[-1].end if tokens else 0
+    comment = _LAST_COMMENT.search(text, last)
+    return (tokens, "--", comment.start()) if comment else (tokens, "", len(text))
+
+
+_KINDS = {
+    "STRING": "string", "RAW_STRING": "string", "HEX_STRING": "string", "NATIONAL_STRING": "string",
+    "BIT_STRING": "string", "BYTE_STRING": "string", "UNICODE_STRING": "string", "HEREDOC_STRING": "string",
+    "IDENTIFIER": "quoted", "NUMBER": "number", "HINT": "hint",
+}  # fmt: skip
+# A text that ends within a comment of one line.
+_LAST_COMMENT = re.compile(r"--[^\r\n]*\Z")
+_WORD = re.compile(r"\S+")
+
+
+def _words_of(text: str, start: int, end: int, raw: Any) -> Iterator[Token]:
+    """The words of a keyword that sqlglot reads as one, such as GROUP BY."""
+    for number, word in enumerate(_WORD.finditer(text, start, end)):
+        yield Token("word", word.group(), word.start(), word.end(), () if number else (raw,))
+
+
+def _opened(text: str, at: int) -> tuple[str, int]:
+    """What sqlglot could not read from that place on, and where its quote is."""
+    if text.startswith("/*", at):
+        return "/*", at
+    quote_at = next((at + n for n in (0, 1, 2) if text[at + n : at + n + 1] in ("'", '"', "`")), at)
+    sign = text[quote_at : quote_at + 1]
+    closed = text.find(sign, quote_at + 1) if quote_at > at else -1
+    return (text[at : closed + 1], at) if closed > 0 else (sign, quote_at)
 
 
 class Piece(NamedTuple):
@@ -165,10 +186,24 @@ def _unescape(found: re.Match[str]) -> str:
     return "\\" + code if code in "%_" else _ESCAPES.get(code, code)
 
 
+_WRITTEN = {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\0": r"\u0000"}
+_SPECIAL = re.compile(r"[\\'\n\r\t\0\ud800-\udfff]|\$(?=\{)")
+_SPECIAL_BUT_REFERENCES = re.compile(r"[\\'\n\r\t\0\ud800-\udfff]|\$(?=\{(?!env:|file:))")
+
+
 def quote(value: str) -> str:
-    """A string literal that Spark reads back as value."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
-    return f"'{escaped}'".replace("\t", "\\t")
+    """A string literal that Spark, and the console, read back as value: ${ in it is no variable."""
+    return _quoted(value, _SPECIAL)
+
+
+def quote_option(value: str) -> str:
+    """The same for an option, where ${env:NAME} and ${file:PATH} stay as they are written."""
+    return _quoted(value, _SPECIAL_BUT_REFERENCES)
+
+
+def _quoted(value: str, special: re.Pattern[str]) -> str:
+    escaped = special.sub(lambda found: _WRITTEN.get(found[0]) or f"\\u{ord(found[0]):04x}", value)
+    return f"'{escaped}'"
 
 
 # Words that open a clause of ours or of a query: as a name they want backticks, so that a
@@ -184,7 +219,8 @@ def quote_name(name: str) -> str:
     return name if plain else "`" + name.replace("`", "``") + "`"
 
 
-_VARIABLE = re.compile(r"\$\{\s*([\w.:-]*|file:[^}']*)\s*\}")
+# Possessive: blanks without a } behind them are read once.
+_VARIABLE = re.compile(r"\$\{\s*+([\w.:-]*+(?=\s*+\})|file:[^}']*+)\s*+\}")
 # Their values are looked up when a query is started, and shown and kept nowhere.
 _ELSEWHERE = ("env:", "file:")
 _TAKES_ELSEWHERE = re.compile(
@@ -198,21 +234,14 @@ def refers(text: str) -> bool:
 
 
 def _variables(text: str) -> Iterator[re.Match[str]]:
-    """Each ${name} of a text, those in strings and hints too; comments are passed over."""
-    at = 0
-    while at < len(text):
-        found = _LEXER.match(text, at)
-        assert found is not None
-        kind, end = found.lastgroup, found.end()
-        if kind == "comment":
-            end = _comment_end(text, at)
-            end = end if end > 0 else len(text)
-        if kind in ("string", "quoted") or text.startswith("/*+", at):
-            yield from _VARIABLE.finditer(text, at, end)
-        elif kind == "sign" and (named := _VARIABLE.match(text, at)):
+    """Each ${name} of a text, those in strings and names too; comments are left alone."""
+    behind = 0
+    for token in scan(text)[0]:
+        if token.kind in ("string", "quoted", "hint"):
+            yield from _VARIABLE.finditer(text, token.start, token.end)
+        elif token.text == "$" and token.start >= behind and (named := _VARIABLE.match(text, token.start)):
             yield named
-            end = named.end()
-        at = end
+            behind = named.end()
 
 
 def substitute(source: Source, values: dict[str, str]) -> tuple[str, list[tuple[int, int]]]:
@@ -242,6 +271,12 @@ def substitute(source: Source, values: dict[str, str]) -> tuple[str, list[tuple[
                 hint=did_you_mean(name, values) or f"DEFINE {name} = '…';  or  -D {name}=…",
                 span=Span(*found.span()),
             )
+        if "${" in values[name]:
+            raise NameFault(
+                f"the value of {name} holds another ${{…}}, which nothing stands for",
+                hint="DEFINE it again without: values are put in once",
+                span=Span(*found.span()),
+            )
         parts += [source.text[old : found.start()], values[name]]
         new += found.start() - old
         back.append((new, found.start()))
@@ -250,18 +285,3 @@ def substitute(source: Source, values: dict[str, str]) -> tuple[str, list[tuple[
         back.append((new, old))
     parts.append(source.text[old:])
     return "".join(parts), back
-
-
-def back_to_source(span: Span, back: list[tuple[int, int]]) -> Span:
-    """Where a span of a substituted text lies in the text as written: a part of a value lies on the
-    whole ${name}.
-    """
-
-    def piece(offset: int) -> int:
-        return max(i for i, (new, _) in enumerate(back) if new <= offset)
-
-    first, last = piece(span.start), piece(max(span.start, span.end - 1))
-    inside = [i % 2 == 1 for i in (first, last)]
-    start = back[first][1] if inside[0] else back[first][1] + span.start - back[first][0]
-    end = back[last + 1][1] if inside[1] else back[last][1] + span.end - back[last][0]
-    return Span(start, max(start + 1, end))

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from streamsql.errors import cells
+from streamsql.results import unique_names
 
 NULL = "NULL"
 
@@ -22,7 +23,7 @@ def text(value: Any, *, null: str = NULL) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in value.items()) + "}"
     if hasattr(value, "asDict"):
-        return text(value.asDict())
+        return text(_fields(value))
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(text(v) for v in value) + "]"
     if isinstance(value, (bytes, bytearray)):
@@ -44,14 +45,20 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {text(k): plain(v) for k, v in value.items()}
     if hasattr(value, "asDict"):
-        return plain(value.asDict())
+        return plain(_fields(value))
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
     return value.isoformat(" ") if isinstance(value, dt.datetime) else text(value)
 
 
+def _fields(row: Any) -> dict[str, Any]:
+    """The fields of a row of Spark, those with the same name too."""
+    return dict(zip(unique_names(row.__fields__), row, strict=True))
+
+
 def json_text(value: Any) -> str:
-    return json.dumps(plain(value), ensure_ascii=False)
+    """A value as JSON; what could steer a terminal is escaped, as JSON does."""
+    return _HIDDEN.sub(lambda m: f"\\u{ord(m.group()):04x}", json.dumps(plain(value), ensure_ascii=False))
 
 
 # Control characters, ANSI escapes among them, what turns the direction of writing (it can make a

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from streamsql.output.cells import text
+from streamsql.output.cells import text, visible
 
 MARKERS = ("•", "x", "o", "+", "*", "#", "@", "=")
 POINTS = 2_000
@@ -49,7 +49,7 @@ def _figure(width: int, height: int, title: str) -> Any:
     plotext.limit_size(False, False)
     plotext.plotsize(max(width, 20), max(height, 6))
     if title:
-        plotext.title(title)
+        plotext.title(visible(title))
     return plotext
 
 
@@ -62,7 +62,7 @@ def _lines(points: list[tuple[Any, Any, Any]], width: int, height: int, title: s
         line.sort(key=lambda point: point[0])
         line = line[:: max(1, len(line) // POINTS)]
         marker = "braille" if len(lines) == 1 else MARKERS[number % len(MARKERS)]
-        label = None if name is None else text(name)
+        label = None if name is None else visible(text(name))
         figure.plot([x for x, _ in line], [y for _, y in line], marker=marker, label=label)
     if isinstance(points[0][0], (dt.datetime, dt.date)):
         at = [x for line in lines.values() for x, _ in line]
@@ -92,7 +92,7 @@ def _time_label(seconds: float, span: float) -> str:
 def _bars(points: list[tuple[Any, Any, Any]], width: int, height: int, title: str) -> str:
     """The largest bars that there is room for, the largest on top."""
     largest = sorted(points, key=lambda p: float(p[1]), reverse=True)[: max(1, (height - 3) // 2)]
-    names = [text(x) if n is None else f"{text(x)} {text(n)}" for x, _, n in largest]
+    names = [visible(text(x) if n is None else f"{text(x)} {text(n)}") for x, _, n in largest]
     names = [n if len(n) <= width // 3 else n[: width // 3 - 1] + "…" for n in names]
     figure = _figure(width, height, title)
     figure.bar(names[::-1], [float(y) for _, y, _ in largest][::-1], orientation="horizontal", width=0.3)

@@ -15,7 +15,7 @@ from streamsql.results import Rows
 class Look:
     """How a person sees rows; the default is what a file gets.
 
-    null: what stands for NULL in table, vertical and markdown. In a table: max_cell: cells that a
+    null: text shown for NULL in table, vertical and markdown. In a table: max_cell: cells that a
     value may fill, 0 for no limit; width: cells of a line, 0 for no limit.
     """
 
@@ -160,7 +160,10 @@ def markdown(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
 
 
 def csv(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
-    """RFC 4180; NULL is an empty field, an empty text is ""."""
+    """RFC 4180; NULL is an empty field, an empty text is "".
+
+    By hand, because csv.writer of Python 3.11 writes both alike (QUOTE_NOTNULL came with 3.12).
+    """
 
     def field(value: str | None) -> str:
         if value is None:

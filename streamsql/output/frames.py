@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from streamsql.errors import cells
+from streamsql.output.cells import visible
 from streamsql.output.chart import POINTS, chart
 from streamsql.output.formats import Look, draw
 from streamsql.results import Live, Rows, Snapshot, Status
@@ -119,7 +120,7 @@ def _of_how_much(live: Live, snapshot: Snapshot, view: View, room: int) -> str:
     else:
         text = f"{live.title}: {_count(total, what)}"
     if snapshot.dropped:
-        text += f" ({snapshot.dropped:,} older ones no longer kept)"
+        text += f" ({snapshot.dropped:,} older ones have been dropped)"
     if view.order:
         text += f", by {view.order[0]} {'down' if view.order[1] else 'up'}"
     if view.column:
@@ -157,7 +158,8 @@ def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """A line that fits; what follows a separator goes first."""
+    """A line that fits and steers nothing; what follows a separator goes first."""
+    text = visible(text)
     while cells(text) > width and " · " in text:
         text = text.rpartition(" · ")[0]
     return text if cells(text) <= width else text[: max(0, width - 1)] + "…"

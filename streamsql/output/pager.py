@@ -27,7 +27,7 @@ def pager_command(preference: str, env: Mapping[str, str]) -> str:
 def page(text: str, command: str) -> bool:
     """Show text with a command, and wait until the reader is done. False when it could not start.
 
-    Ctrl-C is the pager's as long as it runs: it reaches this process too, and is passed over here.
+    Ctrl-C is the pager's as long as it runs: it reaches this process too, and is skipped here.
     """
     import subprocess
     import tempfile

@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TextIO
 
-from streamsql.errors import StreamsqlError, cells, format_error
-from streamsql.output.cells import harmless
+from streamsql.config.preferences import PREFIX, Preferences
+from streamsql.errors import StreamsqlError, cells
+from streamsql.output.cells import harmless, visible
 from streamsql.output.colors import is_terminal, paint_error, paint_labels, unpainted, wants_color
+from streamsql.output.error_text import format_error
 from streamsql.output.formats import FORMATS, RAW, Look, draw
 from streamsql.output.frames import chart_lines
 from streamsql.output.pager import page, pager_command
-from streamsql.preferences import PREFIX, Preferences
-from streamsql.results import Done, Live, Preview, Result, Rows, Snapshot, Started, Text
+from streamsql.output.terminal import Terminal
+from streamsql.results import Done, Live, Preview, Result, Rows, Snapshot, Started, Text, unique_names
+from streamsql.secrets import redact_text
 
 CHANGES_AT_ONCE = 1_000
 
@@ -46,12 +49,10 @@ class Printer:
         height: Callable[[], int] = lambda: 0,
     ) -> None:
         self.preferences = Preferences(format=preferences) if isinstance(preferences, str) else preferences
-        self.out = out
-        self.words = words
+        self.terminal = Terminal(out, words)
         self.quiet = quiet
         self.width = width
         self.height = height
-        self.before: Callable[[], None] = lambda: None
         self.present: Callable[[Live], None] = self._follow
         self.offer: Callable[[str], list[str]] = lambda statement: []
         """Called with a statement that is shown as a proposal; gives what is to be said of taking it."""
@@ -63,12 +64,19 @@ class Printer:
         """Show a result, its footer and notes. background: it comes by itself, such as a batch of a
         console sink: it is neither paged nor kept as the last one.
         """
-        self.before()
         if isinstance(result, Live):
-            self._notes(result.notes)
+            with self.terminal.held():
+                self._notes(result.notes)
             self.present(result)
             return
+        with self.terminal.held():
+            self._show(result, background=background)
+
+    def _show(self, result: Result, *, background: bool) -> None:
         notes = list(result.notes)
+        if isinstance(result, Rows):
+            result, renamed = _with_unique_names(result)
+            notes = renamed + notes
         if isinstance(result, (Rows, Text)) and not background:
             self.last = result
         if isinstance(result, Rows):
@@ -119,15 +127,23 @@ class Printer:
             raise fault
 
     def _block(self, live: Live, found: Snapshot) -> None:
+        with self.terminal.held():
+            self._write_block(live, found)
+
+    def _write_block(self, live: Live, found: Snapshot) -> None:
         if live.mode == "chart":
             lines = chart_lines(live, found, self.width() or 80, 20)
         else:
-            lines = self.lines(Rows((), found.columns, found.rows, found.numeric))
+            lines = self.lines(Rows((), unique_names(found.columns), found.rows, found.numeric))
         self._write(lines)
         self.say(f"({len(found.rows)} {'changes' if found.changes else 'rows'}, batch {found.batch})")
 
     def show_last(self) -> None:
-        """The last rows or text once more, whole: nothing cut, no column left out."""
+        """The last rows or text again, whole: nothing cut, no column left out."""
+        with self.terminal.held():
+            self._show_last()
+
+    def _show_last(self) -> None:
         if self.last is None:
             self.say("there is no result yet")
             return
@@ -148,14 +164,35 @@ class Printer:
             self._word(message)
 
     def warn(self, message: str) -> None:
-        """Something that is passed over, but not in silence."""
+        """Something that is skipped, but not in silence."""
         self._word(f"warning: {message}")
 
     def error(self, error: StreamsqlError) -> None:
-        self.before()
-        self.out.flush()
-        text = self._safe(format_error(error, self.width()), self.words)
-        print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)
+        text = harmless(format_error(error, self.width()))
+        with self.terminal.held():
+            self.out.flush()
+            print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)
+
+    def lines_as_they_are(self, lines: Iterable[str]) -> None:
+        """Write lines that are made for this terminal already, such as the last picture of a live view."""
+        with self.terminal.held():
+            self._write(list(lines))
+
+    def announce(self, line: str, *, alarm: bool = False) -> None:
+        """Write a line about what happens in the background. alarm: in red, where there are colours."""
+        line = visible(redact_text(line))
+        with self.terminal.held():
+            print(f"\x1b[31m{line}\x1b[0m" if alarm and self.color else line, file=self.out, flush=True)
+
+    @property
+    def out(self) -> TextIO:
+        """Where data goes now."""
+        return self.terminal.out
+
+    @property
+    def words(self) -> TextIO:
+        """Where messages, notes and errors go now."""
+        return self.terminal.words
 
     @property
     def color(self) -> bool:
@@ -167,14 +204,14 @@ class Printer:
     def _color(self, stream: TextIO) -> bool:
         return wants_color(self.preferences["color"], is_terminal(stream), os.environ)
 
-    def _safe(self, text: str, stream: TextIO) -> str:
-        """Data may hold what steers a terminal; a file gets it as it is."""
-        return harmless(text) if is_terminal(stream) else text
+    def _safe(self, text: str) -> str:
+        """A line of a format for programs: data may hold what steers a terminal; a file gets it as it is."""
+        return harmless(text) if is_terminal(self.out) else text
 
     def _word(self, text: str) -> None:
-        self.before()
-        text = self._safe(text, self.words)
-        print(paint_labels(text) if self._color(self.words) else text, file=self.words, flush=True)
+        text = harmless(redact_text(text))
+        with self.terminal.held():
+            print(paint_labels(text) if self._color(self.words) else text, file=self.words, flush=True)
 
     def _look(self, glance: bool = False) -> Look:
         """A table is cut only in a window; never an answer that is made to fit it."""
@@ -264,10 +301,10 @@ class Printer:
     def _made(self, format: str, rows: Rows, look: Look) -> Iterator[str]:
         """Rows in a format, as lines that cannot steer a terminal."""
         lines = FORMATS[format](rows, look)
-        return (self._safe(line, self.out) for line in lines) if format in RAW else lines
+        return (self._safe(line) for line in lines) if format in RAW else lines
 
     def _text(self, text: str, *, paging: bool = True) -> None:
-        lines = self._safe(text, self.out).split("\n")
+        lines = harmless(text).split("\n")
         if not (paging and self._page(lines)):
             self._write(lines)
 
@@ -310,6 +347,20 @@ class Printer:
         return sum(max(1, -(-cells(part) // width)) for part in inner) > room
 
 
+def _with_unique_names(rows: Rows) -> tuple[Rows, list[str]]:
+    """Rows whose columns have names of their own, and what is to be said about that: JSON would drop all
+    but the last column of a name, and other programs mix them up.
+    """
+    columns = unique_names(rows.columns)
+    renamed = [
+        f"{new} is a second column named {old}"
+        for old, new in zip(rows.columns, columns, strict=True)
+        if old != new
+    ]
+    notes = [f"{', '.join(renamed)}: name it with AS"] if renamed else []
+    return replace(rows, columns=columns), notes
+
+
 def _wrap(value: object, room: int) -> list[str]:
     """A long value as lines of at most room characters."""
     lines = str(value).split("\n")
@@ -319,4 +370,4 @@ def _wrap(value: object, room: int) -> list[str]:
 def _cut_note(max_cell: int) -> str:
     if not max_cell:
         return "values longer than the window are cut"
-    return f"values longer than {max_cell} cells are cut: SET {PREFIX}max_cell = 0; shows them whole"
+    return f"values longer than {max_cell} cells are cut: SET {PREFIX}max_cell = 0; shows them in full"

@@ -2,91 +2,97 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import Assign, Var
-from streamsql.errors import Source, StreamsqlError, SyntaxFault
+from streamsql.errors import Source, SyntaxFault
 from streamsql.language.parser import parse_text
+from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Name, Statement
+from streamsql.language.statements.books import DescribeCheckpoint, ShowBatches
 from streamsql.language.statements.explain import Explain as ExplainStatement
 from streamsql.language.statements.function import CreateFunction, DescribeFunction, DropFunction
 from streamsql.language.statements.insert import Insert, InsertSet
-from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.live_table import CreateLiveTable, DropLiveTable
 from streamsql.language.statements.look import Preview, ShowTopics
+from streamsql.language.statements.query import DropQuery, StartQuery
 from streamsql.language.statements.select import Select
-from streamsql.language.statements.sink import CreateSink
+from streamsql.language.statements.session import Set
+from streamsql.language.statements.sink import CreateSink, DropSink
 from streamsql.language.statements.spark import Spark
-from streamsql.language.statements.stream import CreateStream
+from streamsql.language.statements.stream import CreateStream, DropStream
 from streamsql.plan.context import Context, reads_of
-from streamsql.plan.definitions import create_function, create_sink, create_stream
-from streamsql.plan.looking import preview, show_topics
-from streamsql.plan.plans import Collect, Direct, Explain, Plan, Run, Write
-from streamsql.plan.queries import beginning, create_live_table, insert, insert_set, restart, select
-from streamsql.plan.stateful import lower_calls
+from streamsql.plan.lowering.lower import lower_statement
+from streamsql.plan.plans import Collect, Direct, Explain, Plan, Run, Start, Write
+from streamsql.plan.statements.definitions import create_function, create_sink, create_stream
+from streamsql.plan.statements.existing import (
+    checkpoint_of,
+    drop_live_table,
+    drop_query,
+    drop_sink,
+    drop_stream,
+    named,
+    setting,
+    start_query,
+)
+from streamsql.plan.statements.inserts import insert, insert_set
+from streamsql.plan.statements.previews import preview, show_topics
+from streamsql.plan.statements.queries import create_live_table, restart, select
+from streamsql.plan.statements.query_run import beginning
 
 __all__ = ["beginning", "plan", "restart"]
 
 
 def plan(statement: Statement, context: Context) -> Plan:
-    """The plan of a statement. Raises faults whose spans lie in statement.text."""
-    make = _PLANNERS.get(type(statement))
-    return make(statement, context) if make else Direct(statement)
-
-
-_CREATES = re.compile(
-    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:GLOBAL\s+)?(?:TEMP(?:ORARY)?\s+)?(?:EXTERNAL\s+)?(?:TABLE|VIEW)\s+"
-    r"(?:IF\s+NOT\s+EXISTS\s+)?([\w.`]+)",
-    re.IGNORECASE,
-)
+    """The plan of a statement. Raises faults whose spans lie in the statement's source."""
+    make = PLANNERS.get(type(statement))
+    return make(statement, context) if make else named(statement, context)
 
 
 def _spark(statement: Statement, context: Context) -> Plan:
     sources = context.sources()
-    made = _CREATES.match(statement.text)
-    name = made.group(1).replace("`", "") if made else ""
+    name = definition_of(statement.text).creates
     if name and context.catalog.relation(name):
         context.catalog.check_free(Name(name))
-    text = lower_calls(statement.text, sources)
-    streaming = sources.register_views(text)
+    with statement.origin.errors():
+        text, streaming = lower_statement(statement.text, sources)
     program = (*sources.program, Assign("result", Var("spark").call("sql", text)))
     return Collect(program, reads_of(sources), "a statement of Spark", name, streaming)
 
 
 def _function(statement: DropFunction | DescribeFunction, context: Context) -> Plan:
     """Ours when the function is one written in Python, else Spark's."""
-    ours = statement.name.value.casefold() in context.catalog.functions
-    return Direct(statement) if ours else _spark(statement, context)
+    found = context.catalog.functions.get(statement.name.value.casefold())
+    if found is None:
+        return _spark(statement, context)
+    return Direct(statement, (("functions", found.name),) if isinstance(statement, DropFunction) else ())
 
 
 def _explain(statement: ExplainStatement, context: Context) -> Plan:
     if statement.query_name:
-        return Explain(statement.mode, _restart(statement.query_name, context))
+        return _explained(statement, start_query(StartQuery(name=statement.query_name), context))
     assert statement.body
-    try:
-        inner = parse_text(Source("", statement.body.text))
-        inner = replace(inner, text=statement.body.text)
-        made = plan(inner, context)
-    except StreamsqlError as error:
-        if error.span:
-            error.span = error.span.shift(statement.body.span.start)
-        raise
+    made = plan(parse_text(Source("", statement.body.text), statement.body.origin), context)
+    return _explained(statement, made)
+
+
+def _explained(statement: ExplainStatement, made: Plan) -> Explain:
+    if isinstance(made, Start) and len(made.queries) == 1:
+        if made.fault:
+            raise made.fault
+        made = made.queries[0].run or made
     if isinstance(made, (Collect, Write, Run)):
         return Explain(statement.mode, made, notes=made.notes)
+    assert statement.body
     raise SyntaxFault(
-        "there is no program to explain: this statement is answered by the console itself",
+        "there is no program to explain: the console answers this statement itself",
         hint="EXPLAIN takes SELECT, INSERT and CREATE LIVE TABLE",
         span=statement.body.span,
     )
 
 
-def _restart(name: Name, context: Context) -> Run:
-    return restart(context.catalog.query(name), context)
-
-
-_PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
+PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     CreateStream: create_stream,
     CreateSink: create_sink,
     CreateFunction: create_function,
@@ -100,4 +106,12 @@ _PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     ShowTopics: show_topics,
     Spark: _spark,
     ExplainStatement: _explain,
+    StartQuery: start_query,
+    DropStream: drop_stream,
+    DropSink: drop_sink,
+    DropLiveTable: drop_live_table,
+    DropQuery: drop_query,
+    ShowBatches: checkpoint_of,
+    DescribeCheckpoint: checkpoint_of,
+    Set: setting,
 }

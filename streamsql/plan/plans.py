@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamsql.calls import Assign, Node, Program, Var
-from streamsql.catalog import Function, Query, Sink, Stream
+from streamsql.catalog import Catalog, Function, Query, Sink, Stream, Table
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
-from streamsql.errors import Span
+from streamsql.errors import Span, StreamsqlError
 from streamsql.language.statements.base import Name, Statement, Trigger
-from streamsql.plan.rules import Choice
-from streamsql.plan.shape import Shape
-from streamsql.plan.sources import variable
+from streamsql.plan.lowering.shape import Shape
+from streamsql.plan.lowering.sources import variable
+from streamsql.plan.streaming.rules import Choice
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,29 @@ class Plan:
 
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
+    def applied(self, catalog: Catalog) -> Catalog:
+        """The catalog once the plan is carried out, as far as planning can tell."""
+        return catalog
+
+    @property
+    def fault(self) -> StreamsqlError | None:
+        """Why a part of the plan cannot be carried out, where the others nevertheless are."""
+        return None
+
 
 @dataclass(frozen=True)
 class Direct(Plan):
-    """A statement that the session answers from what it knows, without a program."""
+    """A statement that the session answers from what it knows, without a program. drops: the entries that
+    it takes out of the catalog: (field of the catalog, name).
+    """
 
     statement: Statement
+    drops: tuple[tuple[str, str], ...] = ()
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        for kind, name in self.drops:
+            catalog = catalog.without(kind, name)
+        return catalog
 
 
 @dataclass(frozen=True)
@@ -44,6 +61,14 @@ class DefineStream(Plan):
     path: Name | None = None
     code: Name | None = None
 
+    def exists(self, catalog: Catalog) -> bool:
+        """Whether IF NOT EXISTS leaves the stream or sink as it is."""
+        key = self.stream.name.casefold()
+        return self.skip_existing and (key in catalog.streams or key in catalog.sinks)
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        return catalog if self.exists(catalog) else catalog.having(self.stream)
+
 
 @dataclass(frozen=True)
 class DefineSink(Plan):
@@ -52,6 +77,13 @@ class DefineSink(Plan):
     sink: Sink
     skip_existing: bool = False
     code: Name | None = None
+
+    def exists(self, catalog: Catalog) -> bool:
+        """Whether IF NOT EXISTS leaves the sink as it is."""
+        return self.skip_existing and self.sink.name.casefold() in catalog.sinks
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        return catalog if self.exists(catalog) else catalog.having(self.sink)
 
 
 @dataclass(frozen=True)
@@ -64,6 +96,13 @@ class DefineFunction(Plan):
     function: Function
     target: Name
     skip_existing: bool = False
+
+    def exists(self, catalog: Catalog) -> bool:
+        """Whether IF NOT EXISTS leaves the function as it is."""
+        return self.skip_existing and self.function.name.casefold() in catalog.functions
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        return catalog if self.exists(catalog) else catalog.having(self.function)
 
 
 @dataclass(frozen=True)
@@ -114,6 +153,9 @@ class Collect(Plan):
     as_text: str = ""
     creates: str = ""
     streaming: bool = False
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        return catalog.having(Table(self.creates, self.streaming)) if self.creates else catalog
 
 
 @dataclass(frozen=True)
@@ -176,6 +218,15 @@ class Run(Plan):
     begins: str = ""
     mode_span: Span | None = field(default=None, compare=False)
     body_span: Span = field(default=Span(0, 0), compare=False)
+
+    def exists(self, catalog: Catalog) -> bool:
+        """Whether IF NOT EXISTS leaves the live table as it is."""
+        return self.skip_existing and self.sink.name.casefold() in catalog.sinks
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        if self.transient or self.exists(catalog):
+            return catalog
+        return catalog.having(self.query, *((self.sink,) if self.define else ()))
 
     @property
     def sink(self) -> Sink:
@@ -267,6 +318,26 @@ class Run(Plan):
                 write = Var(name)
             pairs.append([Var(target.select) if target.select else None, write])
         return pairs, tuple(steps)
+
+
+@dataclass(frozen=True)
+class Again:
+    """One query that is to be started again: its plan, or why there is none."""
+
+    query: Query
+    run: Run | None = None
+    why: StreamsqlError | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Start(Plan):
+    """START QUERY: one query's trouble does not reach another."""
+
+    queries: tuple[Again, ...]
+
+    @property
+    def fault(self) -> StreamsqlError | None:
+        return next((again.why for again in self.queries if again.why), None)
 
 
 @dataclass(frozen=True)

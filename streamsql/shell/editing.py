@@ -11,12 +11,12 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from streamsql.errors import SECRET_WORDS, InputFault, StreamsqlError
-from streamsql.language.tokens import tokenize
+from streamsql.errors import InputFault
+from streamsql.language.lexical import is_ended
+from streamsql.language.redaction import holds_secret
 from streamsql.output.printer import Printer
 
 _AT_ONCE = re.compile(r"\s*(help|exit|quit|clear)\s*\Z", re.IGNORECASE)
-_SECRET = re.compile("|".join(map(re.escape, SECRET_WORDS)), re.IGNORECASE)
 
 
 def is_complete(text: str) -> bool:
@@ -25,11 +25,7 @@ def is_complete(text: str) -> bool:
     """
     if not text.strip() or _AT_ONCE.match(text) or text.lstrip().startswith("\\"):
         return True
-    try:
-        tokens = tokenize(text)
-    except StreamsqlError:
-        return False  # a quote or comment is open
-    return bool(tokens) and tokens[-1].text == ";"
+    return is_ended(text)
 
 
 def edit(text: str, printer: Printer) -> str:
@@ -49,12 +45,13 @@ def edit(text: str, printer: Printer) -> str:
 
 
 class History(FileHistory):
-    """Whole statements, in a file that only its owner can read; secrets and lines that begin with a
-    blank are left out.
+    """Whole statements, in a file that only its owner can read; those with a secret in them, or a
+    blank in front, are left out.
     """
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_APPEND, 0o600))
         path.chmod(0o600)
         super().__init__(str(path))
@@ -64,5 +61,5 @@ class History(FileHistory):
         self._loaded_strings.insert(0, statement)
 
     def append_string(self, string: str) -> None:
-        if not string.startswith(" ") and not _SECRET.search(string):
+        if not string.startswith(" ") and not holds_secret(string):
             super().append_string(string)

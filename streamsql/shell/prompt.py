@@ -1,6 +1,6 @@
 """The prompt on the screen: keys, completion, toolbar, and the loop that reads statements.
 
-Nothing here waits for Spark, or even for the session: those are opened behind the first prompt.
+Nothing here waits for Spark, or even for the session: those are opened after the first prompt.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
+from streamsql.config.folders import state_folder
 from streamsql.errors import EXIT_INTERRUPTED, EngineFault, Source
-from streamsql.folders import state_folder
 from streamsql.output.printer import Printer
 from streamsql.shell.editing import History, is_complete
-from streamsql.shell.look import PLAIN, STYLE, SqlLexer
+from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
 
 SOON = 1.0
 """Seconds after which one is told what leaving waits for."""
 
 if TYPE_CHECKING:
     from streamsql.runtime.session import Session
-    from streamsql.shell.desk import Desk
+    from streamsql.shell.statement_runner import Desk
 
 
 class _Completer(Completer):
@@ -52,7 +52,7 @@ class Prompt:
     """One prompt over one session.
 
     open_session is called on a thread once the first prompt is on the screen: both would want the
-    same processors. resume: begin by going on with the workspace's queries. options: input and output,
+    same processors. resume: begin by resuming the workspace's queries. options: input and output,
     where they are not the terminal.
     """
 
@@ -75,6 +75,7 @@ class Prompt:
         self._desk: Desk | None = None
         self._failure: BaseException | None = None
         self.history = History(state_folder() / "history")
+        self.lexer = SqlLexer()
         self.prompt = self._prompt_session()
         self.prompt.app.after_render += lambda app: self._open()
 
@@ -85,16 +86,18 @@ class Prompt:
 
     def _make_desk(self) -> None:
         try:
-            from streamsql.runtime.reopen import reopen
-            from streamsql.shell.desk import Desk
+            from streamsql.runtime.workspace.reopen import reopen
+            from streamsql.shell.statement_runner import Desk
 
             session = self._open_session()
-            words, warnings = reopen(session)
+            opened = reopen(session.parts)
             desk = Desk(session, self.printer, self.interrupted, self.options)
-            desk.session.engine.begin_start()
+            session.engine.begin_start()
             self._desk = desk
-            for line in (*words, *(f"warning: {w}" for w in warnings)):
-                print(line, file=sys.stdout, flush=True)  # above the prompt
+            for line in opened.lines():
+                self.printer.announce(line)
+            self.lexer.load()
+            self.prompt.app.invalidate()
         except BaseException as error:
             self._failure = error
 
@@ -109,24 +112,24 @@ class Prompt:
         return self._desk
 
     def close(self) -> None:
-        """End the queries behind their micro-batches, and Spark. Ctrl-C breaks the micro-batches off."""
+        """End the queries after their micro-batches, and Spark. Ctrl-C aborts the micro-batches."""
         if self._opening is None:
             return
-        from streamsql.runtime.stopping import LEAVING, PATIENCE
+        from streamsql.runtime.engine.cancel import CancelToken
+        from streamsql.runtime.queries.stop import LEAVING, PATIENCE
 
         session = self.desk().session
         self.interrupted.clear()
-        session.resume()
-        limit = LEAVING if self.leaving else PATIENCE
-        closing = threading.Thread(target=session.close, args=(limit,), daemon=True, name="close")
+        limit, cancel = LEAVING if self.leaving else PATIENCE, CancelToken()
+        closing = threading.Thread(target=session.close, args=(limit, cancel), daemon=True, name="close")
         closing.start()
         closing.join(SOON)
         if closing.is_alive() and not self.leaving:
-            self.printer.say("waiting for the micro-batches under way to end; Ctrl-C breaks them off")
+            self.printer.say("waiting for the current micro-batches to complete; Ctrl-C aborts them")
         while closing.is_alive():
             closing.join(0.1)
             if self.interrupted.is_set():
-                session.cancel()
+                cancel.cancel()
 
     def _prompt_session(self) -> PromptSession[str]:
         vi = self.printer.preferences["editing"] == "vi"
@@ -136,7 +139,7 @@ class Prompt:
             auto_suggest=AutoSuggestFromHistory(),
             completer=ThreadedCompleter(_Completer(self.desk)),
             complete_while_typing=True,
-            lexer=SqlLexer(),
+            lexer=self.lexer,
             style=STYLE if self.printer.color else PLAIN,
             include_default_pygments_style=False,
             editing_mode=EditingMode.VI if vi else EditingMode.EMACS,
@@ -209,7 +212,7 @@ class Prompt:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         threading.excepthook = self._thread_failed
-        self.printer.say("streamsql: SQL over streams. HELP; lists the statements, Ctrl-D leaves.")
+        self.printer.say("streamsql: SQL over streams. HELP; lists statements and topics, Ctrl-D leaves.")
         with patch_stdout(raw=True):
             if self.resume:
                 self.desk().run(Source("--resume", "START QUERY ALL;"))
@@ -238,7 +241,8 @@ class Prompt:
         emptied, text = 0, ""
         while not self.leaving:
             try:
-                text = self.prompt.prompt("sql> ", default=text)
+                with self.printer.terminal.prompting(sys.stdout):
+                    text = self.prompt.prompt("sql> ", default=text)
                 emptied = 0
             except KeyboardInterrupt:
                 text = ""
@@ -268,6 +272,7 @@ class Prompt:
             return True
         question = f"{running} quer{'y' if running == 1 else 'ies'} running; stop and leave? [y/N] "
         try:
-            return prompt(question, **self.options).strip().casefold() in ("y", "yes")
+            with self.printer.terminal.prompting(sys.stdout):
+                return prompt(question, **self.options).strip().casefold() in ("y", "yes")
         except (EOFError, KeyboardInterrupt):
             return False

@@ -47,12 +47,12 @@ def catalog() -> Catalog:
             Column(f"of_stream_{n}", "STRUCT<a: INT, b: ARRAY<STRING>>"),
             *(Column(name, "BIGINT") for name in names),
         )
-        made.streams[f"stream_{n}"] = Stream(f"stream_{n}", "json", columns=columns)
+        made = made.having(Stream(f"stream_{n}", "json", columns=columns))
     return made
 
 
 class Typist:
-    """Types into a prompt and takes the time until the screen shows what it is to show."""
+    """Types into a prompt and takes the time until the screen shows description to show."""
 
     def __init__(self, app: Application[str], pipe: PipeInput) -> None:
         self.app = app
@@ -78,10 +78,10 @@ class Typist:
 async def type_statement(statement: str, known: Catalog) -> tuple[list[float], list[float]]:
     """Seconds per key that opens a menu, and per key that opens none."""
     with create_pipe_input() as pipe:
-        session: Any = SimpleNamespace(catalog=known, live={})
+        desk: Any = SimpleNamespace(session=SimpleNamespace(catalog=known), columns=lambda name: ())
         prompt: PromptSession[str] = PromptSession(
             multiline=True,
-            completer=ThreadedCompleter(_Completer(session)),
+            completer=ThreadedCompleter(_Completer(lambda: desk)),
             complete_while_typing=True,
             input=pipe,
             output=DummyOutput(),

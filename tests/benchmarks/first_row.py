@@ -42,8 +42,8 @@ def first_line(command: list[str]) -> float:
 
 
 def main() -> None:
-    from streamsql.folders import cache_folder
-    from streamsql.runtime import jvm
+    from streamsql.config.folders import cache_folder
+    from streamsql.runtime.engine import jvm
 
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     java = jvm.find_java()

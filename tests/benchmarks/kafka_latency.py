@@ -19,9 +19,9 @@ from broker import Broker, Message
 
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
-from streamsql.runtime.config import Config
+from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
-from streamsql.runtime.settings import Settings
+from streamsql.runtime.session_config import Config
 
 WARM_UP = 10
 """Seconds at the beginning that do not count."""

@@ -23,9 +23,10 @@ from broker import Broker, Message
 from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
-from streamsql.runtime.config import Config
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
-from streamsql.runtime.settings import Settings
+from streamsql.runtime.session_config import Config
 
 PER_BATCH = 250_000
 SQL = """
@@ -89,7 +90,7 @@ def main() -> None:
             broker.produce(topic, clicks(count))
             place = Path(folder)
             session = Session(Config(Settings.make("local[*]", {}), place / "w", place / "log", place))
-            session.packages.load(session.spark, PACKAGES["kafka"])
+            session.parts.packages.load(session.spark, PACKAGES["kafka"], CancelToken())
             times: dict[str, list[float]] = {"console": [], "by hand": []}
             for round in range(rounds + 1):
                 for name in sorted(times, reverse=bool(round % 2)):

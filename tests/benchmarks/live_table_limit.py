@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
-from streamsql.runtime.config import Config
+from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
-from streamsql.runtime.settings import Settings
+from streamsql.runtime.session_config import Config
 
 SETUP = """
 CREATE STREAM v (id BIGINT, name STRING) USING values;

@@ -14,7 +14,7 @@ from pipeline import Pipeline, wait_for_end, written
 from terminal import Terminal
 from test_kills import LONG
 
-from streamsql.runtime.java import JavaNotFound, find_java, spark_home
+from streamsql.runtime.engine.java import JavaNotFound, find_java, spark_home
 
 REGISTERED = "Successfully registered with master"
 

@@ -18,8 +18,8 @@ from scripts import run_process
 from terminal import Terminal
 from test_kills import KILLS, LONG
 
-from streamsql.runtime.store import Store
-from streamsql.workspace import Workspace
+from streamsql.runtime.workspace.folder import Workspace
+from streamsql.runtime.workspace.store import Store
 
 ROUNDS = max(1, KILLS // 5)
 PAGE = 4096
@@ -116,7 +116,9 @@ def test_queries_go_on_once_there_is_space_again(workspace: Disk, copies: Disk, 
             assert (workspace.folder / "catalog.sql").read_bytes() == catalog
             prompt.clear()
             prompt.run("SELECT count(*) AS users FROM counts;", r"\| +4 \|")
-            prompt.run("DESCRIBE QUERY counts;", "is full.*make space; START QUERY counts; goes on from its")
+            prompt.run(
+                "DESCRIBE QUERY counts;", "is full.*free disk space; START QUERY counts; resumes from its"
+            )
             assert f"thediskof{workspace.folder}/" in without_breaks(prompt.shown)
             workspace.make_space()
             go_on(prompt, "ALL")
@@ -124,7 +126,7 @@ def test_queries_go_on_once_there_is_space_again(workspace: Disk, copies: Disk, 
         prompt.clear()
         copies.fill()
         until_failed(prompt, pipeline, {"copies"})
-        prompt.run("DESCRIBE QUERY copies;", "is full.*make space; START QUERY copies; goes on from its")
+        prompt.run("DESCRIBE QUERY copies;", "is full.*free disk space; START QUERY copies; resumes from its")
         assert f"the disk of {copies.folder} is full".replace(" ", "") in without_breaks(prompt.shown)
         prompt.clear()
         prompt.run("SHOW QUERIES;", r"totals +\| running.*joined +\| running")

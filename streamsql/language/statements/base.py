@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from decimal import Decimal
+from typing import ClassVar
 
 from streamsql.errors import RuleFault, Source, Span, SyntaxFault, did_you_mean
+from streamsql.language.durations import duration_of, seconds
 from streamsql.language.grammar import Node, text_of
+from streamsql.language.origin import Origin
 from streamsql.language.tokens import tokenize
 
 
 @dataclass(frozen=True)
 class Statement:
-    """Base of all statements. text: as written, without `;`; span: where in the source."""
+    """Base of all statements. text: as read, without `;` and with values in place of `${name}`; span: where
+    in the source; origin: where each part of the text stands there.
+
+    What kind of statement it is stands on its class, whose name is also that of its grammar rule:
+    topic: the topic of HELP that it belongs to; needs_spark: it cannot be carried out without Spark;
+    changes_workspace: it changes what the workspace keeps; read_only: a console that only reads takes it;
+    defines, refers: the kind of entry that its `name` makes, or must be there for it (unless
+    `if_exists`): stream, sink, live_table, function or query.
+    """
+
+    topic: ClassVar[str]
+    needs_spark: ClassVar[bool] = False
+    changes_workspace: ClassVar[bool] = False
+    read_only: ClassVar[bool]
+    defines: ClassVar[str] = ""
+    refers: ClassVar[str] = ""
 
     text: str = field(default="", compare=False)
     span: Span = field(default=Span(0, 0), compare=False)
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
+
+    def __init_subclass__(cls) -> None:
+        if "read_only" not in vars(cls):
+            cls.read_only = not cls.changes_workspace
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Statement:
+        """The statement that a node of its rule is. Raises SyntaxFault or RuleFault."""
+        return cls()
 
 
 @dataclass(frozen=True)
@@ -32,10 +58,11 @@ class Name:
 
 @dataclass(frozen=True)
 class Fragment:
-    """A piece of Spark SQL, kept as the analyst wrote it."""
+    """A piece of Spark SQL, kept as the analyst wrote it. origin: see Statement."""
 
     text: str
     span: Span = field(default=Span(0, 0), compare=False)
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -93,9 +120,65 @@ class Restart:
         return f"{self.times} TIMES EVERY '{self.every}'"
 
 
+@dataclass(frozen=True, kw_only=True)
+class QueryClauses:
+    """The clauses of a statement that starts a query. begins: see begins_of."""
+
+    query_name: Name | None = None
+    output_mode: Name | None = None
+    trigger: Trigger | None = None
+    checkpoint: Name | None = None
+    restart: Restart | None = None
+    begins: str = ""
+
+    @property
+    def has_clauses(self) -> bool:
+        """Whether a clause is written that only a streaming query has."""
+        clauses = (
+            self.query_name,
+            self.output_mode,
+            self.trigger,
+            self.checkpoint,
+            self.restart,
+            self.begins,
+        )
+        return any(clauses)
+
+
 def name_of(node: Node | None) -> Name:
     assert node is not None
     return Name(node.value, node.span)
+
+
+LONGEST_NAME = 255
+"""Bytes of a name, as file systems and Spark's catalogs have it."""
+
+
+def new_name_of(node: Node | None) -> Name:
+    """The name that a statement gives. Raises SyntaxFault for one that nothing can be called by."""
+    name = name_of(node)
+    check_new_name(name.value, name.span)
+    return name
+
+
+def check_new_name(name: str, span: Span) -> None:
+    """Raise SyntaxFault at span for an empty name, one that is too long, or one that could not be written
+    again: ${…} stands for a variable.
+    """
+    if not name:
+        raise SyntaxFault("a name cannot be empty", hint="write at least one letter", span=span)
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise SyntaxFault("this name is not valid Unicode", hint="use other letters", span=span) from None
+    if size > LONGEST_NAME:
+        raise SyntaxFault(
+            f"a name has at most {LONGEST_NAME} bytes, and this one {size}",
+            hint="use a shorter one",
+            span=span,
+        )
+    if "${" in name:
+        raise SyntaxFault("a name cannot hold ${", hint="it is how a variable is written", span=span)
 
 
 def fragment_of(source: Source, node: Node) -> Fragment:
@@ -124,7 +207,10 @@ def check_type(node: Node) -> None:
 
 def one_line(source: Source, node: Node) -> str:
     """A node's text without its comments and line ends; what is inside quotes stays as it is."""
-    tokens = tokenize(text_of(source, node))
+    text = text_of(source, node)
+    if text.isidentifier():
+        return text  # most types: not worth a tokenizer
+    tokens = tokenize(text)
     gaps = [
         " " if before.end < token.start else "" for before, token in zip(tokens, tokens[1:], strict=False)
     ]
@@ -134,14 +220,17 @@ def one_line(source: Source, node: Node) -> str:
 def columns_of(source: Source, node: Node | None) -> tuple[Column, ...]:
     """The columns of a ColumnDefs node. Raises SyntaxFault for an unknown type or a name said twice."""
     columns: list[Column] = []
+    names: set[str] = set()
     for part in node.all("ColumnDef") if node else []:
         defined = part.get("ColumnDefName")
         kind = part.get("Type")
         assert defined and kind
         check_type(kind)
         name = defined.text("NewName")
-        if name.casefold() in {c.name.casefold() for c in columns}:
+        check_new_name(name, defined.span)
+        if name.casefold() in names:
             raise SyntaxFault(f"column {name} is declared twice", span=defined.span)
+        names.add(name.casefold())
         comment = part.get("Comment")
         columns.append(
             Column(
@@ -158,101 +247,17 @@ def columns_of(source: Source, node: Node | None) -> tuple[Column, ...]:
 def options_of(node: Node | None) -> tuple[Option, ...]:
     """The options of an Options node. Raises SyntaxFault for a key said twice."""
     options: list[Option] = []
+    keys: set[str] = set()
     for part in node.all("Option") if node else []:
         key, value = name_of(part.get("OptionKey")), name_of(part.get("OptionValue"))
-        if key.value.casefold() in {o.key.value.casefold() for o in options}:
+        if key.value.casefold() in keys:
             raise SyntaxFault(f"option {key} is given twice", span=key.span)
+        keys.add(key.value.casefold())
         options.append(Option(key, value))
     return tuple(options)
 
 
-_DURATION = re.compile(r"\s*([-+]?\s*(?:\d+(?:\.\d*)?|\.\d+))\s*([A-Za-zµ]+)")
-
-
-def duration_of(node: Node) -> str:
-    """A Duration node as Spark's interval text: `10 minutes`. Raises RuleFault for a month or less
-    than nothing: an event-time delay or trigger is a fixed length (withWatermark in the Spark guide).
-    """
-    interval = node.get("Interval")
-    if interval is None:
-        text = node.text("String")
-    elif interval.has("String"):
-        text = interval.text("String")
-    else:
-        text = " ".join(_interval_part(p) for p in interval.all("IntervalPart"))
-    text = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.IGNORECASE)
-    pairs = [(number.replace(" ", ""), unit) for number, unit in _DURATION.findall(text)]
-    if not pairs or _DURATION.sub("", text).strip():
-        raise SyntaxFault(
-            f"'{text}' is not a length of time",
-            hint="write INTERVAL 10 MINUTES, or '10 minutes'",
-            span=node.span,
-        )
-    _check_duration(pairs, node)
-    return " ".join(_as_spark_reads(number, unit) for number, unit in pairs)
-
-
-def _check_duration(pairs: list[tuple[str, str]], node: Node) -> None:
-    total = 0.0
-    for number, unit in pairs:
-        if _unit(unit) not in _SECONDS:
-            raise SyntaxFault(
-                f"there is no unit of time {unit}",
-                hint=did_you_mean(unit, [u + "s" for u in _SECONDS])
-                or "seconds, minutes, hours, days, weeks",
-                span=node.span,
-            )
-        total += float(number) * _SECONDS[_unit(unit)]
-    if total < 0:
-        raise RuleFault("a delay cannot be negative", hint="write 0 seconds or more", span=node.span)
-    if any(_unit(u) in ("month", "year") for _, u in pairs):
-        raise RuleFault(
-            "a month or a year has no fixed length",
-            detail="a delay or trigger is compared with event time, so it must always be equally long",
-            hint="write it in days, such as INTERVAL 30 DAYS",
-            span=node.span,
-        )
-
-
-_SECONDS = {
-    "microsecond": 1e-6, "millisecond": 1e-3, "second": 1, "minute": 60, "hour": 3600, "day": 86400,
-    "week": 7 * 86400, "month": 31 * 86400, "year": 372 * 86400,
-}  # fmt: skip
-# What people write for them; Spark takes the whole words alone.
-_SHORT = {
-    "us": "microsecond", "µs": "microsecond", "micro": "microsecond", "ms": "millisecond",
-    "msec": "millisecond", "milli": "millisecond", "s": "second", "sec": "second", "m": "minute",
-    "min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week",
-}  # fmt: skip
-
-
-def _unit(written: str) -> str:
-    """A unit in Spark's word, in the singular; as it is when there is none of that name."""
-    name = written.lower()
-    return next((_SHORT.get(n, n) for n in (name, name.removesuffix("s")) if n in {*_SHORT, *_SECONDS}), name)
-
-
-def _as_spark_reads(number: str, unit: str) -> str:
-    """One number and unit as Spark's interval text has it: whole words, fractions of seconds only."""
-    name = _unit(unit)
-    if name != "second" and "." in number:
-        fraction = f"{Decimal(number) * Decimal(str(_SECONDS[name])):f}"
-        return f"{fraction.rstrip('0').rstrip('.') if '.' in fraction else fraction} seconds"
-    plural = name + "s" if unit.lower() not in (name, name + "s") else unit.lower()
-    return f"{number} {plural}"
-
-
-def seconds(duration: str) -> float:
-    """Length of a checked duration text, in seconds."""
-    return sum(float(n.replace(" ", "")) * _SECONDS[_unit(u)] for n, u in _DURATION.findall(duration))
-
-
-def _interval_part(node: Node) -> str:
-    unit = node.get("Unit")
-    assert unit
-    return f"{node.text('Number') or node.text('String')} {unit.parts[0].name.lower()}"
-
-
+# Possessive: no place is tried twice, however long the text.
 def watermark_of(source: Source, node: Node | None) -> Watermark | None:
     """A Watermark or InWatermark node."""
     if node is None:
@@ -296,18 +301,31 @@ def restart_of(node: Node | None) -> Restart | None:
         return None
     number, duration = node.get("Number"), node.get("Duration")
     assert number and duration
-    if not number.value.isdigit() or int(number.value) < 1:
-        raise SyntaxFault(
-            f"RESTART takes a whole number of times, not {number.value}",
-            hint="RESTART 3 TIMES EVERY INTERVAL 10 SECONDS",
-            span=number.span,
-        )
+    times = count_of(
+        number, "RESTART takes a whole number of times", "RESTART 3 TIMES EVERY INTERVAL 10 SECONDS"
+    )
     every = duration_of(duration)
     if seconds(every) <= 0:
         raise RuleFault(
             "between two tries there must be some time", hint="EVERY INTERVAL 10 SECONDS", span=duration.span
         )
-    return Restart(int(number.value), every)
+    return Restart(times, every)
+
+
+MOST = 2**31 - 1
+"""The largest number that Spark takes for rows, micro-batches and the like."""
+
+
+def count_of(number: Node, rule: str, hint: str = "", *, least: int = 1) -> int:
+    """A whole number from `least` to MOST. Raises SyntaxFault with the rule for anything else."""
+    text = number.value
+    if not (text.isascii() and text.isdigit()):
+        raise SyntaxFault(f"{rule}, not {text}", hint=hint, span=number.span)
+    if len(text.lstrip("0")) > 10 or int(text.lstrip("0") or "0") > MOST:
+        raise SyntaxFault(f"{rule}, at most {MOST}", hint=hint, span=number.span)
+    if int(text.lstrip("0") or "0") < least:
+        raise SyntaxFault(f"{rule}, not {text}", hint=hint, span=number.span)
+    return int(text.lstrip("0") or "0")
 
 
 def output_mode_of(node: Node | None) -> Name | None:

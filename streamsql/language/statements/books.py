@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from streamsql.errors import Source, Span, SyntaxFault
+from streamsql.errors import Source, Span
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, name_of
+from streamsql.language.statements.base import Name, Statement, count_of, name_of
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,25 @@ class Owner:
 class ShowBatches(Statement):
     """last: how many of the newest; None for all."""
 
+    topic: ClassVar[str] = "checkpoints"
+
     owner: Owner
     last: int | None = None
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowBatches:
+        return _batches(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeCheckpoint(Statement):
+    topic: ClassVar[str] = "checkpoints"
+
     owner: Owner
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DescribeCheckpoint:
+        return cls(owner=owner_of(node))
 
 
 def owner_of(node: Node) -> Owner:
@@ -48,12 +61,5 @@ def owner_of(node: Node) -> Owner:
 
 def _batches(node: Node, source: Source) -> ShowBatches:
     number = node.get("Number")
-    if number and (not number.value.isdigit() or int(number.value) < 1):
-        raise SyntaxFault(f"LAST takes a whole number of micro-batches, not {number.value}", span=number.span)
-    return ShowBatches(owner=owner_of(node), last=int(number.value) if number else None)
-
-
-BUILDERS = {
-    "ShowBatches": _batches,
-    "DescribeCheckpoint": lambda node, source: DescribeCheckpoint(owner=owner_of(node)),
-}
+    last = count_of(number, "LAST takes a whole number of micro-batches") if number else None
+    return ShowBatches(owner=owner_of(node), last=last)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import ClassVar
 
-from streamsql.errors import Source
-from streamsql.language.grammar import Node
+from streamsql.errors import Source, SyntaxFault
+from streamsql.language.grammar import Node, text_of
 from streamsql.language.statements.base import Fragment, Name, Statement, fragment_of, name_of
 
 
@@ -13,19 +15,28 @@ from streamsql.language.statements.base import Fragment, Name, Statement, fragme
 class Explain(Statement):
     """mode: pyspark, logical, extended, formatted, or empty; either body or query_name is set."""
 
+    topic: ClassVar[str] = "queries"
+
     mode: str = ""
     body: Fragment | None = None
     query_name: Name | None = None
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Explain:
+        return _explain(node, source)
+
+
+# Read here, not by planning the body, which would read the text anew for each EXPLAIN in a row.
+_EXPLAIN = re.compile(r"EXPLAIN\b", re.IGNORECASE)
 
 
 def _explain(node: Node, source: Source) -> Explain:
     mode = node.parts[0 if len(node.parts) < 3 else 1].name.lower() if len(node.parts) > 2 else ""
     query, rest = node.get("ExplainQuery"), node.get("Rest")
+    if rest and _EXPLAIN.match(text_of(source, rest)):
+        raise SyntaxFault("EXPLAIN takes no other EXPLAIN", hint="leave one of them out", span=rest.span)
     return Explain(
         mode=mode,
         body=fragment_of(source, rest) if rest else None,
         query_name=name_of(query.get("QueryName")) if query else None,
     )
-
-
-BUILDERS = {"Explain": _explain}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from streamsql.errors import Source, SyntaxFault
 from streamsql.language.grammar import Node
@@ -13,6 +14,7 @@ from streamsql.language.statements.base import (
     check_type,
     columns_of,
     name_of,
+    new_name_of,
     one_line,
 )
 
@@ -21,6 +23,10 @@ from streamsql.language.statements.base import (
 class CreateFunction(Statement):
     """target: 'module.attribute'; returns: the type of a scalar, empty for RETURNS TABLE (columns)."""
 
+    topic: ClassVar[str] = "python"
+    changes_workspace: ClassVar[bool] = True
+    defines: ClassVar[str] = "function"
+
     name: Name
     target: Name
     returns: str = ""
@@ -28,26 +34,50 @@ class CreateFunction(Statement):
     or_replace: bool = False
     if_not_exists: bool = False
 
+    @classmethod
+    def read(cls, node: Node, source: Source) -> CreateFunction:
+        return _create(node, source)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DropFunction(Statement):
+    topic: ClassVar[str] = "python"
+    changes_workspace: ClassVar[bool] = True
+
     name: Name
     if_exists: bool = False
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DropFunction:
+        return _drop(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowPythonFunctions(Statement):
-    pass
+    topic: ClassVar[str] = "python"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeFunction(Statement):
+    topic: ClassVar[str] = "python"
+
     name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DescribeFunction:
+        return cls(name=name_of(node.get("FunctionName")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowCreateFunction(Statement):
+    topic: ClassVar[str] = "python"
+    refers: ClassVar[str] = "function"
+
     name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowCreateFunction:
+        return cls(name=name_of(node.get("FunctionName")))
 
 
 def _create(node: Node, source: Source) -> CreateFunction:
@@ -58,7 +88,7 @@ def _create(node: Node, source: Source) -> CreateFunction:
     if kind:
         check_type(kind)
     return CreateFunction(
-        name=name_of(node.get("NewName")),
+        name=new_name_of(node.get("NewName")),
         target=name_of(node.get("String")),
         returns=one_line(source, kind) if kind else "",
         columns=columns_of(source, table.get("ColumnDefs")) if table else (),
@@ -69,12 +99,3 @@ def _create(node: Node, source: Source) -> CreateFunction:
 
 def _drop(node: Node, source: Source) -> DropFunction:
     return DropFunction(name=name_of(node.get("FunctionName")), if_exists=node.has("IfExists"))
-
-
-BUILDERS = {
-    "CreateFunction": _create,
-    "DropFunction": _drop,
-    "ShowPythonFunctions": lambda node, source: ShowPythonFunctions(),
-    "DescribeFunction": lambda node, source: DescribeFunction(name=name_of(node.get("FunctionName"))),
-    "ShowCreateFunction": lambda node, source: ShowCreateFunction(name=name_of(node.get("FunctionName"))),
-}

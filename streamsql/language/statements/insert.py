@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from streamsql.errors import Source, SyntaxFault
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Fragment,
     Name,
-    Restart,
+    QueryClauses,
     Statement,
-    Trigger,
     begins_of,
     clause,
     fragment_of,
     name_of,
+    new_name_of,
     output_mode_of,
     restart_of,
     trigger_of,
@@ -26,43 +26,36 @@ from streamsql.language.statements.spark import Spark
 
 
 @dataclass(frozen=True, kw_only=True)
-class Insert(Statement):
+class Insert(QueryClauses, Statement):
+    topic: ClassVar[str] = "queries"
+    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = True
+    defines: ClassVar[str] = "query"
+
     targets: tuple[Name, ...]
     query: Fragment
     columns: tuple[Name, ...] = ()
-    query_name: Name | None = None
-    output_mode: Name | None = None
-    trigger: Trigger | None = None
-    checkpoint: Name | None = None
-    restart: Restart | None = None
-    begins: str = ""
 
-    @property
-    def has_clauses(self) -> bool:
-        """Whether a clause is written that only a streaming query has."""
-        clauses = (
-            self.query_name,
-            self.output_mode,
-            self.trigger,
-            self.checkpoint,
-            self.restart,
-            self.begins,
-        )
-        return any(clauses)
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Statement:
+        return _insert(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
-class InsertSet(Statement):
+class InsertSet(QueryClauses, Statement):
     """Several INSERTs that are one query; body: their text as written."""
+
+    topic: ClassVar[str] = "queries"
+    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = True
+    defines: ClassVar[str] = "query"
 
     inserts: tuple[Insert, ...]
     body: str
-    query_name: Name | None = None
-    output_mode: Name | None = None
-    trigger: Trigger | None = None
-    checkpoint: Name | None = None
-    restart: Restart | None = None
-    begins: str = ""
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> InsertSet:
+        return _insert_set(node, source)
 
 
 def _clauses(node: Node) -> dict[str, Any]:
@@ -75,7 +68,7 @@ def _clauses(node: Node) -> dict[str, Any]:
         clauses[part.name] = part
     name, checkpoint = clauses.get("AsQuery"), clauses.get("Checkpoint")
     return {
-        "query_name": name_of(name.get("NewName")) if name else None,
+        "query_name": new_name_of(name.get("NewName")) if name else None,
         "output_mode": output_mode_of(clauses.get("OutputMode")),
         "trigger": trigger_of(clauses.get("Trigger")),
         "checkpoint": name_of(checkpoint.get("Path")) if checkpoint else None,
@@ -107,6 +100,3 @@ def _insert_set(node: Node, source: Source) -> InsertSet:
         body=source.text[inserts[0].span.start : end],
         **_clauses(node),
     )
-
-
-BUILDERS = {"Insert": _insert, "InsertSet": _insert_set}

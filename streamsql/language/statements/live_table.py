@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Fragment,
     Name,
-    Restart,
+    QueryClauses,
     Statement,
-    Trigger,
     begins_of,
     clause,
     fragment_of,
     name_of,
+    new_name_of,
     output_mode_of,
     restart_of,
     trigger_of,
@@ -24,49 +25,75 @@ from streamsql.language.statements.sink import names_of, retain_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateLiveTable(Statement):
+class CreateLiveTable(QueryClauses, Statement):
     """A memory sink and its query in one. checkpoint: a folder, or None for the console's own."""
+
+    topic: ClassVar[str] = "live tables"
+    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = True
+    defines: ClassVar[str] = "live_table"
 
     name: Name
     query: Fragment
-    output_mode: Name | None = None
-    trigger: Trigger | None = None
-    checkpoint: Name | None = None
-    restart: Restart | None = None
-    begins: str = ""
     key: tuple[Name, ...] = ()
     retain: int | None = None
     comment: str = ""
     or_replace: bool = False
     if_not_exists: bool = False
 
+    @classmethod
+    def read(cls, node: Node, source: Source) -> CreateLiveTable:
+        return _create(node, source)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DropLiveTable(Statement):
+    topic: ClassVar[str] = "live tables"
+    changes_workspace: ClassVar[bool] = True
+    refers: ClassVar[str] = "live_table"
+
     name: Name
     if_exists: bool = False
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DropLiveTable:
+        return _drop(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowLiveTables(Statement):
-    pass
+    topic: ClassVar[str] = "live tables"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeLiveTable(Statement):
+    topic: ClassVar[str] = "live tables"
+    refers: ClassVar[str] = "live_table"
+
     name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DescribeLiveTable:
+        return cls(name=name_of(node.get("LiveTableName")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowCreateLiveTable(Statement):
+    topic: ClassVar[str] = "live tables"
+    refers: ClassVar[str] = "live_table"
+
     name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowCreateLiveTable:
+        return cls(name=name_of(node.get("LiveTableName")))
 
 
 def _create(node: Node, source: Source) -> CreateLiveTable:
     query, checkpoint, comment = node.get("Query"), clause(node, "Checkpoint"), clause(node, "Comment")
     assert query
     return CreateLiveTable(
-        name=name_of(node.get("NewName")),
+        name=new_name_of(node.get("NewName")),
         query=fragment_of(source, query),
         output_mode=output_mode_of(clause(node, "OutputMode")),
         trigger=trigger_of(clause(node, "Trigger")),
@@ -83,12 +110,3 @@ def _create(node: Node, source: Source) -> CreateLiveTable:
 
 def _drop(node: Node, source: Source) -> DropLiveTable:
     return DropLiveTable(name=name_of(node.get("LiveTableName")), if_exists=node.has("IfExists"))
-
-
-BUILDERS = {
-    "CreateLiveTable": _create,
-    "DropLiveTable": _drop,
-    "ShowLiveTables": lambda node, source: ShowLiveTables(),
-    "DescribeLiveTable": lambda node, source: DescribeLiveTable(name=name_of(node.get("LiveTableName"))),
-    "ShowCreateLiveTable": lambda node, source: ShowCreateLiveTable(name=name_of(node.get("LiveTableName"))),
-}

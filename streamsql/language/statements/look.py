@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from streamsql.errors import Source, SyntaxFault
+from streamsql.errors import Source
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Option, Statement, clause, name_of, options_of
+from streamsql.language.statements.base import Name, Option, Statement, clause, count_of, name_of, options_of
 
 FIRST = 10
 """The records that PREVIEW shows when it is not told how many."""
@@ -16,16 +17,29 @@ FIRST = 10
 class Preview(Statement):
     """Of a stream that is there (name), or of what a connector with its options would read."""
 
+    topic: ClassVar[str] = "streams"
+    needs_spark: ClassVar[bool] = True
+
     name: Name | None = None
     connector: Name | None = None
     format: Name | None = None
     options: tuple[Option, ...] = ()
     limit: int = FIRST
 
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Preview:
+        return _preview(node, source)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeConnector(Statement):
+    topic: ClassVar[str] = "streams"
+
     name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DescribeConnector:
+        return cls(name=name_of(node.get("Connector")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +48,16 @@ class ShowTopics(Statement):
     in Spark's SHOW TABLES.
     """
 
+    topic: ClassVar[str] = "kafka"
+
     servers: Name | None = None
     entry: Name | None = None
     like: str = ""
     options: tuple[Option, ...] = ()
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowTopics:
+        return _show_topics(node, source)
 
 
 def _limit(node: Node) -> int:
@@ -46,11 +66,7 @@ def _limit(node: Node) -> int:
     number = written.get("Number") if written else None
     if number is None:
         return FIRST
-    if not number.value.isdigit():
-        raise SyntaxFault(
-            f"LIMIT takes a number of records, not {number.value}", hint="LIMIT 10", span=number.span
-        )
-    return int(number.value)
+    return count_of(number, "LIMIT takes a number of records", "LIMIT 10", least=0)
 
 
 def _preview(node: Node, source: Source) -> Preview:
@@ -77,10 +93,3 @@ def _show_topics(node: Node, source: Source) -> ShowTopics:
         like=like.text("String") if like else "",
         options=options_of(clause(node, "Options")),
     )
-
-
-BUILDERS = {
-    "ShowTopics": _show_topics,
-    "Preview": _preview,
-    "DescribeConnector": lambda node, source: DescribeConnector(name=name_of(node.get("Connector"))),
-}

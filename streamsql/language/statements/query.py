@@ -3,58 +3,114 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from streamsql.errors import Source, SyntaxFault
+from streamsql.errors import Source
+from streamsql.language.durations import duration_of, seconds
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, begins_of, duration_of, name_of, seconds
+from streamsql.language.statements.base import Name, Statement, begins_of, count_of, name_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowQueries(Statement):
+    topic: ClassVar[str] = "queries"
+
     extended: bool = False
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowQueries:
+        return cls(extended=node.has("EXTENDED"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeQuery(Statement):
+    topic: ClassVar[str] = "queries"
+    refers: ClassVar[str] = "query"
+
     name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DescribeQuery:
+        return cls(name=name_of(node.get("QueryName")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowProgress(Statement):
+    topic: ClassVar[str] = "queries"
+    refers: ClassVar[str] = "query"
+
     name: Name
     last: int = 10
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowProgress:
+        return _progress(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StopQuery(Statement):
     """name None means ALL; timeout in seconds, None for the usual one, when draining for no limit."""
 
+    topic: ClassVar[str] = "queries"
+    changes_workspace: ClassVar[bool] = True
+    refers: ClassVar[str] = "query"
+
     name: Name | None
     drain: bool = False
     timeout: float | None = None
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> StopQuery:
+        return _stop(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StartQuery(Statement):
     """name None means ALL. begins: see begins_of."""
 
+    topic: ClassVar[str] = "queries"
+    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = True
+    refers: ClassVar[str] = "query"
+
     name: Name | None
     begins: str = ""
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> StartQuery:
+        return cls(name=_maybe_all(node), begins=begins_of(node.get("Begins")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class DropQuery(Statement):
+    topic: ClassVar[str] = "queries"
+    changes_workspace: ClassVar[bool] = True
+    refers: ClassVar[str] = "query"
+
     name: Name
     if_exists: bool = False
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DropQuery:
+        return _drop(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AwaitQuery(Statement):
     """name None means ALL; timeout in seconds, None for no limit."""
 
+    topic: ClassVar[str] = "queries"
+    needs_spark: ClassVar[bool] = True
+    read_only: ClassVar[bool] = False
+    refers: ClassVar[str] = "query"
+
     name: Name | None
     idle: bool = False
     timeout: float | None = None
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> AwaitQuery:
+        return _await(node, source)
 
 
 def _maybe_all(node: Node) -> Name | None:
@@ -63,9 +119,8 @@ def _maybe_all(node: Node) -> Name | None:
 
 def _progress(node: Node, source: Source) -> ShowProgress:
     number = node.get("Number")
-    if number and (not number.value.isdigit() or int(number.value) < 1):
-        raise SyntaxFault(f"LAST takes a whole number of micro-batches, not {number.value}", span=number.span)
-    return ShowProgress(name=name_of(node.get("QueryName")), last=int(number.value) if number else 10)
+    last = count_of(number, "LAST takes a whole number of micro-batches") if number else 10
+    return ShowProgress(name=name_of(node.get("QueryName")), last=last)
 
 
 def _timeout(node: Node) -> float | None:
@@ -83,16 +138,3 @@ def _stop(node: Node, source: Source) -> StopQuery:
 
 def _drop(node: Node, source: Source) -> DropQuery:
     return DropQuery(name=name_of(node.get("QueryName")), if_exists=node.has("IfExists"))
-
-
-BUILDERS = {
-    "ShowQueries": lambda node, source: ShowQueries(extended=node.has("EXTENDED")),
-    "DescribeQuery": lambda node, source: DescribeQuery(name=name_of(node.get("QueryName"))),
-    "ShowProgress": _progress,
-    "StopQuery": _stop,
-    "StartQuery": lambda node, source: StartQuery(
-        name=_maybe_all(node), begins=begins_of(node.get("Begins"))
-    ),
-    "DropQuery": _drop,
-    "AwaitQuery": _await,
-}

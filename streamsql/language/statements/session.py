@@ -1,12 +1,13 @@
-"""SET, RESET, DEFINE, SOURCE, HELP, SHOW CONNECTORS, CLEAR and EXIT."""
+"""SET, RESET, DEFINE, SOURCE, HELP, SHOW CONNECTORS, EMPTY TRASH, CLEAR and EXIT."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from streamsql.errors import Source
 from streamsql.language.grammar import Node, text_of
-from streamsql.language.statements.base import Name, Statement, name_of
+from streamsql.language.statements.base import Name, Statement, name_of, new_name_of
 from streamsql.language.tokens import tokenize, unquote
 
 
@@ -14,46 +15,100 @@ from streamsql.language.tokens import tokenize, unquote
 class Set(Statement):
     """key None lists all settings; value None shows one."""
 
+    topic: ClassVar[str] = "settings"
+    changes_workspace: ClassVar[bool] = True
+    read_only: ClassVar[bool] = True
+
     key: Name | None = None
     value: str | None = None
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Set:
+        return _set(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reset(Statement):
+    topic: ClassVar[str] = "settings"
+    changes_workspace: ClassVar[bool] = True
+    read_only: ClassVar[bool] = True
+
     key: Name | None = None
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Reset:
+        return cls(key=_optional(node, "SettingKey"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Define(Statement):
+    """if_not_exists: a value that is set already is kept."""
+
+    topic: ClassVar[str] = "scripts"
+
     name: Name
     value: str
+    if_not_exists: bool = False
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Define:
+        return cls(
+            name=new_name_of(node.get("Variable")),
+            value=node.parts[-1].value,
+            if_not_exists=node.has("IfNotExists"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFile(Statement):
+    topic: ClassVar[str] = "scripts"
+    needs_spark: ClassVar[bool] = True
+
     path: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> SourceFile:
+        return cls(path=name_of(node.get("Path")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Help(Statement):
-    """words: the beginning of a statement, upper case; none lists all."""
+    """words: a topic, or the beginning of a statement, upper case; none lists all."""
+
+    topic: ClassVar[str] = "usage"
 
     words: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Help:
+        return cls(words=tuple(w.value.upper() for w in node.all("Word")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowConnectors(Statement):
+    topic: ClassVar[str] = "streams"
+
     name: Name | None = None
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowConnectors:
+        return cls(name=_optional(node, "Connector"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmptyTrash(Statement):
+    topic: ClassVar[str] = "workspace"
+    changes_workspace: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clear(Statement):
-    pass
+    topic: ClassVar[str] = "prompt"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exit(Statement):
-    pass
+    topic: ClassVar[str] = "prompt"
 
 
 def _set(node: Node, source: Source) -> Set:
@@ -70,15 +125,3 @@ def _set(node: Node, source: Source) -> Set:
 def _optional(node: Node, rule: str) -> Name | None:
     part = node.get(rule)
     return name_of(part) if part else None
-
-
-BUILDERS = {
-    "Set": _set,
-    "Reset": lambda node, source: Reset(key=_optional(node, "SettingKey")),
-    "Define": lambda node, source: Define(name=name_of(node.get("Variable")), value=node.parts[-1].value),
-    "SourceFile": lambda node, source: SourceFile(path=name_of(node.get("Path"))),
-    "Help": lambda node, source: Help(words=tuple(w.value.upper() for w in node.all("Word"))),
-    "ShowConnectors": lambda node, source: ShowConnectors(name=_optional(node, "Connector")),
-    "Clear": lambda node, source: Clear(),
-    "Exit": lambda node, source: Exit(),
-}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from streamsql.errors import Source, SyntaxFault
+from streamsql.errors import Source, Span
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Column,
@@ -13,14 +14,22 @@ from streamsql.language.statements.base import (
     Statement,
     clause,
     columns_of,
+    count_of,
     name_of,
+    new_name_of,
     options_of,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class CreateSink(Statement):
-    """retain: rows that a memory sink keeps in append mode; None means the default."""
+    """retain: rows that a memory sink keeps in append mode; None means the default. retain_span: where
+    that is written.
+    """
+
+    topic: ClassVar[str] = "sinks"
+    changes_workspace: ClassVar[bool] = True
+    defines: ClassVar[str] = "sink"
 
     name: Name
     connector: Name
@@ -30,30 +39,57 @@ class CreateSink(Statement):
     partitioned_by: tuple[Name, ...] = ()
     options: tuple[Option, ...] = ()
     retain: int | None = None
+    retain_span: Span | None = None
     comment: str = ""
     or_replace: bool = False
     if_not_exists: bool = False
 
+    @classmethod
+    def read(cls, node: Node, source: Source) -> CreateSink:
+        return _create(node, source)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DropSink(Statement):
+    topic: ClassVar[str] = "sinks"
+    changes_workspace: ClassVar[bool] = True
+    refers: ClassVar[str] = "sink"
+
     name: Name
     if_exists: bool = False
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DropSink:
+        return _drop(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowSinks(Statement):
-    pass
+    topic: ClassVar[str] = "sinks"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeSink(Statement):
+    topic: ClassVar[str] = "sinks"
+    refers: ClassVar[str] = "sink"
+
     name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DescribeSink:
+        return cls(name=name_of(node.get("SinkName")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowCreateSink(Statement):
+    topic: ClassVar[str] = "sinks"
+    refers: ClassVar[str] = "sink"
+
     name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowCreateSink:
+        return cls(name=name_of(node.get("SinkName")))
 
 
 def names_of(node: Node | None, rule: str = "ColumnName") -> tuple[Name, ...]:
@@ -64,23 +100,23 @@ def retain_of(node: Node | None) -> int | None:
     """Rows of a RETAIN clause. Raises SyntaxFault when it is not a positive whole number."""
     if node is None:
         return None
-    number = node.text("Number")
-    if not number.isdigit() or int(number) < 1:
-        raise SyntaxFault(f"RETAIN takes a whole number of rows, not {number}", span=node.span)
-    return int(number)
+    number = node.get("Number")
+    assert number
+    return count_of(number, "RETAIN takes a whole number of rows")
 
 
 def _create(node: Node, source: Source) -> CreateSink:
-    format_node, comment = clause(node, "Format"), clause(node, "Comment")
+    format_node, comment, retain = (clause(node, rule) for rule in ("Format", "Comment", "Retain"))
     return CreateSink(
-        name=name_of(node.get("NewName")),
+        name=new_name_of(node.get("NewName")),
         connector=name_of(node.get("Connector")),
         format=name_of(format_node.get("FormatName")) if format_node else None,
         columns=columns_of(source, node.get("ColumnDefs")),
         key=names_of(clause(node, "Key")),
         partitioned_by=names_of(clause(node, "PartitionedBy")),
         options=options_of(clause(node, "Options")),
-        retain=retain_of(clause(node, "Retain")),
+        retain=retain_of(retain),
+        retain_span=retain.span if retain else None,
         comment=comment.text("String") if comment else "",
         or_replace=node.has("OrReplace"),
         if_not_exists=node.has("IfNotExists"),
@@ -89,12 +125,3 @@ def _create(node: Node, source: Source) -> CreateSink:
 
 def _drop(node: Node, source: Source) -> DropSink:
     return DropSink(name=name_of(node.get("SinkName")), if_exists=node.has("IfExists"))
-
-
-BUILDERS = {
-    "CreateSink": _create,
-    "DropSink": _drop,
-    "ShowSinks": lambda node, source: ShowSinks(),
-    "DescribeSink": lambda node, source: DescribeSink(name=name_of(node.get("SinkName"))),
-    "ShowCreateSink": lambda node, source: ShowCreateSink(name=name_of(node.get("SinkName"))),
-}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from streamsql.errors import Source, SyntaxFault
 from streamsql.language.grammar import Node
@@ -17,6 +18,7 @@ from streamsql.language.statements.base import (
     columns_of,
     fragment_of,
     name_of,
+    new_name_of,
     options_of,
     watermark_of,
 )
@@ -28,6 +30,10 @@ class CreateStream(Statement):
 
     malformed: what ON MALFORMED says: fail, skip, into (malformed_sink) or nothing.
     """
+
+    topic: ClassVar[str] = "streams"
+    changes_workspace: ClassVar[bool] = True
+    defines: ClassVar[str] = "stream"
 
     name: Name
     connector: Name | None = None
@@ -42,26 +48,52 @@ class CreateStream(Statement):
     or_replace: bool = False
     if_not_exists: bool = False
 
+    @classmethod
+    def read(cls, node: Node, source: Source) -> CreateStream:
+        return create_stream(node, source)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DropStream(Statement):
+    topic: ClassVar[str] = "streams"
+    changes_workspace: ClassVar[bool] = True
+    refers: ClassVar[str] = "stream"
+
     name: Name
     if_exists: bool = False
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DropStream:
+        return _drop(node, source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowStreams(Statement):
-    pass
+    topic: ClassVar[str] = "streams"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribeStream(Statement):
+    topic: ClassVar[str] = "streams"
+    refers: ClassVar[str] = "stream"
+
     name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> DescribeStream:
+        return cls(name=name_of(node.get("StreamName")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowCreateStream(Statement):
+    topic: ClassVar[str] = "streams"
+    refers: ClassVar[str] = "stream"
+
     name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowCreateStream:
+        return cls(name=name_of(node.get("StreamName")))
 
 
 def create_stream(node: Node, source: Source) -> CreateStream:
@@ -69,7 +101,7 @@ def create_stream(node: Node, source: Source) -> CreateStream:
     if node.has("OrReplace") and unless_there:
         raise SyntaxFault("OR REPLACE and IF NOT EXISTS exclude each other", span=unless_there.span)
     head = CreateStream(
-        name=name_of(node.get("NewName")),
+        name=new_name_of(node.get("NewName")),
         or_replace=node.has("OrReplace"),
         if_not_exists=unless_there is not None,
     )
@@ -103,12 +135,3 @@ def create_stream(node: Node, source: Source) -> CreateStream:
 
 def _drop(node: Node, source: Source) -> DropStream:
     return DropStream(name=name_of(node.get("StreamName")), if_exists=node.has("IfExists"))
-
-
-BUILDERS = {
-    "CreateStream": create_stream,
-    "DropStream": _drop,
-    "ShowStreams": lambda node, source: ShowStreams(),
-    "DescribeStream": lambda node, source: DescribeStream(name=name_of(node.get("StreamName"))),
-    "ShowCreateStream": lambda node, source: ShowCreateStream(name=name_of(node.get("StreamName"))),
-}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from streamsql.errors import Source
+from streamsql.language.durations import duration_of, seconds
 from streamsql.language.grammar import Node
-from streamsql.language.statements.base import Name, Statement, duration_of, name_of, seconds
+from streamsql.language.statements.base import Name, Statement, name_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,10 +18,17 @@ class Watch(Statement):
     chart: the columns x, y and, if there is a third, the one that tells the lines apart.
     """
 
+    topic: ClassVar[str] = "live tables"
+    refers: ClassVar[str] = "live_table"
+
     name: Name
     every: float | None = None
     changes: bool = False
     chart: tuple[Name, ...] = ()
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Watch:
+        return _watch(node, source)
 
 
 def _watch(node: Node, source: Source) -> Watch:
@@ -31,6 +40,3 @@ def _watch(node: Node, source: Source) -> Watch:
         changes=node.has("CHANGES"),
         chart=columns,
     )
-
-
-BUILDERS = {"Watch": _watch}

@@ -1,24 +1,25 @@
 """What may come next at the cursor: a pure function of text, position and catalog.
 
-The grammar that parses is the one that completes: its expectations at the cursor are keywords and
-named terminals, and each terminal has one source of candidates (candidates.py). Inside a query, whose
-text is Spark's, clauses.py knows what may follow.
+The language tells what may stand there, keywords and terminals by name; each terminal has one source of
+candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from streamsql.catalog import Catalog
-from streamsql.language.tokens import Token, quote_name, scan
-from streamsql.shell.completion.candidates import in_statement
-from streamsql.shell.completion.clauses import SELECT_WORDS, in_query, query_start
-from streamsql.shell.completion.columns import Columns
-from streamsql.shell.completion.options import in_quote
-from streamsql.shell.completion.spot import KEYWORD, Offer, Spot, explained
+from streamsql.language.tokens import quote_name
+from streamsql.language.unfinished.cursor import statement_at
+from streamsql.shell.completion import catalog_candidates, option_candidates, query_candidates
+from streamsql.shell.completion.column_resolver import Columns
+from streamsql.shell.completion.offers import KEYWORD, Context, Offer, keyword_offer
+from streamsql.shell.completion.option_candidates import in_quote
 
-__all__ = ["SELECT_WORDS", "Candidate", "Columns", "complete"]
+__all__ = ["Candidate", "Columns", "complete"]
+
+SOURCES = catalog_candidates.SOURCES | option_candidates.SOURCES | query_candidates.SOURCES
 
 # More than anybody reads: typing on finds the rest.
 MOST = 500
@@ -26,8 +27,7 @@ MOST = 500
 INSIDE = 3
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """text: what is put in the place of the last `length` characters before the cursor; kind: what it
     is, as the menu shows it: a column's type, a function's signature, an option's meaning.
     """
@@ -46,104 +46,75 @@ def complete(text: str, position: int, catalog: Catalog, columns: Columns | None
     try:
         if text[:position].lstrip().startswith("\\"):
             return _short(text[:position], catalog, columns)
-        # A statement that runs meanwhile may change the catalog.
-        return _complete(text, position, catalog.copy(), columns)
+        return _complete(text, position, catalog, columns)
     except RecursionError:  # nested hundreds of levels deep
         return []
 
 
 def _complete(text: str, position: int, catalog: Catalog, columns: Columns | None) -> list[Candidate]:
-    tokens, opened, at, touching = _statement_before(text, position)
-    if opened in ("--", "/*"):
+    statement = statement_at(text, position)
+    context = Context(statement, catalog, columns)
+    if statement.inside == "comment":
         return []
-    if opened in ("'", '"'):
-        closing = "" if text.startswith(opened, position) else opened
-        spot = Spot(explained(tokens), text[at + 1 : position], (), catalog, columns)
-        found = ((o.text + (closing if o.closes else ""), o.kind, len(o.typed or "")) for o in in_quote(spot))
-        return [Candidate(*offer) for offer in found][:MOST]
-    typed = text[at:position] if opened else ""
-    if tokens and not opened and tokens[-1].kind in ("word", "quoted") and touching:
-        typed = tokens.pop().text
-    tokens = explained(tokens)
-    if not tokens and not typed:
+    if statement.inside:
+        closing = "" if text.startswith(statement.inside, position) else statement.inside
+        offers = (
+            (o.text + (closing if o.closes else ""), o.kind, len(o.typed or "")) for o in in_quote(context)
+        )
+        return [Candidate(*offer) for offer in offers][:MOST]
+    if not statement.head and not statement.typed:
         return []
-    spot = Spot(tokens, typed, _statement_behind(text, position), catalog, columns)
-    start = query_start(tokens)
-    offers = in_statement(spot) if start is None else in_query(spot, tokens[start:])
-    return _ranked(offers, spot, called=text.startswith("(", position))
+    return _ranked(_offers(context), context, called=text.startswith("(", position))
 
 
-class _Head:
-    """The statements before the one that is being typed, as they were at the last key: read once."""
-
-    text = ""
-
-
-def _statement_before(text: str, position: int) -> tuple[list[Token], str, int, bool]:
-    """The tokens of the cursor's statement up to the cursor, what is open there, where that begins, and
-    whether the last token ends at the cursor.
-    """
-    head = _Head.text
-    start = len(head) if len(head) <= position and text.startswith(head) else 0
-    tokens, opened, at = scan(text[start:position])
-    touching = bool(tokens) and start + tokens[-1].end == position
-    first = next((i + 1 for i in range(len(tokens) - 1, -1, -1) if tokens[i].text == ";"), 0)
-    if first:
-        _Head.text = text[: start + tokens[first - 1].end]
-    return _inside_block(tokens[first:]), opened, start + at, touching
+def _offers(context: Context) -> Iterator[Offer]:
+    """What may stand at the cursor, not yet held against what is typed."""
+    statement = context.statement
+    of_several_parts = statement.query is None and statement.typed_key != statement.typed
+    for name in statement.expected:
+        yield from keyword_offer(name)
+        offers = SOURCES[name](context) if name in SOURCES else ()
+        if of_several_parts:
+            offers = (offer._replace(typed=statement.typed_key) for offer in offers)
+        yield from offers
 
 
-def _inside_block(tokens: list[Token]) -> list[Token]:
-    """Without the BEGIN or EXECUTE STATEMENT SET BEGIN that a statement stands behind."""
-    words = [t.upper for t in tokens[:4]]
-    for opening in (["BEGIN"], ["EXECUTE", "STATEMENT", "SET", "BEGIN"]):
-        if words[: len(opening)] == opening:
-            return tokens[len(opening) :]
-    return tokens
-
-
-def _statement_behind(text: str, position: int) -> tuple[Token, ...]:
-    """The tokens of the cursor's statement behind the cursor and the word it stands in."""
-    if position == len(text):
-        return ()
-    end, tries = position, 0
-    while True:
-        end = text.find(";", end)
-        end = len(text) if end < 0 or tries > 5 else end  # a `;` in a quote may be passed a few times
-        tokens, opened, _ = scan(text[position:end])
-        if end == len(text) or opened not in ("'", '"', "`", "/*"):
-            break
-        end, tries = end + 1, tries + 1
-    inside = tokens and tokens[0].start == 0 and tokens[0].kind == "word" and text[position - 1 : position]
-    return tuple(tokens[1:] if inside and (inside.isalnum() or inside == "_") else tokens)
-
-
-def _ranked(offers: Iterable[Offer], spot: Spot, called: bool) -> list[Candidate]:
+def _ranked(offers: Iterable[Offer], context: Context, called: bool) -> list[Candidate]:
     """The offers that fit what is typed, best first: names, functions, keywords; last what only has
     it inside.
     """
     groups: dict[tuple[bool, int], dict[str, Candidate]] = {}
-    searched = len(spot.typed.strip("`")) >= INSIDE
-    lower = spot.lower
+    searched = len(context.typed.strip("`")) >= INSIDE
+    lower = context.lower
     for offer in offers:
-        typed = spot.typed if offer.typed is None else offer.typed
-        folded = typed.casefold().strip("`")
-        keys = offer.keys or (offer.text.casefold().strip("`'"),)
-        inside = not any(k.startswith(folded) for k in keys)
-        if inside and not (
-            searched and offer.rank != KEYWORD and any(_within(folded, k, offer) for k in keys)
-        ):
+        typed = context.typed if offer.typed is None else offer.typed
+        inside = not _begins(typed, offer)
+        if inside and not (searched and offer.rank != KEYWORD and _within(typed, offer)):
             continue
         text = offer.text.lower() if lower and offer.rank == KEYWORD else offer.text
         if called and text.endswith("("):
             text = text[:-1]
-        if text.casefold() == typed.casefold() or quote_name(text) == typed:
+        if text.casefold() == typed.casefold() or (typed.startswith("`") and quote_name(text) == typed):
             continue
         groups.setdefault((inside, offer.rank), {}).setdefault(text, Candidate(text, offer.kind, len(typed)))
     return [c for group in sorted(groups) for c in groups[group].values()][:MOST]
 
 
-def _within(typed: str, key: str, offer: Offer) -> bool:
+def _begins(typed: str, offer: Offer) -> bool:
+    """Whether what is typed begins one of the names that an offer is found by."""
+    folded = typed.casefold().strip("`")
+    if not offer.keys:
+        return offer.text.casefold().strip("`'").startswith(folded)
+    return any(key.startswith(folded) for key in offer.keys)
+
+
+def _within(typed: str, offer: Offer) -> bool:
+    """Whether what is typed stands inside one of the names that an offer is found by."""
+    folded = typed.casefold().strip("`")
+    return any(_within_key(folded, k, offer) for k in offer.keys or (offer.text.casefold().strip("`'"),))
+
+
+def _within_key(typed: str, key: str, offer: Offer) -> bool:
     """Whether what is typed stands inside a snake_case or dotted name, or begins a word of camelCase."""
     if "_" in key or "." in key or "-" in key:
         return typed in key
@@ -155,8 +126,8 @@ def _within(typed: str, key: str, offer: Offer) -> bool:
 
 def _short(before: str, catalog: Catalog, columns: Columns | None) -> list[Candidate]:
     """Short forms (`\\stop q`): their names, then what completes the statement that each stands for."""
-    from streamsql.preferences import Preferences
-    from streamsql.shell.short import SHORT
+    from streamsql.config.preferences import Preferences
+    from streamsql.shell.backslash_commands import SHORT
 
     line = before.lstrip()[1:]
     name, space, given = line.partition(" ")
@@ -169,9 +140,9 @@ def _short(before: str, catalog: Catalog, columns: Columns | None) -> list[Candi
     mark = "\uffff"
     statement = short.make(given.lstrip() + mark, Preferences()).partition(mark)[0]
     candidates = []
-    for found in complete(statement, len(statement), catalog, columns):
+    for candidate in complete(statement, len(statement), catalog, columns):
         # The statement may say more than was typed: `SET streamsql.` for `\set`.
-        surplus = max(0, found.length - len(given.lstrip()))
-        text = found.text[surplus:] if surplus < len(found.text) else found.text
-        candidates.append(Candidate(text.removesuffix("'"), found.kind, found.length - surplus))
+        surplus = max(0, candidate.length - len(given.lstrip()))
+        text = candidate.text[surplus:] if surplus < len(candidate.text) else candidate.text
+        candidates.append(Candidate(text.removesuffix("'"), candidate.kind, candidate.length - surplus))
     return candidates

@@ -1,0 +1,141 @@
+"""`--check`: read and plan a whole script without Spark, keeping account of what each names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from streamsql.catalog import Catalog
+from streamsql.errors import NameFault, Source, StreamsqlError, did_you_mean
+from streamsql.language.parser import Written, parse, split_script
+from streamsql.language.query import read_query
+from streamsql.language.statements.base import Fragment, Statement
+from streamsql.language.statements.insert import InsertSet
+from streamsql.language.statements.session import Define, Exit, SourceFile
+from streamsql.output.printer import Printer
+from streamsql.output.script_runner import included
+from streamsql.plan.context import Context
+from streamsql.plan.planner import plan
+from streamsql.results import Leave
+
+
+def queries_of(statement: Statement) -> list[Fragment]:
+    """The queries that a statement holds."""
+    if isinstance(statement, InsertSet):
+        return [part.query for part in statement.inserts]
+    query = getattr(statement, "query", None)
+    return [query] if isinstance(query, Fragment) else []
+
+
+class Checker:
+    """Plans statements one after the other; the catalog holds what they define."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @property
+    def catalog(self) -> Catalog:
+        """What is defined up to now."""
+        return self.context.catalog
+
+    def check(self, statement: Statement) -> list[str]:
+        """Plan one statement and take over what it defines. Returns notes; raises placed faults."""
+        made = plan(statement, self.context)
+        if made.fault:
+            raise made.fault
+        notes = [*made.notes, *self._unknown_relations(statement)]
+        for query in queries_of(statement):
+            notes += self._read(query, getattr(made, "as_text", ""))
+        self.context = replace(self.context, catalog=made.applied(self.catalog))
+        return notes
+
+    def _read(self, query: Fragment, as_text: str) -> list[str]:
+        """A note for a query that only Spark can read, which then looks at it when the statement runs."""
+        written = read_query(query.text)
+        if written.tree is not None or not as_text:
+            return []
+        stopped = written.stopped
+        at = f" at {query.text[stopped.start : stopped.end]}" if stopped else ""
+        return [f"the query is left to Spark, which reads it when it runs: it was not understood{at}"]
+
+    def _unknown_relations(self, statement: Statement) -> list[str]:
+        """Names after FROM and JOIN that nothing in the script makes: a misspelling, or Spark's."""
+        notes: list[str] = []
+        for query in queries_of(statement):
+            written = read_query(query.text)
+            for relation in written.relations:
+                name = relation.name
+                if "." in name or self.catalog.reads(name):
+                    continue
+                hint = did_you_mean(name, self.catalog.relation_names())
+                # Of a query that was not understood, what stands behind a FROM need not be a relation.
+                if hint and written.tree is not None:
+                    raise NameFault(
+                        f"there is no stream, table or view {name}",
+                        hint=hint,
+                        span=query.origin.span(relation.span),
+                        code="UNKNOWN_RELATION",
+                    )
+                notes.append(f"{name} is not defined in this script: assumed to be a table of Spark")
+        return notes
+
+
+def check(
+    sources: list[Source], variables: dict[str, str], printer: Printer, context: Context, *, keep_going: bool
+) -> int:
+    """Read and plan all sources; start nothing. context: what there is already. Returns the exit code."""
+    reader = _Reader(Checker(context), variables, printer, keep_going)
+    for source in sources:
+        if not reader.read(source):
+            break
+    if reader.code == 0:
+        printer.say(f"{reader.count} statement{'' if reader.count == 1 else 's'} checked")
+    return reader.code
+
+
+@dataclass
+class _Reader:
+    """Reads scripts as they would be run, each SOURCE at its place. code: the exit code."""
+
+    checker: Checker
+    variables: dict[str, str]
+    printer: Printer
+    keep_going: bool
+    code: int = 0
+    count: int = 0
+    opened: list[str] = field(default_factory=list)
+
+    def read(self, source: Source) -> bool:
+        """Read one script; False when none is to be read after it."""
+        try:
+            statements = split_script(source)
+        except StreamsqlError as error:
+            return self._failed(error)
+        return all(self._statement(written) for written in statements)
+
+    def _statement(self, written: Written) -> bool:
+        self.count += 1
+        self.variables["here"] = str(Path(written.source.name).parent)
+        try:
+            statement = parse(written, self.variables)
+            if isinstance(statement, Define) and not (
+                statement.if_not_exists and statement.name.value in self.variables
+            ):
+                self.variables[statement.name.value] = statement.value
+            for note in self.checker.check(statement):
+                self.printer.show(replace(Leave(), notes=(f"{written.source.name}: {note}",)))
+            source = included(statement, written, self.opened) if isinstance(statement, SourceFile) else None
+        except StreamsqlError as error:
+            return self._failed(error.at(written.source, written.span))
+        if source is None:
+            return not isinstance(statement, Exit)
+        self.opened.append(written.source.name)
+        try:
+            return self.read(source)
+        finally:
+            self.opened.pop()
+
+    def _failed(self, error: StreamsqlError) -> bool:
+        self.printer.error(error)
+        self.code = self.code or error.exit_code
+        return self.keep_going

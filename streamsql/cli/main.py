@@ -1,0 +1,279 @@
+"""argv to one of the modes, and exit codes; nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamsql.cli.arguments import command_parser, in_order, open_closed_streams
+from streamsql.cli.open_workspace import held_workspace, working_place, workspace_to_read
+from streamsql.config.config_file import ConfigFile, read_config
+from streamsql.config.preferences import COMMAND_LINE, Preferences
+from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, UsageFault
+from streamsql.output.cells import harmless
+from streamsql.output.error_text import format_error
+from streamsql.output.printer import Printer
+from streamsql.output.window import window
+from streamsql.secrets import redact_text
+
+if TYPE_CHECKING:
+    from streamsql.runtime.session import Session
+
+# Flags that are preferences too: without a default, so that it is known who chose.
+_PREFERENCES = ("format", "color", "master", "java")
+
+
+def _pairs(given: list[str], flag: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageFault(f"{flag} takes NAME=VALUE, not {text}")
+        pairs[name] = value
+    return pairs
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line. Returns the exit code; raises nothing but SystemExit of argparse."""
+    no_input = open_closed_streams()
+    parser = command_parser()
+    options = parser.parse_args(in_order(parser, sys.argv[1:] if argv is None else argv))
+    options.no_input = no_input
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a character that it cannot write ends nothing
+    try:
+        code = _main(options)
+        sys.stdout.flush()
+        return code
+    except StreamsqlError as error:
+        if options.debug:
+            _say_traceback()
+        _say_error(error, options.color or "auto")
+        return error.exit_code
+    except BrokenPipeError:
+        return _reader_gone()
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except Exception as error:  # a fault of the console's own: said in one line all the same
+        if options.debug:
+            _say_traceback()
+        shown = harmless(redact_text(f"{type(error).__name__}: {error}"))
+        print(f"error: {shown}\nhint: --debug shows where", file=sys.stderr)
+        return 1
+
+
+def _say_traceback() -> None:
+    """Where the error that is being handled came from; it may quote what Spark says, secrets too."""
+    print(harmless(redact_text(traceback.format_exc())), end="", file=sys.stderr)
+
+
+def _say_error(error: StreamsqlError, color: str) -> None:
+    Printer(Preferences(color=color), sys.stdout, sys.stderr).error(error)
+
+
+def _preferences(options: argparse.Namespace) -> tuple[Preferences, ConfigFile]:
+    """What the config file and the flags choose. Raises UsageFault when the file cannot be used."""
+    preferences = Preferences()
+    if options.config and options.no_config:
+        raise UsageFault("--config and --no-config exclude each other")
+    config = ConfigFile() if options.no_config else read_config(options.config, preferences)
+    for name in _PREFERENCES:
+        if getattr(options, name) is not None:
+            preferences.set(name, getattr(options, name), COMMAND_LINE)
+    return preferences, config
+
+
+def _reader_gone() -> int:
+    """`| head -1`: the reader has what it wanted."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _main(options: argparse.Namespace) -> int:
+    if options.version:
+        print(f"streamsql {_version()}")
+        return 0
+    if options.info:
+        from streamsql.cli.info import info_text
+
+        try:
+            preferences, config = _preferences(options)
+            print(info_text(preferences, config))
+        except UsageFault as error:  # a bug report may well be about the config file
+            print(info_text(Preferences(), ConfigFile(), format_error(error)))
+        return 0
+    try:
+        os.getcwd()
+    except OSError:
+        raise UsageFault("the current folder no longer exists", hint="cd to another one") from None
+    preferences, config = _preferences(options)
+    options.color = preferences["color"]
+    printer = Printer(preferences, sys.stdout, sys.stderr, quiet=options.quiet)
+    for warning in config.warnings:
+        printer.warn(warning)
+    variables = _pairs(options.define, "-D")
+    if not options.inputs and sys.stdin.isatty() and sys.stdout.isatty() and not options.check:
+        return _prompt(options, variables, printer, config)
+    sources = _sources(options)
+    if options.check:
+        return _check(options, sources, variables, printer, config)
+    return _scripts(options, sources, variables, printer, config)
+
+
+def _check(
+    options: argparse.Namespace,
+    sources: list[Source],
+    variables: dict[str, str],
+    printer: Printer,
+    config_file: ConfigFile,
+) -> int:
+    """Check scripts against what a workspace holds, if one is named; nothing in it is changed."""
+    from streamsql.catalog import Catalog
+    from streamsql.cli.dry_run import check
+    from streamsql.plan.context import Context
+
+    context = Context(Catalog())
+    if options.workspace or options.read_only:
+        from streamsql.runtime.workspace.reopen import reopen
+
+        folder = workspace_to_read(options)
+        session = _session(options, {}, printer, config_file, folder / "run", folder, interactive=False)
+        for warning in reopen(session.parts).warnings:
+            printer.warn(warning)
+        context = session.parts.context()
+    return check(sources, variables, printer, context, keep_going=options.on_error == "continue")
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("streamsql")
+
+
+def _sources(options: argparse.Namespace) -> list[Source]:
+    from streamsql.output.script_runner import decode, read_file
+
+    made = []
+    for kind, value in options.inputs or [("file", "-")]:
+        if kind == "text":
+            made.append(Source("-e", value))
+        elif value == "-" and options.no_input:
+            raise UsageFault("standard input is closed", hint="streamsql FILE, or streamsql -e 'SELECT 1;'")
+        elif value == "-":
+            made.append(decode("<stdin>", sys.stdin.buffer.read()))
+        else:
+            made.append(read_file(value))
+    return made
+
+
+def _read_init(path: Path, printer: Printer) -> Source | None:
+    """init.sql; one that cannot be read is said, and keeps nobody from the prompt."""
+    from streamsql.output.script_runner import read_file
+
+    try:
+        return read_file(str(path))
+    except StreamsqlError as error:
+        printer.error(error)
+        return None
+
+
+def _session(
+    options: argparse.Namespace,
+    variables: dict[str, str],
+    printer: Printer,
+    config_file: ConfigFile,
+    folder: Path,
+    workspace: Path | None,
+    *,
+    interactive: bool,
+) -> Session:
+    """A session in a folder, with what the flags and the config file choose, and what its workspace
+    holds; Spark is not started.
+    """
+    from streamsql.config.folders import cache_folder
+    from streamsql.runtime.engine.settings import Settings
+    from streamsql.runtime.session import Session
+    from streamsql.runtime.session_config import Config
+    from streamsql.runtime.workspace.store import Store
+
+    given = _pairs(options.conf, "--conf")
+    for flag, key in (("packages", "spark.jars.packages"), ("jars", "spark.jars")):
+        if getattr(options, flag):
+            given[key] = getattr(options, flag)
+    preferences = printer.preferences
+    config = Config(
+        Settings.make(preferences["master"], given, config_file.spark, preferences.origin("master")),
+        folder,
+        cache_folder() / "spark.log",
+        cache_folder(),
+        preferences["java"],
+        interactive=interactive,
+        show_batch=lambda result, batch_id: printer.show(result, background=True),
+        preferences=preferences,
+        store=Store(workspace) if workspace else None,
+        read_only=options.read_only or options.check,
+        trusted=options.trust_workspace,
+    )
+    session = Session(config)
+    session.variables.update(variables)
+    return session
+
+
+def _prompt(
+    options: argparse.Namespace, variables: dict[str, str], printer: Printer, config_file: ConfigFile
+) -> int:
+    """Open the prompt; the session is opened after it."""
+    from streamsql.shell.prompt import Prompt
+
+    _pairs(options.conf, "--conf")  # a fault in the flags is said before the prompt
+    printer.width = lambda: window().columns
+    printer.height = lambda: window().lines
+    init = None if options.no_init else config_file.init_script()
+    with held_workspace(options, printer) as (folder, workspace):
+        shell = Prompt(
+            lambda: _session(options, variables, printer, config_file, folder, workspace, interactive=True),
+            printer,
+            resume=options.resume,
+        )
+        try:
+            return shell.run(_read_init(init, printer) if init else None)
+        finally:
+            shell.close()
+
+
+def _scripts(
+    options: argparse.Namespace,
+    sources: list[Source],
+    variables: dict[str, str],
+    printer: Printer,
+    config_file: ConfigFile,
+) -> int:
+    """Run scripts in the workspace that is named, else in a folder that is gone when they end."""
+    from streamsql.cli.signals import Supervisor, needs_spark
+    from streamsql.output.script_runner import ScriptRunner, warn_of_events
+    from streamsql.runtime.engine.cancel import CancelToken
+    from streamsql.runtime.workspace.reopen import reopen
+
+    with working_place(options, printer) as (folder, workspace):
+        session = _session(options, variables, printer, config_file, folder, workspace, interactive=False)
+        opened = reopen(session.parts)
+        for note in opened.notes:
+            printer.say(f"note: {note}")
+        for warning in opened.warnings:
+            printer.warn(warning)
+        if options.resume:
+            sources = [Source("--resume", "START QUERY ALL;"), *sources]
+        warn_of_events(session, printer)
+        if any(needs_spark(source) for source in sources):
+            session.engine.begin_start()
+        runner = ScriptRunner(session, printer, CancelToken(), keep_going=options.on_error == "continue")
+        return Supervisor(runner, sources, options.timeout).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""The workspace that the command line names: whether it may be opened, and how it is held."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from streamsql.errors import StreamsqlError, UsageFault
+from streamsql.output.printer import Printer
+
+_LOOK_INTO = "; --read-only shows this one"
+
+
+def workspace_folder(options: argparse.Namespace) -> Path:
+    from streamsql.config.folders import data_folder
+
+    return Path(options.workspace) if options.workspace else data_folder() / "workspace"
+
+
+def check_workspace(options: argparse.Namespace) -> bool:
+    """Whether there is a workspace; changes nothing. Raises faults when it must not be opened, or when its
+    catalog cannot be read: what that does not name would be taken for leftovers.
+    """
+    from streamsql.runtime.workspace import marker
+    from streamsql.runtime.workspace.store import Store
+
+    folder = workspace_folder(options)
+    there = marker.check(folder, trusted=options.trust_workspace)
+    if there:
+        Store(folder).statements()
+    return there
+
+
+def workspace_to_read(options: argparse.Namespace) -> Path:
+    """A workspace that is there. Raises UsageFault when there is none, or it must not be opened."""
+    folder = workspace_folder(options)
+    if not check_workspace(options):
+        raise UsageFault(f"there is no workspace {folder}", hint="-w DIR names another one")
+    return folder
+
+
+@contextlib.contextmanager
+def held_workspace(options: argparse.Namespace, printer: Printer) -> Iterator[tuple[Path, Path | None]]:
+    """(the folder of checkpoints and the like, the workspace that keeps the definitions), held against
+    other consoles. Without a workspace the folder is gone at the end.
+    """
+    from streamsql.runtime.workspace.folder import Held, Workspace
+
+    folder = workspace_folder(options)
+    if options.read_only:
+        if options.resume:
+            raise UsageFault("--resume and --read-only exclude each other")
+        folder = workspace_to_read(options)
+        with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as made:
+            yield Path(made), folder
+        return
+    try:
+        check_workspace(options)
+        workspace = Workspace(folder, trusted=options.trust_workspace)
+    except (Held, OSError, StreamsqlError) as error:
+        why = str(error)
+        if isinstance(error, OSError):
+            why = f"the workspace {folder} cannot be opened: {(error.strerror or why).lower()}"
+        if options.workspace and isinstance(error, StreamsqlError):
+            raise
+        if options.workspace:
+            raise UsageFault(why, hint=f"another folder: -w DIR{_LOOK_INTO}") from None
+        if isinstance(error, StreamsqlError):
+            printer.error(error)
+            why = f"the workspace {folder} is not opened"
+        printer.warn(
+            f"{why}; this console uses a temporary workspace (-w DIR names a lasting one{_LOOK_INTO})"
+        )
+        with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as made:
+            yield Path(made), None
+        return
+    try:
+        yield workspace.run, workspace.folder
+    finally:
+        workspace.close()
+
+
+@contextlib.contextmanager
+def working_place(options: argparse.Namespace, printer: Printer) -> Iterator[tuple[Path, Path | None]]:
+    """Where scripts run: as `held_workspace` gives it."""
+    if options.workspace or options.read_only:
+        with held_workspace(options, printer) as place:
+            yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as made:
+        yield Path(made), None

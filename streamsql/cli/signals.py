@@ -1,0 +1,132 @@
+"""A script under watch: signals and the time limit are obeyed at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import threading
+import time
+
+from streamsql.errors import Source, StreamsqlError, TimeFault
+from streamsql.language.parser import parse, split_script
+from streamsql.output.script_runner import ScriptRunner
+from streamsql.runtime.queries.stop import LEAVING
+
+CLOSING = 30
+"""Seconds that the queries and Spark have to end in when the script ends."""
+STEP = 0.2
+LAST_STATEMENT = 2.0
+"""Seconds that the statement under way has to give up in, once the queries have ended."""
+
+
+def needs_spark(source: Source) -> bool:
+    """Whether a script will want Spark, so that it starts while the script is being read."""
+    try:
+        return any(parse(written, _AnyVariable()).needs_spark for written in split_script(source))
+    except StreamsqlError:  # reported when the script is run
+        return False
+
+
+class _AnyVariable(dict[str, str]):
+    """Variables before their DEFINEs have run: each name has a value."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return "x"
+
+
+class Supervisor:
+    """Runs a script on a worker thread, so that signals and the time limit are obeyed at any moment:
+    the main thread never waits for Spark.
+    """
+
+    def __init__(self, runner: ScriptRunner, sources: list[Source], timeout: float | None) -> None:
+        self.runner = runner
+        self.sources = sources
+        self.timeout = timeout
+        self.code = 0
+        self.failure: BaseException | None = None
+        self.signal = 0
+        self.killed = False
+        self.wake = threading.Event()
+
+    def run(self) -> int:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._on_signal)
+        worker = threading.Thread(target=self._work, daemon=True, name="script")
+        worker.start()
+        in_time = self._wait()
+        if not in_time or self.signal:
+            self.runner.cancel.cancel()
+            self._end_queries()
+            worker.join(LAST_STATEMENT)
+            if not in_time:
+                raise TimeFault(f"the script was not done after {self.timeout:g} s", hint="--timeout SECONDS")
+            return self._code_of_signal()
+        self._end_queries()
+        if self.failure:
+            raise self.failure
+        return self.code
+
+    def _code_of_signal(self) -> int:
+        """The exit code after a signal: 0 only where nothing was left but queries that were told to end,
+        and they ended in peace; a statement that failed before outweighs the signal.
+        """
+        told = self.signal != signal.SIGINT and self.runner.only_queries_left
+        self.runner.report_failures()
+        if self.runner.failure_code:
+            return self.runner.failure_code
+        if told and not self.killed:
+            return 0
+        if self.signal != signal.SIGINT:
+            with contextlib.suppress(OSError):  # a terminal that hung up
+                self.runner.printer.warn(
+                    f"{signal.Signals(self.signal).name} was received before the script was done"
+                )
+        return 128 + self.signal
+
+    def _wait(self) -> bool:
+        """Wait for the script's end or a signal; False when the time is up first.
+
+        In short steps: Python runs a signal's handler on the main thread only, and a signal that the
+        system gave to another thread does not wake it.
+        """
+        deadline = math.inf if self.timeout is None else time.monotonic() + self.timeout
+        while not self.wake.wait(min(STEP, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                return False
+        return True
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        if self.signal:
+            os._exit(128 + number)  # a second signal is obeyed at once
+        self.signal = number
+        self.wake.set()
+
+    def _work(self) -> None:
+        try:
+            self.code = self.runner.run(self.sources)
+        except BaseException as error:
+            self.failure = error
+        finally:
+            self.wake.set()
+
+    def _end_queries(self) -> None:
+        """Let each query finish its micro-batch; on a thread, since Spark may not answer any more."""
+        session = self.runner.session
+        closing = threading.Thread(target=session.close, args=(LEAVING,), daemon=True)
+        closing.start()
+        deadline = time.monotonic() + CLOSING
+        while closing.is_alive() and time.monotonic() < deadline:
+            closing.join(STEP)  # short, as above: a second signal must be heard
+        if closing.is_alive():
+            self.runner.printer.warn(
+                f"Spark did not end within {CLOSING} s and is killed; the checkpoints hold what was done"
+            )
+            self.killed = True
+            self.runner.session.engine.kill()

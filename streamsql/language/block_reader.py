@@ -1,0 +1,345 @@
+"""sqlglot's tree of a query to the parts of query_tree.py, each with its place.
+
+sqlglot gives places to names, literals and calls only. So the tokens of a block are laid beside its node:
+what the node says is there is searched in the tokens, in the order in which SQL writes it. Where both do not
+agree, or the node has parts of which nothing is known, the query is left to Spark (Unread).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamsql.errors import Span
+from streamsql.language.from_reader import OF_SUBQUERY, FromReader
+from streamsql.language.query_tree import (
+    Block,
+    Body,
+    Clause,
+    Cte,
+    Distinct,
+    GroupBy,
+    GroupKey,
+    Item,
+    Join,
+    OrderBy,
+    Relation,
+    SetTail,
+    SortKey,
+)
+from streamsql.language.token_ranges import LEFT, Unread, check_known, is_modified
+from streamsql.language.tokens import unquote
+
+# What a node may have, and is known here.
+_OF_SELECT = frozenset(
+    """expressions distinct from_ joins laterals where group having qualify order sort cluster distribute
+    limit
+    offset with_ kind operation_modifiers""".split()
+)
+_OF_UNION = frozenset(
+    "this expression distinct by_name order sort cluster distribute limit offset with_ side kind on".split()
+)
+_CLAUSE_WORDS = (
+    "FROM", "LATERAL", "WHERE", "GROUP", "HAVING", "QUALIFY", "WINDOW", "ORDER", "SORT", "CLUSTER",
+    "DISTRIBUTE", "LIMIT", "OFFSET",
+)  # fmt: skip
+
+
+class BlockReader(FromReader):
+    """Reads one tree."""
+
+    # ---- queries
+
+    def body(self, tree: Any, lo: int, hi: int) -> Body:
+        exp = self.exp
+        span = self.span(lo, hi)
+        ctes, lo = self.ctes(tree, lo)
+        if isinstance(tree, exp.Select):
+            starts = self.clauses(tree, lo, hi)
+            ends = self.around(starts, hi)
+            block = self.block(tree, lo, min(ends, default=hi), starts)
+            return self.modified(tree, block, (), ctes, span, starts, hi)
+        if isinstance(tree, exp.Subquery):
+            check_known(tree, OF_SUBQUERY)
+            if tree.args.get("pivots") or tree.args.get("sample") or tree.args.get("joins") or tree.alias:
+                raise Unread(LEFT)
+            close = self.close.get(lo, -1)
+            if self.word(lo) != "(" or close < 0 or close >= hi:
+                raise Unread("a query in parentheses")
+            inner = self.body(tree.this, lo + 1, close)
+            if close == hi - 1 and not ctes:
+                return inner
+            starts = self.starts_of(
+                ("ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"), close + 1, hi
+            )
+            return self.modified(tree, inner, (), ctes, span, starts, hi)
+        if isinstance(tree, exp.SetOperation):
+            return self.set_operation(tree, lo, hi, ctes, span)
+        raise Unread(LEFT)
+
+    def ctes(self, tree: Any, lo: int) -> tuple[tuple[Cte, ...], int]:
+        clause = tree.args.get("with_")
+        if clause is None:
+            return (), lo
+        if clause.args.get("recursive") or self.word(lo) != "WITH":
+            raise Unread("WITH RECURSIVE")
+        found = []
+        at = lo + 1
+        for cte in clause.expressions:
+            alias = cte.args["alias"]
+            if alias.args.get("columns") or self.word(at + 1) != "AS" or self.word(at + 2) != "(":
+                raise Unread("a WITH query with a list of columns")
+            close = self.close[at + 2]
+            name = unquote(self.tokens[at])
+            found.append(Cte(name, self.body(cte.this, at + 3, close), self.span(at, close + 1)))
+            at = close + 1
+            if self.word(at) == ",":
+                at += 1
+        return tuple(found), at
+
+    def set_operation(self, tree: Any, lo: int, hi: int, ctes: tuple[Cte, ...], span: Span) -> Body:
+        exp = self.exp
+        chain: list[Any] = []
+        node = tree
+        while isinstance(node, exp.SetOperation) and (not chain or not is_modified(node)):
+            check_known(node, _OF_UNION)
+            if node.args.get("by_name") or node.args.get("on") or node.args.get("side"):
+                raise Unread("a set operation BY NAME")
+            chain.insert(0, node)
+            node = node.this
+        signs = [i for i in self.level(lo, hi) if self.word(i) in ("UNION", "INTERSECT", "EXCEPT", "MINUS")]
+        signs = [i for i in signs if not self.is_star_except(i)]
+        if len(signs) != len(chain):
+            raise Unread("set operations of different precedence")
+        starts = self.starts_of(
+            ("ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"), signs[-1] + 1, hi
+        )
+        last = self.word(signs[-1] + 1) == "(" or self.word(signs[-1] + 2) == "("
+        if not last and isinstance(chain[-1].expression, exp.Select):
+            starts = {w: i for w, i in starts.items() if w in self.around_words(tree)}
+        end = min(starts.values(), default=hi)
+        first = self.term(node, lo, signs[0])
+        tails = []
+        for number, (sign, operation) in enumerate(zip(signs, chain, strict=True)):
+            begin = sign + 1
+            quantified = self.word(begin) in ("ALL", "DISTINCT")
+            every = self.word(begin) == "ALL"
+            begin += quantified
+            stop = signs[number + 1] if number + 1 < len(signs) else end
+            kind = self.word(sign).lower().replace("minus", "except")
+            tails.append(
+                SetTail(kind, every, self.term(operation.expression, begin, stop), self.span(sign, stop))
+            )
+        return self.modified(tree, first, tuple(tails), ctes, span, starts, hi)
+
+    def around_words(self, tree: Any) -> set[str]:
+        names = {"order": "ORDER", "sort": "SORT", "cluster": "CLUSTER", "distribute": "DISTRIBUTE"}
+        names |= {"limit": "LIMIT", "offset": "OFFSET"}
+        return {word for arg, word in names.items() if tree.args.get(arg)}
+
+    def is_star_except(self, at: int) -> bool:
+        return self.word(at) == "EXCEPT" and self.word(at - 1) == "*" and self.word(at + 1) == "("
+
+    def term(self, tree: Any, lo: int, hi: int) -> Block | Body:
+        body = self.body(tree, lo, hi)
+        nested = self.word(lo) == "("
+        plain = not (body.tails or body.ctes or body.order_by or body.sort_by or body.limit or body.offset)
+        if not nested and not plain:
+            raise Unread("a term of a set operation has clauses of its own")
+        return body if nested or not plain else body.term
+
+    def modified(
+        self,
+        tree: Any,
+        term: Block | Body,
+        tails: tuple[SetTail, ...],
+        ctes: tuple[Cte, ...],
+        span: Span,
+        starts: dict[str, int],
+        hi: int,
+    ) -> Body:
+        """A query with what stands around its terms: ORDER BY, LIMIT, …"""
+        wanted = self.around_words(tree)
+        if wanted - starts.keys():
+            raise Unread(LEFT)
+        ends = self.ends(starts, hi)
+        order, sort = None, None
+        if "ORDER" in wanted:
+            order = self.order_by(tree.args["order"], starts["ORDER"], ends["ORDER"])
+        for word in ("SORT", "CLUSTER"):
+            if word in wanted:
+                sort = self.span(starts[word], ends[word])
+        if "DISTRIBUTE" in wanted:
+            raise Unread(LEFT)
+        limit = tree.args.get("limit")
+        if limit is not None and not isinstance(limit, self.exp.Limit):
+            raise Unread(LEFT)
+        offset = tree.args.get("offset")
+        return Body(
+            span,
+            term,
+            tails,
+            ctes,
+            order,
+            sort,
+            self.clause(limit.expression, starts["LIMIT"], ends["LIMIT"]) if limit else None,
+            self.clause(offset.expression, starts["OFFSET"], ends["OFFSET"]) if offset else None,
+        )
+
+    # ---- one SELECT
+
+    def clauses(self, select: Any, lo: int, hi: int) -> dict[str, int]:
+        """Where each clause of a SELECT begins. Raises Unread where tokens and tree do not agree."""
+        if self.word(lo) != "SELECT":
+            raise Unread(LEFT)
+        there = {
+            "FROM": select.args.get("from_"), "LATERAL": select.args.get("laterals"),
+            "WHERE": select.args.get("where"), "GROUP": select.args.get("group"),
+            "HAVING": select.args.get("having"), "QUALIFY": select.args.get("qualify"),
+        }  # fmt: skip
+        wanted = [w for w, arg in there.items() if arg] + [
+            w for w in _CLAUSE_WORDS[7:] if w in self.around_words(select)
+        ]
+        starts: dict[str, int] = {}
+        at = lo + 1
+        for word in wanted:
+            place = next((i for i in self.level(at, hi) if self.begins(i, word)), None)
+            if place is None:
+                raise Unread(LEFT)
+            starts[word] = place
+            at = place + 1
+        return starts
+
+    def around(self, starts: dict[str, int], hi: int) -> list[int]:
+        return [i for w, i in starts.items() if w in _CLAUSE_WORDS[7:]]
+
+    def starts_of(self, words: tuple[str, ...], lo: int, hi: int) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for i in self.level(lo, hi):
+            for word in words:
+                if word not in found and self.begins(i, word):
+                    found[word] = i
+        return found
+
+    def ends(self, starts: dict[str, int], hi: int) -> dict[str, int]:
+        places = sorted(starts.items(), key=lambda p: p[1])
+        return {w: (places[n + 1][1] if n + 1 < len(places) else hi) for n, (w, _) in enumerate(places)}
+
+    def block(self, select: Any, lo: int, hi: int, starts: dict[str, int]) -> Block:
+        own = {w: i for w, i in starts.items() if i < hi}
+        ends = self.ends(own, hi)
+        other = ""
+        if select.args.get("hint"):
+            other = "the query has a hint"
+        elif any(v for k, v in select.args.items() if k not in _OF_SELECT and k != "hint"):
+            raise Unread(LEFT)
+        distinct, at = self.distinct(select, lo + 1)
+        first = min(own.values(), default=hi)
+        items = self.items(select.expressions, at, first)
+        relation: Relation | None = None
+        joins: tuple[Join, ...] = ()
+        if "FROM" in own:
+            relation, joins = self.from_clause(select, own["FROM"] + 1, ends["FROM"])
+        return Block(
+            self.span(lo, hi),
+            items,
+            relation,
+            joins,
+            self.lateral_views(select, own["LATERAL"], ends["LATERAL"]) if "LATERAL" in own else (),
+            distinct,
+            self.clause_of(select, "where", "WHERE", own, ends),
+            self.group_by(select.args["group"], own["GROUP"], ends["GROUP"]) if "GROUP" in own else None,
+            self.clause_of(select, "having", "HAVING", own, ends),
+            self.clause_of(select, "qualify", "QUALIFY", own, ends),
+            other,
+        )
+
+    def clause_of(
+        self, select: Any, arg: str, word: str, starts: dict[str, int], ends: dict[str, int]
+    ) -> Clause | None:
+        tree = select.args.get(arg)
+        return self.clause(tree.this, starts[word], ends[word]) if tree is not None else None
+
+    def clause(self, tree: Any, lo: int, hi: int) -> Clause:
+        """A clause of one word and an expression."""
+        return Clause(self.expression(tree, lo + 1, hi), self.span(lo, hi))
+
+    def distinct(self, select: Any, at: int) -> tuple[Distinct | None, int]:
+        """The DISTINCT of a SELECT, and where its list begins."""
+        while at < len(self.tokens) and self.tokens[at].kind == "hint":
+            at += 1
+        if self.word(at) == "ALL" and self.word(at + 1) not in (",", "FROM", "."):
+            return None, at + 1
+        tree = select.args.get("distinct")
+        if tree is None:
+            return None, at
+        if self.word(at) != "DISTINCT":
+            raise Unread(LEFT)
+        span = self.out.within.get(self.tokens[at].start)
+        on = tree.args.get("on")
+        if on is None:
+            return Distinct(span or self.tokens[at].span, (), span is not None), at + 1
+        close = self.close.get(at + 2)
+        if close is None:  # sqlglot also reads DISTINCT ON without parentheses
+            raise Unread(LEFT)
+        trees = on.expressions if isinstance(on, self.exp.Tuple) else [self.bare(on)]
+        columns = self.listed(trees, at + 3, close)
+        return Distinct(span or self.span(at, close + 1), tuple(columns), span is not None), close + 1
+
+    def items(self, trees: list[Any], lo: int, hi: int) -> tuple[Item, ...]:
+        pieces = self.split(lo, hi)
+        if len(pieces) != len(trees):
+            raise Unread(LEFT)
+        return tuple(self.item(tree, a, b) for tree, (a, b) in zip(trees, pieces, strict=True))
+
+    def item(self, tree: Any, lo: int, hi: int) -> Item:
+        exp = self.exp
+        span = self.span(lo, hi)
+        if isinstance(tree, exp.Aliases):
+            opening = next((i for i in range(lo, hi) if self.close.get(i) == hi - 1), lo)
+            end = opening - (self.word(opening - 1) == "AS")
+            names = tuple(unquote(t) for t in self.tokens[opening + 1 : hi - 1] if t.text != ",")
+            return Item(self.expression(tree.this, lo, end), span, names, True)
+        if isinstance(tree, exp.Alias):
+            end = hi - 1 - (self.word(hi - 2) == "AS")
+            return Item(self.expression(tree.this, lo, end), span, (unquote(self.tokens[hi - 1]),))
+        return Item(self.expression(tree, lo, hi), span)
+
+    def group_by(self, tree: Any, lo: int, hi: int) -> GroupBy:
+        span = self.span(lo, hi)
+        rest = [self.word(i) for i in (hi - 2, hi - 1)]
+        words = [self.word(i) for i in range(lo, hi)]
+        sets = any(a == "GROUPING" and b == "SETS" for a, b in zip(words, words[1:], strict=False))
+        if sets or rest in (["WITH", "CUBE"], ["WITH", "ROLLUP"]) or words[2:] == ["ALL"]:
+            return GroupBy((), span, "GROUPING SETS" if sets else rest[-1])
+        if any(v for k, v in tree.args.items() if k not in ("expressions", "rollup", "cube")):
+            raise Unread(LEFT)
+        keys: list[GroupKey] = []
+        trees = list(tree.expressions)
+        pieces = self.split(lo + 2, hi)
+        if len(pieces) != len(trees):
+            raise Unread(LEFT)
+        for each, (a, b) in zip(trees, pieces, strict=True):
+            if isinstance(each, (self.exp.Rollup, self.exp.Cube)):
+                inner = each.expressions
+                if any(isinstance(e, self.exp.Tuple) for e in inner):
+                    return GroupBy((), span, f"{self.word(a)} of several columns at once")
+                keys.append(GroupKey(tuple(self.listed(inner, a + 2, b - 1)), self.word(a)))
+            else:
+                keys.append(GroupKey((self.expression(each, a, b),)))
+        return GroupBy(tuple(keys), span)
+
+    def order_by(self, tree: Any, lo: int, hi: int) -> OrderBy:
+        keys = []
+        pieces = self.split(lo + 2, hi)
+        if len(pieces) != len(tree.expressions):
+            raise Unread(LEFT)
+        for ordered, (a, b) in zip(tree.expressions, pieces, strict=True):
+            nulls, method = "", "asc"
+            if self.word(b - 2) == "NULLS":
+                nulls = f"_nulls_{self.word(b - 1).lower()}"
+                b -= 2
+            if self.word(b - 1) in ("ASC", "DESC"):
+                method = self.word(b - 1).lower()
+                b -= 1
+            keys.append(SortKey(self.expression(ordered.this, a, b), method + nulls))
+        return OrderBy(tuple(keys), self.span(lo, hi))

@@ -1,0 +1,207 @@
+"""Cuts the console's own clauses out of the tokens of a query, so that sqlglot can read the rest.
+
+What is cut: STREAM before a relation, WATERMARK … DELAY OF behind one, WITHIN WATERMARK behind DISTINCT. A
+relation
+in the console's own words (a window table, the state of a query, a call of a stateful processor) is replaced
+by a name. Each is matched by its rule in the grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from streamsql.errors import Span, SyntaxFault
+from streamsql.language.dialect import name_token
+from streamsql.language.grammar import Node, State, load, syntax_fault
+from streamsql.language.query_tree import ConsoleRelation
+from streamsql.language.tokens import Token
+from streamsql.language.tree_nodes import Call
+
+PLACEHOLDER = "__console_relation_"
+_WINDOW_TABLES = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
+# Words that end the list of relations in which a comma stands before another one.
+_ENDS_FROM = frozenset(
+    """SELECT WHERE GROUP HAVING QUALIFY ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET UNION EXCEPT
+    INTERSECT MINUS""".split()
+)
+_STATE_PARTS = ("OPERATOR", "STORE", "SIDE", "VARIABLE", "AT", "CHANGES")
+
+
+@dataclass
+class Cut:
+    """kept: the tokens that are left; the rest by place: own relations by the name that stands for them;
+    streams: starts of relations behind STREAM; watermarks: the offset at which the token before ends → node;
+    within: starts of the DISTINCTs before WITHIN WATERMARK.
+    """
+
+    kept: list[Token] = field(default_factory=list)
+    own: dict[str, ConsoleRelation] = field(default_factory=dict)
+    streams: dict[int, Span] = field(default_factory=dict)
+    watermarks: dict[int, Node] = field(default_factory=dict)
+    within: dict[int, Span] = field(default_factory=dict)
+    distinct_on: list[Span] = field(default_factory=list)
+
+    @property
+    def clauses(self) -> Iterator[tuple[str, Span]]:
+        """The console's own words in the query, that Spark would not understand."""
+        yield from (("DISTINCT ON", span) for span in [*self.distinct_on, *self.within.values()])
+        yield from (("a window table", own.span) for own in self.own.values() if own.kind == "WindowTable")
+
+
+def cut(tokens: list[Token]) -> Cut:
+    """Raises SyntaxFault for a clause that begins as one of the console's and cannot be read."""
+    return _Cutter(tokens).run()
+
+
+class _Cutter:
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.out = Cut()
+        self.at = 0
+        # For each open parenthesis: whether relations are listed in it, and whether one is due.
+        self.listing = [False]
+        self.due = False
+
+    def run(self) -> Cut:
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            if token.kind == "word" and (self.relation() if self.due else self.clause()):
+                continue
+            self.keep(token)
+        return self.out
+
+    def word(self, ahead: int = 0) -> str:
+        at = self.at + ahead
+        return self.tokens[at].upper if 0 <= at < len(self.tokens) else ""
+
+    def keep(self, token: Token) -> None:
+        word = token.upper
+        before = self.word(-1)
+        if word == "(":
+            self.listing.append(self.due)
+        elif word == ")":
+            if len(self.listing) > 1:
+                self.listing.pop()
+            self.due = False
+        elif before == ".":
+            self.due = False
+        elif (word == "FROM" and before != "DISTINCT") or word == "JOIN":
+            self.listing[-1] = self.due = True
+        elif word == "," and self.listing[-1]:
+            self.due = True
+        else:
+            if word in _ENDS_FROM:
+                self.listing[-1] = False
+            self.due = False
+        if word == "ON" and before == "DISTINCT" and self.word(1) == "(":
+            self.out.distinct_on.append(Span(self.tokens[self.at - 1].start, token.end))
+        self.out.kept.append(token)
+        self.at += 1
+
+    def relation(self) -> bool:
+        """Take a relation in the console's own words; False when there is none here."""
+        word, after = self.word(), self.word(1)
+        if word == "STATE" and (after == "OF" or (after == "METADATA" and self.word(2) == "OF")):
+            return self.state()
+        window = word in _WINDOW_TABLES and after == "(" and "TABLE" in (self.word(2), self.word(4))
+        table = word == "TABLE" and after == "(" and self.word(2) in _WINDOW_TABLES and self.word(3) == "("
+        if window or table:
+            return self.replace("WindowTable")
+        if after == "(" and self.word(2) == "TABLE" and self.word(3) == "(":
+            return self.replace("StatefulCall")
+        if word == "STREAM":
+            return self.stream()
+        return False
+
+    def clause(self) -> bool:
+        word = self.word()
+        if word == "WATERMARK" and self.out.kept and "DELAY" in (self.word(2), self.word(4)) + self.ahead():
+            node, end = self.match("InWatermark")
+            if node is not None:
+                self.out.watermarks[self.out.kept[-1].end] = node
+                self.at = end
+                return True
+        if word == "WITHIN" and self.word(1) == "WATERMARK":
+            start = self.distinct_before()
+            if start is not None:
+                self.out.within[start] = Span(start, self.tokens[self.at + 1].end)
+                self.at += 2
+                return True
+        return False
+
+    def ahead(self) -> tuple[str, ...]:
+        """The words up to DELAY, as far as a computed event time may be long."""
+        return tuple(t.upper for t in self.tokens[self.at : self.at + 40])
+
+    def distinct_before(self) -> int | None:
+        """Where the DISTINCT or DISTINCT ON (…) begins that ends right here."""
+        kept = self.out.kept
+        at = len(kept) - 1
+        if at >= 0 and kept[at].text == ")":
+            depth = 0
+            while at >= 0:
+                depth += (kept[at].text == ")") - (kept[at].text == "(")
+                if depth == 0:
+                    break
+                at -= 1
+            at -= 1
+            if at < 1 or kept[at].upper != "ON":
+                return None
+            at -= 1
+        return kept[at].start if at >= 0 and kept[at].upper == "DISTINCT" else None
+
+    def match(self, rule: str) -> tuple[Node | None, int]:
+        state, parts = State(self.tokens, len(self.tokens)), list[Node]()
+        end = load().rule(rule)(state, self.at, parts)
+        return (parts[0], end) if end >= 0 else (None, -1)
+
+    def replace(self, rule: str) -> bool:
+        node, end = self.match(rule)
+        if node is None:
+            return False
+        self.put(rule, node, end)
+        return True
+
+    def put(self, kind: str, node: Node, end: int) -> None:
+        name = f"{PLACEHOLDER}{len(self.out.own) + 1}"
+        self.out.own[name] = ConsoleRelation(kind, node, node.span, name)
+        raw = name_token(name, node.span.start, node.span.end)
+        self.out.kept.append(Token("word", name, node.span.start, node.span.end, (raw,)))
+        self.at, self.due = end, False
+
+    def state(self) -> bool:
+        """STATE OF QUERY q …: once it has begun, nothing else can be meant."""
+        state, parts = State(self.tokens, len(self.tokens)), list[Node]()
+        end = load().rule("StateTable")(state, self.at, parts)
+        if end < 0 or (state.furthest > end and self.tokens[end].upper in _STATE_PARTS):
+            raise syntax_fault(state, self.tokens)
+        self.put("StateTable", parts[0], end)
+        return True
+
+    def stream(self) -> bool:
+        node, end = self.match("StreamTable")
+        if node is None:
+            return False
+        name = node.get("RelationName")
+        assert name
+        self.out.streams[name.span.start] = node.span
+        self.out.kept += [
+            t for t in self.tokens[self.at : end] if name.span.start <= t.start and t.end <= name.span.end
+        ]
+        self.at, self.due = end, False
+        return True
+
+
+def fault_of_call(tokens: Sequence[Token], call: Call) -> SyntaxFault:
+    """What keeps a call from being that of a stateful processor."""
+    first = next(i for i, t in enumerate(tokens) if t.start == call.span.start)
+    depth, end = 0, first + 1
+    while end < len(tokens):
+        depth += (tokens[end].text == "(") - (tokens[end].text == ")")
+        end += 1
+        if depth == 0:
+            break
+    piece = list(tokens[first:end])
+    _, state = load().match("StatefulCall", piece)
+    return syntax_fault(state, piece)

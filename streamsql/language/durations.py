@@ -1,0 +1,104 @@
+"""Lengths of time as they are written, and as Spark reads them."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from streamsql.errors import RuleFault, SyntaxFault, did_you_mean
+from streamsql.language.grammar import Node
+
+_DURATION = re.compile(r"\s*+([-+]?\s*+(?:\d++(?:\.\d*+)?+|\.\d++))\s*+([A-Za-zµ]++)")
+
+
+def _duration_pairs(text: str) -> list[tuple[str, str]]:
+    """Number and unit of each part of a duration; empty when the text is not a list of these."""
+    pairs, at = [], 0
+    while part := _DURATION.match(text, at):
+        pairs.append((part.group(1).replace(" ", ""), part.group(2)))
+        at = part.end()
+    return pairs if not text[at:].strip() else []
+
+
+def duration_of(node: Node) -> str:
+    """A Duration node as Spark's interval text: `10 minutes`. Raises RuleFault for a month or less
+    than nothing: an event-time delay or trigger is a fixed length (withWatermark in the Spark guide).
+    """
+    interval = node.get("Interval")
+    if interval is None:
+        text = node.text("String")
+    elif interval.has("String"):
+        text = interval.text("String")
+    else:
+        text = " ".join(_interval_part(p) for p in interval.all("IntervalPart"))
+    text = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.IGNORECASE)
+    pairs = _duration_pairs(text)
+    if not pairs:
+        raise SyntaxFault(
+            f"'{text}' is not a length of time",
+            hint="write INTERVAL 10 MINUTES, or '10 minutes'",
+            span=node.span,
+        )
+    _check_duration(pairs, node)
+    return " ".join(_as_spark_reads(number, unit) for number, unit in pairs)
+
+
+def _check_duration(pairs: list[tuple[str, str]], node: Node) -> None:
+    total = 0.0
+    for number, unit in pairs:
+        if _unit(unit) not in _SECONDS:
+            raise SyntaxFault(
+                f"there is no unit of time {unit}",
+                hint=did_you_mean(unit, [u + "s" for u in _SECONDS])
+                or "seconds, minutes, hours, days, weeks",
+                span=node.span,
+            )
+        total += float(number) * _SECONDS[_unit(unit)]
+    if total < 0:
+        raise RuleFault("a delay cannot be negative", hint="write 0 seconds or more", span=node.span)
+    if any(_unit(u) in ("month", "year") for _, u in pairs):
+        raise RuleFault(
+            "a month or a year has no fixed length",
+            detail="a delay or trigger is compared with event time, so it must always be equally long",
+            hint="write it in days, such as INTERVAL 30 DAYS",
+            span=node.span,
+        )
+
+
+_SECONDS = {
+    "microsecond": 1e-6, "millisecond": 1e-3, "second": 1, "minute": 60, "hour": 3600, "day": 86400,
+    "week": 7 * 86400, "month": 31 * 86400, "year": 372 * 86400,
+}  # fmt: skip
+# What people write for them; Spark takes the whole words alone.
+_SHORT = {
+    "us": "microsecond", "µs": "microsecond", "micro": "microsecond", "ms": "millisecond",
+    "msec": "millisecond", "milli": "millisecond", "s": "second", "sec": "second", "m": "minute",
+    "min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week",
+}  # fmt: skip
+
+
+def _unit(written: str) -> str:
+    """A unit in Spark's word, in the singular; as it is when there is none of that name."""
+    name = written.lower()
+    return next((_SHORT.get(n, n) for n in (name, name.removesuffix("s")) if n in {*_SHORT, *_SECONDS}), name)
+
+
+def _as_spark_reads(number: str, unit: str) -> str:
+    """One number and unit as Spark's interval text has it: whole words, fractions of seconds only."""
+    name = _unit(unit)
+    if name != "second" and "." in number:
+        fraction = f"{Decimal(number) * Decimal(str(_SECONDS[name])):f}"
+        return f"{fraction.rstrip('0').rstrip('.') if '.' in fraction else fraction} seconds"
+    plural = name + "s" if unit.lower() not in (name, name + "s") else unit.lower()
+    return f"{number} {plural}"
+
+
+def seconds(duration: str) -> float:
+    """Length of a checked duration text, in seconds."""
+    return sum(float(n) * _SECONDS[_unit(u)] for n, u in _duration_pairs(duration))
+
+
+def _interval_part(node: Node) -> str:
+    unit = node.get("Unit")
+    assert unit
+    return f"{node.text('Number') or node.text('String')} {unit.parts[0].name.lower()}"

@@ -1,0 +1,281 @@
+"""A scalar expression of a query: the analyst's own text, its place, and questions to sqlglot's tree.
+
+Nothing here reads text: what an expression is (a column, an aggregation, a comparison, a call) is asked of
+its tree. A sub-query inside an expression is not the expression's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from streamsql.errors import Span
+from streamsql.language.tree_nodes import (
+    Call,
+    Holds,
+    arguments_of,
+    bare,
+    calls_in,
+    exp_module,
+    holds,
+    is_named,
+    is_number,
+    is_plain,
+    leaves_of,
+    name_of,
+    normal_form,
+    span_of,
+    widened,
+)
+
+TIME_WINDOWS = frozenset({"window", "session_window"})
+"""Spark's grouping functions of event time (Spark guide, "Types of time windows")."""
+MOST_ROWS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Expression:
+    """source: the text of the whole query; span: the expression's place in it; tree: sqlglot's node."""
+
+    source: str = field(repr=False, compare=False)
+    span: Span
+    tree: Any = field(repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        return self.source[self.span.start : self.span.end]
+
+    # ---- what it is
+
+    @property
+    def column(self) -> tuple[str, str] | None:
+        """(qualifier, name) as written when it is a plain column `k` or `t.k`; None for others."""
+        exp = exp_module()
+        tree = self.tree
+        if not isinstance(tree, exp.Column) or tree.args.get("db") or not is_named(tree.this):
+            return None
+        return tree.table, tree.name
+
+    @property
+    def column_name(self) -> str:
+        """The folded name of the column that it is; empty for others."""
+        column = self.column
+        return column[1].casefold() if column else ""
+
+    @property
+    def output_name(self) -> str:
+        """The name of the column that comes out of it, as far as it is a plain one (`a.b.c` gives c)."""
+        tree = self.tree
+        while isinstance(tree, exp_module().Dot):
+            tree = tree.expression
+        plain = isinstance(tree, (exp_module().Column, exp_module().Identifier)) and is_named(tree.this)
+        return str(tree.name) if plain else ""
+
+    @property
+    def is_star(self) -> bool:
+        """Whether it is `*` or `t.*`, with or without EXCEPT."""
+        tree = self.tree
+        return isinstance(tree, exp_module().Star) or (
+            isinstance(tree, exp_module().Column) and isinstance(tree.this, exp_module().Star)
+        )
+
+    @property
+    def whole_number(self) -> int | None:
+        """The number that it is, as Spark takes it for LIMIT and for the place of an item; else None."""
+        text = self.text
+        plain = text.isascii() and text.isdigit() and len(text) <= 10
+        return int(text) if plain and int(text) <= MOST_ROWS else None
+
+    @property
+    def ordinal(self) -> int | None:
+        """The place of an item in the SELECT list that `2` or `(2)` names."""
+        return (
+            replace(self, tree=tree, span=span_of(tree)).whole_number
+            if is_number(tree := bare(self.tree))
+            else None
+        )
+
+    @property
+    def call(self) -> str:
+        """`window` for `window(ts, '5 minutes')`; empty when it is not one call."""
+        return name_of(self.tree, self.source)
+
+    def arguments(self) -> list[Expression]:
+        """The arguments of the call that it is."""
+        return [self._part(a) for a in arguments_of(self.tree)]
+
+    def same(self, other: Expression) -> bool:
+        """Whether both are the same expression: case of words, spaces and parentheses around it aside."""
+        return self.normal == other.normal
+
+    @cached_property
+    def normal(self) -> str:
+        return normal_form(self.tree, self.source)
+
+    # ---- what it holds
+
+    @cached_property
+    def _holds(self) -> Holds:
+        return Holds() if is_plain(self.tree) else holds(self.tree, self.source)
+
+    @property
+    def aggregates(self) -> bool:
+        """Whether it aggregates (a call with OVER does not)."""
+        return self._holds.aggregate
+
+    @property
+    def aggregates_distinct(self) -> bool:
+        """Whether it aggregates distinct values: `count(DISTINCT x)`."""
+        return self._holds.distinct
+
+    @property
+    def has_window_function(self) -> bool:
+        return self._holds.window
+
+    @property
+    def generates(self) -> bool:
+        """Whether it makes several rows of one: `explode(…)`."""
+        return self._holds.generator
+
+    @property
+    def asks_the_time(self) -> bool:
+        """Whether it asks for the time at which it is computed: `now()`, `CURRENT_DATE`."""
+        return self._holds.clock
+
+    @property
+    def has_subquery(self) -> bool:
+        return self._holds.subquery
+
+    def column_names(self) -> frozenset[str]:
+        """The names of the columns in it (the last part of a dotted one), folded."""
+        exp = exp_module()
+        names = {n.name.casefold() for n in self.tree.find_all(exp.Column) if is_named(n.this)}
+        dotted = {n.expression.name.casefold() for n in self.tree.find_all(exp.Dot)}
+        return frozenset(names | dotted)
+
+    def references(self) -> list[tuple[str, str]]:
+        """(qualifier, column), folded, of each column in it."""
+        found = []
+        for node in self.tree.find_all(exp_module().Column):
+            if is_named(node.this):
+                outer = node.parent
+                if isinstance(outer, exp_module().Dot):
+                    found.append(("?", node.name.casefold()))  # a field of a struct
+                else:
+                    found.append((node.table.casefold(), node.name.casefold()))
+        return found
+
+    def columns(self) -> list[tuple[str, str, Span]]:
+        """(qualifier, column), folded, and the place of each column in it."""
+        nodes = [n for n in self.tree.find_all(exp_module().Column) if is_named(n.this) and leaves_of(n)]
+        return [(n.table.casefold(), n.name.casefold(), span_of(n)) for n in nodes]
+
+    # ---- conditions
+
+    def conjuncts(self) -> list[Expression]:
+        """The conditions that AND puts together."""
+        tree = bare(self.tree)
+        if isinstance(tree, exp_module().And):
+            return [c for side in (tree.left, tree.right) for c in self._part(side).conjuncts()]
+        return [self._part(tree) if tree is not self.tree else self]
+
+    def comparisons(self) -> list[tuple[Expression, str, Expression]]:
+        """(a, "=" or "<", b): what a condition compares; `<` is also `<=`. Nothing for other conditions.
+
+        BETWEEN is two comparisons, and so is an AND of them.
+        """
+        exp = exp_module()
+        tree = bare(self.tree)
+        if isinstance(tree, exp.And):
+            return [c for part in self.conjuncts() for c in part.comparisons()]
+        if isinstance(tree, exp.Between):
+            middle = self._part(tree.this)
+            low, high = self._part(tree.args["low"]), self._part(tree.args["high"])
+            return [(low, "<", middle), (middle, "<", high)]
+        if not isinstance(tree, (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)):
+            return []
+        left, right = self._part(tree.left), self._part(tree.right)
+        if isinstance(tree, (exp.GT, exp.GTE)):
+            return [(right, "<", left)]
+        return [(left, "<" if isinstance(tree, (exp.LT, exp.LTE)) else "=", right)]
+
+    def terms(self, sign: int = 1) -> list[tuple[int, Expression]]:
+        """The terms of a sum, each with its sign."""
+        exp = exp_module()
+        tree = bare(self.tree)
+        if isinstance(tree, (exp.Add, exp.Sub)):
+            right = sign if isinstance(tree, exp.Add) else -sign
+            return [*self._part(tree.left).terms(sign), *self._part(tree.right).terms(right)]
+        if isinstance(tree, exp.Neg):
+            return self._part(tree.this).terms(-sign)
+        return [(sign, self._part(tree))]
+
+    @property
+    def is_call(self) -> bool:
+        """Whether a function is called anywhere in it."""
+        return any(name_of(n, self.source) for n in self.tree.walk())
+
+    def bare_column(self) -> tuple[str, str] | None:
+        """(qualifier, name), folded, of the column that it is, parentheses aside."""
+        column = self._part(bare(self.tree)).column
+        return (column[0].casefold(), column[1].casefold()) if column else None
+
+    def wanted_first(self) -> Expression | None:
+        """What a condition wants to be 1: x of `x = 1`, `1 = x`, `x <= 1` and `x < 2`; else None."""
+        exp = exp_module()
+        tree = bare(self.tree)
+        if not isinstance(tree, (exp.EQ, exp.LTE, exp.LT, exp.GTE, exp.GT)):
+            return None
+        right = {exp.EQ: "1", exp.LTE: "1", exp.LT: "2"}.get(type(tree))
+        left = {exp.EQ: "1", exp.GTE: "1", exp.GT: "2"}.get(type(tree))
+        if right and is_number(tree.right) and tree.right.name == right:
+            return self._part(tree.left)
+        if left and is_number(tree.left) and tree.left.name == left:
+            return self._part(tree.right)
+        return None
+
+    def row_number(self) -> RowNumber | None:
+        """The row_number() OVER (PARTITION BY … ORDER BY …) that it is; None for every other expression."""
+        exp = exp_module()
+        window = self.tree
+        if not isinstance(window, exp.Window) or not isinstance(window.this, exp.RowNumber):
+            return None
+        keys, order = window.args.get("partition_by") or [], window.args.get("order")
+        if not keys or order is None or window.args.get("spec"):
+            return None
+        return RowNumber(
+            tuple(self._part(k) for k in keys),
+            tuple(Ordering(self._part(o.this), bool(o.args.get("desc"))) for o in order.expressions),
+        )
+
+    def calls(self) -> list[Call]:
+        return calls_in(self.tree, self.source)
+
+    def under(self, tree: Any) -> Expression:
+        """A part of it, given by its node."""
+        return self._part(tree)
+
+    def _part(self, tree: Any) -> Expression:
+        return replace(self, tree=tree, span=widened(self.source, span_of(tree, self.span)))
+
+
+@dataclass(frozen=True)
+class Ordering:
+    expression: Expression
+    descending: bool
+
+
+@dataclass(frozen=True)
+class RowNumber:
+    """A row_number() OVER (…)."""
+
+    keys: tuple[Expression, ...]
+    order: tuple[Ordering, ...]
+
+    def same(self, other: RowNumber | None) -> bool:
+        def form(number: RowNumber) -> tuple[Any, ...]:
+            order = [(o.expression.normal, o.descending) for o in number.order]
+            return [k.normal for k in number.keys], order
+
+        return other is not None and form(self) == form(other)

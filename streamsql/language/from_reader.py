@@ -1,0 +1,147 @@
+"""FROM and its joins: sqlglot's tree beside the tokens, to the relations of query_tree.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamsql.errors import Source, Span
+from streamsql.language.query_tree import Body, Join, LateralView, Relation
+from streamsql.language.statements.base import watermark_of
+from streamsql.language.token_ranges import LEFT, TokenRanges, Unread, check_known
+from streamsql.language.tokens import unquote
+
+_JOIN_WORDS = frozenset("NATURAL LEFT RIGHT FULL OUTER INNER CROSS SEMI ANTI ASOF LATERAL JOIN".split())
+_KINDS = {"semi": "left_semi", "anti": "left_anti"}
+# What a node may have, and is known here.
+_OF_TABLE = frozenset("this db catalog alias pivots sample joins".split())
+OF_SUBQUERY = frozenset(
+    "this alias order sort cluster distribute limit offset with_ pivots sample joins".split()
+)
+
+
+class FromReader(TokenRanges):
+    """Reads what stands between FROM and WHERE."""
+
+    def body(self, tree: Any, lo: int, hi: int) -> Body:
+        """A query in parentheses; see block_reader.py."""
+        raise NotImplementedError
+
+    def from_clause(self, select: Any, lo: int, hi: int) -> tuple[Relation, tuple[Join, ...]]:
+        pieces = list(self.joined(lo, hi))
+        trees = select.args.get("joins") or []
+        if len(pieces) != len(trees) + 1:
+            raise Unread("joins in joins")
+        first = self.relation(select.args["from_"].this, pieces[0][1], pieces[0][2])
+        joins = [self.join(tree, *piece) for tree, piece in zip(trees, pieces[1:], strict=True)]
+        return first, tuple(joins)
+
+    def joined(self, lo: int, hi: int) -> Iterator[tuple[int, int, int, int]]:
+        """(where it begins, where its relation begins and ends, where its condition ends) of what is
+        joined.
+        """
+        head = start = lo
+        relation_end = -1
+        at = lo
+        while at <= hi:
+            ends = at == hi or self.word(at) == "," or self.is_join(at)
+            if ends:
+                yield head, start, relation_end if relation_end >= 0 else at, at
+                head = at
+                if at < hi and self.word(at) != ",":
+                    while self.word(at) != "JOIN":
+                        at += 1
+                start, relation_end = at + 1, -1
+                at += 1
+                continue
+            condition = self.word(at) == "ON" or (self.word(at) == "USING" and self.word(at + 1) == "(")
+            if relation_end < 0 and at > start and condition and self.word(at - 1) != ".":
+                relation_end = at
+            at = self.close[at] + 1 if at in self.close else at + 1
+
+    def is_join(self, at: int) -> bool:
+        """Whether the words of a join begin there."""
+        if self.word(at - 1) in (".", "AS") or self.tokens[at].kind != "word":
+            return False
+        while self.word(at) in _JOIN_WORDS:
+            if self.word(at) == "JOIN":
+                return True
+            at += 1
+        return False
+
+    def join(self, tree: Any, head: int, start: int, relation_end: int, end: int) -> Join:
+        relation = self.relation(tree.this, start, relation_end)
+        span = self.span(head, end)
+        if self.word(head) == ",":
+            return Join(relation, "inner", self.span(start, end), comma=True)
+        words = [self.word(i) for i in range(head, start - 1)]
+        if set(words) & {"NATURAL", "ASOF", "LATERAL"}:
+            raise Unread(f"a {words[0]} join")
+        kind = "_".join(w.lower() for w in words if w != "OUTER") or "inner"
+        kind = _KINDS.get(kind, kind)
+        if tree.args.get("using"):
+            names = tuple(unquote(t) for t in self.tokens[relation_end + 2 : end - 1] if t.text != ",")
+            return Join(relation, kind, span, using=names)
+        on = tree.args.get("on")
+        if on is None:
+            return Join(relation, kind, span)
+        return Join(relation, kind, span, self.expression(on, relation_end + 1, end))
+
+    def relation(self, tree: Any, lo: int, hi: int) -> Relation:
+        exp = self.exp
+        span = self.span(lo, hi)
+        name_end = lo
+        found: dict[str, Any] = {}
+        if isinstance(tree, exp.Subquery) and self.word(lo) == "(":
+            check_known(tree, OF_SUBQUERY)
+            name_end = self.close[lo] + 1
+            # Parentheses around parentheses are one sub-query for sqlglot.
+            found["query"] = self.body(tree.this, lo + 1, name_end - 1)
+        elif isinstance(tree, exp.Table) and all(isinstance(p, exp.Identifier) for p in tree.parts):
+            check_known(tree, _OF_TABLE)
+            name_end = lo + 2 * len(tree.parts) - 1
+            name = ".".join(unquote(t) for t in self.tokens[lo:name_end:2])
+            if name in self.out.own:
+                found["own"] = self.out.own[name]
+            else:
+                found |= {"name": name, "written": self.text_of(lo, name_end)}
+                found["stream"] = self.tokens[lo].start in self.out.streams
+        else:
+            raise Unread(LEFT)
+        if tree.args.get("joins"):
+            raise Unread("joins in joins")
+        alias = tree.args.get("alias")
+        if alias is not None and alias.args.get("columns"):
+            raise Unread(LEFT)
+        mark = self.out.watermarks.get(self.tokens[name_end - 1].end)
+        rest = self.span(name_end, hi) if name_end < hi else span
+        if mark:  # it was cut out, so it may lie behind the last token that is left
+            span = Span(span.start, max(span.end, mark.span.end))
+        return Relation(
+            span,
+            alias=alias.name if alias is not None and alias.this is not None else "",
+            watermark=watermark_of(Source("", self.text), mark) if mark else None,
+            sample=rest if tree.args.get("sample") else None,
+            pivot=rest if tree.args.get("pivots") else None,
+            **found,
+        )
+
+    def lateral_views(self, select: Any, lo: int, hi: int) -> tuple[LateralView, ...]:
+        starts = [i for i in self.level(lo, hi) if self.begins(i, "LATERAL")]
+        trees = select.args["laterals"]
+        if len(starts) != len(trees):
+            raise Unread(LEFT)
+        views = []
+        for tree, a, b in zip(trees, starts, [*starts[1:], hi], strict=True):
+            outer = self.word(a + 2) == "OUTER"
+            start = a + 2 + outer
+            if not tree.args.get("view") or self.word(start + 1) != "(":
+                raise Unread(LEFT)
+            end = self.close[start + 1] + 1
+            alias = tree.args.get("alias")
+            columns = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
+            name = alias.name if alias is not None and alias.this is not None else ""
+            views.append(
+                LateralView(self.expression(tree.this, start, end), name, columns, outer, self.span(a, b))
+            )
+        return tuple(views)

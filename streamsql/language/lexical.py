@@ -1,0 +1,65 @@
+"""Questions about a text that its tokens alone answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamsql.errors import Span, StreamsqlError
+from streamsql.language.tokens import Token, tokenize, unquote
+
+
+def is_ended(text: str) -> bool:
+    """Whether a text ends with the `;` of a statement, outside quotes and comments."""
+    try:
+        tokens = tokenize(text)
+    except StreamsqlError:
+        return False  # a quote or comment is open
+    return bool(tokens) and tokens[-1].text == ";"
+
+
+def word_at(text: str, offset: int) -> Span:
+    """The word, literal or sign that stands at an offset of a text or first behind it; the last character
+    when none does.
+    """
+    token = next((t for t in tokenize(text, strict=False) if t.end > offset), None)
+    return token.span if token else Span(max(0, len(text) - 1), len(text))
+
+
+def names_in(text: str) -> dict[str, Span]:
+    """The words and quoted names of a text, folded, each with the last place where it stands."""
+    tokens = tokenize(text, strict=False)
+    return {unquote(t).casefold(): t.span for t in tokens if t.kind in ("word", "quoted")}
+
+
+@dataclass(frozen=True)
+class WordsForSpark:
+    """What a text names, folded: formats (USING kafka, kafka.`path`); functions; JDBC URLs of its options."""
+
+    formats: frozenset[str]
+    calls: frozenset[str]
+    urls: frozenset[str]
+
+
+def words_for_spark(text: str) -> WordsForSpark:
+    """What a statement or an expression for Spark names, as far as its words tell."""
+    tokens = tokenize(text, strict=False)
+    formats, calls, urls = set(), set(), set()
+    for at, token in enumerate(tokens):
+        name = unquote(token).casefold()
+        before = tokens[at - 1].upper if at else ""
+        after = tokens[at + 1 : at + 3]
+        if token.kind in ("word", "quoted"):
+            path = len(after) == 2 and after[0].text == "." and after[1].kind == "quoted"
+            if before == "USING" or path:
+                formats.add(name)
+            if after and after[0].text == "(":
+                calls.add(name)
+        elif token.kind == "string" and name.startswith("jdbc:") and at and _is_url(tokens[:at]):
+            urls.add(name)
+    return WordsForSpark(frozenset(formats), frozenset(calls), frozenset(urls))
+
+
+def _is_url(before: list[Token]) -> bool:
+    """Whether an option of the name url ends right there."""
+    key = before[-2] if before[-1].text == "=" and len(before) > 1 else before[-1]
+    return unquote(key).casefold() == "url"

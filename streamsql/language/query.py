@@ -1,0 +1,162 @@
+"""A query as a tree: the one place where the text of a query is read.
+
+`read_query` reads a text once: the console's own clauses are cut out by the grammar (console_clauses.py), the
+rest is parsed by sqlglot, and block_reader.py turns sqlglot's tree into the parts of query_tree.py. What
+sqlglot
+cannot read, or what has parts of which nothing is known here, has no `body` but a `reason`: it is left to
+Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from streamsql.errors import Span, SyntaxFault
+from streamsql.language.block_reader import BlockReader
+from streamsql.language.console_clauses import PLACEHOLDER, cut
+from streamsql.language.dialect import parse_tokens
+from streamsql.language.expression import Expression
+from streamsql.language.query_tree import (
+    Block,
+    Body,
+    Clause,
+    ConsoleRelation,
+    Cte,
+    Distinct,
+    GroupBy,
+    Item,
+    Join,
+    LateralView,
+    Named,
+    OrderBy,
+    Query,
+    Relation,
+    SetTail,
+)
+from streamsql.language.token_ranges import LEFT, Unread
+from streamsql.language.tokens import Token, tokenize
+from streamsql.language.unread_query import names_read
+
+__all__ = [
+    "Block",
+    "Body",
+    "Clause",
+    "ConsoleRelation",
+    "Cte",
+    "Distinct",
+    "GroupBy",
+    "Item",
+    "Join",
+    "LateralView",
+    "Named",
+    "OrderBy",
+    "Query",
+    "Relation",
+    "SetTail",
+    "read_expression",
+    "read_query",
+]
+
+
+@lru_cache(maxsize=1024)
+def read_query(text: str) -> Query:
+    """Read the text of one query. Raises a placed SyntaxFault or RuleFault for what is wrong in the console's
+    own clauses, an unclosed quote or a parenthesis that is not closed; nothing else is an error here.
+    """
+    query = _read(text)
+    return replace(query, relations=_relations_of(query))
+
+
+@lru_cache(maxsize=4096)
+def read_expression(text: str) -> Expression:
+    """A scalar expression that the console itself writes, such as the window of a window table."""
+    block = read_query(f"SELECT {text}").body
+    assert block is not None and block.block is not None, text
+    return block.block.items[0].expression
+
+
+def _read(text: str) -> Query:
+    tokens = tokenize(text)
+    _check_parentheses(tokens)
+    out = cut(tokens)
+    own, clauses = tuple(out.own.values()), tuple(out.clauses)
+    base = Query(text, tuple(tokens), own, clauses, has_stream=bool(out.streams))
+    if any(t.text == "|>" for t in tokens):
+        return _left(base, LEFT)
+    raw = [part for token in out.kept for part in token.parts]
+    try:
+        tree, stopped = parse_tokens(raw, text)
+    except RecursionError:
+        return _left(base, "the query is nested very deeply")
+    if tree is None:
+        return _left(base, LEFT, stopped=stopped)
+    try:
+        body = BlockReader(text, out).body(tree, 0, len(out.kept))
+    except Unread as problem:
+        return _left(base, str(problem), tree=tree)
+    except RecursionError:
+        return _left(base, "the query is nested very deeply")
+    return Query(text, base.tokens, own, clauses, body, "", tree, None, base.has_stream)
+
+
+def _left(base: Query, reason: str, *, tree: Any = None, stopped: Span | None = None) -> Query:
+    return Query(
+        base.text, base.tokens, base.own, base.own_clauses, None, reason, tree, stopped, base.has_stream
+    )
+
+
+def _check_parentheses(tokens: Sequence[Token]) -> None:
+    """Raise a placed SyntaxFault for a parenthesis that is not closed, or not opened."""
+    open_ones: list[Token] = []
+    for token in tokens:
+        if token.text == "(" and token.kind == "sign":
+            open_ones.append(token)
+        elif token.text == ")" and token.kind == "sign":
+            if not open_ones:
+                raise SyntaxFault("this parenthesis closes none", span=token.span)
+            open_ones.pop()
+    if open_ones:
+        raise SyntaxFault("this parenthesis is not closed", hint="add )", span=open_ones[-1].span)
+
+
+def _relations_of(query: Query) -> tuple[Named, ...]:
+    """See Query.relations."""
+    found: list[Named] = []
+    if query.tree is None:
+        inside = [own.span for own in query.own if own.kind != "StatefulCall"]
+        found = [
+            Named(name, span)
+            for name, span in names_read(query.tokens)
+            if not any(i.start <= span.start < i.end for i in inside)
+        ]
+    else:
+        from sqlglot import exp
+
+        ctes = {c.alias.casefold() for c in query.tree.find_all(exp.CTE)}
+        for table in query.tree.find_all(exp.Table):
+            names = [p for p in table.parts if isinstance(p, exp.Identifier)]
+            if len(names) != len(table.parts) or not all(n._meta for n in names):
+                continue
+            name = ".".join(n.name for n in names)
+            if name.casefold() not in ctes and not name.startswith(PLACEHOLDER):
+                found.append(Named(name, Span(names[0].meta["start"], names[-1].meta["end"] + 1)))
+    for own in query.own:
+        if query.tree is None and own.kind == "StatefulCall":
+            continue
+        found += _relations_of_own(query.text, own.node)
+    return tuple(sorted(set(found), key=lambda n: n.span.start))
+
+
+def _relations_of_own(text: str, node: Any) -> Iterator[Named]:
+    for part in node.parts:
+        if part.name == "RelationName":
+            yield Named(part.value, part.span)
+        elif part.name == "Query":
+            start = part.span.start
+            for named in read_query(text[start : part.span.end]).relations:
+                yield Named(named.name, named.span.shift(start))
+        else:
+            yield from _relations_of_own(text, part)

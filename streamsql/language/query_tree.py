@@ -1,0 +1,269 @@
+"""What `SELECT … FROM …` consists of: the parts of a query, each with its place in the analyst's text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from streamsql.errors import Span
+from streamsql.language import unread_query
+from streamsql.language.expression import Expression
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import Watermark
+from streamsql.language.tokens import Token, quote_name, unquote
+from streamsql.language.tree_nodes import Call, calls_in
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item of a SELECT list. aliases: the names that AS gives; listed: whether in parentheses."""
+
+    expression: Expression
+    span: Span
+    aliases: tuple[str, ...] = ()
+    listed: bool = False
+
+
+@dataclass(frozen=True)
+class ConsoleRelation:
+    """A relation in the console's own words. kind: WindowTable, StateTable or StatefulCall; node: as matched;
+    name: what stands for it in sqlglot's tree.
+    """
+
+    kind: str
+    node: Node
+    span: Span
+    name: str
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What FROM or JOIN reads: a name (dotted; written: with its backticks), a query in parentheses, or one
+    of the console's own relations.
+
+    other: what it is instead, in words, when it is none of these: such as a table function.
+    """
+
+    span: Span
+    name: str = ""
+    written: str = ""
+    query: Body | None = None
+    own: ConsoleRelation | None = None
+    alias: str = ""
+    stream: bool = False
+    watermark: Watermark | None = None
+    sample: Span | None = None
+    pivot: Span | None = None
+    other: str = ""
+
+
+@dataclass(frozen=True)
+class Join:
+    """kind: as DataFrame.join takes it (inner, left, left_semi, cross, …); comma: written as a comma."""
+
+    relation: Relation
+    kind: str
+    span: Span
+    condition: Expression | None = None
+    using: tuple[str, ...] = ()
+    comma: bool = False
+
+
+@dataclass(frozen=True)
+class LateralView:
+    generator: Expression
+    name: str
+    columns: tuple[str, ...]
+    outer: bool
+    span: Span
+
+
+@dataclass(frozen=True)
+class GroupKey:
+    """A key of GROUP BY; several: ROLLUP or CUBE, over these expressions."""
+
+    expressions: tuple[Expression, ...]
+    several: str = ""
+
+
+@dataclass(frozen=True)
+class GroupBy:
+    """other: what stands there beside plain keys, ROLLUP and CUBE: ALL, GROUPING SETS, WITH CUBE."""
+
+    keys: tuple[GroupKey, ...]
+    span: Span
+    other: str = ""
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """SELECT DISTINCT; on: the columns of DISTINCT ON; within: WITHIN WATERMARK."""
+
+    span: Span
+    on: tuple[Expression, ...] = ()
+    within: bool = False
+
+    @property
+    def keeps_first(self) -> bool:
+        """Whether it is the console's deduplication, and not Spark's DISTINCT."""
+        return bool(self.on) or self.within
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A clause that is one expression, and the place of the whole clause."""
+
+    expression: Expression
+    span: Span
+
+
+@dataclass(frozen=True)
+class Block:
+    """One SELECT. other: a clause of which nothing is known here, such as a hint or WINDOW."""
+
+    span: Span
+    items: tuple[Item, ...]
+    relation: Relation | None = None
+    joins: tuple[Join, ...] = ()
+    views: tuple[LateralView, ...] = ()
+    distinct: Distinct | None = None
+    where: Clause | None = None
+    group_by: GroupBy | None = None
+    having: Clause | None = None
+    qualify: Clause | None = None
+    other: str = ""
+
+    @property
+    def reads_one_relation(self) -> bool:
+        return self.relation is not None and not self.joins and not self.views
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """method: as a Column has it: asc, desc_nulls_last, …"""
+
+    expression: Expression
+    method: str
+
+
+@dataclass(frozen=True)
+class OrderBy:
+    keys: tuple[SortKey, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class SetTail:
+    """kind: union, intersect or except; every: ALL."""
+
+    kind: str
+    every: bool
+    term: Block | Body
+    span: Span
+
+
+@dataclass(frozen=True)
+class Cte:
+    name: str
+    query: Body
+    span: Span
+
+
+@dataclass(frozen=True)
+class Body:
+    """A query: WITH, terms of a set operation, and what stands around them."""
+
+    span: Span
+    term: Block | Body
+    tails: tuple[SetTail, ...] = ()
+    ctes: tuple[Cte, ...] = ()
+    order_by: OrderBy | None = None
+    sort_by: Span | None = None
+    limit: Clause | None = None
+    offset: Clause | None = None
+
+    @property
+    def block(self) -> Block | None:
+        """The one SELECT that it is, whatever stands around it."""
+        return self.term if isinstance(self.term, Block) and not self.tails else None
+
+
+@dataclass(frozen=True)
+class Named:
+    """A relation's name in a query, and its place."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Query:
+    """A text that was read. own: the console's own relations in it, in the order of the text; relations: the
+    names that it reads, its own WITH queries left out, those inside the console's own relations, too.
+
+    body: None when the whole is left to Spark, for the reason given; tree: sqlglot's, None when it could not
+    read the text; stopped: where it stopped. has_stream: STREAM stands before a relation.
+    """
+
+    text: str
+    tokens: tuple[Token, ...] = field(repr=False)
+    own: tuple[ConsoleRelation, ...] = ()
+    own_clauses: tuple[tuple[str, Span], ...] = ()
+    body: Body | None = None
+    reason: str = ""
+    tree: Any = field(default=None, repr=False, compare=False)
+    stopped: Span | None = None
+    has_stream: bool = False
+    relations: tuple[Named, ...] = ()
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """The functions that are called anywhere in the query."""
+        if self.tree is None:
+            return tuple(unread_query.calls_of_tokens(self.tokens))
+        inner = [c for own in self.own for c in unread_query.calls_of_tokens(_inside(self.tokens, own.span))]
+        found = [*calls_in(self.tree, self.text), *inner]
+        return tuple(sorted(set(found), key=lambda c: c.span.start))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All names and words in it, folded: a column can only be asked for by one of them."""
+        return unread_query.words_of(self.tokens)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each name and word outside of the console's own relations, as written: in a statement that is not a
+        query, any of them may be a relation.
+        """
+        inside = [own.span for own in self.own]
+        return tuple(
+            unquote(t)
+            for t in self.tokens
+            if t.kind in ("word", "quoted") and not any(s.start <= t.start < s.end for s in inside)
+        )
+
+    @cached_property
+    def qualifiers(self) -> frozenset[str]:
+        """The names, folded, that stand before a dot: relations (or structs) asked for by name."""
+        return unread_query.qualifiers_of(self.tokens)
+
+    @cached_property
+    def seems_to_group(self) -> bool:
+        """Whether groups are made somewhere in it, as far as can be told where nothing else is known."""
+        return unread_query.seems_to_group(self.tokens, self.calls)
+
+    def with_names(self, names: Mapping[Span, str]) -> str:
+        """The text with a name in each of these places; it keeps its length, so that all places stay
+        right.
+        """
+        out = self.text
+        for span, name in names.items():
+            quoted = quote_name(name)
+            out = out[: span.start] + quoted.ljust(span.end - span.start) + out[span.end :]
+        return out
+
+
+def _inside(tokens: tuple[Token, ...], span: Span) -> tuple[Token, ...]:
+    return tuple(t for t in tokens if span.start <= t.start and t.end <= span.end)

@@ -1,0 +1,46 @@
+"""What a statement that goes to Spark defines: the table or view that it creates or drops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamsql.language.tokens import Token, tokenize, unquote
+
+_BEFORE_KIND = frozenset(("OR", "REPLACE", "GLOBAL", "TEMP", "TEMPORARY", "EXTERNAL"))
+_BEFORE_NAME = frozenset(("IF", "NOT", "EXISTS"))
+
+
+@dataclass(frozen=True)
+class Definition:
+    """creates, drops: the (dotted) name of a table or view, "" for none; temporary: whether what is created
+    ends with its Spark.
+    """
+
+    creates: str = ""
+    drops: str = ""
+    temporary: bool = False
+
+
+def definition_of(text: str) -> Definition:
+    """What the statement of this text defines; nothing for another statement."""
+    tokens = tokenize(text, strict=False)
+    words = [t.upper for t in tokens[:8]]
+    if words[:1] not in (["CREATE"], ["DROP"]):
+        return Definition()
+    kind = next((i for i in range(1, len(words)) if words[i] not in _BEFORE_KIND), len(words))
+    if words[kind : kind + 1] not in (["TABLE"], ["VIEW"]):
+        return Definition()
+    name = _name(tokens[kind + 1 :])
+    if words[0] == "DROP":
+        return Definition(drops=name)
+    temporary = words[kind] == "VIEW" and not {"TEMP", "TEMPORARY"}.isdisjoint(words[1:kind])
+    return Definition(creates=name, temporary=temporary)
+
+
+def _name(tokens: list[Token]) -> str:
+    at = next((i for i, t in enumerate(tokens) if t.upper not in _BEFORE_NAME), len(tokens))
+    name = unquote(tokens[at]) if at < len(tokens) and tokens[at].kind in ("word", "quoted") else ""
+    while name and at + 2 < len(tokens) and tokens[at + 1].text == ".":
+        at += 2
+        name += "." + unquote(tokens[at])
+    return name

@@ -1,0 +1,59 @@
+"""All statements: the one list there is of them. A new one is its class in a file here, and its rule in
+grammars/; its name is that of the rule.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from streamsql.language.grammar import load
+from streamsql.language.statements import (
+    books,
+    explain,
+    function,
+    insert,
+    live_table,
+    look,
+    query,
+    select,
+    session,
+    sink,
+    spark,
+    stream,
+    watch,
+)
+from streamsql.language.statements.base import Statement
+
+_FILES = (
+    stream,
+    sink,
+    live_table,
+    function,
+    insert,
+    query,
+    watch,
+    look,
+    books,
+    explain,
+    session,
+    select,
+    spark,
+)
+STATEMENTS: dict[str, type[Statement]] = {
+    name: kind
+    for file in _FILES
+    for name, kind in vars(file).items()
+    if isinstance(kind, type) and issubclass(kind, Statement) and kind.__module__ == file.__name__
+}
+"""By grammar rule."""
+
+
+@cache
+def first_words() -> dict[str, list[str]]:
+    """First word of a statement → the rules that may begin with it, in the order above."""
+    grammar = load()
+    firsts: dict[str, list[str]] = {}
+    for rule in STATEMENTS:
+        for word in grammar.expected(rule, []):
+            firsts.setdefault(word.strip("'"), []).append(rule)
+    return firsts

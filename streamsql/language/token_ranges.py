@@ -1,0 +1,105 @@
+"""The tokens of a query beside sqlglot's tree: what the readers of its parts share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from streamsql.errors import Span
+from streamsql.language.console_clauses import Cut
+from streamsql.language.expression import Expression
+from streamsql.language.tokens import Token
+
+LEFT = "the query has a clause that is left to Spark"
+
+
+class Unread(Exception):
+    """A query of which not all is known; the text says what."""
+
+
+class TokenRanges:
+    """The tokens that were kept; ranges [lo, hi) are places in them."""
+
+    def __init__(self, text: str, out: Cut) -> None:
+        from sqlglot import exp
+
+        self.exp = exp
+        self.text = text
+        self.out = out
+        self.tokens = out.kept
+        self.close = _closers(self.tokens)
+
+    def begins(self, at: int, word: str) -> bool:
+        """Whether a clause begins with the token there, and not a name of that writing."""
+        if self.word(at) != word or self.tokens[at].kind != "word" or self.word(at - 1) in (".", "AS"):
+            return False
+        if word == "FROM":
+            return self.word(at - 1) != "DISTINCT"
+        if word == "LATERAL":
+            return self.word(at + 1) == "VIEW"
+        if word == "GROUP":
+            return self.word(at - 1) != "WITHIN"
+        return True
+
+    def word(self, at: int) -> str:
+        return self.tokens[at].upper if 0 <= at < len(self.tokens) else ""
+
+    def span(self, lo: int, hi: int) -> Span:
+        if lo >= hi or hi > len(self.tokens):
+            raise Unread(LEFT)
+        return Span(self.tokens[lo].start, self.tokens[hi - 1].end)
+
+    def text_of(self, lo: int, hi: int) -> str:
+        return self.text[self.tokens[lo].start : self.tokens[hi - 1].end]
+
+    def level(self, lo: int, hi: int) -> Iterator[int]:
+        """The places of a range outside of its parentheses."""
+        at = lo
+        while at < hi:
+            yield at
+            at = self.close[at] if at in self.close else at + 1
+
+    def split(self, lo: int, hi: int) -> list[tuple[int, int]]:
+        """A range cut at its commas."""
+        commas = [i for i in self.level(lo, hi) if self.word(i) == ","]
+        starts, ends = [lo, *(c + 1 for c in commas)], [*commas, hi]
+        pieces = list(zip(starts, ends, strict=True))
+        if any(a >= b for a, b in pieces):
+            raise Unread(LEFT)
+        return pieces
+
+    def listed(self, trees: list[Any], lo: int, hi: int) -> list[Expression]:
+        pieces = self.split(lo, hi)
+        if len(pieces) != len(trees):
+            raise Unread(LEFT)
+        return [self.expression(t, a, b) for t, (a, b) in zip(trees, pieces, strict=True)]
+
+    def expression(self, tree: Any, lo: int, hi: int) -> Expression:
+        return Expression(self.text, self.span(lo, hi), tree)
+
+    def bare(self, tree: Any) -> Any:
+        return tree.this if isinstance(tree, self.exp.Paren) else tree
+
+
+def _closers(tokens: Sequence[Token]) -> dict[int, int]:
+    """Place of each opening parenthesis or bracket → that of the one that closes it."""
+    closes: dict[int, int] = {}
+    opened: list[int] = []
+    for at, token in enumerate(tokens):
+        if token.text in ("(", "["):
+            opened.append(at)
+        elif token.text in (")", "]") and opened:
+            closes[opened.pop()] = at
+    return closes
+
+
+def check_known(tree: Any, known: frozenset[str]) -> None:
+    """Raise Unread for a node with parts of which nothing is known here."""
+    if any(value for key, value in tree.args.items() if key not in known):
+        raise Unread(LEFT)
+
+
+def is_modified(tree: Any) -> bool:
+    return any(
+        tree.args.get(k) for k in ("order", "sort", "limit", "offset", "with_", "cluster", "distribute")
+    )

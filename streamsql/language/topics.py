@@ -1,0 +1,54 @@
+"""HELP topics: the pages in grammars/topics, on subjects that are wider than one statement.
+
+A page is Markdown. Its file is named after the topic (output_modes.md), and its first line is
+`# output modes: summary`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from streamsql.language.grammar import grammar_folder
+
+
+@dataclass(frozen=True)
+class Topic:
+    """name: in small letters, words separated by blanks; text: the Markdown below the first line."""
+
+    name: str
+    summary: str
+    text: str
+
+    def page(self) -> str:
+        """The page for a terminal: code is indented, fences and comments are removed."""
+        lines = [f"{self.name}: {self.summary}"]
+        in_code = False
+        for line in self.text.splitlines():
+            if line.startswith("```"):
+                in_code = not in_code
+            elif in_code:
+                lines.append(f"    {line}".rstrip())
+            elif not line.startswith("<!--"):
+                lines.append(line)
+        return "\n".join(lines).rstrip()
+
+
+@cache
+def topics() -> dict[str, Topic]:
+    """All topics by name, in alphabetical order."""
+    pages = sorted((grammar_folder() / "topics").glob("*.md"))
+    return {topic.name: topic for topic in (_read(page.read_text(encoding="utf-8")) for page in pages)}
+
+
+def _read(page: str) -> Topic:
+    title, _, text = page.partition("\n")
+    name, _, summary = title.removeprefix("# ").partition(": ")
+    return Topic(name, summary, text)
+
+
+def topic(words: str) -> Topic | None:
+    """The topic of that name, whatever the case; `watermark` finds `watermarks`, `mode` finds nothing."""
+    asked = re.sub(r"[\s_]+", " ", words).casefold()
+    return next((t for name, t in topics().items() if asked in (name, name.removesuffix("s"))), None)

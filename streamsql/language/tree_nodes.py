@@ -1,0 +1,192 @@
+"""Questions to sqlglot's nodes: what a node calls, whether it aggregates, where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from streamsql.errors import Span
+from streamsql.language.reference import functions
+
+
+@cache
+def exp_module() -> Any:
+    from sqlglot import exp
+
+    return exp
+
+
+@cache
+def names_of_kind(kind: str) -> frozenset[str]:
+    """The functions of that kind in Spark's reference: agg, generator, window, …"""
+    return frozenset(name for name, function in functions().items() if function.kind == kind)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function that is called: name as written, folded; place of the name in the text of the query.
+
+    parted: whether its arguments hold PARTITION BY or ORDER BY, as those of a table function may.
+    """
+
+    name: str
+    span: Span
+    parted: bool = False
+
+
+@dataclass(frozen=True)
+class Holds:
+    """What an expression holds of its own, in one walk; of a sub-query only that there is one."""
+
+    aggregate: bool = False
+    distinct: bool = False
+    window: bool = False
+    generator: bool = False
+    clock: bool = False
+    subquery: bool = False
+
+
+def is_plain(tree: Any) -> bool:
+    """Whether a node is a column or a literal, which hold nothing else."""
+    exp = exp_module()
+    return isinstance(tree, (exp.Column, exp.Literal))
+
+
+def holds(tree: Any, source: str) -> Holds:
+    """What an expression holds. tree: its node; source: the text that the nodes' places count in."""
+    exp = exp_module()
+    queries = (exp.Select, exp.SetOperation)
+    clocks = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp)
+    aggregate = distinct = window = generator = clock = subquery = False
+    for node in tree.walk(prune=lambda n: isinstance(n, queries)):
+        if isinstance(node, queries):
+            subquery = True
+        elif isinstance(node, (exp.Identifier, exp.Literal, exp.Column)):
+            continue
+        elif isinstance(node, exp.Distinct):
+            distinct = True
+        elif isinstance(node, exp.Window):
+            window = True
+        else:
+            name = name_of(node, source)
+            aggregate = aggregate or (is_aggregate(node, source) and not is_windowed(node))
+            generator = generator or name in names_of_kind("generator")
+            clock = clock or isinstance(node, clocks)
+            clock = clock or (name == "unix_timestamp" and not arguments_of(node))
+    return Holds(aggregate, distinct, window, generator, clock, subquery)
+
+
+def calls_in(tree: Any, source: str) -> list[Call]:
+    """The functions that a tree calls, in the order of the text; those in sub-queries, too."""
+    found = []
+    for node in tree.walk():
+        name = name_of(node, source)
+        if name:
+            start = node.meta["start"]
+            found.append(Call(name, Span(start, node.meta["end"] + 1)))
+    return sorted(found, key=lambda c: c.span.start)
+
+
+def is_aggregate(node: Any, source: str) -> bool:
+    """Whether a node is a call of an aggregate function of Spark."""
+    exp = exp_module()
+    name = name_of(node, source)
+    if name:
+        return name in names_of_kind("agg")
+    # sqlglot gives no place to the few that it parses by a rule of their own.
+    return isinstance(node, exp.AggFunc) and not isinstance(node, exp.CombinedAggFunc)
+
+
+def is_windowed(node: Any) -> bool:
+    """Whether a call stands before OVER (FILTER, WITHIN GROUP or IGNORE NULLS may stand between)."""
+    exp = exp_module()
+    inner, outer = node, node.parent
+    between = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+    while isinstance(outer, between) and outer.this is inner:
+        inner, outer = outer, outer.parent
+    return isinstance(outer, exp.Window) and outer.this is inner
+
+
+def name_of(node: Any, source: str) -> str:
+    """The name, folded, under which a node calls a function; empty when it calls none."""
+    exp = exp_module()
+    # Functions that sqlglot reads into another node (to_timestamp is a cast to it) still have their place.
+    if isinstance(node, (exp.Identifier, exp.Literal, exp.Star, exp.Column)):
+        return ""
+    meta = node._meta
+    if not meta or "start" not in meta:
+        return ""
+    return source[meta["start"] : meta["end"] + 1].strip("`").casefold()
+
+
+def arguments_of(node: Any) -> list[Any]:
+    """The nodes of a call's arguments, in their places."""
+    return sorted(
+        (c for c in node.iter_expressions() if leaves_of(c)),
+        key=lambda c: span_of(c).start,
+    )
+
+
+def bare(tree: Any) -> Any:
+    """A node without the parentheses around it."""
+    while isinstance(tree, exp_module().Paren):
+        tree = tree.this
+    return tree
+
+
+def is_named(node: Any) -> bool:
+    return isinstance(node, exp_module().Identifier)
+
+
+def is_number(tree: Any) -> bool:
+    return isinstance(tree, exp_module().Literal) and not tree.is_string
+
+
+def leaves_of(tree: Any) -> list[dict[str, int]]:
+    return [n._meta for n in tree.walk() if n._meta and "start" in n._meta]
+
+
+def span_of(tree: Any, default: Span | None = None) -> Span:
+    """The place of a node: from its first leaf to its last."""
+    metas = leaves_of(tree)
+    if not metas:
+        return default or Span(0, 1)
+    return Span(min(m["start"] for m in metas), max(m["end"] for m in metas) + 1)
+
+
+def widened(source: str, span: Span) -> Span:
+    """A place with the parentheses that it opens and does not close: those of a call, say."""
+    text = source[span.start : span.end]
+    missing = text.count("(") - text.count(")")
+    end = span.end
+    name_of_call = source[end : end + 1] == "("
+    if name_of_call:
+        missing += 1
+        end += 1
+    while missing > 0 and end < len(source):
+        missing += (source[end] == "(") - (source[end] == ")")
+        end += 1
+    return Span(span.start, end)
+
+
+def normal_form(tree: Any, source: str) -> str:
+    """A form that is equal for expressions that differ in case, spaces and quoting of names only."""
+    exp = exp_module()
+    tree = bare(tree)
+    if isinstance(tree, exp.Identifier):
+        return str(tree.name).casefold()
+    if isinstance(tree, exp.Literal):
+        return repr(tree.name) if tree.is_string else str(tree.name).casefold()
+    name = name_of(tree, source)
+    parts = []
+    for key, value in tree.args.items():
+        if name and key == "this" and isinstance(value, str):
+            continue
+        values = value if isinstance(value, list) else [value]
+        for each in values:
+            if isinstance(each, exp.Expr):
+                parts.append(f"{key}={normal_form(each, source)}")
+            elif each is not None and each is not False:
+                parts.append(f"{key}={str(each).casefold()}")
+    return f"{name or type(tree).__name__}({','.join(parts)})"

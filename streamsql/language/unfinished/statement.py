@@ -1,0 +1,246 @@
+"""An unfinished statement with the cursor in it: what may stand there, and what was written before.
+
+What may stand there is told as the grammar tells it: keywords in quotes, and terminals by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from streamsql.language.grammar import load
+from streamsql.language.statements.registry import STATEMENTS
+from streamsql.language.tokens import Token, unquote
+from streamsql.language.unfinished.blocks import Block
+from streamsql.language.unfinished.query_cursor import QueryCursor, query_cursor, query_start
+from streamsql.language.unfinished.query_reader import read_query
+from streamsql.language.unfinished.spark_words import expected_by_spark
+
+# What only goes on to Spark comes after what is the console's own.
+_SPARK_INSERT = frozenset(("'PARTITION'", "'BY'"))
+# Terminals that are more than one token.
+_OF_SEVERAL_TOKENS = frozenset(("OptionKey", "SettingKey", "Connector"))
+
+
+@dataclass(frozen=True)
+class UnfinishedStatement:
+    """The statement under the cursor.
+
+    before, behind: its tokens on both sides, without the word that is being typed, typed. inside: "" in
+    plain text, a quote sign in a text, `comment` in a comment.
+    """
+
+    before: list[Token]
+    typed: str = ""
+    behind: tuple[Token, ...] = ()
+    inside: str = ""
+
+    # ---- what may stand at the cursor -----------------------------------------------------
+
+    @cached_property
+    def query(self) -> QueryCursor | None:
+        """The cursor in the statement's query; None when it stands in no query."""
+        start = query_start(self.before)
+        return None if start is None else query_cursor(self.before[start:], list(self.behind), self.typed)
+
+    @cached_property
+    def expected(self) -> tuple[str, ...]:
+        """The keywords (in quotes) and terminals that may stand at the cursor."""
+        if self.query is not None and not self.inside:
+            return self.query.expected
+        return tuple(dict.fromkeys(self._expected()))
+
+    def _expected(self) -> Iterator[str]:
+        wanted = _expected_by_grammar(self._before_key)
+        for name in sorted(wanted, key=_SPARK_INSERT.__contains__):
+            if name == "Query":
+                yield from (
+                    ("'SELECT'", "'WITH'", "'VALUES'") if self.head == "INSERT" else ("'SELECT'", "'WITH'")
+                )
+            elif name == "Word" and self.head == "HELP":
+                yield from (*_keywords(self.before[1:]), name)
+            else:
+                yield name
+        if self.head == "EXPLAIN" and self.typed:
+            yield from _keywords([])
+        yield from expected_by_spark(self._before_key, self.typed_key)
+
+    @cached_property
+    def _key(self) -> tuple[list[Token], str]:
+        before, key = (self.before, self.typed) if self.inside else _split_key(self.before, self.typed)
+        several = len(before) < len(self.before) and _expected_by_grammar(before).keys() & _OF_SEVERAL_TOKENS
+        return (before, key) if several else (self.before, self.typed)
+
+    @property
+    def _before_key(self) -> list[Token]:
+        """The tokens before what is typed, where that is a key of several parts."""
+        return self._key[0]
+
+    @property
+    def typed_key(self) -> str:
+        """What is typed, with the parts of a key before it: `spark.sql.shu`."""
+        return self._key[1]
+
+    @property
+    def expects_path(self) -> bool:
+        """Whether the quote at the cursor is a path in any case."""
+        last = self.before[-1].upper if self.before else ""
+        return "Path" in _expected_by_grammar(self.before) or last in ("LOCATION", "INPATH", "CHECKPOINT")
+
+    @property
+    def expects_event_time(self) -> bool:
+        return bool(self.before) and self.before[-1].upper == "WATERMARK"
+
+    # ---- what the statement is ------------------------------------------------------------
+
+    @property
+    def head(self) -> str:
+        """Its first word, upper case; "" when there is none before the cursor."""
+        return self.before[0].upper if self.before else ""
+
+    @property
+    def first_written(self) -> str:
+        """Its first word as written."""
+        return self.before[0].text if self.before else self.typed
+
+    def _has(self, word: str, within: int | None = None) -> bool:
+        """Whether a word stands before the cursor, among the first tokens."""
+        return any(t.upper == word for t in self.before[:within])
+
+    @property
+    def is_of_stream(self) -> bool:
+        return self._has("STREAM", 4)
+
+    @property
+    def is_of_sink(self) -> bool:
+        return self._has("SINK", 4)
+
+    @property
+    def is_of_topics(self) -> bool:
+        return self._has("TOPICS", 2)
+
+    @property
+    def is_of_connectors(self) -> bool:
+        return self._has("CONNECTORS", 4) or self._has("CONNECTOR", 4)
+
+    @property
+    def target(self) -> str:
+        """The name behind INSERT INTO or WATCH, "" when there is none."""
+        word = "INTO" if self.head == "INSERT" else self.head
+        at = next((i for i, t in enumerate(self.before[:-1]) if t.upper == word), None)
+        return "" if at is None else unquote(self.before[at + 1])
+
+    @property
+    def declared_columns(self) -> list[tuple[str, str]]:
+        """The columns that a CREATE declares before the cursor: (name, type)."""
+        return _declared(self.before)
+
+    def following_query(self) -> Block | None:
+        """The query behind the cursor; None when nothing stands there."""
+        heads = ("SELECT", "WITH")
+        start = next((i for i, t in enumerate(self.behind) if t.upper in heads), len(self.behind))
+        return read_query(list(self.behind[start:]))[0] if self.behind else None
+
+    # ---- connector, options and settings --------------------------------------------------
+
+    @property
+    def connector(self) -> str:
+        """The connector that it names behind USING, folded; "" when it names none."""
+        using = next((i for i, t in enumerate(self.before) if t.upper == "USING"), len(self.before))
+        name = ""
+        for token in self.before[using + 1 :]:
+            if name and token.text != "-" and not name.endswith("-"):
+                break
+            name += unquote(token).casefold()
+        return name
+
+    @property
+    def option_keys(self) -> set[str]:
+        """The keys of its options before the cursor, folded."""
+        options = next((i for i, t in enumerate(self._before_key) if t.upper == "OPTIONS"), 0)
+        keys = _given_keys(self._before_key[options + 2 :])
+        return {"".join(unquote(t) for t in key).casefold() for key in keys}
+
+    @property
+    def option_key(self) -> str:
+        """The key of the option whose value is due, folded."""
+        tokens = self._before_key
+        tokens = tokens[:-1] if tokens[-1:] and tokens[-1].text == "=" else tokens
+        return _split_key(tokens[:-1], unquote(tokens[-1]))[1].casefold() if tokens else ""
+
+    @property
+    def is_behind_path_key(self) -> bool:
+        """Whether the last word is the key path of an option list, of Spark's CREATE TABLE as well."""
+        return bool(self.before) and self.before[-1].upper == "PATH" and self._has("OPTIONS")
+
+    @property
+    def setting(self) -> str:
+        """The key of a SET whose value is due, folded; "" when none is."""
+        if self.head != "SET" or self.before[-1].text != "=":
+            return ""
+        return "".join(unquote(t) for t in self.before[1:-1]).casefold()
+
+
+def _keywords(tokens: list[Token]) -> Iterator[str]:
+    """The keywords that the grammar expects behind the tokens of a statement."""
+    return (name for name in _expected_by_grammar(tokens) if name.startswith("'"))
+
+
+def _expected_by_grammar(tokens: list[Token]) -> dict[str, None]:
+    """The keywords (in quotes) and terminals that the grammar expects behind the tokens of a statement."""
+    grammar = load()
+    wanted: dict[str, None] = {}
+    for rule in STATEMENTS:
+        if rule != "Spark" or not tokens:
+            wanted.update(dict.fromkeys(grammar.expected(rule, tokens)))
+    return wanted
+
+
+def _split_key(tokens: list[Token], typed: str) -> tuple[list[Token], str]:
+    """Tokens and typed word with a key of several parts (`spark.sql.shu`) as the one word."""
+    end, at = len(tokens), len(tokens)
+    while (
+        at
+        and tokens[at - 1].text not in ("(", ")", ",", "=", ";")
+        and (at == end or tokens[at - 1].end == tokens[at].start)
+    ):
+        joined = tokens[at - 1].kind in ("word", "quoted", "number") or tokens[at - 1].text in (".", "-")
+        if not joined or (at == end and tokens[at - 1].text not in (".", "-")):
+            break
+        at -= 1
+    return tokens[:at], "".join(t.text for t in tokens[at:]) + typed
+
+
+def _given_keys(tokens: list[Token]) -> Iterator[list[Token]]:
+    """The tokens of each key of an option list: those up to its value."""
+    key: list[Token] = []
+    for token in tokens:
+        if token.text == ",":
+            key = []
+        elif not key:
+            key = [token]
+            yield key
+        elif token.text in (".", "-") or key[-1].text in (".", "-"):
+            key.append(token)
+
+
+def _declared(tokens: list[Token]) -> list[tuple[str, str]]:
+    opening = next((i for i, t in enumerate(tokens) if t.text == "(" or t.upper == "USING"), None)
+    if opening is None or tokens[opening].text != "(":
+        return []
+    columns: list[tuple[str, str]] = []
+    depth, start = 0, opening + 1
+    for at in range(opening, len(tokens)):
+        text = tokens[at].text
+        depth += (text in ("(", "<")) - (text in (")", ">"))
+        if depth == 0 or (depth == 1 and text == ","):
+            part = tokens[start:at]
+            if part and part[0].kind in ("word", "quoted"):
+                words = [t.text for t in part[1:]]
+                ends = (i for i, w in enumerate(words) if w.upper in ("COMMENT", "NOT"))
+                columns.append((unquote(part[0]), " ".join(words[: next(ends, len(words))])))
+            start = at + 1
+        if depth == 0:
+            break
+    return columns

@@ -1,0 +1,82 @@
+"""What can be told of a query that sqlglot cannot read: by its tokens alone, and never as an error.
+
+Used where nothing better is to be had: such a query goes to Spark as text, and only what it may read, call
+and group is of interest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from streamsql.errors import Span
+from streamsql.language.tokens import Token, unquote
+from streamsql.language.tree_nodes import Call, names_of_kind
+
+_BEFORE_RELATION = ("FROM", "JOIN", "STREAM", "TABLE", ",")
+
+
+def words_of(tokens: Iterable[Token]) -> frozenset[str]:
+    """The names and words of a text, folded."""
+    return frozenset(unquote(t).casefold() for t in tokens if t.kind in ("word", "quoted"))
+
+
+def qualifiers_of(tokens: Sequence[Token]) -> frozenset[str]:
+    """The names, folded, that stand before a dot."""
+    return frozenset(
+        unquote(token).casefold()
+        for token, after in zip(tokens, tokens[1:], strict=False)
+        if token.kind in ("word", "quoted") and after.text == "."
+    )
+
+
+def calls_of_tokens(tokens: Sequence[Token]) -> list[Call]:
+    """The words that stand before a parenthesis as a function does."""
+    found = []
+    for at, (token, after) in enumerate(zip(tokens, tokens[1:], strict=False)):
+        before = tokens[at - 1].upper if at else ""
+        if token.kind in ("word", "quoted") and after.text == "(" and before not in (".", "LIKE", "ILIKE"):
+            name = unquote(token).casefold()
+            found.append(Call(name, token.span, _is_parted(tokens, at + 1)))
+    return found
+
+
+def _is_parted(tokens: Sequence[Token], opening: int) -> bool:
+    """Whether PARTITION BY or ORDER BY stands among the arguments of a call."""
+    depth = 0
+    for token in tokens[opening:]:
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0:
+            return False
+        if depth == 1 and token.upper in ("PARTITION", "ORDER"):
+            return True
+    return False
+
+
+def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
+    """The names that stand where a relation stands, and not a column."""
+    found = []
+    for at, token in enumerate(tokens):
+        if token.kind not in ("word", "quoted") or token.upper in ("STREAM", "SELECT", "LATERAL", "TABLE"):
+            continue
+        before = tokens[at - 1].upper if at else ""
+        outer = tokens[at - 2].upper if at > 1 else ""
+        if before in _BEFORE_RELATION or (before == "(" and outer in (*_BEFORE_RELATION, "(")):
+            name, end = unquote(token), at
+            while (
+                end + 2 < len(tokens)
+                and tokens[end + 1].text == "."
+                and tokens[end + 2].kind in ("word", "quoted")
+            ):
+                name += "." + unquote(tokens[end + 2])
+                end += 2
+            if end + 1 >= len(tokens) or tokens[end + 1].text != "(":
+                found.append((name, Span(token.start, tokens[end].end)))
+    return found
+
+
+def seems_to_group(tokens: Sequence[Token], calls: Iterable[Call]) -> bool:
+    """Whether a query makes groups somewhere."""
+    words = {t.upper for t in tokens if t.kind == "word"}
+    return bool(words & {"GROUP", "DISTINCT", "AGGREGATE"}) or any(
+        c.name in names_of_kind("agg") for c in calls
+    )

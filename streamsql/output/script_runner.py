@@ -1,0 +1,182 @@
+"""Running scripts: files, -e and standard input, statement by statement, to an exit code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError, UsageFault
+from streamsql.language.parser import Written, parse, split_script
+from streamsql.language.statements.session import SourceFile
+from streamsql.output.printer import Printer
+from streamsql.results import Leave, Started
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.events import ClusterNews
+from streamsql.runtime.queries.restart_supervisor import QueryRestarting
+from streamsql.runtime.queries.run import GOING_ON
+from streamsql.runtime.session import Session
+
+
+def read_file(path: str, *, missing: type[StreamsqlError] = UsageFault) -> Source:
+    """A script file as a Source. Raises `missing` when it is not there, InputFault when not UTF-8."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise missing(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    return decode(path, data)
+
+
+def decode(name: str, data: bytes) -> Source:
+    """Bytes of a script as a Source. Raises InputFault with line and column of the first bad byte."""
+    try:
+        return Source(name, data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        raise InputFault(
+            f"{name}:{line}:{column}: the script is not UTF-8 (byte 0x{data[error.start]:02x})",
+            hint=f"iconv -f latin1 -t utf-8 {name} > new.sql",
+        ) from None
+
+
+def included(statement: SourceFile, written: Written, opened: list[str]) -> Source:
+    """The file that a SOURCE names, looked for next to its own script first.
+
+    opened: the scripts that are being read around that script. Raises InputFault when the file is not there
+    or is one of them.
+    """
+    path = Path(statement.path.value)
+    if not path.is_absolute() and Path(written.source.name).is_file():
+        beside = Path(written.source.name).parent / path
+        path = beside if beside.is_file() else path
+    around = {os.path.realpath(name) for name in (*opened, written.source.name)}
+    if os.path.realpath(path) in around:
+        raise InputFault(
+            f"{path} reads itself", detail="a SOURCE leads back to the file", span=statement.path.span
+        )
+    try:
+        return read_file(str(path), missing=InputFault)
+    except StreamsqlError as error:
+        error.span = statement.path.span
+        raise
+
+
+class ScriptRunner:
+    """Runs sources in one session. keep_going: --on-error continue. cancel: ends the statement that is
+    being carried out, and the script.
+    """
+
+    def __init__(
+        self, session: Session, printer: Printer, cancel: CancelToken, *, keep_going: bool = False
+    ) -> None:
+        self.session = session
+        self.printer = printer
+        self.keep_going = keep_going
+        self.cancel = cancel
+        self.exit_code = 0
+        self.failure_code = 0
+        """The exit code of the first failure that no cancelling has brought about."""
+        self.only_queries_left = False
+        """Whether all statements are done, and only queries that write something lasting run."""
+        self._cut_short = False
+        self._open: list[str] = []
+        self._durable: list[str] = []
+
+    def run(self, sources: list[Source]) -> int:
+        """Run all, then wait for the queries that write something lasting. Returns the exit code."""
+        for source in sources:
+            if not self._source(source):
+                break
+        stopped_by_error = self.exit_code and not self.keep_going
+        if not stopped_by_error:
+            self.only_queries_left = not self._cut_short
+            self._wait_for_durable()
+        self.report_failures()
+        return self.exit_code
+
+    def _source(self, source: Source) -> bool:
+        """Run one source; False when the script is to end."""
+        try:
+            statements = split_script(source)
+        except StreamsqlError as error:
+            return self._failed(error)
+        return all(self.run_statement(w) for w in statements)
+
+    def run_statement(self, written: Written) -> bool:
+        """Read and carry out one statement and show its result or error. False: the script is to end."""
+        if self.cancel.cancelled:
+            self._cut_short = True
+            return False
+        self.session.variables["here"] = str(Path(written.source.name).parent)
+        try:
+            statement = parse(written, self.session.variables)
+            if isinstance(statement, SourceFile):
+                return self._include(statement, written)
+            result = self.session.execute(statement, self.cancel)
+            self._place(result, written)
+            if self.cancel.abandoned:
+                return False  # the next statement has the screen
+            self.printer.show(result)
+        except StreamsqlError as error:
+            return self._failed(error.at(written.source, written.span))
+        return not isinstance(result, Leave)
+
+    def _place(self, result: object, written: Written) -> None:
+        """Remember where a query was started, for the error it may end with."""
+        if isinstance(result, Started):
+            for name in result.queries:
+                running = self.session.queries.all.get(name.casefold())
+                if running:
+                    running.source, running.span = written.source, written.span
+                if result.durable:
+                    self._durable.append(name.casefold())
+
+    def _include(self, statement: SourceFile, written: Written) -> bool:
+        source = included(statement, written, self._open)
+        self._open.append(written.source.name)
+        try:
+            return self._source(source)
+        finally:
+            self._open.pop()
+
+    def _failed(self, error: StreamsqlError) -> bool:
+        if not isinstance(error, Cancelled) and not self.cancel.abandoned:
+            self.printer.error(error)
+        for running in self.session.queries.all.values():
+            running.reported = running.reported or running.fault is error
+        self.exit_code = self.exit_code or error.exit_code
+        if self.cancel.cancelled:
+            self._cut_short = True
+        else:
+            self.failure_code = self.failure_code or error.exit_code
+        return self.keep_going
+
+    def _wait_for_durable(self) -> None:
+        """A script lives as long as its queries that write something lasting."""
+        while not self.cancel.cancelled:
+            names = [n for n in self._durable if n in self.session.queries.all]
+            active = [n for n in names if self.session.queries.all[n].status() in GOING_ON]
+            if not active or any(q.status() == "FAILED" for q in self.session.queries.all.values()):
+                return
+            try:
+                self.session.queries.wait(active[:1], self.cancel, idle=False, timeout=0.5)
+            except StreamsqlError:
+                pass  # still running, or failed: looked at above and below
+
+    def report_failures(self) -> None:
+        for running in self.session.queries.all.values():
+            if running.status() == "FAILED" and running.fault and not running.reported:
+                self._failed(running.fault)
+                self.failure_code = self.failure_code or running.fault.exit_code
+
+
+def warn_of_events(session: Session, printer: Printer) -> None:
+    """Say what happens in the background while scripts run: restarts, and a cluster that is lost."""
+
+    def restarting(event: QueryRestarting) -> None:
+        running = event.running
+        if running.fault:
+            printer.warn(f"{running.fault.message}; {running.when_again()}")
+
+    session.parts.events.subscribe(QueryRestarting, restarting)
+    session.parts.events.subscribe(ClusterNews, lambda event: printer.warn(event.words))

@@ -1,0 +1,76 @@
+"""The one owner of what is written to standard output and standard error."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+
+class Terminal:
+    """out: data; words: messages, notes and errors. Safe on any thread.
+
+    Who writes holds the terminal until the whole block is written, so that what comes in the background
+    never stands between the lines of a result. One line may tell how far a statement is: it is erased
+    before anything else is written. While a prompt is on the screen, all goes above it.
+    """
+
+    def __init__(self, out: TextIO, words: TextIO) -> None:
+        self._out = out
+        self._words = words
+        self._above: TextIO | None = None
+        self._lock = threading.RLock()
+        self._status_shown = False
+
+    @property
+    def out(self) -> TextIO:
+        return self._above or self._out
+
+    @property
+    def words(self) -> TextIO:
+        return self._above or self._words
+
+    @contextmanager
+    def prompting(self, above: TextIO) -> Iterator[None]:
+        """A block in which a prompt or live view is on the screen. above: writes above it."""
+        with self._lock:
+            self._erase()
+            self._above = above if self._out.isatty() else None
+        try:
+            yield
+        finally:
+            with self._lock:
+                above.flush()
+                self._above = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A block in which nobody else writes."""
+        with self._lock:
+            self._erase()
+            yield
+
+    def status(self, text: str, *, moving: bool) -> bool:
+        """Write the line that tells how far a statement is. moving: over the line before, which wants a
+        terminal that can move its cursor. Returns False when somebody else holds the terminal.
+        """
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self.words.write(f"\r{text}\x1b[K" if moving else f"{text}\n")
+            self.words.flush()
+            self._status_shown = moving
+        finally:
+            self._lock.release()
+        return True
+
+    def erase_status(self) -> None:
+        with self._lock:
+            self._erase()
+
+    def _erase(self) -> None:
+        if self._status_shown:
+            self.words.write("\r\x1b[K")
+            self.words.flush()
+            self._status_shown = False

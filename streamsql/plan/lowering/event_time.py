@@ -1,0 +1,41 @@
+"""Which expressions hold the event time of a watermark, and which tell the groups of a key apart."""
+
+from __future__ import annotations
+
+from streamsql.language.expression import TIME_WINDOWS, Expression
+
+
+def is_event_time(
+    expression: Expression, event_time: frozenset[str], unmarked: frozenset[str] = frozenset()
+) -> bool:
+    """Whether an expression holds the event time of a watermark: the column, or a window of it.
+
+    event_time: the columns that do, folded; unmarked: qualified names that do not.
+    """
+    column = expression.column
+    if column:
+        qualified = ".".join(filter(None, column)).casefold()
+        return qualified not in unmarked and column[1].casefold() in event_time
+    if expression.call in TIME_WINDOWS | {"window_time"}:
+        arguments = expression.arguments()
+        return bool(arguments) and is_event_time(arguments[0], event_time, unmarked)
+    return False
+
+
+def carries(item: Expression, key: Expression) -> bool:
+    """Whether an output column tells the groups of a key apart: it is the key, or for a window its
+    start or end (a session's start, since sessions of one key do not overlap).
+    """
+    if item.same(key):
+        return True
+    shown, grouped = item.column, key.column
+    if shown is None:
+        return False
+    qualifier, name = (part.casefold() for part in shown)
+    window = key.call or key.column_name
+    if window in TIME_WINDOWS and not qualifier and name == window:
+        return True  # the window as a whole
+    if qualifier == window and name in ("start", "end"):
+        return True
+    # t.k and k name the same column when one of them is bare.
+    return grouped is not None and name == key.column_name and (bool(qualifier) != bool(grouped[0]))

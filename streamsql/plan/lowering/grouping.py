@@ -1,0 +1,195 @@
+"""GROUP BY and HAVING to DataFrame calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamsql.calls import expr
+from streamsql.errors import Span
+from streamsql.language.expression import TIME_WINDOWS, Expression
+from streamsql.language.query import Block, GroupBy, read_expression
+from streamsql.plan.lowering import window_tables
+from streamsql.plan.lowering.event_time import carries, is_event_time
+from streamsql.plan.lowering.frames import Clauses, Frame, Item, Unknown
+from streamsql.plan.lowering.shape import Op, Shape
+
+
+class Grouping(Clauses):
+    """The clauses of an aggregation."""
+
+    def aggregate(self, frame: Frame, items: list[Item], block: Block) -> Frame:
+        if any(i.expression.generates for i in items):
+            raise Unknown("a generator next to an aggregation")
+        groups = block.group_by
+        keys = self.window_keys(frame, self.group_keys(frame, items, groups))
+        leading = len(keys) <= len(items) and all(
+            key.same(item.expression) for key, item in zip(keys, items, strict=False)
+        )
+        rest = items[len(keys) :] if leading else items
+        if leading and rest:
+            shown = [expr(i.sql) for i in items[: len(keys)]]
+            hidden: tuple[str, ...] = ()
+        else:
+            rest = items
+            hidden = tuple(f"__key{n}" for n in range(1, len(keys) + 1))
+            shown = [expr(k.text).call("alias", h) for k, h in zip(keys, hidden, strict=True)]
+        node = frame.node.call("groupBy", *shown).call("agg", *(expr(i.sql) for i in rest))
+        having = self.checked(block.having.expression) if block.having else None
+        if having:
+            self.check_having(having, items)
+            node = node.call("where", expr(having.text))
+        shape = self.grouped_shape(frame.shape, items, keys, groups.span if groups else block.span)
+        if block.having:
+            shape = shape.then(Op("filter", block.having.span))
+        filtered = having is not None and having.aggregates
+        return Frame(node, shape, hidden, True, filtered, names=frame.names)
+
+    def check_having(self, having: Expression, items: list[Item]) -> None:
+        renamed = {i.alias.casefold() for i in items if i.alias and i.text.casefold() != i.alias.casefold()}
+        if having.aggregates and having.column_names() & renamed:
+            raise Unknown("HAVING aggregates a column whose name is given to another")
+        if any(i.expression.has_window_function for i in items):
+            raise Unknown("HAVING comes before a window function")
+
+    def group_keys(self, frame: Frame, items: list[Item], groups: GroupBy | None) -> list[Expression]:
+        if groups and groups.other:
+            raise Unknown(f"GROUP BY {groups.other}")
+        written: list[Expression] = []
+        for each in groups.keys if groups else ():
+            if each.several:
+                self.leave(f"GROUP BY {each.several}")
+            written += [self.checked(e) for e in each.expressions]
+        aliases: dict[str, list[Item]] = {}
+        for item in items:
+            if item.alias:
+                aliases.setdefault(item.alias.casefold(), []).append(item)
+        columns = None if frame.shape.columns is None else {c.casefold() for c in frame.shape.columns}
+        keys = [self.group_key(key, columns, items, aliases) for key in written]
+        if frame.window and frame.window.session:
+            keys = self.session_keys(frame, frame.window, keys, groups)
+        if any(k.aggregates for k in keys):
+            raise Unknown("an aggregation as grouping key")
+        return keys
+
+    def window_keys(self, frame: Frame, keys: list[Expression]) -> list[Expression]:
+        """The keys, with the window's time where its start or end is one: only that carries the watermark
+        (it stands for the same window, so the groups are the same).
+        """
+        if not frame.window or frame.window.session:
+            return keys
+        found = [window_tables.column_in(k, frame.names) for k in keys]
+        edges = (window_tables.START, window_tables.END)
+        times = [q + window_tables.TIME for q, name in found if name in edges]
+        there = {name for _, name in found}
+        return [*keys, read_expression(times[0])] if times and window_tables.TIME not in there else keys
+
+    def check_session(self, table: window_tables.WindowTable, select: Block) -> None:
+        """A SESSION table is grouped by its window, at once."""
+        if not select.group_by:
+            raise table.refuse(
+                "a SESSION table needs GROUP BY window_start, window_end", window_tables.SESSION_ONLY
+            )
+        if select.where:
+            raise table.refuse(
+                "WHERE next to a SESSION table would filter after the sessions are made",
+                "Spark filters rows before it makes sessions: SESSION(TABLE (SELECT … WHERE …), …) does that",
+                select.where.span,
+            )
+
+    def session_keys(
+        self,
+        frame: Frame,
+        table: window_tables.WindowTable,
+        keys: list[Expression],
+        groups: GroupBy | None,
+    ) -> list[Expression]:
+        """The grouping keys of Spark for those of a SESSION table: the session, and its partition."""
+        assert groups
+        mine = set(window_tables.session_fields())
+        rest = [k for k in keys if k.text not in mine]
+        if len(rest) == len(keys):
+            raise table.refuse(
+                "a SESSION table needs GROUP BY window_start, window_end",
+                window_tables.SESSION_ONLY,
+                groups.span,
+            )
+        if {window_tables.column_in(k, frame.names)[1] for k in rest} != table.keys:
+            raise table.refuse(
+                "GROUP BY and PARTITION BY of a SESSION table name different columns",
+                "Spark builds the sessions of each group, so both must be the same",
+                groups.span,
+            )
+        return [read_expression(table.call), *rest]
+
+    def group_key(
+        self, key: Expression, columns: set[str] | None, items: list[Item], aliases: dict[str, list[Item]]
+    ) -> Expression:
+        """A grouping key with ordinals and aliases put in, as Spark's analyzer does it."""
+        place = key.ordinal
+        if place is not None:
+            if not 1 <= place <= len(items):
+                raise Unknown("GROUP BY names an item that is not there")
+            return items[place - 1].expression
+        column = key.column
+        if column and not column[0]:
+            name = key.column_name
+            aliased = [i for i in aliases.get(name, ()) if not i.expression.same(key)]
+            if aliased:
+                if columns is None:
+                    raise Unknown("a grouping key may be an alias or a column")
+                if name not in columns:
+                    return aliased[0].expression
+        return key
+
+    def grouped_shape(self, shape: Shape, items: list[Item], keys: list[Expression], place: Span) -> Shape:
+        # Spark names a window after its function; of other calls it makes up a name of their text.
+        names = tuple(i.name or (c if (c := i.expression.call) in TIME_WINDOWS else "") for i in items)
+        # A window of event time is event time, under its own name too.
+        marked = [k for k in keys if is_event_time(k, shape.event_time, shape.unmarked)]
+        marks = shape.event_time | {k.call for k in marked} - {""}
+        event_time = {
+            n.casefold()
+            for n, i in zip(names, items, strict=True)
+            if is_event_time(i.expression, marks, shape.unmarked)
+        }
+        out = _names_of_keys(names, items, keys)
+        window = next((w for k in keys for w in TIME_WINDOWS if k.call == w), "")
+        op = Op(
+            "aggregate",
+            place,
+            watermarked=bool(marked),
+            window=window,
+            only_window=len(keys) == 1,
+            distinct=any(i.expression.aggregates_distinct for i in items),
+        )
+        told = [name for name in out if name]
+        return replace(
+            shape.then(op),
+            fields=(),
+            columns=names if all(names) else None,
+            event_time=frozenset(event_time),
+            keys=tuple(told) if len(told) == len(out) and not self.left else None,
+            unmarked=frozenset(),
+        )
+
+
+def _names_of_keys(names: tuple[str, ...], items: list[Item], keys: list[Expression]) -> list[str | None]:
+    """The column that tells the groups of each key apart, None for a key that does not come out."""
+    by_form: dict[str, str] = {}
+    for name, item in zip(names, items, strict=True):
+        if name:
+            by_form.setdefault(item.expression.normal, name)
+    # One of a window's columns tells it from others.
+    plain = [k for k in keys if k.column_name not in window_tables.COLUMNS]
+    out: list[str | None] = []
+    for key in plain:
+        out.append(
+            by_form.get(key.normal)
+            or next((n for n, i in zip(names, items, strict=True) if n and carries(i.expression, key)), None)
+        )
+    if len(plain) < len(keys):
+        shown = (
+            n for n, i in zip(names, items, strict=True) if i.expression.column_name in window_tables.COLUMNS
+        )
+        out.append(next(shown, None))
+    return out

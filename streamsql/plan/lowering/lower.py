@@ -1,0 +1,223 @@
+"""A SELECT to DataFrame calls: one method for each clause (FROM in relations.py, GROUP BY in grouping.py, the
+rest of a block in select_block.py; here what stands around blocks).
+
+A relational clause becomes a method; a scalar expression stays the analyst's text in F.expr.
+A query whose shape is not known here (Unknown) becomes one spark.sql(text) over registered
+views, so nothing that Spark accepts is refused for the lowering's sake.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from streamsql.calls import Assign, Node, Var, expr
+from streamsql.errors import RuleFault, Span
+from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
+from streamsql.plan.lowering.frames import Frame, Unknown
+from streamsql.plan.lowering.own_relations import lower_own_relations
+from streamsql.plan.lowering.python_functions import has_python_aggregate, refused_on_a_stream
+from streamsql.plan.lowering.select_block import Blocks
+from streamsql.plan.lowering.shape import Op, Shape
+from streamsql.plan.lowering.sources import Sources, mentioned
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """node: the calls; shape: what streaming makes of it; as_text: why it went to Spark as text."""
+
+    node: Node
+    shape: Shape
+    as_text: str = ""
+
+
+def lower(text: str, sources: Sources) -> Lowered:
+    """The calls of a query. sources gets the streams it reads.
+
+    Raises placed faults (span in text) for what no reading of the text allows, such as a bad delay.
+    """
+    query = read_query(text)
+    if not sources.depth:
+        # What the streams below name is among these words, too.
+        sources.words |= mentioned(query, sources.catalog)
+    sources.depth += 1
+    try:
+        if sources.depth == 1:
+            sources.define_deep_streams(query)
+        return _lower(query, sources)
+    finally:
+        sources.depth -= 1
+
+
+def _lower(query: Query, sources: Sources) -> Lowered:
+    names = lower_own_relations(query, sources)
+    sources.register_functions(query.calls)
+    before, kept = len(sources.program), sources.state()
+    try:
+        lowering = _Lowering(query, query.with_names(_by_place(query, names)), names, sources)
+        lowered = lowering.whole()
+        if not lowering.left:
+            return lowered
+        reason, shape = Unknown(lowering.left), lowered.shape
+        told = list(sources.notes), list(sources.cautions)
+    except (Unknown, RecursionError) as problem:
+        reason = problem if isinstance(problem, Unknown) else Unknown("the query is nested very deeply")
+        shape, told = None, None
+    for words, span in query.own_clauses:
+        raise RuleFault(
+            f"{words} is not supported here: {reason}",
+            hint=_OWN_HINTS[words],
+            span=getattr(reason, "span", span),
+        ) from None
+    del sources.program[before:]
+    sources.restore(kept)
+    if told:
+        sources.notes, sources.cautions = told
+    return _as_text(query, names, sources, shape, str(reason))
+
+
+def _as_text(
+    query: Query, names: dict[str, str], sources: Sources, shape: Shape | None, reason: str
+) -> Lowered:
+    """One spark.sql over views. shape: what is known of the query all the same."""
+    streaming = sources.register_views(query, own=names) or query.has_stream
+    refusal = refused_on_a_stream(query, sources.catalog) if streaming else None
+    if refusal:
+        raise refusal from None
+    node = Var("spark").call("sql", query.with_names(_by_place(query, names)))
+    if shape is None:
+        shape = Shape(streaming, known=False, groups=query.seems_to_group, ops=sources.stateful_ops())
+    return Lowered(node, shape, reason)
+
+
+def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
+    """A statement of Spark's as Spark gets it: with names in place of the console's own relations, and a
+    view for each stream and live table that it may read. Also whether it reads a stream.
+    """
+    query = read_query(text)
+    names = lower_own_relations(query, sources)
+    sources.register_functions(query.calls)
+    streaming = sources.register_names([*query.names, *names.values()])
+    return query.with_names(_by_place(query, names)), streaming
+
+
+def _by_place(query: Query, names: dict[str, str]) -> dict[Span, str]:
+    """What stands in the place of each of the console's own relations, once it has a name."""
+    return {own.span: names[own.name] for own in query.own if own.name in names}
+
+
+def node_and_shape(text: str, sources: Sources) -> tuple[Node, Shape]:
+    """The calls of a query and its shape, as `lower` gives them."""
+    lowered = lower(text, sources)
+    return lowered.node, lowered.shape
+
+
+_OWN_HINTS = {
+    "DISTINCT ON": "put it into a sub-query: SELECT … FROM (SELECT DISTINCT ON (id) * FROM …)",
+    "a window table": "GROUP BY window(ts, '10 minutes') is Spark's form of it",
+}
+
+
+class _Lowering(Blocks):
+    def whole(self) -> Lowered:
+        if self.read.body is None:
+            raise Unknown(self.read.reason)
+        if has_python_aggregate(self.read.calls, self.sources.catalog):
+            raise Unknown("the query has a clause that is left to Spark")
+        frame = self.body(self.read.body)
+        return Lowered(frame.node, frame.shape)
+
+    def body(self, body: Body) -> Frame:
+        outer, outer_sorted = dict(self.ctes), self.sorted
+        self.sorted = body.order_by is not None
+        for cte in body.ctes:
+            self.cte(cte)
+        frame = self.term(body.term, self.pushed_limit(body))
+        if body.tails:
+            frame = self.set_operation(frame, body.tails)
+        frame = self.order(frame, body.order_by).shown()
+        if body.sort_by:
+            self.leave("SORT BY")
+            frame = frame.then(Op("order", body.sort_by))
+        for clause, method in ((body.offset, "offset"), (body.limit, "limit")):
+            if clause:
+                frame = self.count_clause(frame, clause, method)
+        self.ctes, self.sorted = outer, outer_sorted
+        return frame
+
+    def cte(self, cte: Cte) -> None:
+        frame = self.body(cte.query)
+        name = self.sources.free_variable(cte.name)
+        self.sources.program.append(Assign(name, frame.node))
+        self.ctes[cte.name.casefold()] = (Var(name), frame.shape)
+
+    def pushed_limit(self, body: Body) -> int | None:
+        """The LIMIT that may go into the reading of a live table: row by row work above it only."""
+        select = body.block
+        if body.limit is None or body.order_by or body.offset or select is None:
+            return None
+        if select.where or select.group_by or select.having or select.distinct:
+            return None
+        expressions = [i.expression for i in select.items]
+        one_to_one = not any(e.aggregates or e.generates or e.has_window_function for e in expressions)
+        return body.limit.expression.whole_number if one_to_one and select.reads_one_relation else None
+
+    def set_operation(self, frame: Frame, tails: tuple[SetTail, ...]) -> Frame:
+        frame = frame.shown()
+        union, streaming, known = frame.node, frame.shape.streaming, frame.shape.known
+        ops = list(frame.shape.ops)
+        # As in Spark, the names and the event time are those of the first side. A group of one side
+        # cannot be told from one of another side by its keys.
+        for tail in tails:
+            right = self.term(tail.term, None).shown()
+            sides = (streaming, right.shape.streaming)
+            streaming, known = any(sides), known and right.shape.known
+            ops += right.shape.ops
+            if streaming:
+                ops.append(Op(tail.kind, tail.span, len(ops), sides=sides))
+            union = union.call("union", right.node)
+            if tail.kind != "union":
+                self.leave(tail.kind.upper())
+                if tail.every:
+                    raise Unknown(f"{tail.kind.upper()} ALL")
+            elif not tail.every and streaming:
+                self.leave("UNION without ALL is Spark's distinct")
+                self.caution_distinct("UNION without ALL", frame.shape)
+                ops.append(Op("distinct", tail.span, len(ops), bool(frame.shape.event_time)))
+            elif not tail.every:
+                union = union.call("distinct")
+        shape = Shape(streaming, frame.shape.columns, frame.shape.event_time, tuple(ops), known)
+        return Frame(union, shape)
+
+    def term(self, term: Block | Body, limit: int | None) -> Frame:
+        return self.body(term) if isinstance(term, Body) else self.select(term, limit)
+
+    def order(self, frame: Frame, clause: OrderBy | None) -> Frame:
+        if clause is None:
+            return frame
+        keys: list[Node] = []
+        for key in clause.keys:
+            expression = self.checked(key.expression)
+            text = expression.text
+            if text.upper() == "ALL":
+                raise Unknown("ORDER BY ALL")
+            if expression.aggregates and (not frame.aggregated or frame.filtered_groups):
+                raise Unknown("ORDER BY an aggregation that is not in the SELECT list")
+            if frame.distinct is not None and not expression.column_names() <= frame.distinct:
+                raise Unknown("ORDER BY what SELECT DISTINCT may not select")
+            place = expression.ordinal
+            if place is not None and frame.hidden:
+                # Ordinals count the hidden columns too, and those come first.
+                if frame.width is None or place > frame.width:
+                    raise Unknown("ORDER BY names an item that is not there")
+                text = str(place + len(frame.hidden))
+            keys.append(expr(text).call(key.method))
+        return replace(
+            frame, node=frame.node.call("orderBy", *keys), shape=frame.shape.then(Op("order", clause.span))
+        )
+
+    def count_clause(self, frame: Frame, clause: Clause, method: str) -> Frame:
+        number = clause.expression.whole_number
+        if number is None:
+            raise Unknown(f"{method.upper()} {clause.expression.text}")
+        op = Op(method, clause.span)
+        return replace(frame, node=frame.node.call(method, number), shape=frame.shape.then(op))

@@ -1,0 +1,235 @@
+"""FROM to DataFrame calls: relations, joins, window tables, LATERAL VIEW."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamsql.calls import Attr, Call, Node, Var, expr
+from streamsql.catalog import Sink
+from streamsql.errors import Span
+from streamsql.language.query import Block, Body, ConsoleRelation, Join, LateralView, Relation, read_query
+from streamsql.language.tokens import quote_name
+from streamsql.language.tree_nodes import names_of_kind
+from streamsql.plan.lowering import window_tables
+from streamsql.plan.lowering.event_time import is_event_time
+from streamsql.plan.lowering.frames import Clauses, Frame, Unknown
+from streamsql.plan.lowering.own_relations import lower_own_relations
+from streamsql.plan.lowering.shape import Op, Shape
+from streamsql.plan.lowering.sources import watermarked
+from streamsql.plan.streaming import join_bounds
+
+# Spark's own name for a sub-query without one; it hides the columns that are not selected.
+ANONYMOUS = "__auto_generated_subquery_name"
+# The methods behind which a DataFrame still finds columns that it does not select.
+_HIDING = frozenset({"select", "agg", "drop"})
+
+
+def _unmarked(side: Frame, other: Frame) -> frozenset[str]:
+    """The columns of a side, with the names of its relations, of which only another side's is event time."""
+    alone = other.shape.event_time - side.shape.event_time
+    return side.shape.unmarked | {f"{name}.{column}" for name in side.names for column in alone}
+
+
+class Relations(Clauses):
+    """The clauses of FROM."""
+
+    def body(self, body: Body) -> Frame:
+        """A query in parentheses."""
+        raise NotImplementedError
+
+    def from_clause(self, select: Block, limit: int | None) -> Frame:
+        if select.relation is None:
+            self.leave("a SELECT without FROM")
+            return Frame(Var("spark"), Shape())
+        alone = not select.joins
+        sealed = not alone or select.where is not None or self.sorted or bool(self.qualified)
+        frame = self.relation(select.relation, alone, sealed, limit)
+        # As in Spark, the joins behind a comma see all that stands before it.
+        for join in select.joins:
+            frame = self.combine(frame, self.relation(join.relation, False, True, None), join)
+        for view in select.views:
+            frame = self.lateral_view(frame, view)
+        return frame
+
+    def combine(self, left: Frame, right: Frame, join: Join) -> Frame:
+        for side in (left, right):
+            if side.window and side.window.session:
+                raise side.window.refuse("a SESSION table cannot be joined", window_tables.SESSION_ONLY)
+        shape = left.shape.beside(right.shape)
+        read = join_bounds.Condition(False, False, False, False)
+        how = join.kind
+        if join.using:
+            node = left.node.call("join", right.node, list(join.using), how)
+            shape = replace(shape, columns=None)
+            read = join_bounds.of_using(join.using, left.side, right.side)
+        elif join.condition is not None:
+            condition = self.checked(join.condition)
+            node = left.node.call("join", right.node, expr(condition.text), how)
+            read = join_bounds.of_condition(condition, left.side, right.side)
+        else:
+            if how not in ("cross", "inner"):
+                raise Unknown(f"a {how} join without condition")
+            node = left.node.call("crossJoin" if how == "cross" else "join", right.node)
+        shape = replace(shape, unmarked=_unmarked(left, right) | _unmarked(right, left))
+        if how in ("left_semi", "left_anti"):
+            shape = replace(shape, columns=left.shape.columns, event_time=left.shape.event_time)
+        sides = (left.shape.streaming, right.shape.streaming)
+        # The comma is an inner join that a WHERE may give its equality; a CROSS JOIN stays one.
+        bare = join.condition is None and not join.using
+        equi = read.equi is not False or (how == "inner" and bare and self.filtered)
+        op = Op("join", join.span, how=how, sides=sides, equi=equi, timed=read.timed(how))
+        return Frame(node, shape.then(op), names=left.names | right.names, window=left.window or right.window)
+
+    def relation(self, relation: Relation, alone: bool, sealed: bool, limit: int | None) -> Frame:
+        """sealed: whether the block could see columns or names that the relation does not select."""
+        derived = True
+        default = ANONYMOUS
+        if relation.query is not None:
+            inner = self.body(relation.query)
+            frame = Frame(inner.node, inner.shape)
+        elif relation.own is not None and relation.own.kind == "WindowTable":
+            frame, default = self.window_table(relation.own)
+        else:
+            default = self.name_of(relation)
+            frame = self.named(default, relation.written or default, relation.span, relation.stream, limit)
+            derived = default.casefold() in self.ctes or self.hides_columns(frame.node)
+        anonymous = relation.query is not None or (relation.own and relation.own.kind == "WindowTable")
+        mark = relation.watermark
+        if mark:
+            shape = frame.shape
+            shape = replace(shape, event_time=shape.event_time | {mark.column.value.casefold()})
+            if mark.computed and shape.columns is not None:
+                shape = replace(shape, columns=(*shape.columns, mark.column.value))
+            frame = Frame(watermarked(frame.node, mark), shape.then(Op("watermark", relation.span)))
+        frame = self.sampled(frame, relation)
+        name = relation.alias or default
+        wanted = not alone or default.casefold() in self.qualified or (sealed and derived)
+        # A table of Spark brings its own, longer qualifier, which `db.t.c` may ask for.
+        if relation.alias or (wanted and (anonymous or not self.is_spark_table(default))):
+            named_so = frame.shape.under(quote_name(name))
+            frame = replace(frame, node=frame.node.call("alias", name), shape=named_so)
+        return replace(frame, names=frozenset({name.rpartition(".")[2].casefold()}))
+
+    def name_of(self, relation: Relation) -> str:
+        """The name that a relation is read under: its own, or what stands for a call or a state."""
+        if relation.own is None:
+            return relation.name
+        name = self.own_names.get(relation.own.name)
+        if name is None:
+            raise Unknown("a table function")
+        return name
+
+    def sampled(self, frame: Frame, relation: Relation) -> Frame:
+        """A relation with its TABLESAMPLE and PIVOT, which are left to Spark."""
+        if relation.sample:
+            self.leave("TABLESAMPLE")
+            frame = frame.then(Op("sample", relation.sample))
+        if relation.pivot:
+            self.leave("PIVOT")
+            if frame.shape.event_time:
+                raise Unknown("PIVOT may group by event time")
+            # Spark groups twice: by the values turned into columns, and by the rest.
+            frame = frame.then(Op("aggregate", relation.pivot)).then(Op("aggregate", relation.pivot))
+            frame = replace(frame, shape=replace(frame.shape, columns=None, keys=None))
+        return frame
+
+    def window_table(self, own: ConsoleRelation) -> tuple[Frame, str]:
+        """TUMBLE or HOP: the rows with the columns of their windows; SESSION: the rows alone, since
+        Spark makes sessions only while grouping. Also the name that the relation has.
+        """
+        table = window_tables.window_table(self.read.text, own.node)
+        frame, name = self.window_input(own)
+        self.sources.notes.append(table.note)
+        frame = Frame(frame.node, frame.shape, window=table)
+        if table.session:
+            return frame, name
+        marked = is_event_time(table.window, frame.shape.event_time)
+        shape = replace(
+            frame.shape,
+            columns=None if frame.shape.columns is None else (*frame.shape.columns, *window_tables.COLUMNS),
+            event_time=frame.shape.event_time | ({window_tables.TIME} if marked else set()),
+        )
+        node = frame.node.call("select", expr("*"), expr(f"{table.call} AS __window"))
+        node = node.call(
+            "select",
+            expr("*"),
+            expr(f"__window.start AS {window_tables.START}"),
+            expr(f"__window.end AS {window_tables.END}"),
+            expr(f"window_time(__window) AS {window_tables.TIME}"),
+        )
+        return replace(frame, node=node.call("drop", "__window"), shape=shape), name
+
+    def window_input(self, own: ConsoleRelation) -> tuple[Frame, str]:
+        """What a window table reads: TABLE t or TABLE (SELECT …)."""
+        call = own.node.get("WindowCall")
+        data = call.get("Data") if call else None
+        assert data
+        query, named = data.get("Query"), data.get("RelationName")
+        if named:
+            written = self.read.text[named.span.start : named.span.end]
+            return self.named(named.value, written, named.span, False, None), named.value
+        assert query
+        return self.inner_query(query.span), ANONYMOUS
+
+    def inner_query(self, span: Span) -> Frame:
+        """A query inside one of the console's own relations."""
+        inner = read_query(self.read.text[span.start : span.end])
+        if inner.body is None:
+            raise Unknown(inner.reason)
+        outer = self.read, self.text, self.own_names, self.qualified
+        names = lower_own_relations(inner, self.sources)
+        self.read, self.own_names, self.qualified = inner, names, inner.qualifiers
+        self.text = inner.with_names({o.span: names[o.name] for o in inner.own if o.name in names})
+        try:
+            frame = self.body(inner.body)
+        finally:
+            self.read, self.text, self.own_names, self.qualified = outer
+        ops = tuple(replace(op, span=op.span.shift(span.start)) for op in frame.shape.ops)
+        return replace(frame, shape=replace(frame.shape, ops=ops))
+
+    def hides_columns(self, node: Node) -> bool:
+        """Whether a DataFrame selects fewer columns than WHERE and ORDER BY could still find in it."""
+        while isinstance(node, (Call, Attr)):
+            if isinstance(node, Attr) and node.name in _HIDING:
+                return True
+            node = node.function if isinstance(node, Call) else node.target
+        name = node.name if isinstance(node, Var) else ""
+        return any(self.hides_columns(step.node) for step in self.sources.program if step.name == name != "")
+
+    def is_spark_table(self, name: str) -> bool:
+        ours = name.casefold() in self.ctes or name.casefold() in self.sources.calls
+        return not ours and self.sources.catalog.relation(name) is None
+
+    def named(self, name: str, written: str, span: Span, as_stream: bool, limit: int | None) -> Frame:
+        if name.casefold() in self.ctes:
+            return Frame(*self.ctes[name.casefold()])
+        entry = self.sources.catalog.relation(name)
+        table = written if "`" in written else name
+        if as_stream and (entry is None or isinstance(entry, Sink)):
+            view = self.sources.catalog.tables.get(name.casefold())
+            shape = Shape(True, known=view is None or not view.streaming)
+            return Frame(Var("spark").attr("readStream").call("table", table), shape)
+        node, shape = self.sources.relation(name, limit, table)
+        return Frame(node, shape.at(span))
+
+    def lateral_view(self, frame: Frame, view: LateralView) -> Frame:
+        if view.name and view.name.casefold() in self.qualified:
+            raise Unknown("a LATERAL VIEW's columns are asked for by its name")
+        generator = self.checked(view.generator)
+        name = generator.call
+        text = generator.text
+        if name not in names_of_kind("generator"):
+            raise Unknown(f"LATERAL VIEW {name}")
+        if view.outer:
+            if name not in ("explode", "posexplode", "inline"):
+                raise Unknown(f"LATERAL VIEW OUTER {name}")
+            text = f"{text[: len(name)]}_outer{text[len(name) :]}"
+        names = view.columns
+        listed = ", ".join(map(quote_name, names))
+        item = f"{text} AS ({listed})" if len(names) > 1 else f"{text} AS {listed}" if names else text
+        columns = frame.shape.columns
+        columns = (*columns, *names) if columns is not None and names else None
+        node = frame.node.call("select", expr("*"), expr(item))
+        return replace(frame, node=node, shape=replace(frame.shape, columns=columns)).then(
+            Op("generate", view.span)
+        )

@@ -1,0 +1,240 @@
+"""One SELECT block to DataFrame calls: its list, WHERE, DISTINCT, and the first row of each key."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamsql.calls import expr
+from streamsql.errors import Span
+from streamsql.language.expression import Expression, RowNumber
+from streamsql.language.query import Block, Clause, Distinct, read_expression
+from streamsql.language.query import Item as Written
+from streamsql.language.tokens import quote_name
+from streamsql.plan.lowering import row_number_dedup, window_tables
+from streamsql.plan.lowering.event_time import is_event_time
+from streamsql.plan.lowering.frames import Frame, Item, RuleUnknown, Unknown
+from streamsql.plan.lowering.grouping import Grouping
+from streamsql.plan.lowering.relations import Relations
+from streamsql.plan.lowering.shape import Op, Shape
+
+
+class Blocks(Relations, Grouping):
+    """The clauses of a block, in the order in which they happen."""
+
+    def select(self, select: Block, limit: int | None) -> Frame:
+        outer, outer_filtered = self.window, self.filtered
+        self.window, self.filtered = None, select.where is not None
+        try:
+            return self.block(select, limit)
+        finally:
+            self.window, self.filtered = outer, outer_filtered
+
+    def block(self, select: Block, limit: int | None) -> Frame:
+        if select.other:
+            raise Unknown(select.other)
+        first = self.first_of_subquery(select)
+        frame = self.from_clause(select, limit)
+        if frame.window and frame.window.session:
+            self.check_session(frame.window, select)
+            self.window = frame
+        frame = self.where(frame, select.where)
+        items = [self.item(i) for i in select.items]
+        having = select.having
+        aggregated = any(i.expression.aggregates for i in items) or bool(
+            having and having.expression.aggregates
+        )
+        aggregated = aggregated or select.group_by is not None
+        if select.qualify:
+            frame = self.qualify(frame, select.qualify, items, aggregated)
+        if first and frame.shape.streaming and not aggregated:
+            frame, items = self.numbered(frame, items, first)
+        for item in items:
+            if item.expression.has_window_function:
+                frame = frame.then(Op("over", item.span))
+        distinct = select.distinct
+        if aggregated:
+            if distinct and distinct.keeps_first:
+                raise RuleUnknown("DISTINCT ON cannot be combined with an aggregation", distinct.span)
+            frame = self.aggregate(frame, items, select)
+        else:
+            if having:
+                raise Unknown("HAVING without an aggregation")
+            if distinct and distinct.keeps_first:
+                frame = self.distinct_on(frame, distinct)
+            frame = self.project(frame, items)
+        if distinct and not distinct.keeps_first:
+            frame = self.distinct(frame, items, distinct.span)
+        starred = any(i.expression.is_star for i in items)
+        return frame if starred else replace(frame, width=len(items))
+
+    def where(self, frame: Frame, where: Clause | None) -> Frame:
+        if where is None:
+            return frame
+        condition = self.checked(where.expression)
+        frame = replace(frame, node=frame.node.call("where", expr(condition.text)))
+        if condition.asks_the_time:
+            frame = frame.then(Op("now", where.span))
+        return frame.then(Op("filter", where.span)) if frame.shape.aggregates else frame
+
+    def distinct(self, frame: Frame, items: list[Item], span: Span) -> Frame:
+        """SELECT DISTINCT: Spark groups by all columns, which is not what DataFrame.distinct does on a
+        stream (it deduplicates), so there the text goes to Spark.
+        """
+        every = any(i.text == "*" for i in items)
+        names = None if every else frozenset(i.name.casefold() for i in items)
+        frame = frame.shown()
+        shape = frame.shape
+        if shape.streaming:
+            self.leave("SELECT DISTINCT is an aggregation in Spark")
+            self.caution_distinct("SELECT DISTINCT", shape)
+            shape = replace(shape.then(Op("distinct", span, 0, bool(shape.event_time))), keys=shape.columns)
+        node = frame.node.call("distinct")
+        return replace(frame, node=node, shape=shape, aggregated=False, distinct=names)
+
+    def caution_distinct(self, words: str, shape: Shape) -> None:
+        """Say of an aggregation by all columns that nothing ever ends its groups."""
+        if not shape.event_time:
+            self.sources.cautions.append(
+                f"{words} groups by all columns and keeps every row in state: its state grows without "
+                "bound. The event time of a watermark among the columns, or SELECT DISTINCT ON (…) WITHIN "
+                "WATERMARK, would bound the state"
+            )
+
+    def qualify(self, frame: Frame, clause: Clause, items: list[Item], aggregated: bool) -> Frame:
+        """QUALIFY over a stream: it can only mean the first row of each key; see row_number_dedup.py."""
+        if not frame.shape.streaming:
+            raise Unknown("QUALIFY")
+        condition = self.checked(clause.expression)
+        aliases = {i.alias.casefold(): i.expression for i in items if i.alias}
+        number = row_number_dedup.number_of(condition, aliases)
+        numbered = any(e.has_window_function for e in (condition, *(i.expression for i in items)))
+        if number is None and not numbered:
+            raise Unknown("QUALIFY without a window function")
+        if number is None or aggregated:
+            raise row_number_dedup.refused(
+                "QUALIFY numbers groups, which keep changing"
+                if aggregated
+                else "QUALIFY has a condition other than row_number() … = 1",
+                "keep the rows in a live table, and QUALIFY when reading that",
+                clause.span,
+            )
+        items[:] = [_first(i) if number.same(i.expression.row_number()) else i for i in items]
+        return self.first(frame, number, clause.span, "QUALIFY row_number() … = 1")
+
+    def first_of_subquery(self, select: Block) -> Item | None:
+        """The row_number() of this block that the block around it wants to be 1."""
+        wanted, self.wanted = self.wanted, frozenset[str]()
+        if select.where and _is_over_a_block(select):
+            names = [c.wanted_first() for c in select.where.expression.conjuncts()]
+            self.wanted = frozenset(n.output_name.casefold() for n in names if n)
+        if not wanted:
+            return None
+        items = [self.item(i) for i in select.items]
+        return next((i for i in items if i.alias.casefold() in wanted and i.expression.row_number()), None)
+
+    def numbered(self, frame: Frame, items: list[Item], item: Item) -> tuple[Frame, list[Item]]:
+        """The block with the row_number() that is wanted to be 1: only those rows, and the number is 1."""
+        number = item.expression.row_number()
+        assert number
+        frame = self.first(frame, number, item.span, f"the row_number() {item.alias} = 1")
+        return frame, [_first(i) if i == item else i for i in items]
+
+    def first(self, frame: Frame, number: RowNumber, span: Span, words: str) -> Frame:
+        def is_time(name: str) -> bool:
+            return name in frame.shape.event_time or self.sources.is_time(name)
+
+        names = row_number_dedup.columns_to_keep(number, is_time, span)
+        listed = ", ".join(map(quote_name, names))
+        self.sources.notes.append(
+            f"{words} runs as SELECT DISTINCT ON ({listed}): the first row to arrive is kept, "
+            "which may not be the earliest"
+        )
+        return self.keep_first(frame, names, False, span)
+
+    def item(self, written: Written) -> Item:
+        expression = self.checked(written.expression)
+        if written.aliases:
+            # Spark allows parentheses behind a generator only, so they are kept.
+            if written.listed:
+                return Item(expression, "", written.span, written.aliases)
+            return Item(expression, written.aliases[0], written.span)
+        implicit = ""
+        if self.window:
+            # The name that comes out is the one asked for, whatever stands for it while grouping.
+            _, implicit = window_tables.column_in(written.expression, self.window.names)
+        return Item(expression, implicit, written.span)
+
+    def distinct_on(self, frame: Frame, distinct: Distinct) -> Frame:
+        names = [e.output_name for e in distinct.on]
+        if not all(names):
+            raise RuleUnknown(
+                "DISTINCT ON takes columns; compute an expression in a sub-query first", distinct.span
+            )
+        return self.keep_first(frame, names, distinct.within, distinct.span)
+
+    def keep_first(self, frame: Frame, names: list[str], within: bool, span: Span) -> Frame:
+        """The first row to arrive for each value of these columns (Spark guide, Streaming Deduplication)."""
+        method = "dropDuplicatesWithinWatermark" if within else "dropDuplicates"
+        marks = frame.shape.event_time
+        if frame.shape.streaming and not within and not marks & {n.casefold() for n in names}:
+            keys = f"ON ({', '.join(map(quote_name, names))})"
+            self.sources.cautions.append(
+                f"DISTINCT {keys} keeps every key in state: its state grows without bound. "
+                + ("WITHIN WATERMARK" if marks else "A watermark and WITHIN WATERMARK")
+                + " would bound the state"
+            )
+        timed = bool(marks & {n.casefold() for n in names}) if names else bool(marks)
+        window = "within" if within else ""
+        op = Op("distinct_on", span, watermarked=bool(marks), window=window, timed=timed)
+        arguments = (names,) if names else ()
+        return replace(frame, node=frame.node.call(method, *arguments)).then(op)
+
+    def project(self, frame: Frame, items: list[Item]) -> Frame:
+        shape = frame.shape
+        columns: list[str] | None = []
+        event_time: set[str] = set()
+        for item in items:
+            if item.expression.generates:
+                shape = shape.then(Op("generate", item.span))
+            if item.expression.asks_the_time:
+                shape = shape.then(Op("now", item.span))
+            if item.expression.is_star:
+                known = item.text == "*" and shape.columns is not None and columns is not None
+                columns = [*(columns or ()), *(shape.columns or ())] if known else None
+                event_time |= shape.event_time
+                continue
+            if columns is not None:
+                columns = [*columns, *(item.aliases or (item.name,))]
+            if is_event_time(item.expression, shape.event_time, shape.unmarked) and item.name:
+                event_time.add(item.name.casefold())
+        shape = replace(
+            shape,
+            columns=tuple(columns) if columns is not None and all(columns) else None,
+            event_time=frozenset(event_time),
+            unmarked=frozenset(),
+        )
+        if len(items) == 1 and items[0].sql.strip() == "*" and not shape.fields:
+            return replace(frame, shape=shape)
+        star = any(i.expression.is_star for i in items)
+        out = {i.expression.column_name: i.name for i in items if i.expression.column_name}
+        shape = shape.with_keys(lambda name: out.get(name.casefold()) or (name if star else None))
+        shown = (expr(i.without(shape.fields)) for i in items)
+        return replace(frame, node=frame.node.call("select", *shown), shape=replace(shape, fields=()))
+
+
+def _first(item: Item) -> Item:
+    """The number of a row that is known to be the first."""
+    return replace(item, expression=one())
+
+
+def one() -> Expression:
+    return read_expression("1")
+
+
+def _is_over_a_block(select: Block) -> bool:
+    """Whether a block reads nothing but a sub-query that is one block."""
+    if not select.reads_one_relation or select.relation is None:
+        return False
+    body = select.relation.query
+    around = body and (body.ctes or body.order_by or body.sort_by or body.limit or body.offset)
+    return body is not None and not around and body.block is not None

@@ -1,0 +1,297 @@
+"""Streams, live tables and tables as variables of a program."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import unicodedata
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+from streamsql.calls import Assign, Node, Var, expr
+from streamsql.catalog import Catalog, Function, Sink, Stream
+from streamsql.connectors.base import Places
+from streamsql.connectors.memory import rows_variable
+from streamsql.connectors.registry import connector
+from streamsql.errors import Span
+from streamsql.language.query import Query, read_query
+from streamsql.language.statements.base import Column, Name, Watermark
+from streamsql.language.tokens import quote_name
+from streamsql.language.tree_nodes import Call
+from streamsql.plan.lowering.python_functions import called, registration
+from streamsql.plan.lowering.shape import Op, Shape
+
+# What programs use themselves; Python's own names are left to Python, too.
+RESERVED = frozenset(
+    """spark result query checkpoint show_batch live_rows tempfile threading pa pc
+    load load_module read_state flattened find data_source throw_away functools importlib os sys""".split()
+) | frozenset(dir(builtins))
+
+
+@lru_cache(maxsize=4096)
+def variable(name: str) -> str:
+    """A Python variable for a name of the catalog; two names never share one."""
+    text = name.casefold()
+    if not text.isidentifier() or text.endswith("_") or unicodedata.normalize("NFKC", text) != text:
+        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
+        return f"t_{plain}_{zlib.crc32(text.encode('utf-8', 'replace')):x}"
+    return (
+        text + "_"
+        if text in RESERVED or keyword.iskeyword(text) or text.endswith(("_rows", "_module"))
+        else text
+    )
+
+
+def watermarked(frame: Node, mark: Watermark | None) -> Node:
+    """frame with its event-time column computed, if need be, and its watermark set."""
+    if mark is None:
+        return frame
+    if mark.computed:
+        frame = frame.call("withColumn", mark.column.value, expr(mark.computed.text))
+    return frame.call("withWatermark", mark.column.value, mark.delay)
+
+
+def mentioned(query: Query, catalog: Catalog) -> frozenset[str]:
+    """The words, folded, of a query and of the queries of the streams that it names."""
+    words: set[str] = set()
+    new = set(query.words)
+    while new:
+        words |= new
+        streams = [s for s in map(catalog.streams.get, new) if s is not None]
+        new = set()
+        for stream in streams:
+            mark = stream.watermark
+            if stream.query:
+                new |= read_query(stream.query).words
+            if mark:
+                new.add(mark.column.value.casefold())
+                new |= read_query(mark.computed.text).words if mark.computed else set()
+        new -= words
+    return frozenset(words)
+
+
+def columns_of(stream: Stream) -> tuple[str, ...] | None:
+    """The names of a stream's columns; None when they come from a query or are not known."""
+    columns = stream.columns
+    if not columns and stream.connector:
+        columns = connector(Name(stream.connector)).columns(stream)
+    names = [c.name for c in columns]
+    if stream.watermark and stream.watermark.computed:
+        names.append(stream.watermark.column.value)
+    return tuple(names) if columns else None
+
+
+def _all_columns(stream: Stream) -> tuple[Column, ...]:
+    """The columns of a stream USING a connector, and the fields of its messages."""
+    if not stream.connector:
+        return stream.columns
+    made = connector(Name(stream.connector))
+    return (*(stream.columns or made.columns(stream)), *made.metadata(stream))
+
+
+# From how many streams over streams on they are defined one by one.
+_DEEP = 20
+
+
+class Sources:
+    """The sources that one program reads: each is defined once, in the order first needed.
+
+    lower: gives the calls and the shape of a query, such as one that a stream is made of. counts:
+    whether the program counts the messages that it cannot read.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        places: Places,
+        lower: Callable[[str, Sources], tuple[Node, Shape]],
+        *,
+        counts: bool = True,
+    ) -> None:
+        self.catalog = catalog
+        self.places = places
+        self.lower = lower
+        self.counts = counts
+        self.program: list[Assign] = []
+        # How many queries are being lowered, each for the one before.
+        self.depth = 0
+        self.shapes: dict[str, Shape] = {}
+        self.views: set[str] = set()
+        self.live: dict[str, Sink] = {}
+        self.streams: dict[str, Stream] = {}
+        self.functions: dict[str, Function] = {}
+        # What the texts name, for the fields of messages that are read only then.
+        self.words: frozenset[str] = frozenset()
+        # Calls of stateful processors, by the name that stands for each in the text.
+        self.calls: dict[str, tuple[Node, Shape]] = {}
+        # Where states of queries are read; their names are among the calls.
+        self.states: list[Span] = []
+        # What the analyst is to be told of the reading, and (cautions) of a query that runs for long.
+        self.notes: list[str] = []
+        self.cautions: list[str] = []
+
+    def state(self) -> tuple[object, ...]:
+        """What `restore` takes back, but for the program."""
+        return (
+            dict(self.shapes),
+            set(self.views),
+            dict(self.live),
+            list(self.notes),
+            list(self.cautions),
+            dict(self.functions),
+        )
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Forget what was read since `state`."""
+        self.shapes, self.views, self.live, self.notes, self.cautions, self.functions = state
+
+    def is_time(self, name: str) -> bool:
+        """Whether a column of that name, folded, is a timestamp in a stream that is read."""
+        columns = [c for s in self.streams.values() for c in _all_columns(s)]
+        return any(c.name.casefold() == name and c.type.upper().startswith("TIMESTAMP") for c in columns)
+
+    def stream(self, stream: Stream) -> tuple[Node, Shape]:
+        """The variable that holds a stream, defined on first use."""
+        name = variable(stream.name)
+        if name not in self.shapes:
+            self.shapes[name] = self._define(stream, name)
+            self.streams[name] = stream
+        return Var(name), self.shapes[name]
+
+    def define_deep_streams(self, query: Query) -> None:
+        """Define the streams of a long chain of streams over streams from the bottom up, so that its length
+        is not the depth of a recursion.
+        """
+        order: dict[str, Stream] = {}
+        level = [s for r in query.relations if (s := self.catalog.streams.get(r.name.casefold()))]
+        levels = 0
+        while level and levels <= len(self.catalog.streams):
+            levels += 1
+            below: list[Stream] = []
+            for stream in level:
+                # The last place counts: what is below comes first.
+                order.pop(stream.name, None)
+                order[stream.name] = stream
+                relations = read_query(stream.query).relations if stream.query else ()
+                below += [s for r in relations if (s := self.catalog.streams.get(r.name.casefold()))]
+            level = list({s.name: s for s in below}.values())
+        if levels > _DEEP:
+            for stream in reversed(order.values()):
+                self.stream(stream)
+
+    def _define(self, stream: Stream, name: str) -> Shape:
+        mark = stream.watermark
+        event_time = frozenset({mark.column.value.casefold()}) if mark else frozenset()
+        if stream.query:
+            # Its notes were given when it was made.
+            notes, cautions = list(self.notes), list(self.cautions)
+            node, shape = self.lower(stream.query, self)
+            self.notes, self.cautions = notes, cautions
+            self.program.append(Assign(name, watermarked(node, mark)))
+            shape = replace(shape, event_time=shape.event_time | event_time)
+            if mark and mark.computed and shape.columns is not None:
+                shape = replace(shape, columns=(*shape.columns, mark.column.value))
+        else:
+            made = connector(Name(stream.connector))
+            wanted = tuple(f.name for f in made.metadata(stream) if f.name.casefold() in self.words)
+            frame = made.source(replace(stream, metadata=wanted, counted=self.counts), self.places)
+            self.program.append(Assign(name, watermarked(frame, mark)))
+            shape = Shape(True, columns_of(stream), event_time, fields=wanted)
+        return shape.then(Op("watermark")) if mark else shape
+
+    def live_table(self, sink: Sink, limit: int | None) -> Node:
+        """The rows of a live table as of now; at most limit of them when it is given."""
+        self.live[sink.name.casefold()] = sink
+        rows = Var(rows_variable(sink.name))
+        arguments = () if limit is None else (limit,)
+        return rows.call("frame", Var("spark"), *arguments)
+
+    def relation(self, name: str, limit: int | None = None, written: str = "") -> tuple[Node, Shape]:
+        """What FROM name reads: a stream, a live table, or a table of Spark.
+
+        written: the name in its backticks, for Spark, which reads it again.
+        """
+        if name.casefold() in self.calls:
+            return self.calls[name.casefold()]
+        found = self.catalog.relation(name)
+        if isinstance(found, Stream):
+            return self.stream(found)
+        if isinstance(found, Sink):
+            return self.live_table(found, limit), Shape()
+        table = self.catalog.tables.get(name.casefold())
+        shape = Shape(streaming=True, known=False) if table and table.streaming else Shape()
+        return Var("spark").call("table", written or name), shape
+
+    def free_variable(self, name: str) -> str:
+        """A variable of that name which no source has."""
+        base = variable(name)
+        taken = {a.name for a in self.program}
+        while base in taken or self._is_of_relation(base, name):
+            base += "_"
+        return base
+
+    def _is_of_relation(self, base: str, name: str) -> bool:
+        """Whether a variable is that of a relation: two names never share one, so few come into question."""
+        names = (name, base, base.removesuffix("_"))
+        return any(variable(n) == base and self.catalog.reads(n) for n in names)
+
+    def free_call_name(self, function: str) -> str:
+        """A name that stands for a call of a stateful processor and for nothing else."""
+        names = (function if n == 1 else f"{function}_{n}" for n in count(1))
+        return next(n for n in names if n.casefold() not in self.calls and not self.catalog.reads(n))
+
+    def register_functions(self, calls: Iterable[Call]) -> None:
+        """Make Spark know the functions written in Python among these calls."""
+        for function, _ in called(calls, self.catalog):
+            if function.name.casefold() not in self.functions:
+                self.use(function)
+                if function.kind != "processor":
+                    self.program.append(registration(function))
+
+    def stateful_ops(self) -> tuple[Op, ...]:
+        """The calls of stateful processors, for a query of which only Spark knows what is done with them."""
+        return tuple(op for _, shape in self.calls.values() for op in shape.ops if op.kind == "stateful")
+
+    def use(self, function: Function) -> None:
+        """Remember that the program needs a function's module."""
+        self.functions[function.name.casefold()] = function
+
+    def register_views(self, query: Query, inside: Span | None = None, own: Mapping[str, str] = {}) -> bool:
+        """Make each stream and live table that a query reads a temporary view for Spark.
+
+        inside: the part of the query meant, None for the whole; own: what stands for each of the console's
+        own relations. Returns whether one of them, or a view that it reads, is a stream.
+        """
+        named = [r for r in query.own if r.name in own]
+        names = [own[r.name] for r in named if inside is None or _within(r.span, inside)]
+        names += [
+            r.name
+            for r in query.relations
+            if (inside is None or _within(r.span, inside)) and not any(_within(r.span, o.span) for o in named)
+        ]
+        return self.register_names(names)
+
+    def register_names(self, names: Iterable[str]) -> bool:
+        """The same for relations given by their names."""
+        streaming = False
+        for name in names:
+            entry = self.catalog.relation(name)
+            if entry is None and name.casefold() not in self.calls:
+                view = self.catalog.tables.get(name.casefold())
+                streaming = streaming or bool(view and view.streaming)
+                continue
+            name = entry.name if entry else name
+            node, shape = self.relation(name)
+            streaming = streaming or shape.streaming
+            if name.casefold() not in self.views:
+                self.views.add(name.casefold())
+                self.program.append(Assign("", node.call("createOrReplaceTempView", quote_name(name))))
+        return streaming
+
+
+def _within(span: Span, outer: Span) -> bool:
+    return outer.start <= span.start and span.end <= outer.end

@@ -1,0 +1,152 @@
+"""The state of a query as a relation: FROM STATE OF QUERY q OPERATOR 0 AT BATCH 3.
+
+Spark's SQL has no relation with options, so each is read by itself through Spark's state reader (Spark
+guide, "State Data Source") and a name stands in its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streamsql.calls import Assign, Call, Node, Program, Var, calls_in, lit
+from streamsql.catalog import Catalog
+from streamsql.connectors.base import Places
+from streamsql.errors import RuleFault, Span, SyntaxFault
+from streamsql.language.grammar import Node as Parsed
+from streamsql.language.query import ConsoleRelation, read_query
+from streamsql.language.statements.base import count_of
+from streamsql.language.statements.books import Owner, owner_of
+from streamsql.plan.lowering.shape import Shape
+from streamsql.plan.lowering.sources import Sources
+
+READER = "read_state"
+"""The helper that reads a state store."""
+
+
+@dataclass(frozen=True)
+class StateTable:
+    """A relation as written. owner: whose state; metadata: what Spark knows of it, and not the state itself.
+    The parts are None or "" where they are not written; side: left or right; changes: the first and the
+    last micro-batch, None for the newest. places: where each part was written.
+    """
+
+    span: Span
+    owner: Owner
+    metadata: bool = False
+    operator: int | None = None
+    store: str = ""
+    side: str = ""
+    variable: str = ""
+    timers: bool = False
+    batch: int | None = None
+    changes: tuple[int, int | None] | None = None
+    raw: bool = False
+    places: tuple[tuple[str, Span], ...] = ()
+
+    def place(self, part: str) -> Span:
+        """Where a part was written: operator, store, side, …; else the whole."""
+        return dict(self.places).get(part, self.span)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of Spark's state reader."""
+        first, last = self.changes or (None, None)
+        options = {
+            "batchId": self.batch,
+            "operatorId": self.operator,
+            "storeName": self.store or None,
+            "joinSide": self.side or None,
+            "stateVarName": self.variable or None,
+            "readRegisteredTimers": "true" if self.timers else None,
+            "readChangeFeed": "true" if self.changes else None,
+            "changeStartBatchId": first,
+            "changeEndBatchId": last,
+        }
+        return {key: str(value) for key, value in options.items() if value is not None}
+
+
+def state_tables(text: str) -> list[StateTable]:
+    """The states that the text of a query reads, left to right. Raises SyntaxFault or RuleFault, placed in
+    it.
+    """
+    return [state_table(own) for own in read_query(text).own if own.kind == "StateTable"]
+
+
+def state_table(own: ConsoleRelation) -> StateTable:
+    """What one relation says. Raises SyntaxFault or RuleFault, placed in the query."""
+    node = own.node
+    metadata = node.get("StateMetadata")
+    if metadata:
+        return StateTable(node.span, owner_of(metadata), metadata=True)
+    table = StateTable(node.span, owner_of(node), raw=node.has("RAW"))
+    places: dict[str, Span] = {}
+    for part in node.all("StatePart"):
+        [inner] = part.parts
+        name = inner.name.removeprefix("State").lower()
+        if name in places:
+            raise SyntaxFault(f"{name.upper()} is written twice", span=inner.span)
+        places[name] = inner.span
+        table = replace(table, **{name: _value(inner)})
+    for one, other in _APART:
+        if one in places and other in places:
+            raise RuleFault(f"{one.upper()} and {other.upper()} do not go together", span=places[other])
+    return replace(table, places=tuple(places.items()))
+
+
+# What says the same thing twice, or cannot both be.
+_APART = (("store", "side"), ("variable", "timers"), ("batch", "changes"), ("store", "variable"),
+          ("store", "timers"), ("side", "variable"), ("side", "timers"), ("timers", "changes"))  # fmt: skip
+
+
+def _value(part: Parsed) -> Any:
+    """What a part of the relation says."""
+    numbers = [_number(n) for n in part.all("Number")]
+    if part.name == "StateChanges":
+        return (numbers[0], numbers[1] if len(numbers) > 1 else None)
+    if numbers:
+        return numbers[0]
+    if part.name == "StateSide":
+        return part.parts[-1].name.lower()
+    return part.text("String") or part.text("NewName") or part.name == "TIMERS"
+
+
+def _number(node: Parsed) -> int:
+    return count_of(node, "a whole number is needed here", least=0)
+
+
+def lower_state(own: ConsoleRelation, sources: Sources) -> str:
+    """Define a state as a variable of the program; the name under which sources knows it."""
+    table = state_table(own)
+    base = f"{table.owner.query}_state" if table.owner.query else "checkpoint_state"
+    name = sources.free_call_name(base)
+    variable = sources.free_variable(name)
+    sources.program.append(Assign(variable, _read(table, sources)))
+    sources.calls[name.casefold()] = Var(variable), Shape()
+    sources.states.append(table.span)
+    return name
+
+
+def _read(table: StateTable, sources: Sources) -> Node:
+    folder = checkpoint_of(table.owner, sources.catalog, sources.places)
+    if table.metadata:
+        return Var("spark").attr("read").call("format", "state-metadata").call("load", folder)
+    raw = [("raw", lit(True))] if table.raw else []
+    options = [(key, lit(value)) for key, value in table.options.items()]
+    return Call(Var(READER), (Var("spark"), lit(folder)), (*raw, *options))
+
+
+def reads_state(program: Program) -> bool:
+    """Whether a program reads the state of a query."""
+    return any(call.function == Var(READER) for call in calls_in(program))
+
+
+def checkpoint_of(owner: Owner, catalog: Catalog, places: Places) -> str:
+    """The checkpoint folder of a query, or the one that is named. Raises NameFault for a query that is
+    not there.
+    """
+    if owner.folder:
+        return owner.folder.value
+    assert owner.query
+    query = catalog.query(owner.query)
+    return query.checkpoint or places.checkpoint(query.name)

@@ -1,0 +1,235 @@
+"""Calls of stateful processors: FROM f(TABLE(clicks) PARTITION BY user_id, time_mode => 'eventTime').
+
+Spark has no SQL for transformWithState, so each call is lowered by itself and a name stands in its place, as
+a relation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from streamsql.calls import Assign, Call, Node, Var, expr
+from streamsql.catalog import Function
+from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError, did_you_mean
+from streamsql.language.grammar import Node as Parsed
+from streamsql.language.query import ConsoleRelation, Query, read_expression
+from streamsql.plan.lowering.python_functions import target_of
+from streamsql.plan.lowering.shape import Op, Shape
+from streamsql.plan.lowering.sources import Sources
+
+STATE_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+# transformWithState keeps several states and timers for a key, which only this provider can.
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHOOSES_ROCKSDB = Assign("", Var("spark").attr("conf").call("set", STATE_PROVIDER, ROCKSDB))
+"""The step of a program that needs this state store; the session has its own setting again afterwards."""
+
+STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+# Real-time mode refuses format 1, in which a micro-batch that is repeated could read what a failed one left.
+CHOOSES_FORMAT_2 = Assign("", Var("spark").attr("conf").call("set", STATE_FORMAT, "2"))
+CHOICES = {STATE_PROVIDER: CHOOSES_ROCKSDB, STATE_FORMAT: CHOOSES_FORMAT_2}
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One call as written; its node's spans lie in the text of the query."""
+
+    function: Function
+    node: Parsed
+    span: Span
+
+
+@dataclass
+class _Options:
+    """What stands behind PARTITION BY beside the keys; place: where each was written."""
+
+    time_mode: str = "none"
+    output_mode: str = "append"
+    event_time_column: str = ""
+    initial_state: Parsed | None = None
+    place: dict[str, Span] = field(default_factory=dict)
+
+
+def lower_call(own: ConsoleRelation, query: Query, sources: Sources) -> str | None:
+    """Define a call of a stateful processor as a variable of the program; the name under which sources knows
+    it, None when the function is another one.
+    """
+    name = own.node.text("FunctionName")
+    function = sources.catalog.functions.get(name.casefold())
+    # Nobody has looked at a class of kind "" (--check): with PARTITION BY it is called as a processor is.
+    if function is None or function.kind not in ("processor", ""):
+        return None
+    sources.use(function)
+    node, shape = _lower_call(_Call(function, own.node, own.span), query, sources)
+    known_as = sources.free_call_name(function.name)
+    variable = sources.free_variable(known_as)
+    sources.program.append(Assign(variable, node))
+    sources.calls[known_as.casefold()] = Var(variable), shape
+    return known_as
+
+
+def _lower_call(call: _Call, query: Query, sources: Sources) -> tuple[Node, Shape]:
+    function = call.function
+    options = _options(call)
+    keys = [query.text[e.span.start : e.span.end] for e in _keys(call.node)]
+    argument = call.node.get("TableArgument")
+    assert argument
+    frame, shape = _table(argument, query, sources)
+    _check_time(options, shape, function)
+    extra: dict[str, Node] = {}
+    if options.initial_state:
+        state, of = _table(options.initial_state, query, sources)
+        if of.streaming:
+            raise RuleFault(
+                "the initial state is read once, so it cannot be a stream",
+                hint="initial_state => TABLE(a table, a view or a live table)",
+                span=options.place["initial_state"],
+            )
+        extra["initialState"] = state.call("groupBy", *map(_key, keys))
+    if options.event_time_column:
+        extra["eventTimeColumnName"] = _lit(options.event_time_column)
+    if CHOOSES_ROCKSDB not in sources.program:
+        sources.program.append(CHOOSES_ROCKSDB)
+    method = "transformWithStateInPandas" if function.form == "pandas" else "transformWithState"
+    node = frame.call("groupBy", *map(_key, keys)).call(
+        method, Call(target_of(function)), function.schema, options.output_mode, options.time_mode, **extra
+    )
+    return node, _shape(call, keys, options, shape)
+
+
+def _lit(value: str) -> Node:
+    from streamsql.calls import lit
+
+    return lit(value)
+
+
+def _key(text: str) -> Node:
+    """A grouping key: a column by its name, else an expression."""
+    return _lit(text) if _column(text) else expr(text)
+
+
+def _column(text: str) -> str:
+    """The name of the column that a key is; empty for an expression."""
+    column = read_expression(text).column
+    return column[1] if column and not column[0] else ""
+
+
+def _keys(node: Parsed) -> list[Parsed]:
+    """The expressions behind PARTITION BY, out of their parentheses."""
+    listed = node.get("KeyList")
+    return [*(listed.all("Expression") if listed else []), *node.all("Expression")]
+
+
+def _shape(call: _Call, keys: list[str], options: _Options, shape: Shape) -> Shape:
+    columns = tuple(c.name for c in call.function.columns)
+    out = {c.casefold() for c in columns}
+    names = tuple(_column(k) for k in keys)
+    op = Op(
+        "stateful",
+        call.span,
+        watermarked=options.time_mode == "eventTime",
+        how=options.output_mode,
+        clock=options.time_mode == "processingTime",
+    )
+    told = op.is_replacing_processor and all(n and n.casefold() in out for n in names)
+    mark = options.event_time_column.casefold()
+    event_time = frozenset({mark} if mark else ())
+    return replace(shape.then(op), columns=columns, event_time=event_time, keys=names if told else None)
+
+
+def _table(argument: Parsed, query: Query, sources: Sources) -> tuple[Node, Shape]:
+    """What TABLE(…) reads: a stream, live table or table by name, or a query."""
+    nested = argument.get("Query")
+    if nested is None:
+        named = argument.get("RelationName")
+        assert named
+        written = query.text[named.span.start : named.span.end]
+        ctes = query.body.ctes if query.body else ()
+        before = {c.name.casefold(): query.text[c.span.start : c.span.end] for c in ctes}
+        if named.value.casefold() not in before:
+            return sources.relation(named.value, written=written if "`" in written else named.value)
+        query_of_with = f"WITH {', '.join(before.values())} SELECT * FROM {written}"
+        try:
+            node, shape = sources.lower(query_of_with, sources)
+        except StreamsqlError as error:
+            error.span = named.span
+            raise
+        return node, replace(shape, ops=tuple(replace(op, span=named.span) for op in shape.ops))
+    start = nested.span.start
+    try:
+        node, shape = sources.lower(query.text[start : nested.span.end], sources)
+    except StreamsqlError as error:
+        error.span = error.span.shift(start) if error.span else nested.span
+        raise
+    return node, replace(shape, ops=tuple(replace(op, span=op.span.shift(start)) for op in shape.ops))
+
+
+_TIME_MODES = ("none", "eventTime", "processingTime")
+_OUTPUT_MODES = ("append", "update")
+
+
+def _options(call: _Call) -> _Options:
+    """The options of a call. Raises NameFault for one that is not there or has no such value."""
+    known = ("time_mode", "output_mode", "event_time_column", "initial_state")
+    options = _Options()
+    for part in call.node.all("StatefulOption"):
+        word, table = part.get("Word"), part.get("TableArgument")
+        assert word
+        name = word.value.lower()
+        if name not in known:
+            raise NameFault(
+                f"a stateful processor has no option {word.value}",
+                hint=did_you_mean(name, known) or f"options: {', '.join(known)}",
+                span=word.span,
+            )
+        if name in options.place:
+            raise NameFault(f"option {name} is given twice", span=word.span)
+        if (table is not None) != (name == "initial_state"):
+            wanted = "TABLE(table)" if name == "initial_state" else "a text in quotes"
+            raise NameFault(f"{name} takes {wanted}", span=part.parts[-1].span)
+        options.place[name] = part.span
+        value: str | Parsed = table or part.text("String")
+        for option, values in (("time_mode", _TIME_MODES), ("output_mode", _OUTPUT_MODES)):
+            if name == option:
+                value = _one_of(option, part, values)
+        setattr(options, name, value)
+    return options
+
+
+def _one_of(name: str, part: Parsed, values: tuple[str, ...]) -> str:
+    """The value of an option that has a few, in Spark's own spelling."""
+    written = part.text("String")
+    found = next((v for v in values if v.casefold() == written.casefold()), None)
+    if found is None:
+        raise NameFault(
+            f"{name} is not {written}",
+            hint=did_you_mean(written, values) or f"{name}: {', '.join(values)}",
+            span=part.parts[-1].span,
+        )
+    return found
+
+
+def _check_time(options: _Options, shape: Shape, function: Function) -> None:
+    """What event time asks for: a watermark on the rows that come in (transformWithState, Spark guide)."""
+    event = options.time_mode == "eventTime"
+    if event and shape.streaming and shape.known and not shape.event_time:
+        raise RuleFault(
+            "time_mode 'eventTime' needs a watermark",
+            detail="the watermark shows how far event time has advanced, which is when timers expire",
+            hint="CREATE STREAM … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES, "
+            "or time_mode => 'processingTime'",
+            span=options.place["time_mode"],
+        )
+    column = options.event_time_column
+    if not column:
+        return
+    columns = [c.name for c in function.columns]
+    if not event:
+        raise RuleFault(
+            "event_time_column goes with time_mode => 'eventTime'", span=options.place["event_time_column"]
+        )
+    if column.casefold() not in (c.casefold() for c in columns):
+        raise NameFault(
+            f"{function.name} returns no column {column}",
+            hint=did_you_mean(column, columns) or f"columns: {', '.join(columns)}",
+            span=options.place["event_time_column"],
+        )

@@ -1,0 +1,149 @@
+"""TUMBLE, HOP and SESSION in FROM, as other streaming consoles have them, read as Spark's windows.
+
+Spark guide, "Window Operations on Event Time" and "Types of time windows": window() and
+session_window() are its forms of them. There is no CUMULATE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamsql.errors import RuleFault, Span
+from streamsql.language.durations import duration_of
+from streamsql.language.expression import Expression
+from streamsql.language.grammar import Node
+from streamsql.language.query import read_expression
+from streamsql.language.tokens import quote
+
+START, END, TIME = "window_start", "window_end", "window_time"
+COLUMNS = (START, END, TIME)
+SESSION_ONLY = "Spark builds session windows only in GROUP BY"
+# The lengths of each window table in the order of their places, and the order that Spark wants.
+_LENGTHS = {"TUMBLE": ("SIZE", "OFFSET"), "HOP": ("SLIDE", "SIZE", "OFFSET"), "SESSION": ("GAP",)}
+
+
+@dataclass(frozen=True)
+class WindowTable:
+    """A window table function. call: Spark's function for it; keys: the columns of PARTITION BY, folded."""
+
+    kind: str
+    call: str
+    keys: frozenset[str]
+    span: Span
+
+    @property
+    def window(self) -> Expression:
+        return read_expression(self.call)
+
+    @property
+    def session(self) -> bool:
+        return self.kind == "SESSION"
+
+    @property
+    def form(self) -> str:
+        """What to write instead in Spark's own words."""
+        keys = "".join(f", {k}" for k in sorted(self.keys))
+        return f"FROM … GROUP BY {self.call}{keys}"
+
+    @property
+    def note(self) -> str:
+        name = "session_window" if self.session else "window"
+        time = "a microsecond before that" if self.session else "window_time(window)"
+        return (
+            f"{self.kind} is read as {self.call}: window_start is {name}.start, window_end {name}.end, "
+            f"window_time {time}"
+        )
+
+    def refuse(self, fact: str, detail: str = "", span: Span | None = None) -> RuleFault:
+        """The error for a use of it that Spark has no form for."""
+        return RuleFault(fact, detail=detail, hint=self.form, span=span or self.span)
+
+
+def window_table(text: str, node: Node) -> WindowTable:
+    """A WindowTable node. Raises a placed RuleFault for CUMULATE and for lengths that do not fit."""
+    call = node.get("WindowCall")
+    time, data = (call.get("TimeColumn"), call.get("Data")) if call else (None, None)
+    assert call and time and data
+    kind = call.parts[0].name
+    column = time.get("ColumnName")
+    assert column
+    stamp = text[column.span.start : column.span.end]
+    lengths = [_length(part) for part in call.all("WindowLength")]
+    if kind == "CUMULATE":
+        raise RuleFault(
+            "Spark does not support CUMULATE",
+            detail="it emits a growing window at each step; Spark's windows have a fixed size",
+            hint=f"GROUP BY window({stamp}, {quote(lengths[-1][1])}) in OUTPUT MODE UPDATE emits the "
+            "current result of the open window after each micro-batch",
+            span=node.span,
+        )
+    named = _by_name(kind, lengths, node)
+    partition = data.get("PartitionBy")
+    keys = frozenset(c.value.casefold() for c in partition.all("ColumnName")) if partition else frozenset()
+    if kind == "SESSION":
+        window = f"session_window({stamp}, {quote(named['GAP'])})"
+    else:
+        places = [named["SIZE"], named.get("SLIDE") or named["SIZE"], named.get("OFFSET", "")]
+        shown = places[:1] if kind == "TUMBLE" and not places[2] else [p for p in places if p]
+        window = f"window({', '.join([stamp, *map(quote, shown)])})"
+    return WindowTable(kind, window, keys, node.span)
+
+
+def _length(node: Node) -> tuple[str, str]:
+    """(name in `NAME => …` or "", Spark's interval text)."""
+    argument, duration = node.get("Argument"), node.get("Duration")
+    assert duration
+    return (argument.text("Word").upper() if argument else ""), duration_of(duration)
+
+
+def _by_name(kind: str, lengths: list[tuple[str, str]], node: Node) -> dict[str, str]:
+    places = _LENGTHS[kind]
+    named = {
+        (name or (places[at] if at < len(places) else "")).replace("STEP", "SLIDE"): length
+        for at, (name, length) in enumerate(lengths)
+    }
+    needed = [p for p in places if p != "OFFSET"]
+    if set(named) - set(places) or not set(needed) <= set(named) or len(named) != len(lengths):
+        raise RuleFault(
+            f"{kind} takes {', '.join(p.lower() for p in needed)}"
+            + (" and perhaps an offset" if "OFFSET" in places else ""),
+            hint=f"{kind}(TABLE t, DESCRIPTOR(ts), {', '.join('INTERVAL 10 MINUTES' for _ in needed)})",
+            span=node.span,
+        )
+    return named
+
+
+def column_in(expression: Expression, names: frozenset[str]) -> tuple[str, str]:
+    """(qualifier with its dot as written, column folded) when an expression is a plain column of a relation
+    of these names (folded); otherwise two empty texts.
+    """
+    column = expression.column
+    if column is None or (column[0] and column[0].casefold() not in names):
+        return "", ""
+    return (f"{column[0]}." if column[0] else ""), column[1].casefold()
+
+
+def with_session_columns(expression: Expression, names: frozenset[str]) -> Expression:
+    """An expression over a SESSION table with its window columns as Spark has them while grouping."""
+    text, start = expression.text, expression.span.start
+    places = [
+        (span, _SESSION[name])
+        for qualifier, name, span in expression.columns()
+        if name in _SESSION and (not qualifier or qualifier in names)
+    ]
+    for span, form in sorted(places, key=lambda p: p[0].start, reverse=True):
+        text = text[: span.start - start] + form + text[span.end - start :]
+    return read_expression(text) if places else expression
+
+
+_SESSION = {
+    START: "session_window.start",
+    END: "session_window.end",
+    # window_time() cannot stand beside the grouping that makes the session.
+    TIME: "(session_window.end - INTERVAL '0.000001' SECOND)",
+}
+
+
+def session_fields() -> tuple[str, ...]:
+    """What a grouping key over a SESSION table's window columns has become (see with_session_columns)."""
+    return tuple(_SESSION.values())

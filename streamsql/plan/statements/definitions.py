@@ -1,0 +1,286 @@
+"""CREATE STREAM and CREATE SINK to plans: names free, connector known, options and columns checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamsql.catalog import DEFAULT_RETAIN, PAYLOAD_FORMATS, ROW_FILES, Function, Sink, Stream
+from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec, check_options, filled_in
+from streamsql.connectors.registry import connector, connectors
+from streamsql.errors import NameFault, RuleFault, SyntaxFault, did_you_mean
+from streamsql.language import reference
+from streamsql.language.query import read_query
+from streamsql.language.statements.base import Column, Name, Option, Watermark
+from streamsql.language.statements.function import CreateFunction
+from streamsql.language.statements.sink import CreateSink
+from streamsql.language.statements.stream import CreateStream
+from streamsql.plan.context import Context, lower_fragment, stream_hint
+from streamsql.plan.lowering.python_functions import is_module_name
+from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
+
+
+def create_stream(statement: CreateStream, context: Context) -> Plan:
+    if (
+        not statement.or_replace
+        and not statement.if_not_exists
+        or statement.name.value.casefold() in context.catalog.sinks
+    ):
+        context.catalog.check_free(statement.name)
+    if statement.query:
+        return _stream_of_query(statement, context)
+    assert statement.connector
+    made = connector(statement.connector, "read")
+    check_format(statement.format, made)
+    stream = _stream_as_written(statement, made, context)
+    options = {o.key.value.casefold(): o for o in statement.options}
+    check_options(made, made.stream_options(stream.columns), statement.options, statement.connector)
+    made.check_stream(stream, options, statement.connector)
+    stream = replace(stream, options=made.settled(stream.options))
+    _check_columns(statement, stream, made)
+    _check_malformed(statement, stream, context)
+    columns = stream.columns or made.columns(stream)
+    check_watermark(stream.watermark, (*columns, *made.metadata(stream)) if columns else ())
+    path = options.get(made.path_option.casefold())
+    infer = infer_times = None
+    if not columns:
+        infer = made.infer(stream)
+        mark = stream.watermark
+        infer_times = made.infer_times(stream) if mark and not mark.computed else None
+    return DefineStream(
+        stream,
+        statement.if_not_exists,
+        infer,
+        infer_times,
+        path.value if path else None,
+        code_of(made.reads or (), options),
+        notes=made.notes_of(stream),
+    )
+
+
+def _stream_as_written(statement: CreateStream, made: Connector, context: Context) -> Stream:
+    """The stream that a statement defines, before its options are checked."""
+    stream = Stream(
+        statement.name.value,
+        made.name,
+        statement.format.value.lower() if statement.format else "",
+        statement.columns,
+        filled_in(made.reads or (), statement.options, context.here),
+        statement.watermark,
+        statement.comment,
+        malformed=statement.malformed,
+        malformed_sink=statement.malformed_sink.value if statement.malformed_sink else "",
+    )
+    if made.format_of(stream) in PAYLOAD_FORMATS:
+        stream = replace(stream, format=made.format_of(stream))
+    return stream
+
+
+def code_of(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name | None:
+    """The value of the option that names Python code, if there is one."""
+    named = (options.get(s.name.casefold()) for s in specs if s.kind == PYTHON_NAME)
+    return next((option.value for option in named if option), None)
+
+
+def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
+    assert statement.query
+    name = statement.name.value
+    if name.casefold() in {r.name.casefold() for r in read_query(statement.query.text).relations}:
+        raise RuleFault(f"the stream {name} reads itself", span=statement.name.span)
+    sources = context.sources()
+    lowered = lower_fragment(statement.query, sources)
+    if name.casefold() in (s.name.casefold() for s in sources.streams.values()):
+        raise RuleFault(
+            f"the stream {name} reads itself",
+            detail=f"a stream that its query reads is defined by a query on {name}",
+            span=statement.name.span,
+        )
+    if not lowered.shape.streaming:
+        raise RuleFault(
+            f"the query of {name} reads no stream",
+            hint=stream_hint(statement.query.text, context) or f"CREATE TEMPORARY VIEW {name} AS …",
+            span=statement.query.span,
+            code="NO_STREAM",
+        )
+    stream = Stream(name, query=statement.query.text, watermark=statement.watermark)
+    return DefineStream(stream, statement.if_not_exists, notes=(*sources.notes, *sources.cautions))
+
+
+def _check_columns(statement: CreateStream, stream: Stream, made: Connector) -> None:
+    assert statement.connector
+    if made.needs_columns and not statement.columns:
+        raise RuleFault(
+            f"a {made.name} stream declares its columns",
+            hint=f"CREATE STREAM {statement.name} (id INT, ts TIMESTAMP) USING {made.name} …",
+            span=statement.connector.span,
+        )
+    parsed = stream.format in PAYLOAD_FORMATS
+    fields = {f.name.casefold() for f in made.metadata(stream)}
+    own = next((c for c in statement.columns if c.name.casefold() in fields), None)
+    if own:
+        raise RuleFault(
+            f"{own.name} is a field of the message itself",
+            hint=f"leave it out of the columns: a query may name {own.name} all the same",
+            span=own.span,
+        )
+    parsers = " | ".join(f for f in made.formats if f in PAYLOAD_FORMATS)
+    fixed = made.fixed_columns or (made.formats and not parsed)
+    if fixed and statement.columns and made.name != "text":
+        listed = ", ".join(f"{c.name} {c.type}" for c in made.fixed_columns) or "value STRING"
+        raise RuleFault(
+            f"the columns of {made.name} are given: {listed}",
+            hint="leave the column list out" + (f", or add FORMAT {parsers}" if parsers else ""),
+            span=statement.columns[0].span,
+        )
+    if parsed and not statement.columns and made.infer(stream) is None:
+        assert statement.format
+        raise RuleFault(
+            f"FORMAT {statement.format} needs the columns that the payload holds",
+            hint=f"CREATE STREAM {statement.name} (id INT, …) USING {made.name} FORMAT {statement.format} …",
+            span=statement.format.span,
+        )
+
+
+def check_format(given: Name | None, made: Connector) -> None:
+    """Raise NameFault for a FORMAT that a connector does not read."""
+    if given is None or given.value.lower() in made.formats:
+        return
+    formats = ", ".join(made.formats)
+    raise NameFault(
+        f"{made.name} has no format {given}" if formats else f"{made.name} takes no FORMAT",
+        hint=did_you_mean(given.value, made.formats)
+        or (f"formats: {formats}" if formats else "FORMAT is for message connectors such as kafka"),
+        span=given.span,
+    )
+
+
+def _check_malformed(statement: CreateStream, stream: Stream, context: Context) -> None:
+    """ON MALFORMED is for payloads and files with columns; the sink that it names is there already."""
+    if not stream.malformed:
+        return
+    assert statement.connector
+    if not stream.may_be_malformed:
+        raise RuleFault(
+            "ON MALFORMED is for messages with a payload in json, csv, avro or protobuf, and for files of "
+            "json, csv or xml",
+            span=statement.connector.span,
+        )
+    mode = next((o for o in statement.options if o.key.value.casefold() == "mode"), None)
+    if mode and stream.connector in ROW_FILES:
+        raise RuleFault(
+            "ON MALFORMED and the option mode cannot be used together",
+            hint="leave one of them out",
+            span=mode.key.span,
+        )
+    name = statement.malformed_sink
+    if name is not None and context.catalog.sink(name).is_live:
+        raise RuleFault(
+            f"{name} is a live table, which has its own query",
+            hint=f"CREATE LIVE TABLE … AS SELECT * FROM `{stream.name}$malformed`",
+            span=name.span,
+        )
+
+
+def check_watermark(mark: Watermark | None, columns: tuple[Column, ...]) -> None:
+    """The event-time column is a timestamp (withWatermark, Spark guide). No columns: not known yet.
+
+    Raises NameFault or RuleFault under the watermark's column.
+    """
+    if mark is None or mark.computed or not columns:
+        return
+    name = mark.column.value
+    found = next((c for c in columns if c.name.casefold() == name.casefold()), None)
+    if found is None:
+        raise NameFault(
+            f"there is no column {name} for the watermark",
+            hint=did_you_mean(name, [c.name for c in columns])
+            or f"columns: {', '.join(c.name for c in columns)}",
+            span=mark.column.span,
+        )
+    if not found.type.upper().startswith("TIMESTAMP"):
+        raise RuleFault(
+            f"the watermark's column {name} is {found.type.lower()}, not a timestamp",
+            hint=f"WITH WATERMARK to_timestamp({name}) AS event_time DELAY '{mark.delay}'",
+            span=mark.column.span,
+        )
+
+
+def create_sink(statement: CreateSink, context: Context) -> Plan:
+    if not (statement.or_replace or statement.if_not_exists) or (
+        statement.name.value.casefold() in context.catalog.streams
+    ):
+        context.catalog.check_free(statement.name)
+    made = connector(statement.connector, "write")
+    check_options(made, made.writes or (), statement.options, statement.connector)
+    check_format(statement.format, made)
+    if statement.key and not made.takes_key:
+        able = " | ".join(c.name for c in connectors().values() if c.takes_key)
+        raise RuleFault(
+            f"{made.name} takes no KEY",
+            hint=f"KEY belongs to sinks USING {able}",
+            span=statement.key[0].span,
+        )
+    if statement.partitioned_by and made.path_option == "":
+        raise RuleFault(f"{made.name} takes no PARTITIONED BY", span=statement.partitioned_by[0].span)
+    if statement.retain is not None and made.name != "memory":
+        raise RuleFault(
+            f"{made.name} takes no RETAIN",
+            detail="RETAIN limits the rows that a live table keeps in memory",
+            hint="leave RETAIN out, or write USING memory",
+            span=statement.retain_span,
+        )
+    _check_replaced(statement.name, statement.or_replace, context)
+    sink = Sink(
+        statement.name.value,
+        made.name,
+        statement.format.value.lower() if statement.format else "",
+        statement.columns,
+        tuple(k.value for k in statement.key),
+        tuple(p.value for p in statement.partitioned_by),
+        made.settled(filled_in(made.writes or (), statement.options, context.here)),
+        statement.retain or DEFAULT_RETAIN,
+        statement.comment,
+    )
+    options = {o.key.value.casefold(): o for o in statement.options}
+    made.check_sink(sink, options, statement.key, statement.connector)
+    return DefineSink(sink, statement.if_not_exists, code_of(made.writes or (), options))
+
+
+def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
+    feeding = [q.name for q in context.catalog.queries_into(name.value)]
+    if or_replace and feeding:
+        raise NameFault(
+            f"the query {feeding[0]} writes into {name}", hint=f"DROP QUERY {feeding[0]};", span=name.span
+        )
+
+
+def create_function(statement: CreateFunction, context: Context) -> Plan:
+    """A function by its name and 'module.attribute'; the module itself is not looked at here."""
+    name, target = statement.name, statement.target
+    module, _, attribute = target.value.rpartition(".")
+    if not module or not is_module_name(target.value):
+        raise SyntaxFault(
+            f"'{target}' is not a Python function",
+            hint=f"write 'module.function', such as AS 'my_functions.{name}'",
+            span=target.span,
+        )
+    if name.value.lower() in reference.functions():
+        raise NameFault(
+            f"{name} is a function of Spark's", hint=f"another name, such as my_{name}", span=name.span
+        )
+    there = context.catalog.functions.get(name.value.casefold())
+    if there and not (statement.or_replace or statement.if_not_exists):
+        raise NameFault(
+            f"there is already a function {there.name}",
+            hint=f"CREATE OR REPLACE FUNCTION …, or DROP FUNCTION {there.name};",
+            span=name.span,
+            code="ALREADY_EXISTS",
+        )
+    function = Function(
+        name.value,
+        module,
+        attribute,
+        statement.returns,
+        statement.columns,
+        "" if statement.columns else "scalar",
+    )
+    return DefineFunction(function, target, statement.if_not_exists)

@@ -1,0 +1,100 @@
+"""Statements about entries that are there: START QUERY, DROP, and those that only name one."""
+
+from __future__ import annotations
+
+from streamsql.catalog import Query
+from streamsql.config.preferences import Preferences, is_preference
+from streamsql.errors import NameFault, Span, StreamsqlError
+from streamsql.language.statements.base import Name, Statement
+from streamsql.language.statements.books import DescribeCheckpoint, ShowBatches
+from streamsql.language.statements.live_table import DropLiveTable
+from streamsql.language.statements.query import DropQuery, StartQuery
+from streamsql.language.statements.session import Set
+from streamsql.language.statements.sink import DropSink
+from streamsql.language.statements.stream import DropStream
+from streamsql.plan.context import Context
+from streamsql.plan.plans import Again, Direct, Plan, Start
+from streamsql.plan.statements.queries import restart
+from streamsql.plan.statements.query_run import beginning
+
+
+def named(statement: Statement, context: Context) -> Plan:
+    """A statement that the session answers itself: the entry that it refers to must be there."""
+    name: Name | None = getattr(statement, "name", None)
+    if statement.refers and name:
+        getattr(context.catalog, statement.refers)(name)
+    return Direct(statement)
+
+
+def checkpoint_of(statement: ShowBatches | DescribeCheckpoint, context: Context) -> Plan:
+    if statement.owner.query:
+        context.catalog.query(statement.owner.query)
+    return Direct(statement)
+
+
+def setting(statement: Set, context: Context) -> Plan:
+    """SET. Raises NameFault or RuleFault for a preference that there is not, or a value it does not take."""
+    if statement.key and statement.value is not None and is_preference(statement.key.value):
+        Preferences().set(statement.key.value, statement.value, span=statement.key.span)
+    return Direct(statement)
+
+
+def drop_stream(statement: DropStream, context: Context) -> Plan:
+    if statement.if_exists and statement.name.value.casefold() not in context.catalog.streams:
+        return Direct(statement)
+    return Direct(statement, (("streams", context.catalog.stream(statement.name).name),))
+
+
+def drop_sink(statement: DropSink, context: Context) -> Plan:
+    catalog = context.catalog
+    if statement.if_exists and statement.name.value.casefold() not in catalog.sinks:
+        return Direct(statement)
+    found = catalog.sink(statement.name)
+    for query in catalog.queries_into(found.name):
+        raise _feeds(query, found.name, statement.name.span)
+    return Direct(statement, (("sinks", found.name),))
+
+
+def drop_live_table(statement: DropLiveTable, context: Context) -> Plan:
+    """With its query, unless that feeds others, too."""
+    catalog = context.catalog
+    if statement.if_exists and statement.name.value.casefold() not in catalog.sinks:
+        return Direct(statement)
+    found = catalog.live_table(statement.name)
+    feeding = catalog.queries_into(found.name)
+    for query in feeding:
+        if len(query.sinks) > 1:
+            raise _feeds(query, query.sink, statement.name.span)
+    return Direct(statement, (*(("queries", q.name) for q in feeding), ("sinks", found.name)))
+
+
+def _feeds(query: Query, sink: str, span: Span) -> NameFault:
+    return NameFault(
+        f"the query {query.name} writes to {sink}",
+        hint=f"DROP QUERY {query.name};",
+        span=span,
+        code="IN_USE",
+    )
+
+
+def drop_query(statement: DropQuery, context: Context) -> Plan:
+    """A live table's query goes with the live table."""
+    if statement.if_exists and statement.name.value.casefold() not in context.catalog.queries:
+        return Direct(statement)
+    found = context.catalog.query(statement.name)
+    table = (("sinks", found.sinks[0]),) if found.live_table else ()
+    return Direct(statement, (("queries", found.name), *table))
+
+
+def start_query(statement: StartQuery, context: Context) -> Start:
+    """START QUERY name or ALL: the plans of the queries that the catalog has."""
+    queries = context.catalog.named(statement.name)
+    return Start(tuple(_again(query, statement, context) for query in queries))
+
+
+def _again(query: Query, statement: StartQuery, context: Context) -> Again:
+    span = statement.name.span if statement.name else None
+    try:
+        return Again(query, beginning(restart(query, context, span), statement.begins))
+    except StreamsqlError as fault:
+        return Again(query, why=fault)

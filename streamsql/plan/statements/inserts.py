@@ -1,0 +1,247 @@
+"""INSERT and EXECUTE STATEMENT SET to plans: what is written where, once or as a query."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamsql.calls import Assign, Function, Var, expr
+from streamsql.catalog import Query, Sink, Stream
+from streamsql.connectors.registry import connector
+from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
+from streamsql.language.statements.base import Fragment, Name, check_new_name
+from streamsql.language.statements.insert import Insert, InsertSet
+from streamsql.language.tokens import quote_name
+from streamsql.plan.context import Context, lower_fragment, reads_of, stream_hint
+from streamsql.plan.lowering.lower import Lowered, lower_statement
+from streamsql.plan.lowering.sources import Sources, variable
+from streamsql.plan.plans import Plan, Target, Write
+from streamsql.plan.statements import statement_set
+from streamsql.plan.statements.query_parts import (
+    QueryParts,
+    as_declared,
+    check_query_free,
+    no_checkpoint,
+    one_result,
+    query_sources,
+    streaming_query,
+)
+from streamsql.plan.statements.query_run import beginning, run_plan
+
+
+def insert(statement: Insert, context: Context) -> Plan:
+    found = [context.catalog.target(name.value) for name in statement.targets]
+    if len(found) == 1 and isinstance(found[0], Stream):
+        return _insert_values(statement, found[0], context)
+    sources = query_sources(context, statement.trigger)
+    lowered = lower_fragment(statement.query, sources)
+    if found == [None]:
+        return _insert_table(statement, lowered, sources, context)
+    sinks = _sinks(statement, context)
+    if statement.columns:
+        raise RuleFault("a sink takes no column list", span=statement.columns[0].span)
+    if not lowered.shape.streaming:
+        return _insert_static(statement, sinks, lowered, sources, context)
+    made = one_result(statement.query, sinks, sources, lowered)
+    return _insert_query(statement, statement.targets, made, context)
+
+
+def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
+    """The sinks that an INSERT names. Raises faults for what is none, or is named twice."""
+    sinks: list[Sink] = []
+    for name in statement.targets:
+        found = context.catalog.target(name.value)
+        if isinstance(found, Stream):
+            raise RuleFault(
+                f"{found.name} is a stream, and cannot be one of several sinks",
+                hint=f"INSERT INTO {found.name} VALUES (…);",
+                span=name.span,
+            )
+        if found is None:
+            known = [s.name for s in context.catalog.sinks.values()]
+            raise NameFault(
+                f"there is no sink {name.value}",
+                detail="with several sinks, and in a statement set, every target must be a sink",
+                hint=did_you_mean(name.value, known) or f"CREATE SINK {name.value} USING … first",
+                span=name.span,
+                code="UNKNOWN_SINK",
+            )
+        if found in sinks:
+            raise NameFault(f"the sink {found.name} is named twice", span=name.span)
+        sinks.append(found)
+    return tuple(sinks)
+
+
+def insert_set(statement: InsertSet, context: Context) -> Plan:
+    names = tuple(name for part in statement.inserts for name in part.targets)
+    return _insert_query(statement, names, insert_set_parts(statement, context), context)
+
+
+def insert_set_parts(statement: InsertSet, context: Context) -> QueryParts:
+    """The INSERTs of a set as one query: its result is the stream that all of them read, and each
+    SELECT becomes a function of it.
+    """
+    inserts = statement.inserts
+    sinks = [_sinks(part, context) for part in inserts]
+    names = [name for part in inserts for name in part.targets]
+    for at, name in enumerate(names):
+        if name.value.casefold() in {n.value.casefold() for n in names[:at]}:
+            raise NameFault(
+                f"the sink {name} is named twice in the set",
+                hint="write one INSERT with UNION ALL",
+                span=name.span,
+            )
+    if len(inserts) == 1:
+        sources = context.sources()
+        lowered = streaming_query(inserts[0].query, sources, context, "this INSERT of the set")
+        return one_result(inserts[0].query, sinks[0], sources, lowered)
+    stream, whole, parts = statement_set.stream_of([part.query for part in inserts], context)
+    sources = context.sources()
+    node, shape = sources.stream(stream)
+    targets, functions = [], []
+    for group, lowered, part in zip(sinks, whole, parts, strict=True):
+        for sink in group:
+            select = sources.free_variable(f"rows_for_{sink.name}")
+            value = as_declared(part.lowered.node, sink.columns)
+            functions.append(Assign(select, Function((variable(stream.name),), part.program, value)))
+            targets.append(Target(sink, lowered.shape, select))
+        sources.live |= part.live
+    body = Fragment(statement.body, Span(inserts[0].span.start, inserts[-1].query.span.end))
+    return QueryParts(body, sources, Lowered(node, shape), tuple(targets), tuple(functions))
+
+
+def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context: Context) -> Plan:
+    """INSERT into a table of Spark: Spark's own when static, a query when streaming."""
+    name = statement.targets[0]
+    streaming = lowered.shape.streaming
+    catalog = context.catalog
+    entries = [s.name for s in catalog.sinks.values()] + [s.name for s in catalog.streams.values()]
+    like = did_you_mean(name.value, entries)
+    misspelt = like and name.value.casefold() not in context.catalog.tables
+    if misspelt or (statement.has_clauses and not streaming):
+        raise NameFault(
+            f"there is no sink {name.value}",
+            hint=like or f"CREATE SINK {name.value} USING … first",
+            span=name.span,
+            code="UNKNOWN_SINK",
+        )
+    if streaming:
+        if statement.columns:
+            raise RuleFault("a streaming INSERT takes no column list", span=statement.columns[0].span)
+        target = Target(Sink(name.value, "table"), lowered.shape)
+        made = QueryParts(statement.query, sources, lowered, (target,))
+        return _insert_query(statement, statement.targets, made, context)
+    text_sources = context.sources()
+    with statement.origin.errors():
+        text, _ = lower_statement(statement.text, text_sources)
+    program = (*text_sources.program, Assign("result", Var("spark").call("sql", text)))
+    return Write(program, f"written into {name.value}", reads_of(text_sources))
+
+
+def _insert_query(
+    statement: Insert | InsertSet, names: tuple[Name, ...], made: QueryParts, context: Context
+) -> Plan:
+    """names: the sinks as written, for the places of faults."""
+    sinks = [t.sink for t in made.targets]
+    own = "_".join(sink.name.rpartition(".")[2] for sink in sinks)
+    name = statement.query_name or replace(names[0], value=own)
+    check_new_name(name.value, name.span)
+    written = statement.targets if isinstance(statement, Insert) else ()
+    check_query_free(name, context, ", ".join(n.value for n in written))
+    for sink, place in zip(sinks, names, strict=True):
+        if sink.is_live and statement.checkpoint:
+            raise no_checkpoint(statement.checkpoint)
+        feeding = context.catalog.queries_into(sink.name)
+        if sink.is_live and feeding:
+            raise NameFault(
+                f"the query {feeding[0].name} already feeds {sink.name}",
+                hint="a live table has one query: CREATE LIVE TABLE another_name AS …",
+                span=place.span,
+                code="ALREADY_EXISTS",
+            )
+    query = Query(
+        name.value,
+        tuple(sink.name for sink in sinks),
+        statement.body if isinstance(statement, InsertSet) else made.body.text,
+        statement.output_mode.value if statement.output_mode else "",
+        statement.trigger,
+        statement.checkpoint.value if statement.checkpoint else "",
+        together=isinstance(statement, InsertSet),
+        restart=statement.restart,
+    )
+    return beginning(run_plan(query, made, context, statement.output_mode, names), statement.begins)
+
+
+def _insert_static(
+    statement: Insert, sinks: tuple[Sink, ...], lowered: Lowered, sources: Sources, context: Context
+) -> Plan:
+    """A static SELECT into a sink is one batch write."""
+    listed = ", ".join(sink.name for sink in sinks)
+    if statement.has_clauses:
+        raise RuleFault(
+            "this query reads no stream, so it takes no streaming clause",
+            hint=stream_hint(statement.query.text, context) or f"INSERT INTO {listed} SELECT …  writes once",
+            span=statement.query.span,
+            code="NO_STREAM",
+        )
+    program = [*sources.program, Assign("result", lowered.node)]
+    if len(sinks) == 1:
+        program[-1] = Assign("result", as_declared(lowered.node, sinks[0].columns))
+    for sink, name in zip(sinks, statement.targets, strict=True):
+        made = connector(Name(sink.connector))
+        rows = Var("result") if len(sinks) == 1 else as_declared(Var("result"), sink.columns)
+        write = made.write_batch(sink, rows)
+        if write is None:
+            raise RuleFault(
+                f"a {made.name} sink takes streaming queries only",
+                hint=stream_hint(statement.query.text, context),
+                span=name.span,
+            )
+        program.append(Assign("", write))
+    return Write(
+        tuple(program), f"written into {listed}", reads_of(sources), sinks=sinks, notes=tuple(sources.notes)
+    )
+
+
+def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
+    if stream.connector != "values":
+        raise RuleFault(
+            f"rows cannot be inserted into the stream {stream.name}:"
+            f" it reads {stream.connector or 'a query'}",
+            hint=f"only a stream USING values takes them: CREATE STREAM {stream.name}_in (…) USING values;",
+            span=statement.targets[0].span,
+        )
+    if statement.has_clauses:
+        raise RuleFault("an INSERT into a stream takes no streaming clause", span=statement.targets[0].span)
+    known = {c.name.casefold(): c for c in stream.columns}
+    for column in statement.columns:
+        if column.value.casefold() not in known:
+            raise NameFault(
+                f"the stream {stream.name} has no column {column}",
+                hint=did_you_mean(column.value, [c.name for c in stream.columns]),
+                span=column.span,
+            )
+    sources = context.sources()
+    lowered = lower_fragment(statement.query, sources)
+    if lowered.shape.streaming:
+        raise RuleFault(
+            "a stream of values takes rows, not another stream",
+            hint=f"CREATE STREAM name AS {statement.query.text}",
+            span=statement.query.span,
+        )
+    given = [c.value for c in statement.columns] or [c.name for c in stream.columns]
+    rows = lowered.node.call("toDF", *given)
+    fold = {g.casefold() for g in given}
+    rows = rows.call(
+        "select",
+        *(
+            expr(
+                f"CAST({quote_name(c.name) if c.name.casefold() in fold else 'NULL'} AS {c.type}) "
+                f"AS {quote_name(c.name)}"
+            )
+            for c in stream.columns
+        ),
+    )
+    folder = context.places.values(stream.name)
+    write = Var("result").call("coalesce", 1).attr("write").call("mode", "append").call("parquet", folder)
+    program = (*sources.program, Assign("result", rows), Assign("", write))
+    return Write(program, f"one micro-batch for {stream.name}", reads_of(sources), folder)

@@ -1,0 +1,146 @@
+"""PREVIEW: what is to be looked at, and the programs that read its first records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamsql.calls import Assign, Program
+from streamsql.catalog import PAYLOAD_FORMATS, Stream
+from streamsql.connectors.base import check_options, filled_in
+from streamsql.connectors.kafka import check_servers, client_settings
+from streamsql.connectors.registry import connector
+from streamsql.errors import NameFault, RuleFault, did_you_mean
+from streamsql.language.statements.base import Fragment, Name
+from streamsql.language.statements.look import Preview as PreviewStatement
+from streamsql.language.statements.look import ShowTopics
+from streamsql.language.statements.select import Select
+from streamsql.language.tokens import quote_name
+from streamsql.plan.context import Context, reads_of
+from streamsql.plan.lowering.sources import variable, watermarked
+from streamsql.plan.plans import Plan, Preview, Reads, Run, Topics
+from streamsql.plan.statements.definitions import check_format, code_of
+from streamsql.plan.statements.queries import select
+from streamsql.plan.statements.schema_guesses import stream_name
+
+SAMPLE = 1000
+"""So many records of a source are looked at to tell its columns; a preview reads no more of it."""
+
+
+_PLACES = ("path", "topic", "subscribe")
+"""The options that say what is read, and give a stream its name."""
+
+
+def preview(statement: PreviewStatement, context: Context) -> Plan:
+    """The stream to look at: one that is there, or one that CREATE STREAM would make."""
+    if statement.name:
+        found = context.catalog.relation(statement.name.value)
+        if found is not None and not isinstance(found, Stream):
+            raise RuleFault(
+                f"{statement.name} is a live table: read its rows with SELECT",
+                hint=f"SELECT * FROM {quote_name(found.name)} LIMIT {statement.limit};",
+                span=statement.name.span,
+            )
+        return Preview(context.catalog.stream(statement.name), statement.limit, place=statement.name)
+    assert statement.connector
+    made = connector(statement.connector, "read")
+    if made.needs_columns:
+        raise RuleFault(
+            f"there is nothing to preview: CREATE STREAM determines the rows of {made.name}",
+            hint=f"CREATE STREAM name (id INT, …) USING {made.name} …; then PREVIEW name;",
+            span=statement.connector.span,
+        )
+    options = {o.key.value.casefold(): o for o in statement.options}
+    check_options(made, made.stream_options(()), statement.options, statement.connector)
+    check_format(statement.format, made)
+    path = options.get(made.path_option.casefold())
+    place = next((options[name] for name in _PLACES if name in options), None)
+    taken = [*context.catalog.relation_names(), *(s.name for s in context.catalog.sinks.values())]
+    stream = Stream(
+        stream_name(place.value.value.split(",")[0] if place else "", taken, made.name),
+        made.name,
+        statement.format.value.lower() if statement.format else "",
+        (),
+        filled_in(made.reads or (), statement.options, context.here),
+    )
+    if made.format_of(stream) in PAYLOAD_FORMATS:
+        stream = replace(stream, format=made.format_of(stream))
+    made.check_stream(stream, options, statement.connector)
+    return Preview(
+        stream,
+        statement.limit,
+        True,
+        place.value if place else None,
+        path.value if path else None,
+        code_of(made.reads or (), options),
+    )
+
+
+def show_topics(statement: ShowTopics, context: Context) -> Plan:
+    """Where the brokers are, and how one logs in there."""
+    for option in statement.options:
+        if not option.key.value.casefold().startswith("kafka."):
+            raise NameFault(
+                f"SHOW TOPICS has no option {option.key}",
+                detail="it takes the settings of Kafka's client",
+                hint="kafka.security.protocol, kafka.sasl.mechanism, kafka.sasl.jaas.config, …",
+                span=option.key.span,
+                code="UNKNOWN_OPTION",
+            )
+    given = [(o.key.value, o.value.value) for o in statement.options]
+    if statement.servers:
+        check_servers(statement.servers)
+        return Topics(
+            client_settings([("servers", statement.servers.value), *given]), statement.like, statement.servers
+        )
+    assert statement.entry
+    entry = context.catalog.target(statement.entry.value)
+    if entry is None:
+        entries = (context.catalog.streams, context.catalog.sinks)
+        known = [e.name for found in entries for e in found.values() if e.connector == "kafka"]
+        raise NameFault(
+            f"there is no stream or sink {statement.entry}",
+            hint=did_you_mean(statement.entry.value, known) or "SHOW TOPICS FROM 'host:port'; asks brokers",
+            span=statement.entry.span,
+        )
+    if entry.connector != "kafka":
+        raise RuleFault(
+            f"{entry.name} is not a Kafka stream or sink",
+            hint="SHOW TOPICS FROM 'host:port'; asks brokers",
+            span=statement.entry.span,
+        )
+    return Topics(client_settings([*entry.options, *given]), statement.like, statement.entry)
+
+
+def first_rows(stream: Stream, limit: int, context: Context) -> tuple[Program, Reads] | None:
+    """The program that reads the first records of a stream as a static DataFrame, from what is there;
+    None when its sources, or one of them, are only read as rows come. A stream that is a query is
+    made from the first records of each of its sources.
+    """
+    sources = context.sources()
+    if stream.connector:
+        words = (f.name.casefold() for f in connector(Name(stream.connector)).metadata(stream))
+        sources.words = frozenset(words) - {"_headers"}
+    node, _ = sources.stream(stream)
+    bases = {variable(s.name): s for s in sources.streams.values() if s.connector}
+    steps = []
+    for step in sources.program:
+        base = bases.get(step.name)
+        if base:
+            made = connector(Name(base.connector))
+            fields = tuple(f.name for f in made.metadata(base) if f.name.casefold() in sources.words)
+            frame = made.at_rest(replace(base, metadata=fields), context.places)
+            if frame is None:
+                return None
+            taken = frame.call("limit", SAMPLE if stream.query else limit)
+            step = Assign(step.name, watermarked(taken, base.watermark))
+        steps.append(step)
+    return (*steps, Assign("result", node.call("limit", limit))), reads_of(sources)
+
+
+def as_they_come(stream: Stream, context: Context) -> Run:
+    """The query that reads a stream for as long as somebody looks."""
+    catalog = context.catalog.having(stream)
+    statement = Select(query=Fragment(f"SELECT * FROM {quote_name(stream.name)}"))
+    made = select(statement, replace(context, catalog=catalog))
+    assert isinstance(made, Run)
+    return replace(made, query=replace(made.query, trigger=None))

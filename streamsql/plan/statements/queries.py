@@ -1,0 +1,112 @@
+"""SELECT, CREATE LIVE TABLE and the queries of the catalog to plans."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from streamsql.calls import Assign
+from streamsql.catalog import DEFAULT_RETAIN, Query, Sink, Stream
+from streamsql.errors import NameFault, Source, Span
+from streamsql.language.origin import Origin
+from streamsql.language.parser import parse_text
+from streamsql.language.query import read_query
+from streamsql.language.statements.base import Fragment, Name, Trigger
+from streamsql.language.statements.insert import InsertSet
+from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.statements.select import Select
+from streamsql.plan.context import Context, lower_fragment, reads_of
+from streamsql.plan.plans import Collect, Plan, Run, Target
+from streamsql.plan.statements.inserts import insert_set_parts
+from streamsql.plan.statements.query_parts import (
+    QueryParts,
+    check_query_free,
+    no_checkpoint,
+    one_result,
+    query_sources,
+    streaming_query,
+)
+from streamsql.plan.statements.query_run import beginning, run_plan
+
+
+def select(statement: Select, context: Context) -> Plan:
+    sources = context.sources()
+    lowered = lower_fragment(statement.query, sources)
+    if lowered.shape.streaming:
+        # With the clock something is always available; such a query is ended once it has read all.
+        trigger = None if lowered.shape.watches_the_clock else Trigger("available_now")
+        query = Query("select", ("select",), statement.query.text, trigger=trigger)
+        # Every row that is read is shown.
+        target = Target(Sink("select", "memory", retain=sys.maxsize), lowered.shape)
+        made = QueryParts(statement.query, sources, lowered, (target,))
+        return run_plan(query, made, context, transient=True)
+    program = (*sources.program, Assign("result", lowered.node))
+    return Collect(program, reads_of(sources), lowered.as_text, notes=tuple(sources.notes))
+
+
+def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
+    name = statement.name
+    if not statement.or_replace and not statement.if_not_exists:
+        context.catalog.check_free(name)
+        check_query_free(name, context)
+    elif name.value.casefold() in context.catalog.streams:
+        context.catalog.check_free(name)
+    if statement.checkpoint:
+        raise no_checkpoint(statement.checkpoint)
+    sink = Sink(
+        name.value,
+        "memory",
+        key=tuple(k.value for k in statement.key),
+        retain=statement.retain or DEFAULT_RETAIN,
+        comment=statement.comment,
+    )
+    query = Query(
+        name.value,
+        (name.value,),
+        statement.query.text,
+        statement.output_mode.value if statement.output_mode else "",
+        statement.trigger,
+        live_table=True,
+        restart=statement.restart,
+    )
+    sources = context.sources()
+    lowered = streaming_query(statement.query, sources, context, f"the query of live table {name}")
+    made = QueryParts(statement.query, sources, lowered, (Target(sink, lowered.shape),))
+    run = run_plan(query, made, context, statement.output_mode)
+    run = replace(run, define=True, skip_existing=statement.if_not_exists)
+    return beginning(run, statement.begins)
+
+
+def restart(query: Query, context: Context, span: Span | None = None) -> Run:
+    """The plan that runs a query of the catalog (again). span: where it is named, for faults."""
+    origin = Origin.of(span)
+    if query.together:
+        statement = parse_text(Source("", f"EXECUTE STATEMENT SET BEGIN {query.text} END"), origin)
+        assert isinstance(statement, InsertSet)
+        made = insert_set_parts(statement, context)
+    else:
+        sources = query_sources(context, query.trigger)
+        body = Fragment(query.text, span or Span(0, 0), origin)
+        sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
+        _check_relations(body, context)
+        lowered = streaming_query(body, sources, context, f"the query {query.name}")
+        made = one_result(body, sinks, sources, lowered)
+    return run_plan(query, made, context, Name(query.mode) if query.mode else None)
+
+
+def _check_relations(body: Fragment, context: Context) -> None:
+    """Raise NameFault where nothing that a stored query reads is a stream any more, and one of the names
+    is gone: it read a stream when it was created.
+    """
+    written = read_query(body.text)
+    entries = [(r, context.catalog.relation(r.name)) for r in written.relations]
+    # STREAM t reads a table of Spark's catalog, which is not known here.
+    if not written.has_stream and not any(isinstance(entry, Stream) for _, entry in entries):
+        for relation, entry in entries:
+            if entry is None and relation.name.casefold() not in context.catalog.tables:
+                raise NameFault(
+                    f"there is no stream, table or view {relation.name}",
+                    hint=f"CREATE STREAM {relation.name} … again, or DROP QUERY",
+                    span=body.origin.span(relation.span),
+                    code="UNKNOWN_RELATION",
+                )

@@ -1,0 +1,197 @@
+"""What of a query is no longer as it was when its checkpoint was begun, and what that means.
+
+Spark itself compares next to nothing: it takes another window, another aggregate of the same type or
+another path silently and mixes what they make with the state that is there (Spark guide,
+"Recovery Semantics after Changes in a Streaming Query"; what 4.3 accepts and refuses was tried).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from streamsql.catalog import Sink, Stream
+from streamsql.connectors.registry import connectors
+from streamsql.definition_sql import column_sql
+from streamsql.language.clause_texts import clauses_of
+from streamsql.language.redaction import redact
+from streamsql.plan.plans import Run
+from streamsql.secrets import HIDDEN, redact_option
+
+MIXED, REFUSED = "mixed", "refused"
+"""What Spark does about a change: it continues, with results that are neither the old nor the new
+query's; or it ends the query."""
+
+_PACE = frozenset(
+    """maxfilespertrigger maxbytespertrigger maxoffsetspertrigger minoffsetspertrigger maxtriggerdelay
+    maxrecordsperpartition minpartitions maxcachedfiles maxfileage latestfirst cleansource sourcearchivedir
+    failondataloss startingoffsets endingoffsets startingtimestamp groupidprefix numpartitions schemainference
+    kafkaconsumer.polltimeoutms fetchoffset.numretries fetchoffset.retryintervalms""".split()
+)
+"""Options, folded, that change how fast a source is read, or what is read before there is a checkpoint."""
+_PLACE = frozenset(
+    "path table dbtable topic url class function folder kafka.bootstrap.servers host port".split()
+)
+"""Options, folded, that say where a sink writes to."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """what: a line for a person; effect: MIXED or REFUSED."""
+
+    what: str
+    effect: str = MIXED
+
+
+def facts_of(made: Run, mode: str, state: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """What a checkpoint remembers of its query, as plain values: to be compared by `changes`.
+
+    state: what Spark keeps for it, one entry an operator (kind; types of keys and values), None when not
+    known. Options that are secrets are left out.
+    """
+    return {
+        "select": redact(made.query.text),
+        "mode": mode,
+        "streams": [_entry(s) for s in made.reads.streams],
+        "sinks": [_entry(t.sink) for t in made.targets],
+        "state": state,
+    }
+
+
+def _entry(entry: Stream | Sink) -> dict[str, Any]:
+    known: dict[str, Any] = {
+        "name": entry.name,
+        "connector": entry.connector,
+        "format": entry.format,
+        "columns": [column_sql(c) for c in entry.columns],
+        "options": {k: s for k, v in entry.options if (s := redact_option(k, v)) != HIDDEN},
+    }
+    if isinstance(entry, Sink):
+        return known | {"key": list(entry.key), "partitioned by": list(entry.partitioned_by)}
+    mark = entry.watermark
+    computed = f"{mark.computed.text} AS " if mark and mark.computed else ""
+    return known | {
+        "query": redact(entry.query),
+        "malformed": entry.malformed,
+        "watermark": f"{computed}{mark.column.value}, {mark.delay}" if mark else "",
+    }
+
+
+def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+    """What of a query has changed, of `facts_of` then and now; what makes no difference is left out."""
+    found = [*_sources(old["streams"], new["streams"]), *_texts("", old["select"], new["select"])]
+    found += _state(old["state"], new["state"])
+    found += _sinks(old["sinks"], new["sinks"])
+    if old["mode"] != new["mode"]:
+        found.append(Change(f"output mode: {old['mode']} → {new['mode']}"))
+    return found
+
+
+def _sources(old: list[Any], new: list[Any]) -> Iterator[Change]:
+    before, after = ([s for s in streams if s["connector"]] for streams in (old, new))
+    if len(before) != len(after):
+        gone = sorted({s["name"] for s in before} - {s["name"] for s in after})
+        come = sorted({s["name"] for s in after} - {s["name"] for s in before})
+        yield from (Change(f"sources: {name} is no longer read", REFUSED) for name in gone)
+        yield from (Change(f"sources: {name} is read as well", REFUSED) for name in come)
+    else:
+        for then, now in zip(before, after, strict=True):
+            yield from _source(then, now)
+    queries = {s["name"].casefold(): s for s in old if not s["connector"]}
+    for now in new:
+        then = queries.get(now["name"].casefold())
+        if then and not now["connector"]:
+            yield from _texts(f"stream {now['name']}, ", then["query"], now["query"])
+            yield from _pair(f"watermark of {now['name']}", then["watermark"], now["watermark"])
+
+
+def _source(old: Any, new: Any) -> Iterator[Change]:
+    """Spark knows a source by its place in the query only, so two of them are compared place by place."""
+    name = new["name"]
+    if _kind(old["connector"]) != _kind(new["connector"]):
+        what = f"source {name}: {old['name']} USING {old['connector']} → {name} USING {new['connector']}"
+        yield Change(what, REFUSED)
+        return
+    yield from _pair(f"connector of {name}", old["connector"], new["connector"])
+    yield from _pair(f"format of {name}", old["format"], new["format"])
+    yield from _options(f"{{}} of {name}", old["options"], new["options"], lambda key: key not in _PACE)
+    yield from _listed(f"columns of {name}", old["columns"], new["columns"])
+    yield from _pair(f"watermark of {name}", old["watermark"], new["watermark"])
+    yield from _pair(f"what becomes of malformed rows of {name}", old["malformed"], new["malformed"])
+
+
+def _kind(name: str) -> str:
+    """All directories are one kind of source for Spark."""
+    made = connectors().get(name)
+    return "files" if name == "values" or (made is not None and made.keeps_log) else name
+
+
+def _sinks(old: list[Any], new: list[Any]) -> Iterator[Change]:
+    if len(old) != len(new):
+        yield _pair_of("sinks", *(", ".join(s["name"] for s in sinks) for sinks in (old, new)))
+        return
+    for then, now in zip(old, new, strict=True):
+        name = now["name"]
+        yield from _pair(f"connector of {name}", then["connector"], now["connector"])
+        if then["connector"] == now["connector"]:
+            yield from _options(f"{{}} of {name}", then["options"], now["options"], lambda key: key in _PLACE)
+        yield from _pair(f"format of {name}", then["format"], now["format"])
+        for part in ("columns", "key", "partitioned by"):
+            yield from _listed(f"{part} of {name}", then[part], now[part])
+
+
+def _state(old: list[Any] | None, new: list[Any] | None) -> Iterator[Change]:
+    if old is None or new is None:
+        return
+    kinds = [[o["kind"] for o in state] for state in (old, new)]
+    if kinds[0] != kinds[1]:
+        yield Change(_pair_of("state", *(", ".join(k) or "none" for k in kinds)).what, REFUSED)
+        return
+    for then, now in zip(old, new, strict=True):
+        for part in ("keys", "values"):
+            if then[part] != now[part]:
+                lists = [", ".join(o[part]) or "none" for o in (then, now)]
+                yield Change(_pair_of(f"{part} in the state of the {now['kind']}", *lists).what, REFUSED)
+
+
+def _pair_of(what: str, old: str, new: str) -> Change:
+    return Change(f"{what}: {old or 'none'} → {new or 'none'}")
+
+
+def _pair(what: str, old: str, new: str) -> Iterator[Change]:
+    if old != new:
+        yield _pair_of(what, old, new)
+
+
+def _listed(what: str, old: list[str], new: list[str]) -> Iterator[Change]:
+    if old != new:
+        less, more = [c for c in old if c not in new], [c for c in new if c not in old]
+        words = [*(f"{c} removed" for c in less), *(f"{c} added" for c in more)]
+        yield Change(f"{what}: {', '.join(words) or 'in another order'}")
+
+
+def _options(what: str, old: Mapping[str, str], new: Mapping[str, str], counts: Any) -> Iterator[Change]:
+    then, now = ({k.casefold(): v for k, v in options.items()} for options in (old, new))
+    for key in sorted(then.keys() | now.keys()):
+        client = key.startswith("kafka.") and key not in _PLACE
+        if counts(key) and not client:
+            yield from _pair(what.format(key), then.get(key, ""), now.get(key, ""))
+
+
+# ---- the text of a SELECT ---------------------------------------------------------------------
+
+
+def _texts(what: str, old: str, new: str) -> Iterator[Change]:
+    """The parts of a query's text that differ, clause by clause: columns, conditions, groups, joins."""
+    before, after = clauses_of(old), clauses_of(new)
+    for clause in {**before, **after}:
+        then, now = before.get(clause, []), after.get(clause, [])
+        folded = [[part.casefold() for part in parts] for parts in (then, now)]
+        for _, a, b, c, d in SequenceMatcher(None, folded[0], folded[1], autojunk=False).get_opcodes():
+            if then[a:b] and now[c:d] and folded[0][a:b] != folded[1][c:d]:
+                yield Change(f"{what}{clause}: {', '.join(then[a:b])} → {', '.join(now[c:d])}")
+            elif folded[0][a:b] != folded[1][c:d]:
+                word = "removed" if then[a:b] else "added"
+                yield Change(f"{what}{clause}: {', '.join(then[a:b] or now[c:d])} {word}")

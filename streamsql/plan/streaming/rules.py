@@ -1,0 +1,279 @@
+"""Streaming rules: which output modes a query can have, why, and what to write instead.
+
+The rules are those of the Spark guide, "Output Modes" and "Unsupported Operations". What is said
+here before Spark is asked is a part of them; Spark's own checker is asked before every start, and
+`explain_refusal` puts its words into the same form.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from streamsql.errors import RuleFault, Span
+from streamsql.plan.lowering.shape import Op, Shape
+from streamsql.plan.streaming import refusals
+from streamsql.plan.streaming.refusals import Refusal
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An output mode and the reason for it, as said to the analyst."""
+
+    mode: str
+    reason: str
+
+
+def verdict(shape: Shape, mode: str) -> Refusal | None:
+    """Why a query of that shape cannot have that mode; None when nothing is known against it."""
+    for number, op in enumerate(shape.ops):
+        if not shape.known and not op.is_replacing_processor:
+            continue  # only Spark can tell
+        found = _verdict_of(op, shape, number, mode)
+        if found:
+            return replace(found, span=op.span)
+    if shape.known and mode == "complete" and not shape.aggregates:
+        return refusals.NO_GROUPS
+    return None
+
+
+def _filled(refusal: Refusal, *words: str) -> Refusal:
+    return replace(refusal, fact=refusal.fact.format(*words))
+
+
+def _verdict_of(op: Op, shape: Shape, number: int, mode: str) -> Refusal | None:
+    """What speaks against one operation (Spark guide, "Unsupported Operations")."""
+    if op.kind in _NEVER:
+        return _NEVER[op.kind]
+    inputs = shape.inputs(number)
+    groups = [i for i in inputs if i.kind in ("aggregate", "distinct")]
+    if op.kind == "limit" and mode == "update":
+        return refusals.UPDATE_LIMIT
+    if op.kind == "order" and not (mode == "complete" and groups):
+        return refusals.SORTED
+    if op.kind == "union" and op.sides[0] != op.sides[1]:
+        return refusals.UNION
+    if op.kind == "intersect" or (op.kind == "except" and op.sides[1]):
+        return refusals.SETS
+    if op.kind == "except" and mode == "append":
+        return refusals.EXCEPT_APPEND
+    if op.kind == "distinct_on" and op.window == "within" and not op.watermarked:
+        return refusals.WITHIN
+    if op.kind == "join":
+        found = _verdict_of_join(op, mode)
+        if found:
+            return found
+    if op.kind == "stateful" and mode != op.how and not (shape.aggregates or shape.groups):
+        return refusals.PROCESSOR[op.how]
+    if op.kind in ("aggregate", "distinct"):
+        found = _verdict_of_aggregate(op, mode)
+        if found:
+            return found
+    stateful = op.kind in ("aggregate", "distinct") or (op.kind == "join" and all(op.sides))
+    stateful = stateful or (op.kind == "distinct_on" and (op.window == "within" or bool(op.timed)))
+    return _filled(refusals.ORDER_OF_STATE, mode) if stateful and groups and mode != "append" else None
+
+
+_NEVER = {"over": refusals.OVER, "offset": refusals.OFFSET, "sample": refusals.SAMPLE}
+# Spark's names of the kinds of join, as its own refusals say them.
+_KINDS = {"left": "LeftOuter", "left_outer": "LeftOuter", "right": "RightOuter", "right_outer": "RightOuter",
+          "full": "FullOuter", "full_outer": "FullOuter", "left_semi": "LeftSemi", "left_anti": "LeftAnti",
+          "inner": "Inner", "cross": "Cross"}  # fmt: skip
+
+
+def _verdict_of_join(op: Op, mode: str) -> Refusal | None:
+    """Spark guide, "Support matrix for joins in streaming queries"."""
+    kind = _KINDS[op.how]
+    if kind == "LeftAnti" and op.sides[1]:
+        return _filled(refusals.STREAM_SIDE, kind, "right")
+    if not all(op.sides):
+        kept = {"LeftOuter": (True, False), "LeftSemi": (True, False), "RightOuter": (False, True)}
+        refused = kind == "FullOuter" or (kind in kept and op.sides != kept[kind])
+        return _filled(refusals.STATIC_SIDE, kind, "left" if op.sides[0] else "right") if refused else None
+    if not op.equi:
+        return refusals.NO_EQUALITY
+    outer = kind in ("LeftOuter", "RightOuter", "FullOuter")
+    if mode == "complete" or (outer and mode == "update"):
+        return _filled(refusals.JOIN_MODE, kind, mode)
+    return _filled(refusals.UNTIMED, kind) if kind not in ("Inner", "Cross") and op.timed is False else None
+
+
+def _verdict_of_aggregate(op: Op, mode: str) -> Refusal | None:
+    if op.distinct:
+        return refusals.DISTINCT_COUNT
+    if op.window == "session_window":
+        if op.only_window:
+            return refusals.SESSION_GLOBAL
+        if mode == "update":
+            return refusals.SESSION_UPDATE
+    return refusals.NO_WATERMARK if mode == "append" and not op.watermarked else None
+
+
+def trigger_verdict(shape: Shape, kind: str) -> Refusal | None:
+    """Why a query of that shape cannot have that kind of trigger (Spark guide, "Continuous Processing"
+    and "Real-time Mode").
+    """
+    if kind == "real_time":
+        return _real_time_verdict(shape)
+    if kind != "continuous" or not shape.known:
+        return None
+    op = next((op for op in shape.ops if op.kind not in ("filter", "key")), None)
+    if op is None:
+        return None
+    return Refusal(
+        "TRIGGER CONTINUOUS takes projections and filters only",
+        f"continuous processing does not have {_OPERATIONS.get(op.kind, op.kind.upper())}",
+        "TRIGGER EVERY INTERVAL 1 SECOND",
+        op.span,
+        code="TRIGGER_NOT_SUPPORTED",
+    )
+
+
+# Operations that Spark's RealTimeModeAllowlist leaves out, and why; all others of a Shape it has (those
+# that output mode update does not take are refused for that).
+_NOT_IN_REAL_TIME = {
+    "session_window": "session windows are not among the operators that real-time mode has",
+    "within": "WITHIN WATERMARK is not among the operators that real-time mode has, DISTINCT ON is",
+    "join": "it joins a stream with static tables only, by equality (broadcast joins)",
+    "union": "a UNION must come before stateful operations (GROUP BY, DISTINCT, DISTINCT ON)",
+    "stateful": "stateful processors in Python are not among the operators that real-time mode has",
+    "limit": "it has no end at which rows could be counted",
+}
+
+
+def _real_time_verdict(shape: Shape) -> Refusal | None:
+    for number, op in enumerate(shape.ops):
+        behind = any(i.kind in ("aggregate", "distinct", "distinct_on") for i in shape.inputs(number))
+        kind = op.window if op.window in _NOT_IN_REAL_TIME else op.kind
+        if (kind == "join" and not all(op.sides) and op.equi) or (kind == "union" and not behind):
+            continue
+        if kind in _NOT_IN_REAL_TIME:
+            what = "this join" if kind == "join" else _OPERATIONS.get(kind, f"{kind.upper()} here")
+            return Refusal(
+                f"TRIGGER REAL TIME does not take {what}",
+                _NOT_IN_REAL_TIME[kind],
+                "TRIGGER EVERY INTERVAL 1 SECOND",
+                op.span,
+                code="TRIGGER_NOT_SUPPORTED",
+            )
+    return None
+
+
+_OPERATIONS = {
+    "watermark": "watermarks", "generate": "explode", "now": "the current time",
+    "aggregate": "aggregations", "distinct": "DISTINCT", "distinct_on": "deduplication", "join": "joins",
+    "session_window": "session windows", "within": "WITHIN WATERMARK", "stateful": "stateful processors",
+}  # fmt: skip
+
+
+def choices(shape: Shape, takes: tuple[str, ...], *, keyed: bool) -> list[Choice]:
+    """The modes to try, best first, each with its reason.
+
+    takes: modes of the sink. keyed: whether the sink shows the newest row of each group (a live
+    table, the console), so that update is worth more than waiting for the watermark.
+    """
+    reasons = _reasons(shape, keyed)
+    order = [m for m in reasons if m in takes and verdict(shape, m) is None]
+    return [Choice(m, reasons[m]) for m in order]
+
+
+def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
+    groups = shape.aggregates
+    if not groups:
+        only = "each row is emitted once" if shape.known else "Spark accepts it"
+        update = "the stateful processor replaces rows" if shape.replacing else "Spark accepts only this"
+        modes = {"append": only, "update": update, "complete": "Spark accepts it"}
+        # Complete shows at once what append may hold back; Spark refuses it where nothing is grouped.
+        return {"complete": modes.pop("complete"), **modes} if shape.groups and keyed else modes
+    ordered = any(op.kind == "order" for op in shape.ops)
+    closes = next((op for op in groups if op.watermarked), None)
+    append = "the watermark closes the groups" if closes else ""
+    update = "updated groups are emitted"
+    complete = "the whole result is emitted each time, so that it can be sorted" if ordered else (
+        "the whole result is emitted each time"
+    )  # fmt: skip
+    if ordered:
+        return {"complete": complete}
+    if keyed and shape.loses_groups:
+        complete = "the whole result is emitted each time, since a filter can remove a group again"
+        return {"complete": complete, "append": append}
+    if keyed and shape.keys is not None:
+        return {"update": update, "append": append, "complete": complete}
+    if keyed:
+        return {"complete": complete + ", because the groups' keys are not selected", "append": append}
+    return {"append": append, "update": update, "complete": complete}
+
+
+def refuse_all(shape: Shape, takes: tuple[str, ...], sink: str) -> RuleFault:
+    """The error when no mode works: why the first that the sink takes does not, and what helps."""
+    reasons = {m: verdict(shape, m) for m in takes}
+    first = next((r for r in reasons.values() if r), None)
+    if first is None:
+        return RuleFault(f"no output mode of {sink} suits this query", code=refusals.OUTPUT_MODE)
+    also = f"the sink {sink} takes only {' and '.join(takes)}" if len(takes) < 3 else ""
+    return RuleFault(
+        first.fact,
+        detail="\n".join(p for p in (first.cause, also) if p),
+        hint=first.hint,
+        span=first.span,
+        condition=first.condition,
+        code=first.code,
+    )
+
+
+def bad_mode(mode: str, takes: tuple[str, ...], sink: str, connector: str, span: Span) -> RuleFault:
+    """The error for a mode that the sink does not take."""
+    return RuleFault(
+        f"the sink {sink} does not take output mode {mode}",
+        detail=f"{connector} takes {', '.join(takes)}",
+        hint="write into a live table, or leave OUTPUT MODE out and give the stream a watermark",
+        span=span,
+        code=refusals.OUTPUT_MODE,
+    )
+
+
+# Spark's words (ENGINE.md, "Output mode x query") → ours. {0} is what the pattern caught.
+_SPARKS: tuple[tuple[str, Refusal], ...] = (
+    (r"streaming aggregations without watermark", refusals.NO_WATERMARK),
+    (r"output mode: complete.*no streaming aggregations", refusals.NO_GROUPS),
+    (r"Distinct aggregations are not supported", refusals.DISTINCT_COUNT),
+    (r"session window streaming aggregations", refusals.SESSION_UPDATE),
+    (r"Global aggregation with session window", refusals.SESSION_GLOBAL),
+    (r"correctness.*global watermark", refusals.THIS_ORDER_OF_STATE),
+    (r"dropDuplicatesWithinWatermark is not supported.*without watermark", refusals.WITHIN),
+    (r"Stream-stream (\w+) join between two stream.* is not supported without a watermark", refusals.UNTIMED),
+    (r"(\w+) joins? between two stream.* not supported in (\w+) output mode", refusals.JOIN_MODE),
+    (r"(\w+) joins? with (?:a )?streaming DataFrames?/Datasets? on the (\w+) and a static.* not supported",
+     refusals.STATIC_SIDE),
+    (r"(\w+) joins? with (?:streams|a streaming DataFrame/Dataset) on the (\w+).*not supported",
+     refusals.STREAM_SIDE),
+    (r"without equality predicate", refusals.NO_EQUALITY),
+    (r"Limits are not supported", refusals.UPDATE_LIMIT),
+    (r"Offset is not supported", refusals.OFFSET),
+    (r"Sorting is not supported", refusals.SORTED),
+    (r"Union between streaming and batch", refusals.UNION),
+    (r"(Intersect|Except).*not supported|EXCEPT on a streaming", refusals.SETS),
+    (r"Window function is not supported|NON_TIME_WINDOW", refusals.OVER),
+    (r"Sampling is not supported", refusals.SAMPLE),
+    (r"Continuous processing does not support (.*?) operations", Refusal(
+        "TRIGGER CONTINUOUS takes projections and filters only",
+        "continuous processing does not have {0}",
+        "TRIGGER EVERY INTERVAL 1 SECOND", code="TRIGGER_NOT_SUPPORTED")),
+)  # fmt: skip
+
+
+def explain_refusal(message: str) -> Refusal | None:
+    """Spark's refusal in the console's words; None when its message is not known here."""
+    for pattern, refusal in _SPARKS:
+        found = re.search(pattern, message, re.IGNORECASE | re.DOTALL)
+        if found:
+            caught = [g or "" for g in found.groups()]
+            if not caught:
+                return refusal
+            return replace(refusal, fact=refusal.fact.format(*caught), cause=refusal.cause.format(*caught))
+    return None
+
+
+def span_of(refusal: Refusal, shape: Shape) -> Span | None:
+    """The clause of the query that a refusal of Spark's most likely means."""
+    return next((op.span for op in shape.ops if op.kind == refusal.clause), None)

@@ -1,0 +1,66 @@
+"""How the files of a checkpoint folder are reached: on the local file system, or another way."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple, Protocol
+
+
+class Entry(NamedTuple):
+    """A file or folder. size: bytes; written: seconds since 1970."""
+
+    name: str
+    is_folder: bool
+    size: int
+    written: float
+
+
+class Files(Protocol):
+    """How the files of a checkpoint are reached. All raise FileNotFoundError or OSError."""
+
+    def entries(self, folder: str) -> list[Entry]: ...
+
+    def read(self, path: str) -> bytes: ...
+
+    def size(self, folder: str) -> tuple[int, int]:
+        """(bytes, files) of all that lies in a folder."""
+        ...
+
+
+class LocalFiles:
+    """The local file system."""
+
+    def entries(self, folder: str) -> list[Entry]:
+        found = []
+        with os.scandir(folder) as there:
+            for each in there:
+                try:
+                    stat = each.stat()
+                    found.append(Entry(each.name, each.is_dir(), stat.st_size, stat.st_mtime))
+                except FileNotFoundError:
+                    pass  # a running query has just removed it
+        return found
+
+    def read(self, path: str) -> bytes:
+        with open(path, "rb") as file:
+            return file.read()
+
+    def size(self, folder: str) -> tuple[int, int]:
+        total, count, folders = 0, 0, [folder]
+        for each in folders:
+            try:
+                entries = self.entries(each)
+            except OSError:
+                continue  # a running query has just removed it
+            folders += [f"{each}/{e.name}" for e in entries if e.is_folder]
+            total += sum(e.size for e in entries if not e.is_folder)
+            count += sum(not e.is_folder for e in entries)
+        return total, count
+
+
+def local_path(folder: str) -> str | None:
+    """The path of a folder that is on the local file system (no scheme, or `file:`); None for another."""
+    if folder.startswith("file:"):
+        return "/" + folder.removeprefix("file:").lstrip("/")
+    scheme, colon, _ = folder.partition(":/")
+    return None if colon and scheme.isalnum() else folder

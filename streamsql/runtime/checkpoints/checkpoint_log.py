@@ -1,0 +1,354 @@
+"""What a checkpoint folder holds, read without Spark: the write-ahead log, and what the state stores say of
+themselves.
+
+The formats are those of Spark 4.3 (OffsetSeqLog, CommitLog, OperatorStateMetadata, SchemaHelper):
+
+    metadata            {"id": …}, the query's id
+    offsets/N           what micro-batch N is to read: `v1` or `v2`, a line of JSON {batchWatermarkMs,
+                        batchTimestampMs, conf} (empty for continuous queries), then a line for each source:
+                        its offset as JSON, or `-` for none; in v2 with the source's id in front, `id:offset`
+    commits/N           there once N is done: `v1` or `v2`, {"nextBatchWatermarkMs": …}; v2 (state checkpoint
+                        format 2) also names the state's files
+    state/OPERATOR/     _metadata/metadata (v1) or _metadata/v2/BATCH: its name, stores and partitions;
+                        schemas in PARTITION/[STORE/]_metadata/schema or _stateSchema/STORE/BATCH_uuid
+    sources/            what the file source has read
+    streamsql.json      whose it is, if it is one of the console's
+
+Beside them lie `.N.crc`, `.N.uuid.tmp` (a write that did not end) and `N.compact`, which are skipped.
+With asynchronous progress tracking not every micro-batch is in the log: numbers may have gaps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from streamsql.errors import InputFault, did_you_mean
+from streamsql.runtime.checkpoints.checkpoint_files import Entry, Files, LocalFiles, local_path
+from streamsql.runtime.checkpoints.state_schemas import read_schemas
+
+MARKER = "streamsql.json"
+"""The file in which the console says whose a checkpoint is."""
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+RETAINED = "spark.sql.streaming.minBatchesToRetain"
+"""The setting by which Spark purges the log, 100 by default; it is not kept in the log."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """offsets/N. watermark, at: milliseconds since 1970, None when the log does not say (a watermark of
+    0 is none). conf: the settings that the checkpoint keeps; offsets: each source's end as JSON text, by
+    its number or id; None where it had none yet.
+    """
+
+    version: int
+    offsets: Mapping[str, str | None]
+    watermark: int | None = None
+    at: int | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Committed:
+    """commits/N. watermark: that of the next micro-batch, as in Planned. version 2: the state is kept in
+    checkpoint format 2.
+    """
+
+    version: int
+    watermark: int | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A micro-batch of the log. planned: None when only its commit is there; committed: None until it is
+    done; damage: in words, why one of its files cannot be read.
+    """
+
+    number: int
+    planned: Planned | None
+    committed: Committed | None
+    damage: str = ""
+
+    @property
+    def status(self) -> str:
+        """done, planned or damaged."""
+        return "damaged" if self.damage else "done" if self.committed else "planned"
+
+
+@dataclass(frozen=True)
+class Store:
+    """A state store of an operator. schemas: key and value of each column family as (name, key, value), in
+    Spark's type texts; one family named `default`, unless the operator keeps several states in the store.
+    """
+
+    name: str
+    partitions: int
+    schemas: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A stateful operator. properties: what it says of itself beside, such as stateVariables."""
+
+    number: int
+    name: str
+    stores: tuple[Store, ...]
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The states of a stateful processor: name → kind (ValueState, ListState, MapState)."""
+        listed = self.properties.get("stateVariables", ())
+        return {
+            v["stateName"]: v["stateVariableType"] for v in listed if v["stateVariableType"] != "TimerState"
+        }
+
+    @property
+    def is_processor(self) -> bool:
+        return "stateVariables" in self.properties
+
+    @property
+    def is_join(self) -> bool:
+        return self.name == "symmetricHashJoin"
+
+
+class Checkpoint:
+    """A checkpoint folder. Nothing is read until it is asked for; each answer is of that moment.
+
+    folder: as it was given. Make one with `Checkpoint.open`.
+    """
+
+    def __init__(self, folder: str, files: Files, root: str) -> None:
+        self.folder = folder
+        self.files = files
+        self.root = root
+
+    @classmethod
+    def open(cls, folder: str, files: Files | None = None) -> Checkpoint:
+        """The checkpoint of a folder. files: how to reach it; without, it must be on the local file system
+        (see `local_path`). Raises InputFault when there is no such folder, or it is not a checkpoint.
+        """
+        local = local_path(folder)
+        if files is None and local is None:
+            raise InputFault(f"{folder} is not on the local file system")
+        made = cls(folder, files or LocalFiles(), (folder if files or local is None else local).rstrip("/"))
+        made._check()
+        return made
+
+    def _check(self) -> None:
+        try:
+            there = {e.name for e in self.files.entries(self.root)}
+        except FileNotFoundError:
+            raise InputFault(
+                f"there is no folder {self.folder}", hint=self._near() or "a checkpoint is a folder"
+            ) from None
+        except NotADirectoryError:
+            raise InputFault(f"{self.folder} is a file; a checkpoint is a folder") from None
+        except OSError as error:
+            raise InputFault(f"{self.folder} cannot be read: {error.strerror or error}") from None
+        if not there & {"metadata", "offsets", "commits"}:
+            within = sorted(n for n in there if not n.startswith("."))
+            raise InputFault(
+                f"{self.folder} is not a checkpoint",
+                detail="a checkpoint holds metadata, offsets/ and commits/; "
+                + (f"there is {', '.join(within[:5])}" if within else "this folder is empty"),
+            )
+
+    def _near(self) -> str:
+        parent, name = os.path.split(self.root)
+        try:
+            return did_you_mean(name, [e.name for e in self.files.entries(parent or ".") if e.is_folder])
+        except OSError:
+            return ""
+
+    # ---- the query ------------------------------------------------------------------------
+
+    @cached_property
+    def id(self) -> str:
+        """The query's id; "" when it cannot be read."""
+        return str(self._json("metadata").get("id", ""))
+
+    def marker(self) -> dict[str, Any]:
+        """What the console wrote of whose it is (query, text, facts, code); {} for another's."""
+        return self._json(MARKER)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        try:
+            found = json.loads(self.files.read(f"{self.root}/{name}"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    # ---- the log --------------------------------------------------------------------------
+
+    def planned_numbers(self) -> list[int]:
+        """The numbers of the micro-batches that are in the log, oldest first."""
+        return self._numbers("offsets")
+
+    def committed_numbers(self) -> list[int]:
+        """The numbers of those that are done."""
+        return self._numbers("commits")
+
+    def batches(self, last: int | None = None) -> list[Batch]:
+        """The micro-batches in the log, oldest first; the newest `last` of them when that is given."""
+        # Commits first: what is done by then has been planned.
+        done = set(self.committed_numbers())
+        numbers = sorted(done | set(self.planned_numbers()))
+        read = (self.batch(n, n in done) for n in (numbers[-last:] if last else numbers))
+        return [b for b in read if b is not None]
+
+    def batch(self, number: int, done: bool | None = None) -> Batch | None:
+        """One micro-batch; None when the log has it not (any more)."""
+        damage = []
+        planned, committed = None, None
+        try:
+            planned = _planned(self.files.read(f"{self.root}/offsets/{number}"))
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError) as error:
+            damage.append(f"offsets/{number} {_words(error)}")
+        try:
+            if done is not False:
+                committed = _committed(self.files.read(f"{self.root}/commits/{number}"))
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError) as error:
+            damage.append(f"commits/{number} {_words(error)}")
+        if planned is None and committed is None and not damage:
+            return None
+        return Batch(number, planned, committed, " and ".join(damage))
+
+    def last_written(self) -> float | None:
+        """When the log was last written, in seconds since 1970; None when there is none."""
+        times = [e.written for n in ("offsets", "commits") for e in self._entries(n) if e.name.isdigit()]
+        return max(times, default=None)
+
+    def unfinished(self) -> list[str]:
+        """Files of the log that were being written when something ended (`.N.uuid.tmp`)."""
+        return [f"{n}/{e.name}" for n in ("offsets", "commits") for e in self._entries(n)
+                if e.name.endswith(".tmp")]  # fmt: skip
+
+    def _numbers(self, name: str) -> list[int]:
+        return sorted(int(e.name) for e in self._entries(name) if e.name.isdigit())
+
+    def _entries(self, name: str) -> list[Entry]:
+        try:
+            return self.files.entries(f"{self.root}/{name}")
+        except OSError:
+            return []
+
+    # ---- the state ------------------------------------------------------------------------
+
+    def operators(self) -> list[Operator]:
+        """The stateful operators; none for a query without state."""
+        numbers = sorted(int(e.name) for e in self._entries("state") if e.is_folder and e.name.isdigit())
+        return [self._operator(n) for n in numbers]
+
+    def has_files(self, folder: str, ending: str) -> bool:
+        """Whether a folder of the checkpoint has files whose names end so."""
+        return any(e.name.endswith(ending) for e in self._entries(folder))
+
+    def _operator(self, number: int) -> Operator:
+        place = f"state/{number}/_metadata"
+        newest = max((int(e.name) for e in self._entries(f"{place}/v2") if e.name.isdigit()), default=None)
+        path = f"{place}/metadata" if newest is None else f"{place}/v2/{newest}"
+        try:
+            known = json.loads(_lines(self.files.read(f"{self.root}/{path}"))[1])
+            properties = json.loads(known.get("operatorPropertiesJson") or "{}")
+            stores = tuple(
+                Store(s["storeName"], s["numPartitions"], self._schemas(number, s))
+                for s in known["stateStoreInfo"]
+            )
+            return Operator(number, known["operatorInfo"]["operatorName"], stores, properties)
+        except (OSError, ValueError, KeyError, IndexError, TypeError):
+            # Spark before 3.5 wrote no such file: the folders of the partitions are all that there is.
+            folders = [e for e in self._entries(f"state/{number}") if e.is_folder and e.name.isdigit()]
+            return Operator(number, "", (Store("", len(folders)),))
+
+    def _schemas(self, number: int, store: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+        name = store["storeName"]
+        # Their paths are written in full, of where the checkpoint was when they were: it may have moved.
+        listed = [os.path.basename(p) for p in store.get("stateSchemaFilePaths", ())]
+        if listed:
+            path = f"state/{number}/_stateSchema/{name}/{listed[-1]}"
+        else:
+            path = f"state/{number}/0/{'' if name == 'default' else name + '/'}_metadata/schema"
+        try:
+            return read_schemas(self.files.read(f"{self.root}/{path}"))
+        except (OSError, ValueError, IndexError):
+            return ()
+
+    # ---- beside the log -------------------------------------------------------------------
+
+    def file_read(self, source: str) -> str:
+        """The path of a file that a source has read; "" for another source than of files."""
+        there = [e for e in self._entries(f"sources/{source}") if e.name.isdigit()]
+        for entry in sorted(there, key=lambda e: e.size)[:1]:
+            try:
+                known = json.loads(_lines(self.files.read(f"{self.root}/sources/{source}/{entry.name}"))[1])
+                return str(known["path"])
+            except (OSError, ValueError, KeyError, IndexError, TypeError):
+                pass  # another source keeps something of its own there
+        return ""
+
+    def size(self) -> tuple[int, int]:
+        """(bytes, files) of all that lies in the folder."""
+        return self.files.size(self.root)
+
+
+# ---- the files ----------------------------------------------------------------------------------
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"cannot be read ({(error.strerror or str(error)).lower()})"
+    return "is incomplete" if not isinstance(error, _Newer) else str(error)
+
+
+class _Newer(ValueError):
+    """A version that only a newer Spark writes."""
+
+
+def _lines(data: bytes) -> list[str]:
+    return data.decode("utf-8").split("\n")
+
+
+def _version(line: str, newest: int) -> int:
+    if not line.startswith("v") or not line[1:].strip().isdigit():
+        raise ValueError
+    version = int(line[1:])
+    if version > newest:
+        raise _Newer(f"has version {version}, which a newer Spark has written")
+    return version
+
+
+def _planned(data: bytes) -> Planned:
+    """Raises ValueError when the text is not that of an offset log."""
+    first, *rest = _lines(data)
+    version = _version(first, 2)
+    if not rest:
+        raise ValueError
+    known = json.loads(rest[0]) if rest[0].strip() else {}
+    if not isinstance(known, dict):
+        raise ValueError
+    lines = [line for line in rest[1:] if line.strip()]
+    pairs = [line.partition(":")[::2] for line in lines] if version == 2 else enumerate(lines)
+    offsets = {str(source): None if offset == "-" else offset for source, offset in pairs}
+    conf = {str(k): str(v) for k, v in (known.get("conf") or {}).items()}
+    return Planned(
+        version, offsets, known.get("batchWatermarkMs") or None, known.get("batchTimestampMs"), conf
+    )
+
+
+def _committed(data: bytes) -> Committed:
+    """Raises ValueError when the text is not that of a commit log."""
+    first, *rest = _lines(data)
+    version = _version(first, 2)
+    known = json.loads(rest[0]) if rest and rest[0].strip() else {}
+    if not isinstance(known, dict):
+        raise ValueError
+    return Committed(version, known.get("nextBatchWatermarkMs") or None)

@@ -1,0 +1,40 @@
+"""The checkpoint folder that a statement means, opened: a folder on the local file system is read without
+Spark, another one through Spark's Hadoop FileSystem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from streamsql.catalog import Catalog
+from streamsql.connectors.base import Places
+from streamsql.errors import InputFault
+from streamsql.language.statements.books import Owner
+from streamsql.plan.lowering.state_tables import checkpoint_of
+from streamsql.runtime.checkpoints.checkpoint_files import local_path
+from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
+from streamsql.runtime.checkpoints.hadoop_files import HadoopFiles
+from streamsql.runtime.engine.settings import Settings
+
+
+def open_checkpoint(
+    owner: Owner, catalog: Catalog, places: Places, settings: Settings, spark: Callable[[], Any]
+) -> Checkpoint:
+    """The checkpoint of a query or folder. spark: gives the Spark session, which is asked only where it is
+    needed. Raises NameFault or InputFault, placed at the owner.
+    """
+    folder = checkpoint_of(owner, catalog, places)
+    home = settings.start_conf().get("spark.hadoop.fs.defaultFS", "file:")
+    local = local_path(folder) is not None and (folder.startswith("file:") or home.startswith("file:"))
+    try:
+        return Checkpoint.open(folder, None if local else HadoopFiles(spark()))
+    except InputFault as fault:
+        if owner.query:
+            fault = InputFault(
+                f"the query {owner.query} has no checkpoint to inspect: {fault.message}",
+                detail=fault.detail,
+                hint=f"START QUERY {owner.query}; creates one",
+            )
+        fault.span = owner.span
+        raise fault from None

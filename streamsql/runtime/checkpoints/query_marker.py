@@ -1,0 +1,222 @@
+"""A checkpoint knows its query: what has changed since then is told before the start, and how to continue.
+
+Beside Spark's own files a checkpoint folder holds the marker streamsql.json: the query's name and text,
+and what `facts_of` says of it. Spark ignores it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from streamsql.errors import RuleFault
+from streamsql.language.redaction import redact
+from streamsql.plan.plans import Run
+from streamsql.plan.streaming.query_changes import REFUSED, Change, changes, facts_of
+from streamsql.runtime.checkpoints.checkpoint_log import MARKER
+from streamsql.runtime.workspace.formats import CHECKPOINT, check_version
+
+_KEPT = {
+    "spark.sql.shuffle.partitions": "partitions",
+    "spark.sql.streaming.stateStore.providerClass": "state store",
+}
+"""Settings that a checkpoint with state keeps from its first micro-batch on, and what they choose."""
+
+
+class Folder:
+    """A folder on any file system that Spark reaches."""
+
+    def __init__(self, spark: Any, folder: str) -> None:
+        self._path = spark._jvm.org.apache.hadoop.fs.Path
+        self._io = spark._jvm.org.apache.commons.io.IOUtils
+        self.path = self._path(folder)
+        self.files = self.path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+
+    def read(self, name: str) -> str:
+        """The text of a file; empty when it is not there."""
+        file = self._path(self.path, name)
+        if not self.files.exists(file):
+            return ""
+        stream = self.files.open(file)
+        try:
+            return str(self._io.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write(self, name: str, text: str) -> None:
+        stream = self.files.create(self._path(self.path, name), True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+
+    def newest(self, log: str) -> int:
+        """The number of the newest micro-batch in one of Spark's logs; -1 when there is none."""
+        folder = self._path(self.path, log)
+        if not self.files.exists(folder):
+            return -1
+        names = (status.getPath().getName() for status in self.files.listStatus(folder))
+        return max((int(n) for n in (name.partition(".")[0] for name in names) if n.isdigit()), default=-1)
+
+    def set_aside(self) -> str:
+        """Put the folder beside its place, so that another can begin there. Returns where it is now;
+        empty when there was none. Raises OSError.
+        """
+        if not self.files.exists(self.path):
+            return ""
+        aside = self._path(f"{self.path.toString().rstrip('/')}.before-{datetime.now():%Y%m%d-%H%M%S}")
+        if not self.files.rename(self.path, aside):
+            raise OSError(f"{self.path.toString()} cannot be renamed")
+        return str(aside.toString())
+
+
+def read_marker(folder: Folder) -> dict[str, Any]:
+    """Which query a checkpoint folder belongs to; empty when nothing says so."""
+    try:
+        found = json.loads(folder.read(MARKER) or "{}")
+    except Exception:  # not there, or not to be read: the start itself tells more
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[str, str]) -> None:
+    """Say in the checkpoint folder whose it is, with which Python code (digests by module). Nothing is
+    lost when that cannot be written.
+    """
+    known = {
+        "version": CHECKPOINT,
+        "query": plan.query.name,
+        "text": redact(plan.query.text),
+        "facts": facts,
+        "code": code,
+    }
+    try:
+        folder.write(MARKER, json.dumps(known))
+    except Exception:
+        pass
+
+
+def facts_now(plan: Run, mode: str, frame: Any) -> dict[str, Any]:
+    """What is true of a query now. frame: its result."""
+    return facts_of(plan, mode, _state_of(frame))
+
+
+def check_unchanged(
+    plan: Run, folder: Folder, facts: dict[str, Any], settings: Any, *, known: bool
+) -> tuple[str, ...]:
+    """Raise RuleFault when a checkpoint was begun by another query than this one, unless the plan accepts
+    that and Spark can resume. settings: Spark's; known: whether START QUERY can start it. Returns notes for
+    the analyst.
+    """
+    if folder.newest("offsets") < 0:
+        return ()
+    owner = read_marker(folder)
+    check_version(owner, CHECKPOINT, f"the checkpoint {plan.checkpoint}")
+    then = owner.get("facts")
+    if then is None:
+        return (f"{plan.checkpoint} was created by another program, which may have run another query",)
+    found = changes(then, facts)
+    if not found:
+        return tuple(_kept(folder, facts, settings))
+    refused = any(c.effect == REFUSED for c in found)
+    if plan.begins != "accept" or refused:
+        raise _changed(plan, str(owner.get("query")), found, refused=refused, known=known)
+    said = tuple(f"changed since the checkpoint was created, and accepted: {c.what}" for c in found)
+    return (*said, *_kept(folder, facts, settings))
+
+
+def _changed(plan: Run, owner: str, found: list[Change], *, refused: bool, known: bool) -> RuleFault:
+    name = plan.query.name
+    whose = f"the query {name}" if owner.casefold() == name.casefold() else f"{name}, once {owner},"
+    means = (
+        "Spark cannot resume from this checkpoint: its state or sources do not match"
+        if refused
+        else "Spark would resume without a warning, and mix old results with those of the changed query"
+    )
+    ways = [
+        "FROM BEGINNING   reads all input again, with a new checkpoint",
+        "FROM NOW         reads only new input, with a new checkpoint",
+        *(() if refused else ("ACCEPT CHANGES   resumes from the old checkpoint",)),
+    ]
+    where = f"START QUERY {name} with" if known else "the unchanged statement, or add before its SELECT"
+    return RuleFault(
+        f"{whose} has changed since its checkpoint was created",
+        detail="\n".join([*(c.what for c in found), means]),
+        hint="\n".join([f"{where} one of", *ways]),
+        span=plan.body_span,
+    )
+
+
+def _kept(folder: Folder, facts: dict[str, Any], settings: Any) -> Iterator[str]:
+    """What a checkpoint with state keeps although the settings say otherwise now."""
+    if not facts["state"]:
+        return
+    try:
+        conf = json.loads(folder.read(f"offsets/{folder.newest('offsets')}").split("\n")[1])["conf"]
+    except Exception:  # half written, or of another version: Spark itself will tell
+        return
+    for key, what in _KEPT.items():
+        now, then = settings.get(key), conf.get(key)
+        if then and then != now:
+            now, then = (v.rpartition(".")[2] for v in (now, then))
+            begun = f"{what} of the state: {then}, as when its checkpoint was created"
+            yield f"{begun}; {key} = {now} applies to new checkpoints only"
+
+
+def _state_of(frame: Any) -> list[dict[str, Any]] | None:
+    """What Spark keeps for a streaming DataFrame, one entry an operator; None when that cannot be told."""
+    try:
+        return list(_operators(frame._jdf.queryExecution().analyzed()))
+    except Exception:  # a plan of a kind that is not known here
+        return None
+
+
+_OPERATORS = {
+    "Deduplicate": "deduplication",
+    "DeduplicateWithinWatermark": "deduplication within the watermark",
+    "GlobalLimit": "limit",
+    "TransformWithState": "processor",
+    "TransformWithStateInPySpark": "processor",
+    "FlatMapGroupsWithState": "processor",
+    "FlatMapGroupsInPandasWithState": "processor",
+}
+
+
+def _operators(plan: Any) -> Iterator[dict[str, Any]]:
+    if not plan.isStreaming():
+        return
+    kind = plan.getClass().getSimpleName()
+    children = _each(plan.children())
+    for child in children:
+        yield from _operators(child)
+    if kind == "Aggregate":
+        keys = [e.dataType().simpleString() for e in _each(plan.groupingExpressions())]
+        values = [v for e in _each(plan.aggregateExpressions()) for v in _buffers(e)]
+        yield {"kind": "aggregation", "keys": keys, "values": values}
+    elif kind == "Join" and all(c.isStreaming() for c in children):
+        yield {"kind": "join", "keys": [], "values": []}
+    elif kind == "Distinct":
+        keys = [e.dataType().simpleString() for e in _each(plan.output())]
+        yield {"kind": "aggregation", "keys": keys, "values": []}
+    elif kind in ("Deduplicate", "DeduplicateWithinWatermark"):
+        keys = [e.dataType().simpleString() for e in _each(plan.keys())]
+        yield {"kind": _OPERATORS[kind], "keys": keys, "values": []}
+    elif kind in _OPERATORS:
+        yield {"kind": _OPERATORS[kind], "keys": [], "values": []}
+
+
+def _each(seq: Any) -> list[Any]:
+    return [seq.apply(i) for i in range(seq.size())]
+
+
+def _buffers(expression: Any) -> Iterator[str]:
+    """The types that the aggregates of an expression keep."""
+    if expression.getClass().getSimpleName() == "AggregateExpression":
+        yield from (
+            f.dataType().simpleString() for f in expression.aggregateFunction().aggBufferSchema().fields()
+        )
+        return
+    for child in _each(expression.children()):
+        yield from _buffers(child)

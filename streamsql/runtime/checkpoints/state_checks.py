@@ -1,0 +1,162 @@
+"""What a statement wants of the state of a query, held against what its checkpoint has before Spark reads
+it: Spark itself only says that it could not read a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamsql.errors import InputFault, NameFault, RuleFault, StreamsqlError, did_you_mean
+from streamsql.language.statements.books import Owner
+from streamsql.plan.lowering.state_tables import StateTable, state_tables
+from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint, Operator
+
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+
+
+def check_states(text: str, checkpoint: Callable[[Owner], Checkpoint]) -> None:
+    """Raise a fault, placed in the text of a statement, for a state that it reads and that is not there.
+
+    checkpoint: opens the checkpoint that the statement names.
+    """
+    for table in state_tables(text):
+        _check(table, checkpoint(table.owner))
+
+
+def _check(table: StateTable, checkpoint: Checkpoint) -> None:
+    operators = checkpoint.operators()
+    if table.metadata:
+        return
+    done = checkpoint.committed_numbers()
+    if not done:
+        raise InputFault(
+            f"the {table.owner} has no state yet: no micro-batch is done",
+            hint="AWAIT QUERY … IDLE; waits for what there is to read",
+            span=table.span,
+        )
+    if not operators:
+        raise RuleFault(
+            f"the {table.owner} keeps no state",
+            detail="groups, DISTINCT ON, joins of streams and stateful processors keep state",
+            span=table.span,
+        )
+    _check_batches(table, done)
+    operator = _operator(table, operators)
+    for check in (_check_processor, _check_join, _check_store):
+        fault = check(table, operator)
+        if fault:
+            raise fault
+    if table.changes:
+        _check_changes(table, operator, checkpoint)
+
+
+def _check_batches(table: StateTable, done: list[int]) -> None:
+    place = table.place("changes" if table.changes else "batch")
+    for number in (table.batch, *(table.changes or ())):
+        if number is not None and number not in done:
+            raise NameFault(
+                f"the micro-batch {number} is not there, or not done",
+                hint=f"those that are done: {done[0]} to {done[-1]}",
+                span=place,
+            )
+    first, last = table.changes or (0, None)
+    if last is not None and last < first:
+        raise RuleFault(f"CHANGES FROM BATCH {first} TO BATCH {last} is in the wrong order", span=place)
+
+
+def _operator(table: StateTable, operators: list[Operator]) -> Operator:
+    listed = ", ".join(f"OPERATOR {o.number} ({o.name})" for o in operators)
+    if table.operator is None:
+        if len(operators) > 1:
+            raise RuleFault(
+                f"the {table.owner} has {len(operators)} stateful operators", hint=listed, span=table.span
+            )
+        return operators[0]
+    found = next((o for o in operators if o.number == table.operator), None)
+    if found is None:
+        raise NameFault(
+            f"the {table.owner} has no stateful operator {table.operator}",
+            hint=f"there is {listed}",
+            span=table.place("operator"),
+        )
+    return found
+
+
+def _check_processor(table: StateTable, operator: Operator) -> StreamsqlError | None:
+    if not operator.is_processor:
+        for part in ("variable", "timers"):
+            if part in dict(table.places):
+                return RuleFault(
+                    f"{part.upper()} is for stateful processors; this operator is {operator.name}",
+                    span=table.place(part),
+                )
+        return None
+    timed = str(operator.properties.get("timeMode", "None")) not in ("None", "NoTime")
+    names = list(operator.variables)
+    offered = [f"VARIABLE {n}" for n in names] + (["TIMERS"] if timed else [])
+    if table.timers and not timed:
+        return RuleFault("this stateful processor has no timers", span=table.place("timers"))
+    if table.store or table.side:
+        part = "store" if table.store else "side"
+        return RuleFault(
+            f"a state of a stateful processor is selected by VARIABLE, not by {part.upper()}",
+            hint=" or ".join(offered),
+            span=table.place(part),
+        )
+    if not table.variable and not table.timers:
+        return RuleFault(
+            "a stateful processor has several state variables: name one",
+            hint=" or ".join(offered),
+            span=table.span,
+        )
+    if table.variable and table.variable not in names:
+        return NameFault(
+            f"this stateful processor has no state {table.variable}",
+            hint=did_you_mean(table.variable, names) or " or ".join(offered),
+            span=table.place("variable"),
+        )
+    return None
+
+
+def _check_join(table: StateTable, operator: Operator) -> StreamsqlError | None:
+    if table.side and not operator.is_join:
+        return RuleFault(
+            f"SIDE is for joins of two streams; this operator is {operator.name}", span=table.place("side")
+        )
+    if operator.is_join and not table.side and not table.store:
+        return RuleFault(
+            "a stream-stream join keeps the rows of both sides: name one",
+            hint="SIDE LEFT or SIDE RIGHT",
+            span=table.span,
+        )
+    if operator.is_join and table.side and table.changes:
+        return RuleFault(
+            "the changes of a join's side cannot be read",
+            detail="Spark reads the changes of one state store, and a side of a join uses two",
+            hint="STORE 'left-keyWithIndexToValue' CHANGES …",
+            span=table.place("changes"),
+        )
+    return None
+
+
+def _check_store(table: StateTable, operator: Operator) -> StreamsqlError | None:
+    stores = [s.name for s in operator.stores]
+    if not table.store or table.store in stores:
+        return None
+    return NameFault(
+        f"the operator {operator.number} ({operator.name}) has no store {table.store}",
+        hint=did_you_mean(table.store, stores) or f"stores: {', '.join(stores)}",
+        span=table.place("store"),
+    )
+
+
+def _check_changes(table: StateTable, operator: Operator, checkpoint: Checkpoint) -> None:
+    """Changes are in the delta files of the HDFS-backed store, and in RocksDB's changelog if there is one."""
+    folder = f"state/{operator.number}/0" + (f"/{table.store}" if table.store not in ("", "default") else "")
+    if checkpoint.has_files(folder, ".zip") and not checkpoint.has_files(folder, ".changelog"):
+        raise RuleFault(
+            "the changes of this state were not recorded",
+            detail="RocksDB writes only the whole state, unless it is configured otherwise",
+            hint=f"SET {CHANGELOG} = true; before the query's first start",
+            span=table.place("changes"),
+        )

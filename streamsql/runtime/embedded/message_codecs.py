@@ -1,0 +1,186 @@
+"""Rows as messages, and back from protobuf. EXPLAIN PYSPARK prints these, so they stand alone."""
+
+
+def to_messages(rows, form, key=(), options=()):
+    """Rows as messages: the columns key, value and, where the rows have them, topic, partition, headers.
+
+    A column _key, _topic, _partition or _headers is that field of the message; all others are its
+    payload in a form: json, csv (options: pairs), text or raw for a single column, or a function from a
+    struct of them and their types. key: the columns that make the key; one as its text, several as JSON.
+    """
+
+    from pyspark.sql import functions as F
+
+    def quoted(name):
+        return F.col("`" + name.replace("`", "``") + "`")
+
+    fields = {name.casefold(): name for name in rows.columns}
+    own = {n: fields.pop(n) for n in ("_key", "_topic", "_partition", "_headers") if n in fields}
+    payload = [quoted(name) for name in fields.values()]
+    missing = [name for name in key if name.casefold() not in fields]
+    if missing:
+        raise ValueError(f"the rows have no column {missing[0]} for KEY; they have {', '.join(rows.columns)}")
+    if form in ("text", "raw") and len(payload) != 1:
+        raise ValueError(f"FORMAT {form} takes one column, not {', '.join(fields.values()) or 'none'}")
+    if form in ("text", "raw"):
+        value = payload[0].cast("binary" if form == "raw" else "string")
+    elif callable(form):
+        value = form(F.struct(*payload), rows.select(*payload).schema)
+    else:
+        value = {"json": F.to_json, "csv": F.to_csv}[form](F.struct(*payload), dict(options))
+    columns = [value.alias("value")]
+    if "_key" in own:
+        columns.append(quoted(own["_key"]).alias("key"))
+    elif len(key) == 1:
+        columns.append(quoted(fields[key[0].casefold()]).cast("string").alias("key"))
+    elif key:
+        columns.append(F.to_json(F.struct(*(quoted(fields[k.casefold()]) for k in key))).alias("key"))
+    columns += [quoted(own[n]).alias(n[1:]) for n in ("_topic", "_partition", "_headers") if n in own]
+    return rows.select(*columns)
+
+
+def avro_writer(schema=None):
+    """The function from a struct to Avro, by a schema (JSON) if one is given."""
+    from pyspark.sql import functions as F
+
+    return lambda payload, types: F.call_function("to_avro", payload, *([F.lit(schema)] if schema else []))
+
+
+class ProtobufKind:
+    """A message type out of a file of descriptions (protoc --include_imports -o FILE), by the protobuf
+    package: Spark's own from_protobuf needs a package for each release, which registries often lack.
+
+    Workers get the description's bytes and make the type of them once. Raises ValueError when the file
+    or the message is not there.
+    """
+
+    def __init__(self, file, message):
+        try:
+            import google.protobuf  # noqa: F401
+        except ImportError:
+            raise ValueError(
+                "FORMAT protobuf needs the Python package protobuf: pip install 'protobuf>=6.33.5,<7'"
+            ) from None
+        try:
+            with open(file, "rb") as described:
+                self.description = described.read()
+        except OSError as error:
+            raise ValueError(f"cannot read the descriptorFile {file}: {error.strerror}") from None
+        self.message = message
+        self._made = None
+        try:
+            self.make()
+        except KeyError:
+            raise ValueError(f"{file} describes no message {message}") from None
+        except Exception as error:
+            raise ValueError(f"{file} is not a protobuf description: {error}") from None
+        self._made = None
+
+    def make(self):
+        """The Python class of the message."""
+        if self._made is None:
+            from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+            pool = descriptor_pool.DescriptorPool()
+            for each in descriptor_pb2.FileDescriptorSet.FromString(self.description).file:
+                pool.Add(each)
+            self._made = message_factory.GetMessageClass(pool.FindMessageTypeByName(self.message))
+        return self._made
+
+    def read(self, payload):
+        """Bytes as a dict of its fields; None where they are no such message."""
+        if payload is None:
+            return None
+        try:
+            return self._row(self.make().FromString(payload))
+        except Exception:
+            return None
+
+    def _row(self, message):
+        return {field.name: self._value(message, field) for field in message.DESCRIPTOR.fields}
+
+    def _value(self, message, field):
+        value = getattr(message, field.name)
+        entry = field.message_type
+        if entry is not None and entry.GetOptions().map_entry:
+            kind = entry.fields_by_name["value"]
+            return [(key, self._plain(each, kind)) for key, each in value.items()]
+        if field.label == field.LABEL_REPEATED:
+            return [self._plain(each, field) for each in value]
+        if field.has_presence and not message.HasField(field.name):
+            return None
+        return self._plain(value, field)
+
+    def _plain(self, value, field):
+        if field.message_type is not None:
+            return self._row(value)
+        names = field.enum_type.values_by_number if field.enum_type else {}
+        return names[value].name if value in names else value
+
+    def write(self, row):
+        """A dict of fields as bytes. Raises ValueError for a column that is no field of the message."""
+        message = self.make()()
+        self._fill(message, row)
+        return message.SerializeToString()
+
+    def _fill(self, message, row):
+        for name, value in row.items():
+            field = message.DESCRIPTOR.fields_by_name.get(name)
+            if field is None:
+                raise ValueError(f"{self.message} has no field {name}")
+            if value is None:
+                continue
+            entry = field.message_type
+            if entry is not None and entry.GetOptions().map_entry:
+                for key, each in value:
+                    kind = entry.fields_by_name["value"]
+                    if kind.message_type is not None:
+                        self._fill(getattr(message, name)[key], each)
+                    else:
+                        getattr(message, name)[key] = self._number(each, kind)
+            elif field.label == field.LABEL_REPEATED:
+                for each in value:
+                    if entry is not None:
+                        self._fill(getattr(message, name).add(), each)
+                    else:
+                        getattr(message, name).append(self._number(each, field))
+            elif entry is not None:
+                self._fill(getattr(message, name), value)
+            else:
+                setattr(message, name, self._number(value, field))
+
+    def _number(self, value, field):
+        if field.enum_type is not None and isinstance(value, str):
+            return field.enum_type.values_by_name[value].number
+        return value
+
+
+def protobuf_reader(file, message, columns):
+    """The function from bytes to a struct of the columns (SQL text); NULL where they cannot be read."""
+    import pyarrow as pa
+    from pyspark.sql import functions as F
+    from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.types import _parse_datatype_string
+
+    kind = ProtobufKind(file, message)
+    made = to_arrow_type(_parse_datatype_string(columns))
+
+    @F.arrow_udf(columns)
+    def read(payloads: pa.Array) -> pa.Array:
+        return pa.array([kind.read(each) for each in payloads.to_pylist()], type=made)
+
+    return read
+
+
+def protobuf_writer(file, message):
+    """The function from a struct to bytes."""
+    import pyarrow as pa
+    from pyspark.sql import functions as F
+
+    kind = ProtobufKind(file, message)
+
+    @F.arrow_udf("binary")
+    def write(rows: pa.Array) -> pa.Array:
+        return pa.array([kind.write(each) for each in rows.to_pylist()], type=pa.binary())
+
+    return lambda payload, types: write(payload)

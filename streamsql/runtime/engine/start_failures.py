@@ -1,0 +1,82 @@
+"""Why the JVM, or a call into it, failed while Spark started: from the exception and the JVM's own log."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from streamsql.runtime.engine.java import SparkStartError
+
+
+class Crash(SparkStartError):
+    """The JVM was ended by a signal."""
+
+
+def start_failure(
+    process: subprocess.Popen[bytes], log: Path, start: int, error: Exception | None = None
+) -> SparkStartError:
+    """What to raise when the JVM, or a call into it, failed."""
+    hint = f"the JVM's output is in {log}"
+    try:
+        status = process.wait(0.5)  # a JVM that gives up needs a moment to end
+    except subprocess.TimeoutExpired:
+        message = _cause(error) if error else "the JVM does not answer"
+        if "stopped SparkContext" in message:  # it gave up meanwhile; the log says why
+            message = _log_cause(log, start)
+        return SparkStartError(message, hint)
+    if status < 0:
+        return Crash(f"Java crashed (signal {-status})", hint)
+    return SparkStartError(_log_cause(log, start), hint)
+
+
+def _cause(error: Exception) -> str:
+    """What a failed py4j call says and, if that differs, its innermost cause, in one line."""
+    thrown: Any = getattr(error, "java_exception", None)
+    try:
+        if thrown is None:
+            return _one_line(str(error) or type(error).__name__)
+        outer = _one_line(thrown.toString())
+        while thrown.getCause() is not None:
+            thrown = thrown.getCause()
+        inner = _one_line(thrown.toString())
+    except Exception:  # the JVM went away meanwhile
+        return _one_line(str(error))
+    return outer if inner in outer else f"{outer}: {inner}"
+
+
+def _one_line(text: str) -> str:
+    """The first line, without the package of a leading class name, or the name if it can go."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "unknown cause")
+    line = re.sub(r"^(?:[a-z]\w*\.)+(?=[A-Z])", "", line)
+    name, _, message = line.partition(": ")
+    return message if " " in message and re.fullmatch(r"\w+(Exception|Error)", name) else line
+
+
+def size_of(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _log_cause(log: Path, start: int) -> str:
+    """The line of the JVM's output, from byte `start` on, that best says why it ended."""
+    try:
+        with log.open("rb") as stream:
+            stream.seek(start)
+            lines = stream.read(1_000_000).decode("utf-8", "replace").splitlines()
+    except OSError:
+        lines = []
+    patterns = (
+        r'Exception in thread "main" (?P<cause>.*)',
+        r"Error: (?!A fatal exception|Could not create)(?P<cause>.*)",
+        r"(?P<cause>(?:Unrecognized|Invalid|Conflicting|Too small|Initial heap size).*)",
+        r"[-\d]+ [:.\d]+ ERROR \S+: (?P<cause>.*)",
+    )
+    for pattern in patterns:
+        for line in lines:
+            if match := re.fullmatch(pattern, line.strip()):
+                return _one_line(match["cause"])
+    return _one_line(next((line for line in reversed(lines) if line.strip()), "the JVM ended"))

@@ -1,0 +1,214 @@
+"""SHOW BATCHES and DESCRIBE CHECKPOINT: answers out of checkpoint folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+from streamsql.language.statements.books import DescribeCheckpoint, Owner, ShowBatches
+from streamsql.results import Rows
+from streamsql.runtime.checkpoints.checkpoint_log import (
+    PROVIDER,
+    RETAINED,
+    Batch,
+    Checkpoint,
+    Operator,
+)
+from streamsql.runtime.checkpoints.offsets import kind_of, step
+from streamsql.runtime.checkpoints.opening import open_checkpoint
+from streamsql.runtime.handlers import Answers
+from streamsql.runtime.parts import SessionParts
+from streamsql.secrets import redact_option
+
+_COLUMNS = ("batch", "status", "planned at", "watermark", "offsets", "rows in", "ms")
+_PARTITIONS = "spark.sql.shuffle.partitions"
+PROVIDERS = {
+    "HDFSBackedStateStoreProvider": "HDFS-backed: memory and delta files",
+    "RocksDBStateStoreProvider": "RocksDB",
+}
+
+
+def _checkpoint(owner: Owner, session: SessionParts) -> Checkpoint:
+    return open_checkpoint(owner, session.catalog, session.places, session.settings, lambda: session.spark)
+
+
+def show_batches(session: SessionParts, statement: ShowBatches) -> Rows:
+    """The micro-batches of the log, oldest first. What the log does not say, and the console has not kept,
+    is empty.
+    """
+    checkpoint = _checkpoint(statement.owner, session)
+    query = _query_of(statement.owner, checkpoint, session)
+    running = session.queries.all.get(query.casefold())
+    if running is not None:
+        running.catch_up()
+    kept = session.kept.of(query).done if query else {}
+    # One more than is shown: it says where the first of them begins.
+    batches = checkpoint.batches(statement.last + 1 if statement.last else None)
+    rows = []
+    for at, batch in enumerate(batches):
+        if statement.last and len(batches) > statement.last and at == 0:
+            continue
+        before = batches[at - 1] if at else None
+        numbers = kept.get((checkpoint.id, batch.number), (None, None)) if batch.committed else (None, None)
+        planned = batch.planned
+        rows.append(
+            (
+                batch.number,
+                batch.status,
+                _time(planned.at) if planned else "",
+                _time(planned.watermark) if planned else "",
+                _steps(before, batch),
+                *numbers,
+            )
+        )
+    notes = (*_how_many(checkpoint, session), *_damage(batches))
+    return Rows(notes, _COLUMNS, rows, (True, False, False, False, False, True, True), glance=True)
+
+
+def _query_of(owner: Owner, checkpoint: Checkpoint, session: SessionParts) -> str:
+    """The name of the query of this console that a checkpoint belongs to; "" when it is another's."""
+    if owner.query:
+        return session.catalog.query(owner.query).name
+    name = str(checkpoint.marker().get("query", ""))
+    found = session.catalog.queries.get(name.casefold())
+    return found.name if found else ""
+
+
+def _how_many(checkpoint: Checkpoint, session: SessionParts) -> Iterator[str]:
+    numbers = checkpoint.planned_numbers()
+    if not numbers:
+        yield "no micro-batch has been planned yet"
+        return
+    what = "1 micro-batch is" if len(numbers) == 1 else f"{len(numbers)} micro-batches are"
+    said = f"{what} in the log: {_range(numbers)}"
+    if numbers[0] > 0:
+        retained = session.settings.start_conf().get(RETAINED, "100")
+        said += f"; Spark keeps the newest {retained} and has removed those before"
+    yield said
+    if any(after - before > 1 for before, after in pairwise(numbers)):
+        yield "some numbers are missing: asynchronous progress tracking records only some"
+
+
+def _range(numbers: list[int]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+
+
+def _damage(batches: Iterable[Batch]) -> Iterator[str]:
+    return (f"micro-batch {b.number}: {b.damage}" for b in batches if b.damage)
+
+
+def _time(milliseconds: int | None) -> str:
+    """A time of the log as Spark's progress reports write it."""
+    if milliseconds is None:
+        return ""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def _steps(before: Batch | None, batch: Batch) -> str:
+    if batch.planned is None:
+        return ""
+    old = before.planned.offsets if before and before.planned else {}
+    steps = {source: step(old.get(source), end) for source, end in batch.planned.offsets.items()}
+    if list(steps) == ["0"]:
+        return steps["0"]
+    return "; ".join(f"{source}: {said}" for source, said in steps.items())
+
+
+# ---- DESCRIBE CHECKPOINT ------------------------------------------------------------------------
+
+
+def describe_checkpoint(session: SessionParts, statement: DescribeCheckpoint) -> Rows:
+    """All that a checkpoint folder says of itself."""
+    checkpoint = _checkpoint(statement.owner, session)
+    batches = checkpoint.batches()
+    pairs: list[tuple[str, Any]] = [("folder", checkpoint.folder), *_whose(checkpoint)]
+    pairs += _of_log(checkpoint, batches)
+    newest = next((b for b in reversed(batches) if b.planned), None)
+    conf = dict(newest.planned.conf) if newest and newest.planned else {}
+    if newest:
+        pairs += _sources(checkpoint, newest)
+    pairs.append(("shuffle partitions", conf.pop(_PARTITIONS, "")))
+    operators = checkpoint.operators()
+    provider = conf.pop(PROVIDER, "").rpartition(".")[2]
+    if operators:
+        pairs.append(("state store", PROVIDERS.get(provider, provider)))
+    for operator in operators:
+        pairs += _operator(operator)
+    size, files = checkpoint.size()
+    pairs += [("versions", _versions(batches)), ("size", f"{_bytes(size)} in {files} files")]
+    pairs += [(key, redact_option(key, value)) for key, value in sorted(conf.items())]
+    shown = [p for p in pairs if p[1] not in ("", None)]
+    notes = tuple(_damage(batches))
+    return Rows(notes, ("property", "value"), shown, (False, False), glance=True)
+
+
+def _whose(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
+    yield "query id", checkpoint.id or "not known: the file metadata is missing or damaged"
+    marker = checkpoint.marker()
+    if marker:
+        yield "query", f"{marker.get('query', '')}, of streamsql"
+        yield "statement", " ".join(str(marker.get("text", "")).split())
+
+
+def _of_log(checkpoint: Checkpoint, batches: list[Batch]) -> Iterator[tuple[str, Any]]:
+    if not batches:
+        yield "micro-batches", "none has been planned yet"
+        return
+    numbers = [b.number for b in batches]
+    yield "micro-batches", f"{len(numbers)} in the log: {_range(numbers)}"
+    done = [b for b in batches if b.committed]
+    yield "last done", done[-1].number if done else "none"
+    for word in ("planned", "damaged"):
+        listed = ", ".join(str(b.number) for b in batches if b.status == word)
+        yield ("planned, not done" if word == "planned" else word), listed
+    marks = [b.planned.watermark for b in batches if b.planned]
+    marks += [b.committed.watermark for b in batches if b.committed]
+    yield "watermark", _time(max((m for m in marks if m is not None), default=None))
+    yield "unfinished files", ", ".join(checkpoint.unfinished())
+    written = checkpoint.last_written()
+    yield "last written", _time(None if written is None else int(written * 1000))
+
+
+def _sources(checkpoint: Checkpoint, newest: Batch) -> Iterator[tuple[str, str]]:
+    assert newest.planned
+    for source, offset in newest.planned.offsets.items():
+        file = checkpoint.file_read(source)
+        kind = f"files such as {file}" if file else kind_of(offset)
+        up_to = "nothing read yet" if offset is None else f"up to {step(offset, offset)}"
+        yield f"source {source}", ": ".join(filter(None, (kind, up_to)))
+
+
+def _operator(operator: Operator) -> Iterator[tuple[str, str]]:
+    name = f"state {operator.number}"
+    yield name, operator.name or "an operator without metadata (written before Spark 4.0)"
+    kinds = operator.variables
+    for store in operator.stores:
+        parts = f"{store.partitions} partition{'' if store.partitions == 1 else 's'}"
+        yield f"{name} store", ", ".join(filter(None, (store.name, parts)))
+        for family, key, value in store.schemas:
+            if family.startswith("$"):
+                continue  # what Spark keeps for itself beside a processor's states
+            of = store.name if family == "default" else family
+            kind = f"{kinds[family]}, " if family in kinds else ""
+            yield f"{name} {of}", f"{kind}key ({key})" + (f", value ({value})" if value else "")
+
+
+def _versions(batches: list[Batch]) -> str:
+    """The formats of the log, and of the state, which goes by that of the commits."""
+    offsets = {b.planned.version for b in batches if b.planned}
+    commits = {b.committed.version for b in batches if b.committed}
+    found = (("offset log", offsets), ("commit log", commits), ("state checkpoint", commits))
+    return ", ".join(f"{name} {max(versions)}" for name, versions in found if versions)
+
+
+def _bytes(size: float) -> str:
+    units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1024 and len(units) > 1:
+        size /= 1024
+        units.pop(0)
+    return f"{size:.0f} {units[0]}" if units[0] == "bytes" else f"{size:.1f} {units[0]}"
+
+
+DIRECT: Answers = {ShowBatches: show_batches, DescribeCheckpoint: describe_checkpoint}

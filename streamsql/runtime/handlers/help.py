@@ -1,0 +1,168 @@
+"""SHOW CONNECTORS, DESCRIBE CONNECTOR and HELP: statements from the grammar, topics from their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import metadata
+
+from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
+from streamsql.connectors.base import TRIGGERS, Connector, OptionSpec
+from streamsql.connectors.packages import PACKAGES
+from streamsql.connectors.registry import connector, connectors
+from streamsql.errors import NameFault, did_you_mean
+from streamsql.language.grammar import load
+from streamsql.language.statements import look, session
+from streamsql.language.statements.base import Trigger
+from streamsql.language.statements.registry import STATEMENTS
+from streamsql.language.synopsis import rule_label, synopsis
+from streamsql.language.topics import topic, topics
+from streamsql.results import Result, Text
+from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.info_table import table
+from streamsql.runtime.parts import SessionParts
+
+
+def _show_connectors(session: SessionParts, statement: session.ShowConnectors) -> Result:
+    if statement.name is None:
+        rows = [
+            (c.name, "yes" if c.reads is not None else "", "yes" if c.writes is not None else "", c.help)
+            for c in connectors().values()
+        ]
+        return table(("name", "reads", "writes", "description"), rows)
+    return _describe_connector(session, look.DescribeConnector(name=statement.name))
+
+
+def _describe_connector(session: SessionParts, statement: look.DescribeConnector) -> Result:
+    found = connector(statement.name)
+    rows = [("connector", "", "", "", found.help), *_abilities(found)]
+    reads, writes = found.reads or (), found.writes or ()
+    for spec in (*reads, *(s for s in writes if s not in reads)):
+        uses = [use for use, specs in (("read", reads), ("write", writes)) if spec in specs]
+        rows.append((spec.name, ", ".join(uses), _kind(spec), spec.default, spec.help))
+    if found.open_prefix:
+        rows.append(
+            (f"{found.open_prefix}…", "", "", "", "any other option with this prefix is passed on unchanged")
+        )
+    if found.open_options:
+        rows.append(("…", "", "", "", "any other option is passed on unchanged"))
+    return table(("property", "for", "kind", "default", "description"), rows)
+
+
+def _abilities(found: Connector) -> Iterator[tuple[str, ...]]:
+    """Rows of what a connector can do: columns, formats, output modes and triggers."""
+    if found.reads is not None:
+        columns = ", ".join(f"{c.name} {c.type}" for c in found.fixed_columns)
+        if found.needs_columns:
+            columns = "declared"
+        elif found.infers_columns:
+            columns = "declared, or inferred when they are not"
+        elif found.formats:
+            payloads = ", ".join(f for f in found.formats if f in PAYLOAD_FORMATS)
+            columns = f"declared with FORMAT {payloads}; else value"
+        yield "columns", "read", "", "", columns or "by its options"
+        fields = found.metadata(Stream("", found.name))
+        if fields:
+            listed = ", ".join(f"{f.name} {f.type}" for f in fields)
+            yield "message fields", "read", "", "", f"{listed}; SELECT * leaves them out"
+        yield "triggers", "read", "", "", _triggers(found.triggers)
+    if found.formats:
+        yield "formats", "", "", "", ", ".join(found.formats)
+    if found.writes is not None:
+        yield "output modes", "write", "", "", _modes(found)
+        yield "triggers", "write", "", "", _triggers(found.sink_triggers)
+    for name in found.packages or ((found.name,) if found.name in PACKAGES else ()):
+        release = PACKAGES[name].releases(metadata.version("pyspark"))[0]
+        yield "package", "", "", "", f"{', '.join(release.coordinates)}, fetched when it is first needed"
+    if found.takes_key:
+        yield "KEY", "write", "", "", "the columns that form the key of a row"
+
+
+def _modes(found: Connector) -> str:
+    """The output modes that a sink takes, and those that a KEY adds."""
+    plain, keyed = (found.modes_of(Sink("", found.name, key=key)) for key in ((), ("key",)))
+    more = ", ".join(m for m in keyed if m not in plain) if found.takes_key else ""
+    return ", ".join(plain) + (f", with KEY {more}" if more else "")
+
+
+def _triggers(kinds: frozenset[str]) -> str:
+    return ", ".join(Trigger(k).sql() if k != "default" else "default" for k in TRIGGERS if k in kinds)
+
+
+def _kind(spec: OptionSpec) -> str:
+    """What an option takes: its kind or choices, and whether it must be there or is never shown."""
+    kind = " | ".join(spec.choices) if spec.choices else spec.kind
+    return kind + (", required" if spec.required else "") + (", secret" if spec.secret else "")
+
+
+def _help(session: SessionParts, statement: session.Help) -> Result:
+    grammar = load()
+    entries = [(synopsis(grammar, r), grammar.help[r], r) for r in STATEMENTS if r not in ("Spark", "Select")]
+    entries.append(("SELECT …", grammar.help["Select"], "Select"))
+    if not statement.words:
+        pages = [(f"HELP {t.name}", t.summary) for t in topics().values()]
+        heads = sorted((_head(s), h.partition(". ")[0].removesuffix(".")) for s, h, _ in entries)
+        return table(("statement or topic", "description"), [*heads, *pages])
+    asked = " ".join(statement.words)
+    page = topic(asked)
+    if page:
+        return Text(text=page.page())
+    wanted = [(s, h, r) for s, h, r in entries if _plain(s).startswith(asked) or asked in _plain(s)]
+    if not wanted:
+        known = [*(_head(s) for s, _, _ in entries), *(name.upper() for name in topics())]
+        hint = did_you_mean(asked, known) or "HELP; lists the statements and topics"
+        raise NameFault(f"there is no help for {asked}", hint=hint)
+    parts = [
+        f"{written}\n    {text}" + _where(rule) + _see_also(rule, _head(written))
+        for written, text, rule in wanted
+    ]
+    return Text(text="\n\n".join(parts))
+
+
+def _plain(written: str) -> str:
+    """A synopsis without what may be left out, for looking it up by its first words."""
+    depth, out = 0, []
+    for word in written.replace("[", " [ ").replace("]", " ] ").split():
+        depth += (word == "[") - (word == "]")
+        if depth == 0 and word != "]":
+            out.append(word)
+    return " ".join(out).replace("{DESCRIBE | DESC}", "DESCRIBE").replace("{EXIT | QUIT}", "EXIT")
+
+
+def _head(written: str) -> str:
+    words = []
+    for word in _plain(written).split():
+        if not word.isupper() or not word.isalpha():
+            break
+        words.append(word)
+    return " ".join(words)
+
+
+def _see_also(rule: str, head: str) -> str:
+    """The topic of a statement, and those that name it among what to read next."""
+    names = {STATEMENTS[rule].topic: None} | {
+        t.name: None for t in topics().values() if f"HELP {head};" in t.text
+    }
+    return f"\n    see also: {' '.join(f'HELP {name};' for name in names)}"
+
+
+def _where(rule: str) -> str:
+    """The clauses that a statement's synopsis and sentence name in <…>, each written out."""
+    grammar = load()
+    shown, lines, queue = set(), [], [synopsis(grammar, rule) + grammar.help[rule]]
+    while queue:
+        text = queue.pop(0)
+        for name in grammar.rules:
+            label = rule_label(name)
+            if label in text and name not in shown:
+                shown.add(name)
+                written = synopsis(grammar, name)
+                lines.append(f"\n    {label} is {written}")
+                queue.append(written)
+    return "".join(lines)
+
+
+DIRECT: Answers = {
+    session.ShowConnectors: _show_connectors,
+    look.DescribeConnector: _describe_connector,
+    session.Help: _help,
+}

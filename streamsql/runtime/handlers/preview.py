@@ -1,0 +1,256 @@
+"""PREVIEW: the first records of a source, and the CREATE STREAM that they suggest.
+
+Reads little, makes nothing, and leaves no query behind.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from streamsql.calls import Assign, Node, evaluate, run
+from streamsql.catalog import PAYLOAD_FORMATS, Stream
+from streamsql.connectors.packages import PACKAGES
+from streamsql.connectors.registry import connector
+from streamsql.errors import InputFault, QueryFault, StreamsqlError
+from streamsql.language.statements.base import Name, Watermark
+from streamsql.language.statements.look import FIRST
+from streamsql.plan import plans
+from streamsql.plan.context import Context
+from streamsql.plan.statements.previews import SAMPLE, as_they_come, first_rows
+from streamsql.plan.statements.schema_guesses import Leaf, event_time
+from streamsql.results import Preview, Rows
+from streamsql.runtime.engine.row_values import collect
+from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.preflight.kafka_topics import check_topics
+from streamsql.runtime.preflight.local_paths import check_path
+from streamsql.runtime.preflight.python_code_checks import check_code
+from streamsql.runtime.preflight.registry_subjects import with_schema
+from streamsql.runtime.preflight.schema_inference import (
+    Seen,
+    first_texts,
+    of_frame,
+    of_lines,
+    of_messages,
+    suggested,
+)
+from streamsql.runtime.queries.start import start_query
+from streamsql.runtime.workspace.owned_folders import remove
+
+PATIENCE = 5.0
+"""Seconds to wait for the first records of a source that is only read as they come."""
+
+
+class Looking:
+    """One look."""
+
+    def __init__(self, session: SessionParts, context: Context) -> None:
+        self.session = session
+        self.context = context
+        self.notes: list[str] = []
+
+    def preview(self, made: plans.Preview) -> Preview:
+        """Look at a stream that is there, or (propose) at what a connector with its options would read."""
+        began = time.monotonic()
+        stream, proposal = made.stream, ""
+        if made.path:
+            stream = _of_path(stream, made.path)
+        if made.code:
+            check_code(made.code, stream.option("folder"), connector(Name(stream.connector)), "read")
+        options = stream.options
+        try:
+            stream = with_schema(stream)
+            self._ask_brokers(stream)
+            if made.propose:
+                stream, rows = self._proposed(stream, made.limit)
+            else:
+                rows = self._rows(stream, made.limit)
+        except Exception as error:
+            raise _placed(error, made) from error
+        if made.propose:
+            # What was read from files, or asked, for the look stays where it is.
+            more = ((k, v) for k, v in stream.options[len(options) :] if k != "avroSchema")
+            stream = replace(stream, options=(*options, *more))
+            proposal = stream.sql() + ";"
+            if stream.watermark is None and stream.columns:
+                self.notes.append(
+                    "no column looks like an event time; windows need WITH WATERMARK column DELAY …"
+                )
+        seconds = time.monotonic() - began
+        return Preview(tuple(self.notes), rows.columns, rows.rows, rows.numeric, seconds, proposal=proposal)
+
+    # ---- what the records suggest ---------------------------------------------------------------
+
+    def _proposed(self, stream: Stream, limit: int) -> tuple[Stream, Rows]:
+        """The stream as it would be made, and its first rows."""
+        made = connector(Name(stream.connector))
+        stream = replace(stream, options=made.settled(stream.options))
+        if made.formats:
+            return self._messages(stream, limit)
+        records = made.records(stream)
+        if records is None and not made.infers_columns:
+            rows = self._rows(stream, max(limit, 1))
+            leaves = [Leaf((c.name,), c.type, _values(rows, c.name)) for c in made.columns(stream)]
+            return replace(stream, watermark=event_time(leaves, rows.columns)), rows
+        seen, folders = self._seen(stream, records)
+        stream, notes = suggested(stream, seen, folders)
+        self.notes += notes
+        rows = self._rows(stream, limit)
+        mark = stream.watermark
+        if mark and rows.rows and all(v is None for v in _values(rows, mark.column.value)):
+            stream = replace(stream, watermark=None)
+            rows = self._rows(stream, limit)
+        return stream, rows
+
+    def _messages(self, stream: Stream, limit: int) -> tuple[Stream, Rows]:
+        """The same of a source of messages: their payload tells the format, if nobody did."""
+        made, rows = connector(Name(stream.connector)), None
+        inferred = made.infer(stream) if stream.format in PAYLOAD_FORMATS else None
+        if inferred is not None:
+            types = self._frame(inferred).schema
+            rows = self._rows(suggested(stream, Seen(types, ()))[0], max(limit, 1))
+            values = [row[: len(types.fields)] for row in rows.rows]
+            stream, _ = suggested(stream, Seen(types, values))
+        elif stream.format == "protobuf":
+            raise InputFault(
+                "the columns of protobuf messages cannot be inferred",
+                hint="declare them in CREATE STREAM, or show the messages with FORMAT raw",
+            )
+        else:
+            records = made.records(stream)
+            if records is None:
+                rows = self._rows(replace(stream, format="text"), max(limit, FIRST))
+                texts = [str(row[0]) for row in rows.rows]
+            else:
+                texts = first_texts(self._frame(records))
+            if not texts:
+                raise _nothing(stream.name)
+            form, seen = of_messages(stream, texts, self.session.spark)
+            if form == "raw" and all(t.startswith("\0") for t in texts):
+                self.notes.append(
+                    "bytes as a schema registry marks them: schemaRegistry 'http://host:8081' reads Avro by"
+                    " it, FORMAT avro with wireFormat 'confluent' by a schema that you have"
+                )
+            stream = replace(stream, format=form)
+            if seen is not None:
+                stream, notes = suggested(stream, seen)
+                self.notes += notes
+                if seen.missed:  # by default one would end each query
+                    stream = replace(stream, malformed="skip")
+        if rows is None:
+            rows = self._rows(stream, limit)
+        arrival = next((f for f in made.metadata(stream) if f.type == "TIMESTAMP"), None)
+        if stream.watermark is None and arrival:
+            stream = replace(stream, watermark=Watermark(Name(arrival.name), "10 minutes"))
+            self.notes.append(f"no event time in the payload: {arrival.name} is the time of the message")
+        return stream, replace(rows, rows=rows.rows[:limit])
+
+    def _ask_brokers(self, stream: Stream) -> None:
+        """Learn at once that brokers do not answer, or have not the topic."""
+        asked = connector(Name(stream.connector)).brokers(stream) if stream.connector else None
+        if asked:
+            self.session.packages.load(self.session.spark, PACKAGES[stream.connector], self.session.cancel)
+            check_topics(self.session.spark, *asked, self.session.cancel)
+
+    def _seen(self, stream: Stream, records: Node | None) -> tuple[Seen, Sequence[Any]]:
+        """What the records are, and the fields that the names of their folders give."""
+        folders: Sequence[Any] = ()
+        if records is not None:
+            frame = self._frame(records)
+            seen, folders = of_lines(stream, frame), frame.schema.fields[1:]
+        else:
+            inferred = connector(Name(stream.connector)).infer(stream)
+            assert inferred is not None
+            seen = of_frame(self._frame(inferred))
+        if seen is None:
+            raise _nothing(stream.name)
+        return seen, folders
+
+    def _frame(self, node: Node) -> Any:
+        return evaluate(node, self.session.env((Assign("", node),)))
+
+    # ---- rows -------------------------------------------------------------------------------------
+
+    def _rows(self, stream: Stream, limit: int) -> Rows:
+        """The first rows of a stream with its columns."""
+        from pyspark.errors import AnalysisException
+
+        found = first_rows(stream, limit, self.context)
+        if found is None:
+            return self._as_they_come(stream, limit)
+        program, reads = found
+        try:
+            rows = collect(run(program, self.session.env(program, reads)))
+        except AnalysisException:
+            if not stream.query:
+                raise
+            return self._as_they_come(stream, limit)  # an operation that only streams have
+        if stream.query:
+            self.notes.append(f"made from the first {SAMPLE} records of what {stream.name} reads")
+        return rows
+
+    def _as_they_come(self, stream: Stream, limit: int) -> Rows:
+        """The first rows that a query over the stream gives, which is ended then."""
+        session = self.session
+        name = f"preview_{len(session.queries.all) + 1}_{os.getpid()}"
+        made = as_they_come(stream, self.context).named(name, session.places.transient(name))
+        running = start_query(session, made)
+        live = session.live[name]
+        enough = threading.Event()
+        before = live.watch(lambda before, after, new: enough.set() if after.num_rows >= limit else None)
+        if before is not None and before.num_rows >= limit:
+            enough.set()
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while running.is_active() and time.monotonic() < deadline and not enough.wait(0.05):
+                session.cancel.check()
+            if running.status() == "FAILED" and isinstance(running.fault, QueryFault):
+                raise running.fault.of("it cannot be read")
+            rows = collect(live.frame(session.spark, limit))
+        finally:
+            session.queries.stop(running, session.cancel, 0)
+            session.queries.forget(name)
+            session.live.pop(name, None)
+            remove(Path(made.checkpoint).parent)
+        if not enough.is_set():
+            self.notes.append(
+                f"{stream.connector or stream.name}: rows that arrived within {PATIENCE:.0f} seconds"
+            )
+        return rows
+
+
+def _of_path(stream: Stream, path: Name) -> Stream:
+    """The stream; of a single file, that of its folder with that file only."""
+    if not os.path.isfile(path.value):
+        check_path(path)
+        return stream
+    folder, name = os.path.split(path.value)
+    options = ((k, (folder or ".") if k.casefold() == "path" else v) for k, v in stream.options)
+    return replace(stream, options=(*options, ("pathGlobFilter", name)))
+
+
+def _placed(error: Exception, made: plans.Preview) -> StreamsqlError:
+    """An error of Spark's under the path that was given."""
+    fault = translate(error)
+    if fault.condition == "UNABLE_TO_INFER_SCHEMA":
+        fault = _nothing(made.stream.name)
+    fault.span = fault.span or (made.place.span if made.place else None)
+    return fault
+
+
+def _nothing(name: str) -> InputFault:
+    return InputFault(
+        "there are no records to show yet",
+        hint=f"declare the columns: CREATE STREAM {name} (id INT, ts TIMESTAMP) USING …",
+    )
+
+
+def _values(rows: Rows, name: str) -> tuple[Any, ...]:
+    at = next(i for i, c in enumerate(rows.columns) if c.casefold() == name.casefold())
+    return tuple(row[at] for row in rows.rows)

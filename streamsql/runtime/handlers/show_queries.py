@@ -1,0 +1,196 @@
+"""SHOW QUERIES, DESCRIBE QUERY, SHOW PROGRESS: what the queries do, and why nothing comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from streamsql.language.statements import query
+from streamsql.plan.plans import Run
+from streamsql.results import Result
+from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.info_table import pairs_of, table
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.progress import Reports, number
+from streamsql.runtime.queries.run import Running
+
+_QUERY_COLUMNS = (
+    "name", "status", "sink", "mode", "trigger", "batch", "rows in", "rows/s in", "rows/s done",
+    "last rates", "watermark", "state rows", "uptime", "last error",
+)  # fmt: skip
+
+_EXTENDED = ("late rows", "malformed", "checkpoint", "query")
+
+
+def _show_queries(session: SessionParts, statement: query.ShowQueries) -> Result:
+    rows = []
+    for found in session.catalog.queries.values():
+        running = session.queries.all.get(found.name.casefold())
+        trigger = found.trigger.sql().lower() if found.trigger else "default"
+        if running is None:
+            past = session.workspace.past(found.name)
+            rest = (past.batch if past.batch >= 0 else None, *[None] * 7, past.error)
+            rows.append((found.name, past.status, found.sink, found.mode, trigger, *rest))
+        else:
+            rows.append((found.name, running.status(), found.sink, running.mode, trigger, *_numbers(running)))
+        if statement.extended:
+            reports: Any = running.reports if running else Reports()
+            place = running.plan.checkpoint if running else ""
+            rows[-1] = (*rows[-1], reports.late, reports.malformed, place, " ".join(found.text.split()))
+    columns = _QUERY_COLUMNS + (_EXTENDED if statement.extended else ())
+    return replace(
+        table(columns, rows, (5, 6, 7, 8, 11, 14, 15)), notes=session.workspace.where_queries_run()
+    )
+
+
+def _numbers(running: Running) -> tuple[Any, ...]:
+    reports = running.progress()
+    last = reports[-1] if reports else {}
+    state = sum(o.get("numRowsTotal", 0) for o in last.get("stateOperators", []))
+    watermark = last.get("eventTime", {}).get("watermark", "")
+    until = running.ended or datetime.now()
+    error = running.fault.message if running.fault else ""
+    return (
+        last.get("batchId"),
+        running.reports.rows_in,
+        _rate(last.get("inputRowsPerSecond")),
+        _rate(last.get("processedRowsPerSecond")),
+        sparkline(running.reports.rates()),
+        "" if watermark.startswith("1970-01-01T00:00:00") else watermark,
+        state,
+        f"{int((until - running.started).total_seconds())} s",
+        error,
+    )
+
+
+def _rate(value: Any) -> str | None:
+    rate = number(value)
+    return None if rate is None else f"{rate:.1f}"
+
+
+def sparkline(rates: Sequence[float]) -> str:
+    """Numbers as one character each, the highest of them as a full block."""
+    top = max(rates, default=0.0)
+    return "".join(_BARS[min(7, int(r / top * 7.99))] if top else _BARS[0] for r in rates)
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def _describe_query(session: SessionParts, statement: query.DescribeQuery) -> Result:
+    found = session.catalog.query(statement.name)
+    sink_entry = session.catalog.sinks.get(found.sinks[0].casefold())
+    pairs: list[tuple[str, Any]] = [("name", found.name), ("sink", found.sink)]
+    running = session.queries.all.get(found.name.casefold())
+    past = session.workspace.past(found.name)
+    if found.restart:
+        pairs.append(("restart", found.restart.sql()))
+    if running is None:
+        pairs += [("status", past.status), ("since", past.since), ("error", past.error)]
+    if running:
+        status = running.status()
+        pairs += [("status", status), ("output mode", f"{running.mode}  {running.reason}".strip())]
+        pairs += [
+            ("started", running.started.isoformat(" ", "seconds")),
+            ("checkpoint", running.plan.checkpoint),
+        ]
+        names = _QUERY_COLUMNS[5:12]
+        pairs += [(n, str(v)) for n, v in zip(names, _numbers(running), strict=False) if v not in (None, "")]
+        if running.reports.late:
+            pairs.append(("late rows dropped", running.reports.late))
+        if running.reports.malformed:
+            pairs.append(("malformed", running.reports.malformed))
+        pairs += _last_batch(running)
+        pairs.append(("restarts", running.when_again()))
+        if running.fault:
+            fault = running.fault
+            pairs += [("error", fault.message), ("detail", fault.detail), ("hint", fault.hint)]
+    for failure in reversed(session.queries.failures.get(found.name.casefold(), [])):
+        at = f", batch {failure.batch}" if failure.batch >= 0 else ""
+        pairs.append((f"failed {failure.at}{at}", failure.message))
+    pairs.append(("statement", found.sql(sink_entry) + ";"))
+    return pairs_of(pairs)
+
+
+def _last_batch(running: Running) -> list[tuple[str, Any]]:
+    reports = running.progress()
+    if not reports:
+        return []
+    last = reports[-1]
+    pairs: list[tuple[str, Any]] = [
+        (
+            f"source {n}",
+            f"{s.get('description', '')}: {s.get('numInputRows', 0)} rows, up to {s.get('endOffset')}",
+        )
+        for n, s in enumerate(last.get("sources", []))
+    ]
+    for count, op in enumerate(last.get("stateOperators", [])):
+        dropped = op.get("numRowsDroppedByWatermark", 0)
+        text = f"{op.get('numRowsTotal', 0)} rows, {op.get('memoryUsedBytes', 0)} bytes"
+        name = f"state {count} {op.get('operatorName', '')}"
+        pairs.append((name, f"{text}, {dropped} late rows dropped in this batch"))
+    phases = ", ".join(f"{k} {v} ms" for k, v in last.get("durationMs", {}).items())
+    return [*pairs, ("durations", phases)]
+
+
+def _show_progress(session: SessionParts, statement: query.ShowProgress) -> Result:
+    found = session.catalog.query(statement.name)
+    running = session.queries.all.get(found.name.casefold())
+    rows = []
+    for r in running.progress(statement.last) if running else []:
+        state = r.get("stateOperators", [])
+        rows.append(
+            (
+                r.get("batchId"),
+                r.get("timestamp"),
+                r.get("numInputRows"),
+                _rate(r.get("processedRowsPerSecond")),
+                r.get("durationMs", {}).get("triggerExecution"),
+                r.get("eventTime", {}).get("watermark", ""),
+                sum(o.get("numRowsTotal", 0) for o in state),
+                sum(o.get("numRowsDroppedByWatermark", 0) for o in state),
+            )
+        )
+    columns = ("batch", "time", "rows in", "rows/s", "ms", "watermark", "state rows", "late rows dropped")
+    return table(columns, rows, (0, 2, 3, 4, 6, 7))
+
+
+def why_empty(running: Running, plan: Run) -> tuple[str, ...]:
+    """What to say when a SELECT over a stream gave no rows."""
+    running.catch_up()
+    rows_in = running.reports.rows_in
+    if rows_in == 0:
+        return (
+            "no rows: the streams had no input at this moment; rate and socket produce rows over "
+            "time: CREATE LIVE TABLE t AS SELECT … keeps reading",
+        )
+    return held_back(running) or (f"no rows: none of the {rows_in} rows that were read is in the result",)
+
+
+def held_back(running: Running) -> tuple[str, ...]:
+    """What to say of groups that append mode holds back until the watermark passes them."""
+    reports = running.progress()
+    if running.mode != "append" or not reports:
+        return ()
+    last = reports[-1]
+    state = [o for o in last.get("stateOperators", []) if o.get("operatorName") in _GROUPS]
+    kept = sum(o.get("numRowsTotal", 0) for o in state)
+    watermark = last.get("eventTime", {}).get("watermark", "")
+    if not kept or not watermark:
+        return ()
+    return (
+        f"{running.name}: {kept} groups are still open: append mode emits a window when the watermark "
+        f"(now {watermark}) has passed its end",
+    )
+
+
+_GROUPS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
+
+
+DIRECT: Answers = {
+    query.ShowQueries: _show_queries,
+    query.DescribeQuery: _describe_query,
+    query.ShowProgress: _show_progress,
+}

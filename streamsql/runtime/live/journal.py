@@ -1,0 +1,189 @@
+"""The rows of live tables on disk, so that they are there again when a workspace is opened.
+
+A micro-batch is written before Spark notes it as done: one that comes again after a failure has a
+number that already exists, and is skipped. So the rows are always those of the checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamsql.connectors.base import Places
+from streamsql.runtime.workspace.formats import LIVE_TABLE, check_version
+from streamsql.runtime.workspace.owned_folders import claim, private, remove
+
+if TYPE_CHECKING:
+    from streamsql.runtime.embedded.live_rows import LiveRows
+
+COMPACT = 50
+"""Micro-batches after which all rows are written again, in one file."""
+
+
+class Journal:
+    """The files of one live table: kind.json, and for micro-batch n either n.all (all rows after it)
+    or n.new (its own rows).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._seen = (0, 0)
+
+    def begin(self, rows: LiveRows) -> None:
+        """Keep rows from now on, and those that there are, in place of what was kept before."""
+        remove(self.folder)
+        claim(self.folder)
+        kind = {
+            "version": LIVE_TABLE,
+            "schema": rows.schema.jsonValue(),
+            "mode": rows.mode,
+            "keys": rows.keys,
+            "retain": rows.retain,
+            "one": rows.one,
+        }
+        with open(self.folder / "kind.json", "w", encoding="utf-8", opener=private) as out:
+            out.write(json.dumps(kind))
+        with rows.held():
+            self.follow(rows)
+            if rows.table is not None:
+                self._write(f"{rows.last_batch}.all", rows.table)
+
+    def follow(self, rows: LiveRows) -> None:
+        """Write each micro-batch from now on."""
+
+        whole = rows.mode == "complete"
+
+        def keep(batch: int, after: Any, new: Any) -> None:
+            if whole or batch % COMPACT == COMPACT - 1:
+                self._write(f"{batch}.all", after)
+                self._drop_before(batch)
+            elif new.num_rows:
+                self._write(f"{batch}.new", new)
+
+        rows.keep = keep
+
+    def load(self) -> LiveRows | None:
+        """The rows as they were kept; None when there are none, or they cannot be read. Raises UsageFault
+        when a later version has written them.
+        """
+        import pyarrow as pa
+        from pyspark.sql.types import StructType
+
+        from streamsql.runtime.embedded.live_rows import LiveRows
+
+        try:
+            kind = json.loads((self.folder / "kind.json").read_text("utf-8"))
+            check_version(kind, LIVE_TABLE, str(self.folder / "kind.json"))
+            rows = LiveRows(
+                StructType.fromJson(kind["schema"]), kind["mode"], kind["keys"], kind["retain"], kind["one"]
+            )
+            for batch, file in self._files():
+                rows.take(_read(file), batch, whole=file.suffix == ".all")
+        except (OSError, ValueError, KeyError, pa.ArrowException):
+            return None
+        return rows
+
+    def look(self, known: LiveRows | None) -> LiveRows | None:
+        """The rows as another console has written them up to now; known: those that were loaded before,
+        which take up what is new. None as in `load`.
+        """
+        made = self._made()
+        if known is None or self._seen != made:
+            self._seen = made
+            return self._load_while_written()
+        try:
+            for batch, file in self._files():
+                if batch > known.last_batch:
+                    known.take(_read(file), batch, whole=file.suffix == ".all")
+        except (OSError, ValueError):  # files have just been written again, in one
+            return self._load_while_written()
+        return known
+
+    def _load_while_written(self) -> LiveRows | None:
+        return next((rows for _ in range(5) if (rows := self.load()) is not None), None)
+
+    def _made(self) -> tuple[int, int]:
+        """Tells one making of the live table from the next."""
+        try:
+            kind = (self.folder / "kind.json").stat()
+        except OSError:
+            return 0, 0
+        return kind.st_ino, kind.st_mtime_ns
+
+    def _files(self) -> list[tuple[int, Path]]:
+        """(micro-batch, file) from the newest of all rows on."""
+        found = sorted((int(f.stem), f) for f in self.folder.glob("*.*") if f.suffix in (".all", ".new"))
+        whole = max((n for n, (_, f) in enumerate(found) if f.suffix == ".all"), default=0)
+        return found[whole:]
+
+    def _write(self, name: str, table: Any) -> None:
+        import pyarrow as pa
+
+        part = self.folder / "part"
+        with open(part, "wb", opener=private) as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        part.replace(self.folder / name)
+
+    def _drop_before(self, batch: int) -> None:
+        for file in self.folder.iterdir():
+            if file.suffix in (".all", ".new") and int(file.stem) < batch:
+                file.unlink()
+
+
+def _read(file: Path) -> Any:
+    import pyarrow as pa
+
+    with pa.memory_map(str(file)) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+class LiveTables(dict[str, "LiveRows"]):
+    """The rows of all live tables, by folded name.
+
+    places: where they are kept, None when they need not outlive the console; then `get` also finds
+    those that an earlier console kept.
+    """
+
+    def __init__(self, places: Places | None, known: Callable[[str], bool]) -> None:
+        super().__init__()
+        self.places = places
+        self.known = known
+        self._journals: dict[str, Journal] = {}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        found = super().get(name)
+        if found is None and self.places is not None and self.known(name):
+            journal = self._journal(name)
+            found = journal.load()
+            if found is not None:
+                journal.follow(found)
+                self[name] = found
+        return default if found is None else found
+
+    def loaded(self, name: str) -> LiveRows | None:
+        """The rows of a live table if they are in memory; takes no time."""
+        return super().get(name)
+
+    def begin(self, name: str, rows: LiveRows) -> None:
+        """Take up a live table that begins with no rows."""
+        self[name] = rows
+        if self.places is not None:
+            self._journal(name).begin(rows)
+
+    def forget(self, name: str) -> None:
+        """Let go of a live table, and of what is kept of it."""
+        self.pop(name, None)
+        if self.places is not None:
+            remove(self._journal(name).folder)
+
+    def follow(self, name: str) -> Callable[[], None]:
+        """Take up what is written elsewhere from now on: nothing is. Returns what ends that."""
+        return lambda: None
+
+    def _journal(self, name: str) -> Journal:
+        assert self.places is not None
+        if name not in self._journals:
+            self._journals[name] = Journal(Path(self.places.live(name)))
+        return self._journals[name]

@@ -1,0 +1,235 @@
+"""What a reader of a refreshing result sees: the rows as of now, or the changes, without any Spark job."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from streamsql.results import Snapshot, Status
+from streamsql.runtime.engine.row_values import in_zone, is_numeric
+from streamsql.runtime.queries.run import Running
+
+if TYPE_CHECKING:
+    from streamsql.runtime.embedded.live_rows import LiveRows
+
+KEPT_CHANGES = 1_000
+"""Changes kept for a reader; older ones are counted and let go."""
+
+SORTED_ROWS = 200_000
+"""Up to so many rows a keyed table is shown in the order of its keys, else as the rows came."""
+
+COMPARED_ROWS = 20_000
+"""Up to so many rows two whole results are compared row by row for their changes."""
+
+
+class TableView:
+    """The rows of a live table as of now, in a steady order. zone: the session time zone."""
+
+    def __init__(self, rows: LiveRows, zone: str) -> None:
+        self.rows = rows
+        self.columns = tuple(f.name for f in rows.schema.fields)
+        self.numeric = tuple(is_numeric(f.dataType) for f in rows.schema.fields)
+        self._values = in_zone(rows.schema, zone)
+        self._sorted: tuple[Any, Any] = (None, None)
+        self._frozen: tuple[Any, int] | None = None
+        self._taken: tuple[Any, Snapshot] = (None, Snapshot())
+
+    def freeze(self, still: bool) -> None:
+        """Let time stand still for the reader, who can move about in the rows as of now."""
+        self._frozen = self.rows.rows() if still else None
+
+    def take(self, count: int, first: int | None, order: tuple[str, bool] | None) -> Snapshot:
+        """See results.Live. The newest rows of a growing or keyed table are at its end.
+
+        The same Snapshot again while the table has not changed.
+        """
+        table, version = self._frozen or self.rows.rows()
+        if table is None:
+            return Snapshot(self.columns, self.numeric)
+        asked = (version, count, first, order)
+        if self._taken[0] != asked:
+            self._taken = asked, self._take(table, version, count, first, order)
+        return self._taken[1]
+
+    def _take(
+        self, table: Any, version: int, count: int, first: int | None, order: tuple[str, bool] | None
+    ) -> Snapshot:
+        table = self._in_order(table, version, order)
+        total = table.num_rows
+        if first is None:
+            first = 0 if self.rows.mode == "complete" or order else max(0, total - count)
+        first = max(0, min(first, total - 1))
+        rows = values(table.slice(first, count), self._values)
+        return Snapshot(
+            self.columns,
+            self.numeric,
+            rows,
+            total,
+            first,
+            self.rows.dropped,
+            version,
+            self.rows.last_batch,
+        )
+
+    def _in_order(self, table: Any, version: int, order: tuple[str, bool] | None) -> Any:
+        keys = list(self.rows.keys or ()) if order is None else []
+        if not (keys or order) or table.num_rows > SORTED_ROWS:
+            return table
+        if self._sorted[0] != (version, order):
+            by = [(k, False) for k in keys if k in self.columns] if order is None else [order]
+            self._sorted = ((version, order), _sort(table, by))
+        return self._sorted[1]
+
+
+def values(table: Any, convert: Callable[[Any], Any]) -> list[tuple[Any, ...]]:
+    """The rows of a small Arrow table as Python values."""
+    columns = [column.to_pylist() for column in table.columns]
+    return [tuple(convert(row)) for row in zip(*columns, strict=True)]
+
+
+def _sort(table: Any, by: Sequence[tuple[str, bool]]) -> Any:
+    """A table by columns; a struct (a window) by its fields in turn."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    arrays, directions = [], []
+    for name, down in by:
+        queue = [table[name].combine_chunks()]
+        while queue:
+            array = queue.pop(0)
+            if pa.types.is_struct(array.type):
+                queue = [pc.struct_field(array, i) for i in range(array.type.num_fields)] + queue
+            else:
+                arrays.append(array)
+                directions.append("descending" if down else "ascending")
+    names = [str(i) for i in range(len(arrays))]
+    try:
+        keys = pa.table(arrays, names=names)
+        return table.take(pc.sort_indices(keys, sort_keys=list(zip(names, directions, strict=True))))
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        return table  # arrays and maps have no order
+
+
+class ChangesView:
+    """The rows that are there, and then the changes to them, micro-batch by micro-batch.
+
+    +I a new row, -U and +U a row before and after a change, -D a row that is gone.
+    """
+
+    def __init__(self, rows: LiveRows, zone: str) -> None:
+        self.rows = rows
+        self.columns = ("op", *(f.name for f in rows.schema.fields))
+        self.numeric = (False, *(is_numeric(f.dataType) for f in rows.schema.fields))
+        self._values = in_zone(rows.schema, zone)
+        self._lock = threading.Lock()
+        self._changes: deque[tuple[Any, ...]] = deque(maxlen=KEPT_CHANGES)
+        self._count = 0
+        self._version = 0
+        self._still: deque[tuple[Any, ...]] | None = None
+        there = rows.watch(self._batch)
+        if there is not None:
+            self._batch(None, there, there)
+
+    def freeze(self, still: bool) -> None:
+        with self._lock:
+            self._still = self._changes.copy() if still else None
+
+    def close(self) -> None:
+        if self._batch in self.rows.watchers:
+            self.rows.watchers.remove(self._batch)
+
+    def take(self, count: int, first: int | None, order: tuple[str, bool] | None) -> Snapshot:
+        """See results.Live; changes have one order, that in which they came."""
+        with self._lock:
+            changes = self._changes if self._still is None else self._still
+            total = len(changes)
+            first = max(0, total - count) if first is None else max(0, min(first, total - 1))
+            rows = list(islice(changes, first, first + count))
+            dropped, version = self._count - total, self._version
+        return Snapshot(
+            self.columns,
+            self.numeric,
+            rows,
+            total,
+            first,
+            dropped,
+            version,
+            self.rows.last_batch,
+            changes=True,
+        )
+
+    def _batch(self, before: Any, after: Any, new: Any) -> None:
+        """Called by the rows after each micro-batch: the table before and after it, and its rows."""
+        try:
+            made = self._differences(before, after, new)
+        except Exception:
+            made = []  # a reader's trouble must never end the query
+        with self._lock:
+            self._changes.extend(made)
+            self._count += len(made)
+            self._version += 1
+
+    def _differences(self, before: Any, after: Any, new: Any) -> list[tuple[Any, ...]]:
+        if self.rows.mode == "complete":
+            return self._whole(before, after)
+        if self.rows.keys is None or before is None:
+            return [("+I", *row) for row in self._rows(new.slice(max(0, new.num_rows - KEPT_CHANGES)))]
+        return self._keyed(before, new)
+
+    def _rows(self, table: Any) -> list[tuple[Any, ...]]:
+        if self.rows.KEY in table.column_names:
+            table = table.drop_columns([self.rows.KEY])
+        return values(table, self._values)
+
+    def _keyed(self, before: Any, new: Any) -> list[tuple[Any, ...]]:
+        import pyarrow.compute as pc
+
+        touched = before.filter(pc.is_in(before[self.rows.KEY], new[self.rows.KEY].combine_chunks()))
+        old: dict[str, list[tuple[Any, ...]]] = {}
+        for key, row in zip(touched[self.rows.KEY].to_pylist(), self._rows(touched), strict=True):
+            old.setdefault(key, []).append(row)
+        made: list[tuple[Any, ...]] = []
+        for key, row in zip(new[self.rows.KEY].to_pylist(), self._rows(new), strict=True):
+            earlier = old.pop(key, [])
+            if row in earlier:
+                continue
+            made += [("-U", *r) for r in earlier] + [("+U" if earlier else "+I", *row)]
+        return made
+
+    def _whole(self, before: Any, after: Any) -> list[tuple[Any, ...]]:
+        if after.num_rows > COMPARED_ROWS:
+            return [("+I", *row) for row in self._rows(after.slice(0, KEPT_CHANGES))]
+        now = self._rows(after)
+        was = self._rows(before) if before is not None else []
+        gone, come = Counter(map(repr, was)), Counter(map(repr, now))
+        both = gone & come
+        made = []
+        for op, rows, count in (("-D", was, gone - both), ("+I", now, come - both)):
+            for row in rows:
+                if count[repr(row)] > 0:
+                    count[repr(row)] -= 1
+                    made.append((op, *row))
+        return made
+
+
+def status_of(running: Running) -> Status:
+    """What a footer says of a query, from what it has reported; Spark is asked only once it has ended."""
+    reports = running.reports.newest(1)
+    last = reports[-1] if reports else {}
+    watermark = last.get("eventTime", {}).get("watermark", "")
+    word = running.status() if running.over or running.stopped else "running"
+    return Status(
+        running.name,
+        word,
+        running.reports.rows_in,
+        running.reports.rate(),
+        "" if watermark.startswith("1970-01-01T00:00:00") else watermark,
+        sum(o.get("numRowsTotal", 0) for o in last.get("stateOperators", [])),
+        running.reports.late,
+        running.fault.message if running.fault else "",
+        running.fault.hint if running.fault else "",
+        running.reports.malformed,
+    )

@@ -1,0 +1,91 @@
+"""The parts of a session: what a statement is carried out with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from streamsql.calls import run
+from streamsql.catalog import CurrentCatalog
+from streamsql.connectors.base import Places
+from streamsql.language.statements.base import Statement
+from streamsql.plan import plans
+from streamsql.plan.planner import plan
+from streamsql.runtime.checkpoints.batch_history import KeptBatches
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.events import Event, Events, SparkLost, SparkStarted
+from streamsql.runtime.engine.lifecycle import Engine
+from streamsql.runtime.engine.package_loader import Packages
+from streamsql.runtime.engine.temporary_views import Deferred, TemporaryViews
+from streamsql.runtime.live.journal import LiveTables
+from streamsql.runtime.preflight.function_kinds import Modules
+from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.query_runs import Queries
+from streamsql.runtime.session_config import Config
+from streamsql.runtime.workspace.read_only import SharedTables
+from streamsql.runtime.workspace.session_workspace import SessionWorkspace
+from streamsql.runtime.workspace.store import Store
+
+
+@dataclass(frozen=True)
+class StatementBegins(Event):
+    """A statement is about to be planned."""
+
+
+@dataclass(frozen=True)
+class SessionParts(QueryParts):
+    """All that statements are carried out with. store: what a workspace keeps; None: nothing."""
+
+    config: Config
+    store: Store | None
+    temporary: TemporaryViews
+    workspace: SessionWorkspace
+
+
+def _places(config: Config) -> Places:
+    if config.read_only and config.store:
+        return Places(str(config.store.folder / "run"), str(config.folder))
+    return Places(str(config.folder))
+
+
+def session_parts(config: Config, spark: Any = None) -> SessionParts:
+    """The parts of a new session. spark: one that runs already and belongs to somebody else (tests)."""
+    events, current, settings, places = Events(), CurrentCatalog(), config.settings, _places(config)
+    engine = Engine(settings, config.folder, config.log, config.cache, config.java, events, spark)
+    queries = Queries(events)
+    tables = SharedTables if config.read_only else LiveTables
+
+    def make_view(statement: Statement, session: Any, imports: bool) -> None:
+        made = plan(statement, parts.context())
+        assert isinstance(made, plans.Collect)
+        if not imports and not parts.modules.loaded(made.reads.functions):
+            raise Deferred
+        run(made.program, parts.under(CancelToken()).env(made.program, made.reads, session))
+
+    temporary = TemporaryViews(current, make_view)
+    parts = SessionParts(
+        cancel=CancelToken(),
+        events=events,
+        engine=engine,
+        current=current,
+        settings=settings,
+        places=places,
+        variables={},
+        packages=Packages(
+            settings.start_conf, config.cache, lambda: config.preferences["offline"] == "on", engine.say
+        ),
+        modules=Modules(),
+        live=tables(places if config.store else None, lambda name: name in current.snapshot.sinks),
+        kept=KeptBatches(places, lasting=config.store is not None),
+        queries=queries,
+        show_batch=config.show_batch,
+        config=config,
+        store=config.store,
+        temporary=temporary,
+        workspace=SessionWorkspace(
+            config.store, current, settings, places, temporary, queries, read_only=config.read_only
+        ),
+    )
+    events.subscribe(SparkStarted, lambda event: temporary.restore(event.spark))
+    events.subscribe(SparkLost, lambda event: queries.lost(event.cause))
+    return parts

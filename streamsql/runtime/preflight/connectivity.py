@@ -1,0 +1,68 @@
+"""Whether the servers that a query is to talk to are there, found out before it is started.
+
+Kafka's client keeps trying for minutes before it says that nobody answers.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+
+from streamsql.catalog import Sink, Stream
+from streamsql.connectors.base import Connector
+from streamsql.connectors.registry import connector
+from streamsql.errors import EngineFault
+from streamsql.language.statements.base import Name
+
+PATIENCE = 3.0
+"""Seconds that a server has to take a connection."""
+
+
+def check_servers(entries: Iterable[Stream | Sink]) -> None:
+    """Raise EngineFault when none of a stream's or sink's servers takes a connection."""
+    entries = list(entries)
+    for entry in entries:
+        reasons = _unreached(_connector(entry).servers(entry)) if _has_servers(entry) else ""
+        if reasons:
+            raise EngineFault(
+                f"no {entry.connector} server of the {_kind(entry)} {entry.name} can be reached",
+                detail=reasons,
+                hint="are the servers right, and do they run?",
+            )
+    check_registries(entries)
+
+
+def check_registries(entries: Iterable[Stream | Sink]) -> None:
+    """The same for their schema registries."""
+    for entry in entries:
+        reasons = _unreached(_connector(entry).schema_servers(entry)) if _has_servers(entry) else ""
+        if reasons:
+            raise EngineFault(
+                f"the schema registry of the {_kind(entry)} {entry.name} cannot be reached",
+                detail=reasons,
+                hint="is schemaRegistry right, and does it run?",
+            )
+
+
+def _has_servers(entry: Stream | Sink) -> bool:
+    return entry.connector not in ("", "table")
+
+
+def _connector(entry: Stream | Sink) -> Connector:
+    return connector(Name(entry.connector))
+
+
+def _kind(entry: Stream | Sink) -> str:
+    return "stream" if isinstance(entry, Stream) else "sink"
+
+
+def _unreached(servers: Iterable[tuple[str, int]]) -> str:
+    """Why none of them takes a connection; empty when one does, or there is none to be asked."""
+    reasons = []
+    for host, port in servers:
+        try:
+            socket.create_connection((host, port), PATIENCE).close()
+            return ""
+        except OSError as error:
+            reasons.append(f"{host}:{port}: {(error.strerror or str(error)).lower()}")
+    return "; ".join(reasons)

@@ -1,0 +1,184 @@
+"""The Python behind CREATE FUNCTION: what kind of function a module holds under a name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from streamsql.catalog import Function
+from streamsql.errors import NameFault, StreamsqlError
+from streamsql.language.statements.base import Name
+from streamsql.plan.lowering.python_functions import module_variable
+from streamsql.runtime.embedded import python_code
+from streamsql.runtime.preflight.python_code_checks import digest, find_code, package_missing
+
+
+class Modules:
+    """The modules of a session's functions, by the variable that programs know each by."""
+
+    def __init__(self) -> None:
+        self._by_variable: dict[str, ModuleType] = {}
+        self._digests: dict[str, str] = {}
+        self._loaded: set[Function] = set()
+
+    def loaded(self, functions: tuple[Function, ...]) -> bool:
+        """Whether the modules of all these functions have been imported."""
+        return self._loaded.issuperset(functions)
+
+    def load(self, function: Function, others: list[Function]) -> Function:
+        """A function with its module imported, if that has not been done; as `find` gives it."""
+        if function in self._loaded:
+            return function
+        target = Name(f"{function.module}.{function.attribute}")
+        return self.find(function, target, function.folder, others)
+
+    def env(self, functions: tuple[Function, ...]) -> dict[str, Any]:
+        """The variables that programs with these functions begin with."""
+        names = {module_variable(f.module) for f in functions}
+        return {name: self._by_variable[name] for name in names if name in self._by_variable}
+
+    def digests(self, functions: tuple[Function, ...]) -> dict[str, str]:
+        """What tells the code of these functions, as it was read, from other code: by module."""
+        return {f.module: self._digests[f.module] for f in functions if self._digests.get(f.module)}
+
+    def find(self, function: Function, target: Name, folder: str, others: list[Function]) -> Function:
+        """A function with what its module says of it: kind, form, folder and modules.
+
+        folder: where to look first. The module is read again, so that a changed file counts. others:
+        the functions that stay. Raises a fault at target for what is missing or cannot be used.
+        """
+        module, found = find_code(target, folder)
+        modules = tuple(python_code.modules_of(function.module))
+        own = _folder(module) if module.__name__ in modules else ""
+        try:
+            for other in others:
+                if other.module == function.module and other.folder != own:
+                    raise NameFault(
+                        f"{other.name} uses another module {other.module}, of {other.folder or 'a package'}",
+                        hint=f"give one of the two files another name, or DROP FUNCTION {other.name};",
+                    )
+            made = _looked_at(replace(function, folder=own, modules=modules), found)
+        except StreamsqlError as error:
+            error.span = target.span
+            raise
+        self._by_variable[module_variable(function.module)] = module
+        self._digests[function.module] = digest(function.module)
+        self._loaded.add(made)
+        return made
+
+
+def _folder(module: ModuleType) -> str:
+    """The folder that a module was looked up in."""
+    file = Path(module.__file__ or "")
+    return str(file.parents[module.__name__.count(".") + (file.name == "__init__.py")])
+
+
+def _need(whose: str, *modules: str) -> None:
+    """Raise InputFault that names all of these modules' packages that are missing."""
+    missing = []
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            missing.append(error.name or module)
+        except Exception:  # protobuf says in a class of its own that it is too old for PySpark
+            missing.append("google")
+    if missing:
+        raise package_missing(whose, *missing)
+
+
+def _looked_at(function: Function, found: Any) -> Function:
+    """A function with the kind and form of what it stands for."""
+    name = f"{function.module}.{function.attribute}"
+    if not callable(found):
+        raise NameFault(f"{name} is neither a function nor a class")
+    if hasattr(found, "evalType") or hasattr(found, "returnType"):
+        raise NameFault(
+            f"{name} is a user-defined function already",
+            hint="remove the decorator: RETURNS declares the type",
+        )
+    if function.returns:
+        if inspect.isclass(found):
+            raise NameFault(f"{name} is a class", hint="RETURNS TABLE (column type, …)")
+        return _value_function(function, found, name)
+    if not inspect.isclass(found):
+        raise NameFault(
+            f"{name} is not a class",
+            detail="a table function is a class with a method eval that yields rows",
+            hint="RETURNS a type, for a function that gives one value",
+        )  # fmt: skip
+    if hasattr(found, "handleInputRows"):
+        return _processor(function, found, name)
+    if not hasattr(found, "eval"):
+        raise NameFault(
+            f"the class {name} has neither eval nor handleInputRows",
+            hint="eval(self, …) for a table function; handleInputRows(self, key, rows, timerValues) "
+            "for a stateful processor",
+        )
+    return replace(function, kind="table")
+
+
+def _value_function(function: Function, found: Any, name: str) -> Function:
+    """Scalar or aggregate, over values or over series: told by the annotations, as PySpark reads them."""
+    from pyspark.sql.pandas.typehints import infer_eval_type_for_udf
+    from pyspark.util import PythonEvalType as Kinds
+
+    hints = " ".join(str(h) for h in getattr(found, "__annotations__", {}).values())
+    if "pandas" in hints or "pd." in hints:
+        _need(f"the function {name}", "pandas")
+    try:
+        told = infer_eval_type_for_udf(found)
+    except Exception:
+        told = None  # plain values, or a callable without a signature
+    pandas = (Kinds.SQL_SCALAR_PANDAS_UDF, Kinds.SQL_SCALAR_PANDAS_ITER_UDF)
+    arrow = (Kinds.SQL_SCALAR_ARROW_UDF, Kinds.SQL_SCALAR_ARROW_ITER_UDF)
+    if told in pandas:
+        return replace(function, kind="scalar", form="pandas")
+    if told in arrow:
+        return replace(function, kind="scalar", form="arrow")
+    if told is not None:
+        return replace(
+            function, kind="aggregate", form="pandas" if "pandas" in hints or "pd." in hints else "arrow"
+        )
+    # PySpark hands rows over in Arrow batches only where there is pandas, too.
+    batched = importlib.util.find_spec("pandas") is not None
+    return replace(function, kind="scalar", form="batched" if batched else "plain")
+
+
+def _processor(function: Function, found: Any, name: str) -> Function:
+    """A stateful processor, over rows or (when handleInputRows says DataFrame) over pandas frames."""
+    from pyspark.sql.streaming import StatefulProcessor
+
+    _need(
+        f"the stateful processor {name}",
+        "pandas",
+        "google.protobuf",
+        "pyspark.sql.streaming.proto.StateMessage_pb2",
+    )
+    if not issubclass(found, StatefulProcessor):
+        raise NameFault(
+            f"{name} is not a StatefulProcessor",
+            hint="from pyspark.sql.streaming import StatefulProcessor\n"
+            f"class {function.attribute}(StatefulProcessor): …",
+        )
+    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    if missing:
+        raise NameFault(f"the class {name} has no method {' and no '.join(missing)}")
+    wanted = [
+        p.name
+        for p in inspect.signature(found).parameters.values()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+    ]
+    if wanted:
+        raise NameFault(f"the class {name} needs {', '.join(wanted)}, but is called without arguments")
+    hints = " ".join(str(h) for h in getattr(found.handleInputRows, "__annotations__", {}).values())
+    return replace(function, kind="processor", form="pandas" if "DataFrame" in hints else "rows")
+
+
+WHAT = {"scalar": "function", "aggregate": "aggregate function", "table": "table function",
+        "processor": "stateful processor"}  # fmt: skip

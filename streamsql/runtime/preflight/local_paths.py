@@ -1,0 +1,82 @@
+"""Local folders looked at before Spark would stumble over them."""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import Any
+
+from streamsql.catalog import Sink
+from streamsql.connectors.base import Connector
+from streamsql.errors import InputFault, RuleFault, did_you_mean
+from streamsql.language.statements.base import Name
+from streamsql.runtime.checkpoints.query_marker import Folder
+
+
+def check_path(path: Name) -> None:
+    """Raise InputFault when a local folder (or glob) is not there; Spark would say so much later."""
+    text = path.value.removeprefix("file://").removeprefix("file:")
+    if "://" in text:
+        return
+    if any(c in text for c in "*?[{"):
+        return
+    if os.path.isfile(text):
+        folder, name = os.path.split(text)
+        raise InputFault(
+            f"{path} is a file; a stream reads a directory",
+            hint=f"path '{folder or '.'}' with pathGlobFilter '{name}'",
+            span=path.span,
+        )
+    if not os.path.isdir(text):
+        parent = os.path.dirname(text.rstrip("/")) or "."
+        near = did_you_mean(
+            os.path.basename(text.rstrip("/")), map(os.path.basename, glob.glob(f"{parent}/*"))
+        )
+        raise InputFault(f"there is no directory {path}", hint=near or f"mkdir -p {text}", span=path.span)
+
+
+LOG = "_spark_metadata"
+
+
+def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begun: int) -> None:
+    """Raise RuleFault when rows written into the folder of a file sink would be there and not be read, or
+    would not be written.
+
+    keeps: whether Spark's own file sink writes, which keeps a log of its files. Where there is a log,
+    Spark reads nothing else, and writes no micro-batch whose number is in it. begun: the newest
+    micro-batch of the checkpoint, -1 for a new one.
+    """
+    if not connector.keeps_log:
+        return
+    folder = spark._jvm.org.apache.hadoop.fs.Path(sink.option(connector.path_option))
+    try:
+        files = folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+        written = Folder(spark, sink.option(connector.path_option)).newest(LOG)
+        has_log = written >= 0
+        pattern = spark._jvm.org.apache.hadoop.fs.Path(folder, "batch=*")
+        has_batches = not has_log and keeps and len(files.globStatus(pattern) or ()) > 0
+    except Exception:
+        return  # not there, or not to be read: the start itself tells more
+    elsewhere = f"another path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')"
+    if has_log and not keeps:
+        raise RuleFault(
+            f"a streaming query of the sink {sink.name} alone has written to {folder.toString()}",
+            detail=f"its log ({LOG}) names every file that readers of this folder see, so rows written in"
+            " another way (by a query with several sinks, or a static SELECT) would never be read",
+            hint=elsewhere,
+        )
+    if has_log and written > begun:
+        raise RuleFault(
+            f"another checkpoint has written to {folder.toString()}",
+            detail=f"its log ({LOG}) goes up to micro-batch {written}, so Spark would skip those of"
+            f" {'a new checkpoint' if begun < 0 else 'this checkpoint, which is at ' + str(begun)},"
+            " as already written: their rows would be lost",
+            hint=f"the CHECKPOINT that wrote there, or {elsewhere}",
+        )
+    if has_batches:
+        raise RuleFault(
+            f"a query with several sinks has written to {folder.toString()}",
+            detail=f"a query of the sink {sink.name} alone would write a log there ({LOG}), and the files in"
+            " the sub-folders batch=… would no longer be read",
+            hint=elsewhere,
+        )

@@ -1,0 +1,226 @@
+"""What records turn out to be: columns, types and reading options, told from the first of them by Spark."""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.parse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streamsql.catalog import Stream
+from streamsql.connectors.registry import connector
+from streamsql.errors import InputFault
+from streamsql.language.statements.base import Column, Name
+from streamsql.plan.statements.previews import SAMPLE
+from streamsql.plan.statements.schema_guesses import (
+    Leaf,
+    event_time,
+    fields,
+    has_header,
+    in_order,
+    separator,
+    typed_times,
+)
+
+MOST_TEXT = 4_000_000
+"""Characters of records that are looked at, at most."""
+MOST_FILE = 64_000_000
+"""Bytes of a file that is read whole, because its records take several lines, at most."""
+# What bytes that are no text become, and signs that no text has.
+_BINARY = re.compile(r"[\ufffd\x00-\x08\x0e-\x1f]")
+_CORRUPT = "_corrupt_record"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """types: a StructType; values: the rows that were read; options: to be added for reading them;
+    missed: records that were not read; order: the columns as they are to be listed.
+    """
+
+    types: Any
+    values: Sequence[Sequence[Any]]
+    options: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    missed: int = 0
+    order: tuple[str, ...] = ()
+
+
+def first_texts(frame: Any) -> list[str]:
+    """The first records of a DataFrame of texts, as many as are looked at."""
+    first = frame.limit(SAMPLE).withColumnRenamed(frame.columns[0], "value")
+    before = "sum(length(value)) OVER (ORDER BY monotonically_increasing_id()) - length(value)"
+    taken = first.selectExpr("value", f"{before} AS before").where(f"before < {MOST_TEXT}")
+    return [row[0] for row in taken.collect() if row[0] and row[0].strip()]
+
+
+def of_lines(stream: Stream, frame: Any) -> Seen | None:
+    """Lines of files, in the format of their connector; None when there are none."""
+    texts = first_texts(frame)
+    if not texts:
+        return None
+    if stream.connector == "csv":
+        return of_csv(stream, texts, frame.sparkSession)
+    # A list, or an object that begins on a line of its own, is not one record a line.
+    long = texts[0].lstrip().startswith("[") or texts[0].strip() == "{"
+    seen = (_of_long_json(stream, frame) if long else None) or of_json(stream, texts, frame.sparkSession)
+    if seen is None:
+        raise InputFault(
+            "the records are not JSON objects",
+            detail=f"the first is {texts[0][:80]}",
+            hint="PREVIEW USING csv or text shows what else they may be",
+        )
+    return seen
+
+
+def of_messages(stream: Stream, texts: list[str], spark: Any) -> tuple[str, Seen | None]:
+    """The format of messages and, when it gives them columns, those; a format that is said is kept."""
+    if stream.format not in ("", "json", "csv"):
+        return stream.format, None
+    if not stream.format and any(map(_BINARY.search, texts)):
+        return "raw", None
+    if stream.format != "csv":
+        seen = of_json(stream, texts, spark)
+        if seen and (stream.format or seen.missed * 2 <= len(texts)):
+            return "json", seen
+        if stream.format:
+            raise InputFault("the messages are not JSON objects", detail=f"the first is {texts[0][:80]}")
+    fields_alike = len(texts) > 1 and bool(separator(texts))
+    if stream.format == "csv" or (fields_alike and not stream.format):
+        return "csv", of_csv(stream, texts, spark, header=False)
+    return stream.format, None
+
+
+def of_frame(frame: Any) -> Seen | None:
+    """A DataFrame with the columns that its source gives; None when it has none."""
+    if not frame.schema.fields:
+        return None
+    values = [] if frame.isStreaming else [tuple(row) for row in frame.limit(SAMPLE).collect()]
+    return Seen(frame.schema, values)
+
+
+def of_json(stream: Stream, texts: list[str], spark: Any) -> Seen | None:
+    """Texts as JSON objects; None when none of them is one."""
+    frame = spark.read.options(**dict(stream.options)).json(_as_frame(texts, spark))
+    types, values = _without_corrupt(frame)
+    if not types.fields:
+        return None
+    wrong = sum(all(v is None for v in row) for row in values)
+    notes = (
+        (f"{wrong} of the first {len(texts)} records are not JSON objects, or are empty",) if wrong else ()
+    )
+    return Seen(types, values, (), notes, wrong, tuple(in_order([f.name for f in types.fields], texts)))
+
+
+def _as_frame(texts: Sequence[str], spark: Any) -> Any:
+    return spark.createDataFrame([(t,) for t in texts], "value STRING")
+
+
+def _without_corrupt(frame: Any) -> tuple[Any, list[tuple[Any, ...]]]:
+    """(the columns, the rows) without Spark's own column for what could not be read."""
+    from pyspark.sql.types import StructType
+
+    kept = [i for i, f in enumerate(frame.schema.fields) if f.name != _CORRUPT]
+    types = StructType([frame.schema.fields[i] for i in kept])
+    if not kept:
+        return types, []
+    return types, [tuple(row[i] for i in kept) for row in frame.limit(SAMPLE).collect()]
+
+
+def _of_long_json(stream: Stream, frame: Any) -> Seen | None:
+    """The first file as JSON objects of several lines, or as a list of them."""
+    first = next(iter(frame.inputFiles()), "")
+    local = urllib.parse.unquote(first.removeprefix("file://").removeprefix("file:"))
+    if not first or (os.path.exists(local) and os.path.getsize(local) > MOST_FILE):
+        return None
+    option = ("multiLine", "true")
+    options = {k: v for k, v in (*stream.options, option) if k.casefold() != "path"}
+    types, values = _without_corrupt(frame.sparkSession.read.options(**options).json(first))
+    return Seen(types, values, (option,)) if types.fields else None
+
+
+def of_csv(stream: Stream, texts: list[str], spark: Any, *, header: bool = True) -> Seen:
+    """Texts as delimited lines; separator and header are guessed where they are not said.
+
+    header: whether the first may be one.
+    """
+    given, guessed = {k.casefold() for k, _ in stream.options}, dict[str, str]()
+    notes: tuple[str, ...] = ()
+    quoting = stream.option("quote", '"')[:1]
+    sign = stream.option("sep") or stream.option("delimiter")
+    if not given & {"sep", "delimiter"}:
+        sign = separator(texts, quoting)
+        if sign not in ("", ","):
+            guessed["sep"] = sign
+    lines = _as_frame(texts, spark)
+
+    def read(**options: str) -> Any:
+        reader = spark.read.options(inferSchema="true").options(**dict(stream.options))
+        return reader.options(**guessed).options(**options).csv(lines)
+
+    if header and "header" not in given:
+        typed = _kinds(read(header="true")) != _kinds(read())
+        if has_header(fields(texts[:100], sign if len(sign) == 1 else ",", quoting), typed):
+            guessed["header"] = "true"
+            notes = ("the first line looks like names; OPTIONS (header 'false') when it is data",)
+    frame = read()
+    return Seen(frame.schema, [tuple(row) for row in frame.collect()], tuple(guessed.items()), notes)
+
+
+def _kinds(frame: Any) -> list[str]:
+    return [f.dataType.simpleString() for f in frame.schema.fields]
+
+
+def type_sql(kind: Any) -> str:
+    """A type of Spark's as DDL, names inside it quoted where they must be."""
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType([StructField("x", kind)]).toDDL().removeprefix("x ")
+
+
+# ---- the stream that they suggest ----------------------------------------------------------------
+
+
+def suggested(stream: Stream, seen: Seen, folders: Sequence[Any] = ()) -> tuple[Stream, tuple[str, ...]]:
+    """The stream with the columns, options and event time that were seen, and what is to be said of it.
+
+    folders: fields that the names of the folders give.
+    """
+    notes = list(seen.notes)
+    listed = list(enumerate(seen.types.fields))
+    if seen.order:
+        listed.sort(key=lambda f: seen.order.index(f[1].name))
+    columns: dict[str, Column] = {}
+    types: dict[str, Any] = {}
+    values: dict[str, Sequence[Any]] = {}
+    for at, field in [*listed, *((-1, f) for f in folders)]:
+        twin = columns.get(field.name.casefold())
+        if twin:
+            notes.append(f"{field.name} is omitted: Spark does not distinguish it from {twin.name}")
+            continue
+        columns[field.name.casefold()] = Column(field.name, type_sql(field.dataType))
+        types[field.name] = field.dataType
+        values[field.name] = [row[at] for row in seen.values] if at >= 0 else ()
+    found = typed_times(tuple(columns.values()), values)
+    leaves = [leaf for c in found for leaf in _leaves((c.name,), c.type, types[c.name], values[c.name])]
+    made = replace(
+        stream,
+        # A source that knows its columns itself is not told them.
+        columns=() if connector(Name(stream.connector)).open_options else found,
+        options=(*stream.options, *seen.options),
+        watermark=event_time(leaves, [c.name for c in found]),
+    )
+    return made, tuple(notes)
+
+
+def _leaves(path: tuple[str, ...], kind: str, type: Any, values: Sequence[Any]) -> Iterator[Leaf]:
+    """A column, or the fields inside of it."""
+    from pyspark.sql.types import StructType
+
+    if not isinstance(type, StructType):
+        yield Leaf(path, kind, tuple(values))
+        return
+    for at, field in enumerate(type.fields):
+        inside = [None if v is None else v[at] for v in values]
+        yield from _leaves((*path, field.name), type_sql(field.dataType), field.dataType, inside)

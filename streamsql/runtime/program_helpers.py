@@ -1,0 +1,58 @@
+"""What programs call beside PySpark: by name for running them, as text for printing them."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from typing import Any
+
+# Name in a program → the module that holds it. A module here imports nothing of the console's,
+# since EXPLAIN PYSPARK prints what it needs of it into programs that run by themselves.
+HELPERS = {
+    "load_module": "python_code",
+    "find": "python_code",
+    "load": "python_code",
+    "data_source": "python_code",
+    "JdbcTable": "jdbc_writer",
+    "LiveRows": "live_rows",
+    "BatchFiles": "fan_out",
+    "EachSink": "fan_out",
+    "throw_away": "fan_out",
+    "filled": "secret_references",
+    "to_messages": "message_codecs",
+    "avro_writer": "message_codecs",
+    "ProtobufKind": "message_codecs",
+    "protobuf_reader": "message_codecs",
+    "protobuf_writer": "message_codecs",
+    "read_state": "state_reader",
+    "flattened": "state_reader",
+    "SchemaRegistry": "registry_codecs",
+    "as_written": "registry_codecs",
+    "avro_schema": "registry_codecs",
+}
+
+
+def helper(name: str) -> Any:
+    """The object that a program means by that name."""
+    return getattr(importlib.import_module(f"streamsql.runtime.embedded.{HELPERS[name]}"), name)
+
+
+def sources(names: frozenset[str]) -> tuple[str, str]:
+    """(import lines, definitions) of the helpers among the names that a program reads, with those that the
+    helpers themselves need.
+    """
+    wanted = [name for name in HELPERS if name in names]
+    for name in wanted:
+        tree = ast.parse(inspect.getsource(helper(name)))
+        inner = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        wanted += [h for h in HELPERS if h in inner and h not in wanted]
+    imports: dict[str, None] = {}
+    for module in dict.fromkeys(HELPERS[name] for name in wanted):
+        tree = ast.parse(inspect.getsource(importlib.import_module(f"streamsql.runtime.embedded.{module}")))
+        imports |= {ast.unparse(n): None for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))}
+    order = [name for name in HELPERS if name in wanted]
+    return (
+        "".join(f"{line}\n" for line in sorted(imports)),
+        "".join("\n" + inspect.getsource(helper(name)) + "\n" for name in order),
+    )

@@ -1,0 +1,175 @@
+"""EXPLAIN PYSPARK: a plan as a program that runs by itself. Needs no Spark to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from streamsql.calls import Attr, Call, Lit, Node, Program, render, variables_in
+from streamsql.calls import Function as Written
+from streamsql.catalog import Function
+from streamsql.connectors.memory import rows_variable
+from streamsql.language.redaction import redact
+from streamsql.plan.context import Context
+from streamsql.plan.lowering.python_functions import module_variable
+from streamsql.plan.planner import restart
+from streamsql.plan.plans import Collect, Plan, Reads, Run, Write
+from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.program_helpers import sources
+from streamsql.secrets import redact_option
+
+_SHOW_BATCH = """
+def show_batch(batch, batch_id):
+    print(f"-- batch {batch_id}")
+    batch.show(truncate=False)
+    batch.write.format("noop").mode("append").save()  # all of it: Spark keeps its state only then
+
+"""
+_CHECKPOINT = """
+@functools.cache
+def checkpoint(name):
+    # The console keeps this folder, so that a stopped query resumes from it.
+    return tempfile.mkdtemp(prefix=f"{name}-")
+
+"""
+
+
+def program_text(
+    plan: Plan, context: Context, settings: Settings, packages: Callable[[Program], dict[str, str]]
+) -> str:
+    """The program of a plan as Python source: plain `python` with PySpark gives the same rows.
+
+    packages: the settings by which Spark finds the packages that a program needs.
+    """
+    assert isinstance(plan, (Collect, Write, Run))
+    feeding = _feeding(plan.reads, context)
+    functions = dict.fromkeys(f for p in (plan, *feeding) for f in p.reads.functions)
+    body = "".join(_run(f) + "query.processAllAvailable()\n\n" for f in feeding)
+    if isinstance(plan, Run):
+        if plan.query.restart:
+            body += f"# RESTART {plan.query.restart.sql()} is the console's work, and not in this program.\n"
+        body += _run(plan) + "query.awaitTermination()\n"
+        if plan.transient:
+            body += f"{rows_variable(plan.sink.name)}.frame(spark).show(truncate=False)\n"
+    else:
+        body += _note(plan) + _render(plan.program)
+        if isinstance(plan, Collect):
+            body += "result.show(truncate=False)\n"
+    steps = tuple(step for part in (*feeding, plan) for step in _steps(part))
+    return _prelude(body, steps, settings, _modules(list(functions)), packages(steps)) + body
+
+
+def _steps(plan: Collect | Write | Run) -> Program:
+    """All that a plan's program does."""
+    if not isinstance(plan, Run):
+        return plan.program
+    mode = plan.choices[0].mode
+    passed = plan.passing_over(mode) if plan.begins == "now" else ()
+    return (*passed, *plan.program, *plan.keeping(mode), *plan.writer(mode))
+
+
+def _modules(functions: list[Function]) -> str:
+    """The steps that give the modules that functions written in Python lie in."""
+    lines: dict[str, None] = {}
+    for function in functions:
+        variable = module_variable(function.module)
+        if function.folder:
+            lines[f"{variable} = load_module({function.module!r}, {function.folder!r})"] = None
+        else:
+            lines[f"import {function.module} as {variable}"] = None
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _hide(node: Node) -> Node:
+    """A program's node without the secrets in its options and texts."""
+    if isinstance(node, Attr):
+        return replace(node, target=_hide(node.target))
+    if isinstance(node, Lit) and isinstance(node.value, tuple):
+        return Lit(tuple(map(_hide, node.value)))
+    if isinstance(node, Lit) and isinstance(node.value, str):
+        return Lit(redact(node.value))
+    if isinstance(node, Written):
+        return replace(node, body=_hidden(node.body), value=_hide(node.value))
+    if not isinstance(node, Call):
+        return node
+    args = tuple(map(_hide, node.args))
+    is_option = (
+        isinstance(node.function, Attr) and node.function.name in ("option", "config") and len(args) == 2
+    )
+    if is_option and isinstance(args[0], Lit) and isinstance(args[1], Lit):
+        args = (args[0], _option(str(args[0].value), args[1]))
+    kwargs = tuple((k, _option(k, _hide(v))) for k, v in node.kwargs)
+    return replace(node, function=_hide(node.function), args=args, kwargs=kwargs)
+
+
+def _option(key: str, value: Node) -> Node:
+    is_text = isinstance(value, Lit) and isinstance(value.value, str)
+    return Lit(redact_option(key, value.value)) if is_text and isinstance(value, Lit) else value
+
+
+def _hidden(program: Program) -> Program:
+    return tuple(replace(step, node=_hide(step.node)) for step in program)
+
+
+def _render(program: Program) -> str:
+    return render(_hidden(program))
+
+
+def _feeding(reads: Reads, context: Context) -> list[Run]:
+    """The queries whose live tables a program reads."""
+    wanted = {s.name.casefold() for s in reads.live}
+    return [
+        restart(q, context)
+        for q in context.catalog.queries.values()
+        if {s.casefold() for s in q.sinks} & wanted
+    ]
+
+
+def _run(plan: Run) -> str:
+    choice = plan.choices[0]
+    reason = f"# output mode {choice.mode}: {choice.reason}\n" if choice.reason else ""
+    passed = ""
+    if plan.begins == "now":
+        passed = "# from now: once without the rows that are there, so that their offsets count as done\n"
+        passed += _render(plan.passing_over(choice.mode)) + "query.awaitTermination()\n\n"
+    program = plan.program + plan.keeping(choice.mode) + plan.writer(choice.mode)
+    return _note(plan) + reason + passed + _render(program)
+
+
+def _note(plan: Collect | Write | Run) -> str:
+    why = plan.as_text if not isinstance(plan, Write) else ""
+    return f"# sent to Spark as text: {why}\n" if why else ""
+
+
+def _prelude(body: str, steps: Program, settings: Settings, modules: str, packages: dict[str, str]) -> str:
+    """The imports, helpers and session that a body needs."""
+    imports, helpers = "", ""
+    names = variables_in(steps)
+    if "checkpoint" in names:
+        imports += "import functools\nimport tempfile\n"
+        helpers += _CHECKPOINT
+    if "show_batch" in names:
+        helpers += _SHOW_BATCH
+    more_imports, more_helpers = sources(names | ({"load_module"} if "load_module(" in modules else set()))
+    imports, helpers = imports + more_imports, helpers + more_helpers
+    start = settings.start_conf().items()
+    conf = {k: v for k, v in start if k.startswith("spark.sql.") and redact_option(k, v) == v}
+    for key, value in packages.items():
+        conf[key] = ",".join(v for v in (settings.start_conf().get(key), value) if v)
+    options = "".join(f"\n    .config({k!r}, {redact_option(k, v)!r})" for k, v in conf.items())
+    session = f"spark = (\n    SparkSession.builder{options}\n    .getOrCreate()\n)\n"
+    begin = f"{imports}from pyspark.sql import SparkSession, functions as F\n{helpers}"
+    return f"{begin}\n{modules}{session}\n"
+
+
+def spark_plan(frame: Any, mode: str) -> str:
+    """Spark's own plan of a DataFrame, as its EXPLAIN shows it."""
+    execution = frame._jdf.queryExecution()
+    if mode == "logical":
+        return str(execution.analyzed().toString())
+    if frame.isStreaming:
+        # Of a text Spark does not see, before it is analysed, that it reads a stream.
+        execution = frame.select("*")._jdf.queryExecution()
+    text = frame._sc._jvm.PythonSQLUtils.explainString(execution, mode or "simple")
+    return str(text)

@@ -1,0 +1,349 @@
+"""The streaming queries of a session: start, watch, stop, and why one failed."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+from streamsql.calls import evaluate, run
+from streamsql.error_codes import OUTPUT_MODE
+from streamsql.errors import Cancelled, NameFault, RuleFault, StreamsqlError, TimeFault
+from streamsql.plan.plans import Run
+from streamsql.plan.streaming import rules
+from streamsql.runtime.checkpoints.query_marker import Folder, read_marker, write_marker
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.events import Events
+from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.preflight.python_code_checks import digests
+from streamsql.runtime.queries.progress import Monitor, QueryReported
+from streamsql.runtime.queries.restart_policy import Failure, next_start
+from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
+from streamsql.runtime.queries.stop import PATIENCE, Ending
+
+POLL = 0.1
+
+
+class Queries:
+    """All queries of a session. events: QueryReported, on Spark's callback thread, whenever one of them has
+    reported or ended. failures: the newest of each query, oldest first, in earlier consoles too.
+    starting: held while one is started, so that none is started twice.
+    """
+
+    def __init__(self, events: Events) -> None:
+        self.events = events
+        self.failures: dict[str, list[Failure]] = {}
+        self.starting = threading.RLock()
+        self._all: Mapping[str, Running] = {}
+        self._changing = threading.Lock()
+        self._followed: dict[Monitor, Callable[[], None]] = {}
+
+    @property
+    def all(self) -> Mapping[str, Running]:
+        """The newest run of each query by its folded name, as of now: it is never changed."""
+        return self._all
+
+    def forget(self, name: str) -> None:
+        """Take no notice any more of a query that has ended."""
+        with self._changing:
+            self._all = {k: q for k, q in self._all.items() if k != name.casefold()}
+
+    def _take_up(self, running: Running) -> None:
+        with self._changing:
+            self._all = {**self._all, running.name.casefold(): running}
+
+    def prepare(self, plan: Run, env: dict[str, Any], *, fresh: bool = False) -> rules.Choice:
+        """Run a plan's program up to its result, and find the first mode that Spark accepts.
+
+        env: the program's variables; fresh: its checkpoint will be a new one. Nothing is started.
+        Raises faults, or exceptions of Spark.
+        """
+        if not fresh:
+            self._check_checkpoint(plan, env["spark"])
+        run(plan.program, env)
+        choice = self._choose(plan, env["spark"], env["result"])
+        for target in plan.targets:
+            # Every SELECT of a set is analysed before the start, and judged like a query of its own.
+            if target.select:
+                refusal = spark_verdict(env["spark"], evaluate(target.rows, env), choice.mode)
+                if refusal:
+                    raise refusal.at_span(plan) if isinstance(refusal, _Verdict) else refusal
+        return choice
+
+    def launch(
+        self,
+        plan: Run,
+        env: dict[str, Any],
+        choice: rules.Choice,
+        facts: dict[str, Any] | None = None,
+        code: dict[str, str] | None = None,
+    ) -> Running:
+        """Start a prepared query. facts: what its checkpoint is to remember of it; code: the digests of its
+        functions, by module.
+        """
+        monitor = Monitor.of(env["spark"])
+        if monitor not in self._followed:
+            self._followed[monitor] = monitor.events.subscribe(QueryReported, self.events.publish)
+        writer = plan.writer(choice.mode)
+        folder = Folder(env["spark"], plan.checkpoint)
+        before = read_marker(folder).get("code", {})
+        run(writer, env)
+        handle = env["query"]
+        running = Running(plan, choice.mode, choice.reason, handle, datetime.now(), on_fault=self.failed)
+        key = plan.query.name.casefold()
+        failed = self.all.get(key)
+        if failed and failed.again_at is not None:  # this is its restart
+            running.source, running.span, running.tries = failed.source, failed.span, failed.tries + 1
+        running.reports, running.catch_up = monitor.claim(str(handle.runId)), monitor.catch_up
+        self._take_up(running)
+        code = (code or {}) | digests((*plan.program, *writer))
+        changed = [module for module, text in code.items() if before.get(module, text) != text]
+        if changed:
+            running.notes = (_CHANGED.format(" and ".join(changed)),)
+        if facts is not None:  # nobody comes back to the checkpoint of a transient query
+            write_marker(folder, plan, facts, code)
+        return running
+
+    def failed(self, running: Running, *, worked: bool | None = None) -> None:
+        """A query has failed, or its restart has: note it, and decide when it is started again.
+
+        worked: whether it finished a micro-batch in this run; None: as it has reported.
+        """
+        assert running.fault is not None
+        if not running.plan.transient:
+            known = self.failures.setdefault(running.name.casefold(), [])
+            known.append(Failure.of(running))
+            del known[: -Failure.KEPT]
+        if worked is None and running.plan.query.restart:
+            running.catch_up()
+        did = bool(running.reports.last) if worked is None else worked
+        running.again_at = next_start(running, worked=did)
+        self.events.publish(QueryReported())
+
+    def _choose(self, plan: Run, spark: Any, result: Any) -> rules.Choice:
+        refusals: list[StreamsqlError] = []
+        for choice in plan.choices:
+            trigger = plan.query.trigger.kind if plan.query.trigger else ""
+            refusal = spark_verdict(spark, result, choice.mode, trigger)
+            if refusal is None:
+                return choice
+            refusals.append(refusal.at_span(plan) if isinstance(refusal, _Verdict) else refusal)
+        # What no mode allows says more than what one mode does not.
+        raise next((r for r in refusals if r.code != OUTPUT_MODE), refusals[0])
+
+    def _check_checkpoint(self, plan: Run, spark: Any) -> None:
+        for other in self.all.values():
+            if other.status() in BUSY and other.plan.checkpoint == plan.checkpoint:
+                raise NameFault(
+                    f"the checkpoint {plan.checkpoint} is in use by the query {other.name}",
+                    hint="give each query its own checkpoint",
+                    code="CHECKPOINT_IN_USE",
+                )
+
+    def stop(self, running: Running, cancel: CancelToken, limit: float = PATIENCE) -> bool:
+        """End a query after the current micro-batch; its checkpoint stays. Returns once it has ended.
+
+        limit: the seconds that the micro-batch has; 0 or more than those: it is aborted, to be retried at
+        the next start. Returns whether it was finished. Raises Cancelled when the waiting is given up:
+        then the query ends by itself.
+        """
+        word = running.status()
+        if word == "restarting":
+            with self.starting:
+                now = self.all.get(running.name.casefold(), running)
+                if now is running:
+                    running.give_up()
+                    return True
+            return self.stop(now, cancel, limit)
+        if word not in BUSY:
+            return True
+        trigger = running.plan.query.trigger
+        batches = trigger is None or trigger.kind not in ("continuous", "real_time")
+        if batches and limit > 0 and self._finish(running, cancel, limit):
+            return True
+        running.stopped = running.broken_off = True
+        try:
+            running.handle.stop()
+        except Exception as error:
+            running.fault = translate(error)
+        running.status()
+        return False
+
+    def _finish(self, running: Running, cancel: CancelToken, limit: float) -> bool:
+        """Let the running micro-batch be the last. Returns whether it ended in time."""
+        deadline = time.monotonic() + limit
+        try:
+            ending = running.ending or Ending(running.handle)
+            running.stopped, running.ending = True, ending
+            ending.begin()
+            while not ending.wait(POLL):
+                cancel.check(f"cancelled: {running.name} stops after its current micro-batch")
+                if ending.waits_for_its_trigger():
+                    running.handle.stop()
+                if time.monotonic() >= deadline:
+                    return False
+        except StreamsqlError:
+            raise
+        except Exception:
+            pass  # its JVM is gone, and the query with it
+        running.status()
+        return True
+
+    def stop_all(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
+        """End all queries, side by side: each may have a micro-batch to finish. cancel: aborts those."""
+        token = cancel or CancelToken()
+
+        def stop(running: Running) -> None:
+            try:
+                self.stop(running, token, limit)
+            except Cancelled:
+                self.stop(running, token, 0)
+
+        runs = list(self.all.values())
+        if runs:
+            with ThreadPoolExecutor(min(8, len(runs))) as threads:
+                list(threads.map(stop, runs))
+
+    def close(self) -> None:
+        """Hear nothing of Spark any more: it may outlive the session."""
+        for unsubscribe in self._followed.values():
+            unsubscribe()
+
+    def lost(self, cause: str) -> None:
+        """Spark is gone: every query that ran has ended with that."""
+        for running in self.all.values():
+            running.lost(cause)
+
+    def wait(self, names: list[str], cancel: CancelToken, *, idle: bool, timeout: float | None) -> None:
+        """Wait until the queries have ended, or (idle) have processed all input that is there; one that
+        is to be started again has not ended.
+
+        timeout: seconds, None for no limit. Raises Cancelled, TimeFault, or the fault of a query that failed.
+        """
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        for name in names:
+            while (running := self.all[name]).status() in GOING_ON:
+                if running.again_at is not None:
+                    cancel.wait(_left(running, deadline, "waiting for its restart"))
+                    continue
+                done = _idle(running) if idle else None
+                _wait_one(running, done, deadline, cancel)
+                if done and running.is_active():
+                    break
+            if running.status() == "FAILED" and running.fault:
+                raise running.fault
+
+
+def _wait_one(running: Running, done: threading.Event | None, deadline: float, cancel: CancelToken) -> None:
+    while running.is_active() and not (done and done.is_set()):
+        cancel.check()
+        left = _left(running, deadline, "busy" if done else "running")
+        try:
+            # Spark counts in whole milliseconds and refuses 0.
+            done.wait(left) if done else running.handle.awaitTermination(max(left, 0.001))
+        except Exception:
+            if not running.is_active():
+                return  # it failed: its status tells why
+            raise
+
+
+def _left(running: Running, deadline: float, doing: str) -> float:
+    """How long to wait before the next look. Raises TimeFault when the time is up."""
+    left = min(POLL, deadline - time.monotonic())
+    if left <= 0:
+        hint = (
+            "AWAIT QUERY … IDLE waits for input only"
+            if doing == "running"
+            else "SHOW QUERIES; shows its status"
+        )
+        raise TimeFault(f"the query {running.name} is still {doing}", hint=hint)
+    return left
+
+
+def _idle(running: Running) -> threading.Event:
+    """An event that is set once the query has processed what is there (or has ended)."""
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            if running.plan.shape.watches_the_clock:
+                _until_nothing_read(running)
+            else:
+                running.handle.processAllAvailable()
+        except Exception:
+            while running.is_active():  # it is failing, or is being stopped: its status will tell
+                time.sleep(POLL)
+        finally:
+            done.set()
+
+    threading.Thread(target=work, daemon=True, name=f"idle-{running.name}").start()
+    return done
+
+
+def _until_nothing_read(running: Running) -> None:
+    """Wait for a micro-batch that was planned from now on and had nothing to read.
+
+    A query with timers on processing time runs one micro-batch after the other, so that Spark's
+    processAllAvailable never returns.
+    """
+    last = running.handle.lastProgress
+    # The next one may be under way already, and planned before now.
+    first = (last["batchId"] if last else -1) + 2
+    while running.is_active():
+        last = running.handle.lastProgress
+        if last and last["batchId"] >= first and last["numInputRows"] == 0:
+            return
+        time.sleep(POLL)
+
+
+class _Verdict(RuleFault):
+    """A refusal of Spark's, not yet placed in the statement."""
+
+    def at_span(self, plan: Run) -> StreamsqlError:
+        refusal = rules.explain_refusal(self.message)
+        if refusal is None:
+            of_mode = self.condition.startswith("STREAMING_OUTPUT_MODE")
+            return RuleFault(
+                self.message,
+                condition=self.condition,
+                span=plan.mode_span or plan.body_span,
+                code=OUTPUT_MODE if of_mode else "",
+            )
+        span = rules.span_of(refusal, plan.shape) or plan.mode_span or plan.body_span
+        condition = refusal.condition or self.condition
+        return RuleFault(
+            refusal.fact,
+            detail=refusal.cause,
+            hint=refusal.hint,
+            span=span,
+            condition=condition,
+            code=refusal.code,
+        )
+
+
+def spark_verdict(spark: Any, frame: Any, mode: str, trigger: str = "") -> StreamsqlError | None:
+    """What Spark's own checker says of a streaming DataFrame, a mode and a trigger, without a start."""
+    jvm = spark._jvm
+    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    check = checker.checkForContinuous if trigger == "continuous" else checker.checkForStreaming
+    try:
+        check(
+            frame._jdf.queryExecution().analyzed(),
+            getattr(jvm.org.apache.spark.sql.streaming.OutputMode, mode.capitalize())(),
+        )
+    except Exception as error:
+        fault = translate(error)
+        return _Verdict(
+            fault.message + (f" {fault.detail}" if fault.detail else ""), condition=fault.condition
+        )
+    return None
+
+
+_CHANGED = (
+    "the Python code of {} has changed since this checkpoint was written: existing results and "
+    "state were produced by the older code and are kept"
+)

@@ -1,0 +1,112 @@
+"""The folder that a prompt works in, held by one console at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from streamsql.runtime.workspace import marker
+from streamsql.runtime.workspace.owned_folders import private
+
+_WAIT = 0.1
+"""Seconds that taking the lock is tried for: `holder` of another console may have it for a moment."""
+
+
+class Held(Exception):
+    """Another console holds the workspace; `who` tells which one."""
+
+    def __init__(self, folder: Path, who: str) -> None:
+        super().__init__(f"the workspace {folder} is held by {who}")
+        self.folder = folder
+        self.who = who
+
+
+class Workspace:
+    """A workspace that this process holds until it ends, however it ends: the lock is the kernel's.
+
+    Checkpoints and what queries keep stand in `run`; the definitions beside it.
+    """
+
+    def __init__(self, folder: Path, *, trusted: bool = False) -> None:
+        """trusted: whoever owns it. Raises UsageFault for a folder that is not a workspace and cannot become
+        one, Held when another console has it, OSError when the folder cannot be written.
+        """
+        marker.check(folder, trusted=trusted)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not trusted:  # then it may be meant for others, too
+            folder.chmod(0o700)
+        self.folder = folder
+        self._lock = FileLock(
+            folder / "lock", timeout=_WAIT, poll_interval=0.01, mode=0o600, thread_local=False
+        )
+        try:
+            self._lock.acquire()
+        except Timeout:
+            raise Held(folder, _who(folder)) from None
+        try:
+            self._take(trusted)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _take(self, trusted: bool) -> None:
+        """What is in the folder counts from now on: nobody else changes it."""
+        if not marker.check(self.folder, trusted=trusted) or not (self.folder / marker.MARKER).exists():
+            marker.write(self.folder)
+        with contextlib.suppress(OSError):  # on a full disk nobody is told who holds it
+            self._write_holder()
+        self.run = self.folder / "run"
+        self.run.mkdir(mode=0o700, exist_ok=True)
+
+    def _write_holder(self) -> None:
+        with open(self.folder / "holder.json", "w", encoding="utf-8", opener=private) as out:
+            out.write(json.dumps(_me()))
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            (self.folder / "holder.json").unlink(missing_ok=True)
+        self._lock.release()
+
+
+def holder(folder: Path) -> str:
+    """Who holds a workspace, in words; empty when nobody does. Changes nothing."""
+    if not (folder / "lock").exists():
+        return ""
+    try:
+        # Where no console has said that it holds it, another one that asks may have it for a moment.
+        wait = 0 if (folder / "holder.json").exists() else _WAIT
+        with FileLock(folder / "lock", timeout=wait, poll_interval=0.01, thread_local=False):
+            return ""
+    except (Timeout, PermissionError):
+        return _who(folder)
+    except OSError:
+        return ""  # a file system that cannot be written is held by nobody
+
+
+def _me() -> dict[str, str | int]:
+    try:
+        terminal = os.ttyname(sys.stdin.fileno())
+    except (OSError, ValueError, AttributeError):
+        terminal = ""
+    return {
+        "version": 1,
+        "pid": os.getpid(),
+        "since": datetime.now().isoformat(" ", "seconds"),
+        "terminal": terminal,
+    }
+
+
+def _who(folder: Path) -> str:
+    """Who wrote holder.json, in words."""
+    try:
+        known = json.loads((folder / "holder.json").read_text("utf-8"))
+        where = f" on {known['terminal']}" if known["terminal"] else ""
+        return f"another console (process {known['pid']}{where}, since {known['since']})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another console"

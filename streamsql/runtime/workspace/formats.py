@@ -1,0 +1,29 @@
+"""Versions of the files that the console writes: an older one is read, a later one is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamsql.errors import UsageFault
+
+WORKSPACE = 1
+STATUS = 1
+LIVE_TABLE = 1
+CHECKPOINT = 1
+BATCHES = 1
+UPGRADE = "use the version of streamsql that wrote it, or a later one"
+
+
+def check_version(known: Mapping[str, Any], reads: int, what: str) -> None:
+    """Raise UsageFault when a file was written in a later version than this console reads.
+
+    known: its content; one without a version is older than versions are. what: the file, for the message.
+    """
+    version = known.get("version", 0)
+    if not isinstance(version, int) or version > reads:
+        raise UsageFault(
+            f"{what} was written by a later version of streamsql",
+            detail=f"its format is {version}; this console reads formats up to {reads}",
+            hint=UPGRADE,
+        )

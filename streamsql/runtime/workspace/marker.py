@@ -1,0 +1,159 @@
+"""Which folder is a workspace: one that holds the console's marker, is empty, or is not there yet.
+
+Nothing here writes but `write`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from streamsql.errors import UsageFault
+from streamsql.runtime.workspace.formats import STATUS, WORKSPACE, check_version
+from streamsql.runtime.workspace.owned_folders import KINDS, TRASH, private
+
+MARKER = "streamsql.json"
+HEAD = "-- The definitions of a streamsql workspace, written by the console."
+"""How catalog.sql begins; workspaces that are older than the marker are known by it."""
+_FILES = (MARKER, "lock", "holder.json", "catalog.sql", "status.json")
+_FOLDERS = ("run", TRASH, *(f"run/{kind}" for kind in KINDS))
+_LARGEST = 100_000
+"""Bytes of a marker; a longer file is none."""
+
+
+def check(folder: Path, *, trusted: bool = False) -> bool:
+    """Whether a folder is a workspace; False when it is to become one: it is not there, or empty.
+
+    Raises UsageFault for a folder that is neither, that a later version has written, or that somebody else
+    owns or may write to unless it is trusted.
+    """
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return False
+    except NotADirectoryError:
+        raise UsageFault(f"{folder} is a file, not a folder", hint="-w DIR names another one") from None
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+    try:
+        _check_kinds(folder)
+        if not trusted:
+            _check_owner(folder)
+        return _check_marker(folder, names)
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+
+
+def write(folder: Path) -> None:
+    """Say that a folder is a workspace. Whole or not at all."""
+    part = folder / (MARKER + ".part")
+    with open(part, "w", encoding="utf-8", opener=private) as out:
+        out.write(json.dumps({"kind": "workspace", "version": WORKSPACE}) + "\n")
+        out.flush()
+        os.fsync(out.fileno())
+    part.replace(folder / MARKER)
+
+
+def _unreadable(folder: Path, error: OSError) -> UsageFault:
+    return UsageFault(f"the workspace {folder} cannot be opened: {(error.strerror or str(error)).lower()}")
+
+
+def _check_kinds(folder: Path) -> None:
+    """Raise UsageFault when a file or folder of the workspace is a symbolic link, or something else than
+    the console makes: what is below would not be its own.
+    """
+    for names, is_kind, kind in ((_FILES, stat.S_ISREG, "file"), (_FOLDERS, stat.S_ISDIR, "folder")):
+        for name in names:
+            path = folder / name
+            try:
+                mode = os.lstat(path).st_mode
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            if not is_kind(mode):
+                what = "a symbolic link" if stat.S_ISLNK(mode) else f"not a {kind}"
+                raise UsageFault(
+                    f"{path} is {what}",
+                    detail=f"a workspace needs its own {kind} there",
+                    hint="move it away, or name another workspace: -w DIR",
+                )
+
+
+def _check_owner(folder: Path) -> None:
+    """Raise UsageFault when somebody else owns a part of the workspace or may write to it."""
+    empty = not os.listdir(folder)
+    for path in (folder, *(folder / n for n in (*_FILES, *_FOLDERS))):
+        try:
+            found = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if found.st_uid != os.geteuid():
+            why, hint = "another user owns it", ""
+        elif found.st_mode & 0o022 and not empty:
+            why, hint = "other users may write to it", f"chmod -R go-w '{folder}' if all in it is yours, or "
+        else:
+            continue
+        raise UsageFault(
+            f"the workspace {folder} is not trusted",
+            detail=f"{path}: {why}, and a workspace can contain code that would run as you",
+            hint=f"{hint}--trust-workspace opens it anyway",
+        )
+
+
+def _check_marker(folder: Path, names: list[str]) -> bool:
+    marker = folder / MARKER
+    if MARKER in names:
+        known = _read(marker)
+        if known is None or known.get("kind") != "workspace":
+            raise UsageFault(
+                f"{folder} is not a workspace: {marker} is not the marker of one",
+                hint="-w DIR names another folder, which may be new",
+            )
+        check_version(known, WORKSPACE, f"the workspace {folder}")
+    elif not _is_older(folder / "catalog.sql"):
+        if _is_begun(folder, names):
+            return False
+        listed = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+        raise UsageFault(
+            f"{folder} is not a workspace: it has no {MARKER}, and is not empty",
+            detail=f"it holds {listed}",
+            hint="-w DIR names another folder, which may be new",
+        )
+    check_version(_read(folder / "status.json") or {}, STATUS, f"{folder / 'status.json'}")
+    return True
+
+
+def _is_begun(folder: Path, names: list[str]) -> bool:
+    """Whether a folder is empty, but for what a console that was killed has begun with."""
+    if not names:
+        return True
+    begun = {"lock", MARKER + ".part", "run"}
+    lock, run = folder / "lock", folder / "run"
+    return (
+        set(names) <= begun
+        and lock.exists()
+        and lock.stat().st_size == 0
+        and not (run.exists() and any(run.iterdir()))
+    )
+
+
+def _is_older(catalog: Path) -> bool:
+    """Whether a catalog.sql is one that the console has written."""
+    try:
+        with open(catalog, "rb") as file:
+            return file.read(len(HEAD)) == HEAD.encode()
+    except FileNotFoundError:
+        return False
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    """The content of a small JSON file; None when it is none. Raises OSError."""
+    try:
+        if file.stat().st_size > _LARGEST and file.name == MARKER:
+            return None
+        known = json.loads(file.read_bytes())
+    except (FileNotFoundError, ValueError, RecursionError):
+        return None
+    return known if isinstance(known, dict) else None

@@ -1,0 +1,75 @@
+"""A second console on a workspace that another one holds: it looks at it as it is now, changes nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from streamsql.connectors.base import Places
+from streamsql.errors import RuleFault
+from streamsql.language.statements.base import Statement
+from streamsql.runtime.live.journal import LiveTables
+from streamsql.runtime.workspace.folder import holder
+
+EVERY = 0.5
+"""Seconds after which a live view looks whether the other console has written new rows."""
+
+
+def refuse(statement: Statement, folder: Path) -> None:
+    """Raise RuleFault for a statement that a read-only console does not take. folder: the workspace."""
+    if not statement.read_only:
+        who = holder(folder)
+        raise RuleFault(
+            f"this console only reads the workspace {folder}",
+            detail=f"it is held by {who}" if who else "it was opened with --read-only",
+            hint="type it there, or work in a workspace of your own: streamsql -w DIR"
+            if who
+            else "no console has it open now: leave, and open it without --read-only",
+            code="READ_ONLY",
+        )
+
+
+class SharedTables(LiveTables):
+    """The rows of another console's live tables, as it has written them up to now. Safe on any thread: a
+    live view and a statement may both take up what is new.
+    """
+
+    def __init__(self, places: Places | None, known: Callable[[str], bool]) -> None:
+        super().__init__(places, known)
+        self._taking = threading.Lock()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name in self and not self.known(name):
+            return self[name]  # a SELECT of this console's own
+        if self.places is None or not self.known(name):
+            return default
+        with self._taking:
+            rows = self._journal(name).look(self.loaded(name))
+            if rows is None:
+                self.pop(name, None)
+                return default
+            self[name] = rows
+            return rows
+
+    def forget(self, name: str) -> None:
+        """Let go of the rows of a SELECT; what is on disk is another console's."""
+        self.pop(name, None)
+
+    def follow(self, name: str) -> Callable[[], None]:
+        """Take up what is written from now on. Returns what ends that, and waits until it has ended."""
+        over = threading.Event()
+
+        def work() -> None:
+            while not over.wait(EVERY):
+                self.get(name)
+
+        thread = threading.Thread(target=work, daemon=True, name=f"follow-{name}")
+        thread.start()
+
+        def end() -> None:
+            over.set()
+            thread.join()
+
+        return end

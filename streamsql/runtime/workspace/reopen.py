@@ -1,0 +1,183 @@
+"""A workspace is opened: its definitions are there again, and nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from streamsql.catalog import Catalog, CurrentCatalog, Function, Table
+from streamsql.language.parser import parse
+from streamsql.language.statements.base import Statement
+from streamsql.language.statements.session import Set
+from streamsql.plan import plans
+from streamsql.plan.planner import plan
+from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.parts import SessionParts, StatementBegins
+from streamsql.runtime.workspace import owned_folders
+from streamsql.runtime.workspace.folder import holder
+from streamsql.runtime.workspace.store import CATALOG, ENDED, STATUS, Store
+from streamsql.runtime.workspace.trust import can_run_code
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """What to report about a workspace that was opened: what it holds, what was done, what is wrong."""
+
+    words: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        yield from self.words
+        yield from (f"note: {n}" for n in self.notes)
+        yield from (f"warning: {w}" for w in self.warnings)
+
+
+def reopen(session: SessionParts) -> Reopened:
+    """Take up what the session's workspace holds. Raises faults for a catalog that cannot be read."""
+    store = session.store
+    if store is None:
+        return Reopened()
+    if session.config.read_only:
+        return _look_into(session, store)
+    statements = store.statements()
+    warnings = []
+    unreadable = store.read_status()
+    if unreadable:
+        warnings.append(f"{unreadable}; it is kept as {store.set_aside(STATUS)}")
+    session.queries.failures = {name: list(past.failures) for name, past in store.past.items()}
+    for written in statements:
+        try:
+            _take_up(parse(written, literal=True), session, store)
+        except Exception as error:  # whatever is wrong with one, the others are there
+            store.unread.append(written.text.rstrip(";") + ";")
+            kept = f"kept in {store.folder / CATALOG}: {_start(written.text)}"
+            warnings.append(f"{translate(error).message}; {kept}")
+    notes = [] if store.unread else _clear_up(session, store.folder)
+    return Reopened(_words(session, store), (*_withheld(store), *notes), tuple(warnings))
+
+
+def _withheld(store: Store) -> Iterator[str]:
+    if store.withheld:
+        yield (
+            f"settings of the workspace that can run code are not applied: {', '.join(store.withheld)} "
+            "(--trust-workspace applies them)"
+        )
+
+
+def _look_into(session: SessionParts, store: Store) -> Reopened:
+    """Take up what another console's workspace holds, now and whenever that has changed."""
+    seen: list[tuple[int, int]] = []
+
+    def stamp() -> tuple[int, int]:
+        try:
+            now = (store.folder / CATALOG).stat()
+        except OSError:
+            return 0, 0
+        return now.st_ino, now.st_mtime_ns
+
+    def look() -> list[str]:
+        seen[:] = [stamp()]
+        unreadable = store.read_status(runs=bool(holder(store.folder)))
+        warnings = [unreadable] if unreadable else []
+        # Spark's own tables are this console's; all else is read again, and seen at once when it is whole.
+        new = CurrentCatalog(Catalog(tables=session.catalog.tables))
+        reading = replace(session, current=new)
+        for written in store.statements():
+            try:
+                _take_up(parse(written, literal=True), reading, store)
+            except Exception as error:
+                warnings.append(f"{translate(error).message}: {_start(written.text)}")
+        session.current.update(lambda catalog: new.snapshot)
+        return warnings
+
+    def again() -> None:
+        if [stamp()] == seen:
+            return
+        look()
+        if session.engine.started:
+            session.temporary.restore(session.spark)
+
+    warnings = look()
+    session.events.subscribe(StatementBegins, lambda event: again())
+    who = holder(store.folder)
+    words = (*_words(session, store), f"read-only: it is held by {who}" if who else "read-only")
+    return Reopened(words, tuple(_withheld(store)), tuple(warnings))
+
+
+def _words(session: SessionParts, store: Store) -> tuple[str, ...]:
+    catalog = session.catalog
+    live = sum(s.is_live for s in catalog.sinks.values())
+    kinds = (
+        ("stream", len(catalog.streams)),
+        ("sink", len(catalog.sinks) - live),
+        ("live table", live),
+        ("function", len(catalog.functions)),
+    )
+    there = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
+    words = [f"{store.folder} holds {', '.join(there)}"] if there else []
+    ended = [
+        q.name for q in catalog.queries.values() if session.workspace.past(q.name).error.startswith(ENDED)
+    ]
+    if ended:
+        words.append(f"stopped with the last console: {', '.join(ended)}; START QUERY ALL; resumes")
+    return tuple(words)
+
+
+def _take_up(statement: Statement, session: SessionParts, store: Store) -> None:
+    """A definition, without what carrying it out would do. Raises faults."""
+    if isinstance(statement, Set):
+        assert statement.key is not None and statement.value is not None
+        key, value = statement.key.value, statement.value
+        if can_run_code(key, value) and not session.config.trusted:
+            store.withheld[key] = value
+        else:
+            session.settings.changed[key] = value
+        return
+    made = plan(statement, session.context())
+    if isinstance(made, plans.DefineStream):
+        session.define(made.stream)
+    elif isinstance(made, plans.DefineSink):
+        session.define(made.sink)
+    elif isinstance(made, plans.DefineFunction):
+        session.define(_function(made.function, store))
+    elif isinstance(made, plans.Run):
+        session.define(made.query, *((made.sink,) if made.define else ()))
+    elif isinstance(made, plans.Collect) and made.creates:
+        session.temporary.remember(statement, made.creates)
+        session.define(Table(made.creates, made.streaming))
+
+
+def _function(function: Function, store: Store) -> Function:
+    """A function as its module was when it was created: the module is imported when it is first called."""
+    known = {"kind": "table" if function.columns else "scalar"}
+    return replace(function, **(known | store.functions.get(function.name.casefold(), {})))
+
+
+def _clear_up(session: SessionParts, workspace: Path) -> list[str]:
+    """Move what an earlier console left of queries, live tables and streams that nobody knows any more into
+    the trash. Returns what to report about that.
+    """
+    catalog, places = session.catalog, session.places
+    known = {
+        "queries": {Path(places.checkpoint(q)).parent.name for q in catalog.queries},
+        "live": {Path(places.live(s)).name for s in catalog.sinks},
+        "streams": {Path(places.values(s)).name for s in catalog.streams},
+    }
+    try:
+        owned_folders.adopt(workspace / "run", known)
+        moved = owned_folders.put_into_trash(workspace, known)
+    except OSError as error:
+        return [f"leftovers of the workspace could not be moved: {(error.strerror or str(error)).lower()}"]
+    if not moved:
+        return []
+    what = "a folder" if len(moved) == 1 else f"{len(moved)} folders"
+    trash = workspace / owned_folders.TRASH
+    return [f"{what} that no definition uses moved to {trash}: {', '.join(moved)}; EMPTY TRASH; deletes"]
+
+
+def _start(text: str) -> str:
+    """The beginning of a statement, in one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 60 else flat[:59] + "…"

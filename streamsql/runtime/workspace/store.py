@@ -1,0 +1,227 @@
+"""What a workspace keeps of a session: its definitions as a script, and how its queries ended.
+
+catalog.sql is a valid script: it makes everything again from nothing. Opening a workspace reads it
+without running it: streams and sinks are there, queries are there and stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from streamsql.catalog import Catalog, Function
+from streamsql.definition_sql import setting_sql
+from streamsql.errors import InputFault, Source
+from streamsql.language.lexical import names_in
+from streamsql.language.parser import Written, split_script
+from streamsql.language.redaction import holds_secret
+from streamsql.runtime.queries.restart_policy import Failure
+from streamsql.runtime.queries.run import GOING_ON, Running
+from streamsql.runtime.workspace.formats import STATUS as STATUS_VERSION
+from streamsql.runtime.workspace.formats import check_version
+from streamsql.runtime.workspace.marker import HEAD
+from streamsql.runtime.workspace.owned_folders import private
+from streamsql.secrets import redact_option
+
+CATALOG = "catalog.sql"
+ENDED = "the console "
+"""How the reason begins for which a query ended with its console."""
+STATUS = "status.json"
+_HEAD = HEAD + " It is a script.\n\n"
+
+
+@dataclass(frozen=True)
+class Past:
+    """How a query was when it was last heard of: its status, since when, and its newest failures,
+    oldest first.
+    """
+
+    status: str
+    since: str = ""
+    error: str = ""
+    batch: int = -1
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An entry of the catalog: its kind and name, and the statement that makes it. readable: whether
+    other statements may name it.
+    """
+
+    kind: str
+    name: str
+    text: str
+    readable: bool = True
+
+
+class Store:
+    """The files of a workspace. unread: statements of catalog.sql that could not be taken up again,
+    which stay in it; withheld: settings of it that are not applied, which stay in it as well; past: how
+    queries were, by folded name; functions: what their modules said when they were created, by folded name.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.unread: list[str] = []
+        self.past: dict[str, Past] = {}
+        self.withheld: dict[str, str] = {}
+        self.functions: dict[str, dict[str, Any]] = {}
+        self._order: list[tuple[str, str]] = []
+        self._last: dict[str, str] = {}
+
+    # ---- reading --------------------------------------------------------------------------
+
+    def statements(self) -> list[Written]:
+        """The statements of catalog.sql; none when there is none. Raises faults when it is not a script."""
+        file = self.folder / CATALOG
+        try:
+            with open(file, encoding="utf-8", newline="") as lines:
+                return split_script(Source(str(file), lines.read()))
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError) as error:
+            raise InputFault(
+                f"{file} cannot be read: {error}", hint="repair it, or move it away: nothing else is lost"
+            ) from None
+
+    def read_status(self, *, runs: bool = False) -> str:
+        """Read how the queries were. One that ran when the console ended unexpectedly has stopped.
+
+        runs: that console has not ended. Returns why it cannot be read; empty when it can. Raises
+        UsageFault when a later version has written it.
+        """
+        file = self.folder / STATUS
+        try:
+            known = json.loads(file.read_text("utf-8"))
+            check_version(known, STATUS_VERSION, str(file))
+            self.past = {name: _past(**past) for name, past in known["queries"].items()}
+            self.functions = {name: _function(f) for name, f in known["functions"].items()}
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            return f"{file} cannot be read: {error}"
+        for name, past in self.past.items():
+            if past.status in GOING_ON and not runs:
+                self.past[name] = replace(
+                    past, status="stopped", error=past.error or ENDED + "ended unexpectedly"
+                )
+        return ""
+
+    def set_aside(self, name: str) -> Path:
+        """Put a file that cannot be read where nothing is written over it. Returns where."""
+        aside = self.folder / f"{name}.{datetime.now():%Y%m%d-%H%M%S}"
+        (self.folder / name).replace(aside)
+        return aside
+
+    # ---- writing --------------------------------------------------------------------------
+
+    def save(self, catalog: Catalog, settings: Mapping[str, str], views: Iterable[tuple[str, str]]) -> None:
+        """Write the definitions if they have changed. Raises OSError."""
+        entries = {(e.kind, e.name.casefold()): e for e in _entries(catalog, views)}
+        self._order = [k for k in self._order if k in entries]
+        self._order += [k for k in entries if k not in self._order]
+        kept = {k: v for k, v in (self.withheld | dict(settings)).items() if redact_option(k, v) == v}
+        lines = [f"{setting_sql(key, value)};" for key, value in kept.items()]
+        lines += [entry.text + ";" for entry in _sorted([entries[k] for k in self._order])]
+        lines += self.unread
+        self._write(CATALOG, _HEAD + "\n\n".join(lines) + "\n")
+
+    def save_status(self, queries: Mapping[str, Past], functions: Mapping[str, Function]) -> None:
+        """Write how the queries are, and what the modules of functions said. Raises OSError."""
+        known = {
+            "version": STATUS_VERSION,
+            "queries": {n: asdict(p) for n, p in queries.items()},
+            "functions": {
+                n: {"folder": f.folder, "kind": f.kind, "form": f.form, "modules": f.modules}
+                for n, f in functions.items()
+            },
+        }
+        self._write(STATUS, json.dumps(known, indent=1))
+
+    def _write(self, name: str, text: str) -> None:
+        """Whole or not at all."""
+        if self._last.get(name) == text:
+            return
+        file = self.folder / name
+        part = file.with_name(name + ".part")
+        with open(part, "w", encoding="utf-8", newline="", opener=private) as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(file)
+        self._last[name] = text
+
+
+def _entries(catalog: Catalog, views: Iterable[tuple[str, str]]) -> Iterable[Kept]:
+    for function in catalog.functions.values():
+        yield Kept("function", function.name, function.sql())
+    for stream in catalog.streams.values():
+        yield Kept("stream", stream.name, stream.sql())
+    fed = {s.casefold() for q in catalog.queries.values() if q.live_table for s in q.sinks}
+    for key, sink in catalog.sinks.items():
+        if key not in fed:
+            yield Kept("sink", sink.name, sink.sql())
+    for name, text in views:
+        if not holds_secret(text):
+            yield Kept("view", name, text)
+    for query in catalog.queries.values():
+        text = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
+        yield Kept("query", query.name, text, query.live_table)
+
+
+def _sorted(entries: list[Kept]) -> list[Kept]:
+    """Each entry after those that its text names; else as they were made."""
+    by_name: dict[str, list[Kept]] = {}
+    for entry in entries:
+        if entry.readable:
+            by_name.setdefault(entry.name.casefold(), []).append(entry)
+    done: dict[Kept, None] = {}
+    under_way: set[Kept] = set()
+
+    def put(entry: Kept) -> None:
+        if entry in done or entry in under_way:
+            return
+        under_way.add(entry)
+        for name in names_in(entry.text):
+            for other in by_name.get(name.partition("$")[0], ()):
+                put(other)
+        done[entry] = None
+
+    for entry in entries:
+        put(entry)
+    return list(done)
+
+
+def _past(*, failures: Iterable[Mapping[str, Any]] = (), **known: Any) -> Past:
+    return Past(failures=tuple(Failure(**_fields(f, Failure)) for f in failures), **_fields(known, Past))
+
+
+def _fields(known: Mapping[str, Any], of: type[Any]) -> dict[str, Any]:
+    """What is known of a dataclass's own fields."""
+    return {f.name: known[f.name] for f in fields(of) if f.name in known}
+
+
+def _function(known: Any) -> dict[str, Any]:
+    """What is kept of a function; workspaces without versions kept its folder alone."""
+    if isinstance(known, str):
+        return {"folder": known}
+    kept = {k: str(known[k]) for k in ("folder", "kind", "form") if k in known}
+    return kept | {"modules": tuple(map(str, known.get("modules", ())))}
+
+
+def past_of(running: Running, failures: Iterable[Failure], why: str = "") -> Past:
+    """How a query is, to be kept. why: the reason for which it is about to end, if it runs."""
+    status = running.status()
+    last = running.reports.newest(1)
+    batch = last[-1].get("batchId", -1) if last else -1
+    since = (running.ended or datetime.now()).isoformat(" ", "seconds")
+    if status in GOING_ON and why:
+        return Past("stopped", since, why, batch, tuple(failures))
+    error = running.fault.message if running.fault else ""
+    return Past(status, since, error, batch, tuple(failures))

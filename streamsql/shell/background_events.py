@@ -1,0 +1,91 @@
+"""What happens behind the prompt and must be told: failed queries, a Spark that has ended.
+
+Spark's callbacks only set an event; a thread of the shell's own looks what it was and says it, so
+that neither Spark nor a key waits for the terminal.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from streamsql.runtime.engine.events import ClusterNews, SparkLost
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.progress import QueryReported
+from streamsql.runtime.queries.restart_supervisor import QueryRestarting
+from streamsql.runtime.queries.run import Running
+
+
+class Announcer:
+    """Says each failure once. say: prints a line above whatever is on the screen."""
+
+    def __init__(self, session: SessionParts, say: Callable[[str], None]) -> None:
+        self.session = session
+        self.say = say
+        self._wake = threading.Event()
+        self._free = threading.Event()
+        self._free.set()
+        self._lost: list[str] = []
+        self._cluster: list[str] = []
+        session.events.subscribe(ClusterNews, lambda event: self._cluster_news(event.words))
+        self._restarts: list[str] = []
+        session.events.subscribe(QueryReported, lambda event: self._wake.set())
+        session.events.subscribe(SparkLost, lambda event: self._spark_lost(event.cause))
+        session.events.subscribe(QueryRestarting, lambda event: self._restarting(event.running))
+        threading.Thread(target=self._run, daemon=True, name="announcer").start()
+
+    def hold(self) -> None:
+        """Say nothing for now: the screen belongs to a live view."""
+        self._free.clear()
+
+    def release(self) -> None:
+        self._free.set()
+
+    def _spark_lost(self, cause: str) -> None:
+        self._lost.append(cause)
+        self._wake.set()
+
+    def _cluster_news(self, words: str) -> None:
+        self._cluster.append(words)
+        self._wake.set()
+
+    def _restarting(self, running: Running) -> None:
+        if running.fault:
+            self._restarts.append(f"{running.fault.message}; {running.when_again()}")
+            self._wake.set()
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            self._free.wait()
+            for line in self._news():
+                self.say(line)
+
+    def _news(self) -> list[str]:
+        lines, self._cluster = self._cluster, []
+        for cause in self._lost:
+            ran = [q.name for q in self.session.queries.all.values() if q.fault and not q.reported]
+            lines.append(
+                f"Spark has ended: {cause}. Definitions are kept; the next statement that needs "
+                "Spark restarts it" + (", START QUERY ALL; resumes the queries" if ran else "")
+            )
+            for running in self.session.queries.all.values():
+                running.reported = True  # said in this one line
+        self._lost.clear()
+        lines += [self._restarts.pop(0) for _ in list(self._restarts)]
+        for running in self.session.queries.all.values():
+            if running.reported or running.stopped or not running.over:
+                continue
+            if running.status() == "FAILED" and running.fault:
+                running.reported = True
+                lines.append(f"{running.fault.message}; DESCRIBE QUERY {running.name}; shows more")
+        return lines
+
+
+def toolbar_numbers(session: SessionParts) -> tuple[int, int, float]:
+    """(queries that run, queries that failed, rows per second read by all); asks nobody."""
+    known = [session.queries.all.get(key) for key in session.catalog.queries]
+    running = [q for q in known if q is not None and not q.over]
+    failed = sum(q is not None and q.fault is not None and q.again_at is None for q in known)
+    return len(running), failed, sum(q.reports.rate() for q in running)

@@ -1,0 +1,138 @@
+"""Short forms: a line that begins with a backslash is another way to type a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streamsql.config.preferences import PREFIX, SPECS, Preferences
+from streamsql.errors import InputFault, Span, did_you_mean
+from streamsql.language.tokens import quote
+
+LAST = "\\last"
+"""What `expand` returns for the last result again: Printer.show_last()."""
+EDIT = "\\e"
+"""What `expand` returns for the last statement in the editor."""
+LIST = "\\?"
+"""What `expand` returns for the list of short forms: `listing()`, and HELP."""
+
+
+@dataclass(frozen=True)
+class Short:
+    """names: without backslash, the first is shown; takes: what follows it, as shown, empty for
+    nothing, in [ ] when it may be left out; make: the text that follows and the preferences → SQL.
+    """
+
+    names: tuple[str, ...]
+    takes: str
+    help: str
+    make: Callable[[str, Preferences], str]
+
+
+def _fixed(sql: str) -> Callable[[str, Preferences], str]:
+    return lambda given, preferences: sql
+
+
+def _with(sql: str, without: str = "") -> Callable[[str, Preferences], str]:
+    """sql has {} for what follows; without: the statement when nothing does."""
+    return lambda given, preferences: sql.format(given) if given else without
+
+
+def _switch(name: str) -> Callable[[str, Preferences], str]:
+    """Turn a preference on or off, or to what is given."""
+
+    def make(given: str, preferences: Preferences) -> str:
+        value = given or ("off" if preferences[name] != "off" else "on")
+        return f"SET {PREFIX}{name} = {value}"
+
+    return make
+
+
+def _source(given: str, preferences: Preferences) -> str:
+    quoted = given[:1] in ("'", '"') and given[-1:] == given[:1] and len(given) > 1
+    return f"SOURCE {quote(given[1:-1] if quoted else given)}"
+
+
+def _set(given: str, preferences: Preferences) -> str:
+    """\\set name value, \\set name = value; a name of the console's own needs no `streamsql.`."""
+    if not given:
+        return "SET"
+    key, _, value = given.partition("=") if "=" in given else given.partition(" ")
+    key, value = key.strip(), value.strip()
+    key = PREFIX + key if key.casefold() in SPECS or "." not in key else key
+    return f"SET {key} = {value}" if value else f"SET {key}"
+
+
+def _reset(given: str, preferences: Preferences) -> str:
+    key = PREFIX + given if given and "." not in given else given
+    return f"RESET {key}".strip()
+
+
+SHORT = (
+    Short(("q", "quit", "exit"), "", "leave", _fixed("EXIT")),
+    Short(("?",), "", "list the short forms", _fixed(LIST)),
+    Short(("h", "help"), "[words]", "help on a statement or topic", _with("HELP {}", "HELP")),
+    Short(("d",), "[name]", "list the streams, or describe one", _with("DESCRIBE STREAM {}", "SHOW STREAMS")),
+    Short(("ds",), "[name]", "list the sinks, or describe one", _with("DESCRIBE SINK {}", "SHOW SINKS")),
+    Short(
+        ("dl",), "[name]", "list the live tables, or describe one",
+        _with("DESCRIBE LIVE TABLE {}", "SHOW LIVE TABLES"),
+    ),
+    Short(("dq",), "[name]", "list the queries, or describe one", _with("DESCRIBE QUERY {}", "SHOW QUERIES")),
+    Short(("stop",), "name", "stop a query, or ALL", _with("STOP QUERY {}")),
+    Short(("start",), "name", "resume a query, or ALL", _with("START QUERY {}")),
+    Short(("watch",), "name", "watch a live table", _with("WATCH {}")),
+    Short(
+        ("connectors",), "[name]", "list the connectors, or describe one",
+        _with("SHOW CONNECTORS {}", "SHOW CONNECTORS"),
+    ),
+    Short(("i", "include"), "file", "run the statements of a file", _source),
+    Short(("x",), "[on|off|auto]", "one line per column, on or off", _switch("expanded")),
+    Short(("timing",), "[on|off]", "show the duration of a statement, on or off", _switch("timing")),
+    Short(
+        ("mode",), "[format]", f"output format: {', '.join(SPECS['format'].choices)}",
+        _with(f"SET {PREFIX}format = {{}}", f"SET {PREFIX}format"),
+    ),
+    Short(("set",), "[name value]", "show the settings, or change one", _set),
+    Short(("reset",), "[name]", "reset a setting to its default", _reset),
+    Short(("last",), "", "show the last result again, in full", _fixed(LAST)),
+    Short(("e", "edit"), "", "open the last statement in your editor", _fixed(EDIT)),
+)  # fmt: skip
+_BY_NAME = {name: short for short in SHORT for name in short.names}
+MARKERS = frozenset({LAST, EDIT, LIST})
+
+
+def expand(text: str, preferences: Preferences) -> str | None:
+    """The statement, with its `;`, that a line beginning with a backslash stands for; None for any
+    other text. \\last, \\e and \\? come back as LAST, EDIT and LIST: no statement says them. Raises
+    InputFault, its span within text, for one that is not there, or lacks or has too many words.
+    """
+    line = text.strip().rstrip(";").rstrip()
+    if not line.startswith("\\"):
+        return None
+    name, given = (*line[1:].split(None, 1), "", "")[:2]
+    start = text.index("\\")
+    span = Span(start, start + 1 + len(name))
+    short = _BY_NAME.get(name) or _BY_NAME.get(name.casefold())
+    if short is None:
+        names = ["\\" + n for n in _BY_NAME]
+        raise InputFault(
+            f"there is no short form \\{name}",
+            detail="there are " + " ".join("\\" + s.names[0] for s in SHORT),
+            hint=did_you_mean("\\" + name, names) or "\\? lists them",
+            span=span,
+        )
+    usage = f"\\{short.names[0]} {short.takes}".strip()
+    if given and not short.takes:
+        raise InputFault(f"\\{name} takes no argument, not {given}", hint=usage, span=span)
+    if not given and short.takes and not short.takes.startswith("["):
+        raise InputFault(f"\\{name} needs a {short.takes}", hint=usage, span=span)
+    statement = short.make(given, preferences)
+    return statement if statement in MARKERS else statement + ";"
+
+
+def listing() -> str:
+    """All short forms, a line each, with what each does."""
+    shown = [(f"\\{s.names[0]} {s.takes}".strip(), s.help) for s in SHORT]
+    width = max(len(usage) for usage, _ in shown)
+    return "\n".join(f"{usage:<{width}}  {help}" for usage, help in shown)

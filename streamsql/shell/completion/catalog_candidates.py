@@ -1,0 +1,116 @@
+"""Candidates that the catalog names, and the columns that statements of the console name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from streamsql.catalog import Catalog
+from streamsql.connectors.registry import connectors
+from streamsql.language import reference
+from streamsql.language.statements.base import SIMPLE_TYPES
+from streamsql.language.tokens import quote_name
+from streamsql.language.topics import topics
+from streamsql.shell.completion.column_resolver import NameAndType
+from streamsql.shell.completion.offers import (
+    FUNCTION,
+    KEYWORD,
+    Context,
+    Offer,
+    Source,
+    column_offers,
+    event_times_first,
+)
+
+
+def named_relations(context: Context) -> Iterator[Offer]:
+    """All that FROM can read."""
+    catalog = context.catalog
+    yield from (Offer(quote_name(s.name), "stream") for s in catalog.streams.values())
+    yield from (Offer(quote_name(s.name), "live table") for s in catalog.sinks.values() if s.is_live)
+    yield from (Offer(t.name, "view of streams" if t.streaming else "table") for t in catalog.tables.values())
+
+
+def own_functions(catalog: Catalog, *kinds: str) -> Iterator[Offer]:
+    """The functions written in Python of these kinds, up to what is typed after the name."""
+    for function in catalog.functions.values():
+        if function.kind in kinds:
+            opens = "(TABLE(" if function.kind == "processor" else "("
+            yield Offer(quote_name(function.name) + opens, function.schema, FUNCTION)
+
+
+def _named(kind: str, names: Callable[[Catalog], Iterable[str]]) -> Source:
+    return lambda context: (Offer(quote_name(n), kind) for n in names(context.catalog))
+
+
+def _sinks(context: Context) -> Iterator[Offer]:
+    for sink in context.catalog.sinks.values():
+        yield Offer(quote_name(sink.name), "live table" if sink.is_live else "sink")
+
+
+def _targets(context: Context) -> Iterator[Offer]:
+    catalog = context.catalog
+    if context.statement.is_of_topics:
+        for entries in (catalog.streams, catalog.sinks):
+            of_kafka = (e for e in entries.values() if e.connector == "kafka")
+            yield from (Offer(quote_name(e.name), "kafka") for e in of_kafka)
+        return
+    yield from _sinks(context)
+    yield from (Offer(quote_name(s.name), "stream") for s in catalog.streams.values())
+    yield from (Offer(t.name, "table") for t in catalog.tables.values() if not t.streaming)
+
+
+def _tables(context: Context) -> Iterator[Offer]:
+    return (Offer(t.name, "table") for t in context.catalog.tables.values())
+
+
+def _functions_of_spark(context: Context) -> Iterator[Offer]:
+    return (Offer(f.name, f.signature, FUNCTION) for f in reference.functions().values())
+
+
+def _types(context: Context) -> Iterator[Offer]:
+    return (Offer(t, "type", KEYWORD) for t in sorted(SIMPLE_TYPES))
+
+
+def _columns(context: Context) -> Iterator[Offer]:
+    """Columns where a statement of the console's own names one."""
+    statement = context.statement
+    columns: list[NameAndType] = []
+    if statement.head == "INSERT":
+        target = context.catalog.target(statement.target)
+        columns = [(c.name, c.type) for c in target.columns] if target else []
+    elif statement.head == "WATCH":
+        columns = context.resolver.of_name(statement.target)
+    elif statement.is_of_stream or statement.is_of_sink:
+        columns = statement.declared_columns
+        connector = connectors().get(statement.connector)
+        if not columns and connector is not None:
+            columns = [(c.name, c.type) for c in connector.fixed_columns]
+    query = None if columns else statement.following_query()
+    if query is not None:
+        columns = context.resolver.of_block(query)
+    return column_offers(event_times_first(columns) if statement.expects_event_time else columns)
+
+
+def _help_topics(context: Context) -> Iterator[Offer]:
+    """After HELP, the rest of the topics whose first words are there."""
+    if context.statement.head == "HELP":
+        words = [token.text.casefold() for token in context.statement.before[1:]]
+        for name in topics():
+            if name.split()[: len(words)] == words:
+                yield Offer(" ".join(name.split()[len(words) :]), "topic", KEYWORD)
+
+
+SOURCES: dict[str, Source] = {
+    "Word": _help_topics,
+    "StreamName": _named("stream", lambda c: (s.name for s in c.streams.values())),
+    "SinkName": _sinks,
+    "LiveTableName": _named("live table", lambda c: (s.name for s in c.sinks.values() if s.is_live)),
+    "QueryName": _named("query", lambda c: (q.name for q in c.queries.values())),
+    "FunctionName": _named("Python", lambda c: (f.name for f in c.functions.values())),
+    "Target": _targets,
+    "ColumnName": _columns,
+    "TypeName": _types,
+    "AnyRelation": named_relations,
+    "SparkTable": _tables,
+    "SparkFunction": _functions_of_spark,
+}

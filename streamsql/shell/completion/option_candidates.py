@@ -1,0 +1,165 @@
+"""Candidates for connectors, their options, settings and paths, and for what is inside quotes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from streamsql.connectors.base import Connector, OptionSpec
+from streamsql.connectors.registry import connectors
+from streamsql.language import reference
+from streamsql.language.statements.base import Column
+from streamsql.language.tokens import quote
+from streamsql.shell.completion.offers import Context, Offer, Source
+
+# The options of kafka that say how one gets to its brokers.
+_LOGIN = ("kafka.security.", "kafka.sasl.", "kafka.ssl.")
+# Entries of a folder that are read.
+MOST_ENTRIES = 5000
+
+
+def _connectors(context: Context) -> Iterator[Offer]:
+    """The connectors that can do what the statement at the cursor wants."""
+    for connector in connectors().values():
+        usable = connector.writes if context.statement.is_of_sink else connector.reads
+        if usable is not None or context.statement.is_of_connectors:
+            yield Offer(connector.name, connector.help)
+
+
+def _connector(context: Context) -> Connector | None:
+    """The connector that the statement names after USING, if there is one of that name."""
+    return connectors().get(context.statement.connector)
+
+
+def _specs(context: Context) -> Sequence[OptionSpec]:
+    """The options that the statement's connector takes, those of the declared columns too."""
+    statement = context.statement
+    if statement.is_of_topics:
+        return [s for s in connectors()["kafka"].reads or () if s.name.startswith(_LOGIN)]
+    connector = _connector(context)
+    if connector is None:
+        return ()
+    if statement.is_of_sink:
+        return connector.writes or ()
+    return connector.stream_options(tuple(Column(n, t) for n, t in statement.declared_columns))
+
+
+def _option_keys(context: Context) -> Iterator[Offer]:
+    """The options that the statement does not give yet, with their meaning and default."""
+    given = context.statement.option_keys
+    for spec in _specs(context):
+        if spec.name.casefold() not in given:
+            shown = f"{spec.help} ({spec.default})" if spec.default else spec.help
+            yield Offer(spec.name, shown, keys=(spec.name.casefold(),))
+
+
+def _option(context: Context) -> OptionSpec | None:
+    """The option whose value is due."""
+    key = context.statement.option_key
+    return next((s for s in _specs(context) if s.name.casefold() == key), None)
+
+
+def _option_values(context: Context) -> Iterator[Offer]:
+    """The known values of the option before the cursor, in quotes."""
+    spec = _option(context)
+    for value in spec.values if spec else ():
+        assert spec is not None
+        yield Offer(quote(value), _value_kind(value, spec), keys=(value.casefold(),))
+
+
+def _value_kind(value: str, spec: OptionSpec) -> str:
+    return "default" if value == spec.default else "value"
+
+
+def _formats(context: Context) -> Iterator[Offer]:
+    """The formats that the statement's connector takes."""
+    connector = _connector(context)
+    return (Offer(f, "format") for f in (connector.formats if connector else ()))
+
+
+def _setting_keys(context: Context) -> tuple[Offer, ...]:
+    """What SET can change: the console's own settings, then Spark's, those of streaming first."""
+    return _all_settings()
+
+
+@cache
+def _all_settings() -> tuple[Offer, ...]:
+    from streamsql.config.preferences import PREFIX, SPECS
+
+    offers = [Offer(PREFIX + s.name, f"[{s.default}] {s.help}") for s in SPECS.values() if not s.fixed]
+    streaming = "spark.sql.streaming."
+    for setting in sorted(reference.settings().values(), key=lambda s: not s.name.startswith(streaming)):
+        shown = f"[{setting.default}] {setting.meaning}" if setting.default else setting.meaning
+        offers.append(Offer(setting.name, shown, keys=(setting.name.casefold(),)))
+    return tuple(offers)
+
+
+def _setting_values(context: Context) -> Iterator[Offer]:
+    """After `SET key =`: the values of the key where they are few, else its default."""
+    from streamsql.config.preferences import PREFIX, SPECS
+
+    key = context.statement.setting
+    own = SPECS.get(key.removeprefix(PREFIX)) if key.startswith(PREFIX) else None
+    known = {k.casefold(): s for k, s in reference.settings().items()}.get(key)
+    choices = own.choices if own else known.choices if known else ()
+    default = own.default if own else known.default if known else ""
+    plain = default and not any(sign in default for sign in " …")
+    for value in choices or ((default,) if plain else ()):
+        yield Offer(value, "default" if value == default else "value")
+
+
+SOURCES: dict[str, Source] = {
+    "Connector": _connectors,
+    "FormatName": _formats,
+    "OptionKey": _option_keys,
+    "OptionValue": _option_values,
+    "SettingKey": _setting_keys,
+    "Rest": _setting_values,
+}
+
+
+# ---- inside quotes -------------------------------------------------------------------------
+
+
+def in_quote(context: Context) -> Iterator[Offer]:
+    """What may stand in a quote that is open: a path, or an option's key or value, where one is due."""
+    statement = context.statement
+    spec = _option(context) if "OptionValue" in statement.expected else None
+    path_option = spec.kind == "path" if spec else statement.is_behind_path_key
+    if statement.expects_path or path_option:
+        yield from _paths(context.typed)
+        return
+    offers: list[Offer] = []
+    if spec:
+        offers = [Offer(v, _value_kind(v, spec)) for v in spec.values]
+    elif "OptionKey" in statement.expected:
+        offers = list(_option_keys(context))
+    typed = context.typed
+    for offer in offers:
+        if offer.text.casefold().startswith(typed.casefold()) and offer.text != typed:
+            yield offer._replace(typed=typed, closes=True)
+
+
+def _paths(typed: str) -> Iterator[Offer]:
+    """Files and folders that begin as typed, folders with a slash after them; hidden ones only when
+    the dot is typed. What is replaced is the last part of the path.
+    """
+    head, slash, tail = typed.rpartition("/")
+    if typed == "~":
+        yield Offer("~/", "folder", typed="~")
+        return
+    try:
+        with os.scandir(Path(head + slash or ".").expanduser()) as entries:
+            names = sorted(
+                (e.name, e.is_dir())
+                for e, _ in zip(entries, range(MOST_ENTRIES), strict=False)
+                if e.name.startswith(tail) and (tail.startswith(".") or not e.name.startswith("."))
+            )
+    except (OSError, RuntimeError, ValueError):  # no such folder, no such user, no such path
+        return
+    for name, folder in names:
+        text = quote(name)[1:-1] + ("/" if folder else "")
+        if text != tail:
+            yield Offer(text, "folder" if folder else "file", typed=tail)

@@ -1,0 +1,44 @@
+"""The statements that are already there: tests, transcripts, golden files, examples, README."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+ROOT = TESTS.parent
+HEADS = (
+    "SELECT WITH FROM VALUES CREATE INSERT EXECUTE DROP SHOW DESCRIBE DESC EXPLAIN PREVIEW START STOP AWAIT WATCH SET RESET DEFINE SOURCE HELP"
+).split()
+
+
+def _statements(text: str) -> list[str]:
+    """Pieces of a text that begin with the head of a statement and end with ; or an empty line."""
+    pieces = re.split(r";\s*\n|\n\s*\n|^(?:===|---).*\n|^-- .*\n|^```\w*\n", text, flags=re.M)
+    shown = (re.sub(r"^(?:sql>|  ->|streamsql>)\s?", "", p.strip(), flags=re.M) for p in pieces if p)
+    return [
+        p for p in shown if p.split(None, 1)[:1] and p.split(None, 1)[0].upper() in HEADS and len(p) < 4000
+    ]
+
+
+@cache
+def statements() -> tuple[str, ...]:
+    """All of them, in the order of their files."""
+    files = [
+        *sorted((TESTS / "lowering").glob("*.sql")), *sorted((TESTS / "golden").rglob("*.txt")), *sorted((TESTS / "transcripts").glob("*.txt")),
+        *sorted((ROOT / "examples").glob("*.sql")), ROOT / "README.md",
+    ]  # fmt: skip
+    found = [s for f in files for s in _statements(f.read_text("utf-8"))]
+    return tuple(dict.fromkeys(found))
+
+
+@cache
+def shared_queries() -> tuple[str, ...]:
+    """The queries of the shared cases, where they lie beside the checkout."""
+    folder = ROOT.parent / "shared" / "cases"
+    found: list[str] = []
+    for file in sorted(folder.rglob("*.json")):
+        found += re.findall(r'"query_sql":\s*("(?:[^"\\]|\\.)*")', file.read_text("utf-8", errors="replace"))
+    return tuple(dict.fromkeys(json.loads(q) for q in found))

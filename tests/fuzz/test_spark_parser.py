@@ -1,0 +1,46 @@
+"""What Spark's parser takes, `--check` does not refuse: over thousands of SELECTs, nothing is run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from properties import Console
+from pyspark.errors import PySparkException
+from spark_selects import collected, generated
+
+# A stream whose name is near to the column vi; no table of the SELECTs is near to it.
+STREAM = "CREATE STREAM vip USING rate;"
+
+
+def taken_by_spark(spark: Any, texts: list[str]) -> list[str]:
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    found = []
+    for text in texts:
+        try:
+            parser.parsePlan(text)
+        except PySparkException:
+            continue
+        found.append(text)
+    return found
+
+
+def refused(texts: list[str]) -> dict[str, str]:
+    """Text → what `--check` has against it."""
+    console = Console(STREAM)
+    found = {}
+    for text in texts:
+        errors = console.refusals(text)
+        if errors:
+            found[text] = errors[0].message
+    return found
+
+
+@pytest.mark.parametrize(("kind", "least"), [("collected", 700), ("generated", 1000)])
+def test_nothing_is_refused_that_sparks_parser_takes(spark: Any, kind: str, least: int) -> None:
+    texts = collected(spark) if kind == "collected" else generated(1200, seed=1)
+    taken = taken_by_spark(spark, texts)
+    assert len(taken) >= least
+    wrong = refused(taken)
+    listed = "\n".join(f"{t[:300]!a}\n    {why}" for t, why in list(wrong.items())[:40])
+    assert not wrong, f"{len(wrong)} of {len(taken)} are refused:\n{listed}"

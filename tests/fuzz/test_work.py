@@ -1,0 +1,46 @@
+"""The work of `--check` grows with the length of a statement and not with its square.
+
+Work is counted as Python's own calls and lines are: no clock. tests/benchmarks/slow_statements.py
+prints the times of the full sizes.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+from properties import Console
+from slow_statements import CASES
+
+# Work that still grows faster, by its cause; to become empty.
+KNOWN = {"streams on streams"}
+SMALL, FACTOR = 40, 4
+
+
+def work(text: str) -> int:
+    """Lines of Python that checking a script runs; those of loops inside expressions count, too."""
+    count = 0
+
+    def tell(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += 1
+        return tell
+
+    console = Console("")
+    console.refusals("SELECT 1 FROM a GROUP BY x;")  # what is loaded once
+    outer = sys.gettrace()
+    sys.settrace(tell)
+    try:
+        console.refusals(text)
+    finally:
+        sys.settrace(outer)
+    return count
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - KNOWN))
+def test_work_grows_with_the_length(name: str) -> None:
+    script = CASES[name][1]
+    small, large = work(script(SMALL)), work(script(SMALL * FACTOR))
+    assert large < small * FACTOR * 1.5, f"{large / small:.1f} times the work for {FACTOR} times the length"

@@ -1,0 +1,99 @@
+"""Errors have codes, and no code reads a message: the source is walked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamsql import errors
+from streamsql.catalog import Catalog
+from streamsql.connectors.base import Places
+from streamsql.error_codes import CODES
+from streamsql.errors import QueryFault, Source, StreamsqlError
+from streamsql.language.parser import parse_script
+from streamsql.plan.context import Context
+from streamsql.plan.planner import plan
+
+PACKAGE = Path(errors.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+KINDS = {StreamsqlError, *StreamsqlError.__subclasses__()}
+PROSE = ("message", "detail", "hint", "fact", "cause")
+"""Attributes whose words are for people."""
+
+
+def nodes() -> Iterator[tuple[str, ast.AST]]:
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            yield f"{file.relative_to(PACKAGE)}:{getattr(node, 'lineno', 0)}", node
+
+
+def codes_of(value: ast.expr) -> list[str]:
+    """The texts that an expression may be; of a name, none."""
+    texts = [n.value for n in ast.walk(value) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return [t for t in texts if t.isupper()]
+
+
+def test_every_code_is_listed_and_every_listed_code_is_used() -> None:
+    used = {kind.code for kind in KINDS}
+    for place, node in nodes():
+        if isinstance(node, ast.keyword) and node.arg == "code":
+            for code in codes_of(node.value):
+                assert code in CODES, f"{place}: {code} is not listed in error_codes"
+                used.add(code)
+    listed_by_name = {"MALFORMED_MESSAGE", "OUTPUT_MODE_NOT_SUPPORTED", "NOT_ON_STREAMS"}
+    by_kind = {"UNKNOWN_STREAM", "UNKNOWN_SINK", "UNKNOWN_LIVE_TABLE", "UNKNOWN_QUERY", "UNKNOWN_FUNCTION"}
+    assert set(CODES) - used - listed_by_name - by_kind == set()
+
+
+def test_every_class_of_errors_has_a_code_of_its_own() -> None:
+    assert len({kind.code for kind in KINDS}) == len(KINDS)
+    for code, meaning in CODES.items():
+        assert code.replace("_", "").isalpha() and code.isupper()
+        assert meaning and "\n" not in meaning and not meaning.endswith(".")
+
+
+def reads_prose(node: ast.AST) -> bool:
+    """Whether a node decides by the words of an error: a comparison, or a method that looks into them."""
+    looked_into: list[ast.expr] = []
+    if isinstance(node, ast.Compare):
+        looked_into = [node.left, *node.comparators]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in ("startswith", "endswith", "find", "index", "replace", "partition", "split"):
+            indents = bool(node.args) and ast.unparse(node.args[0]) == repr("\n")
+            looked_into = [] if indents else [node.func.value]
+        elif node.func.attr in ("search", "match", "fullmatch", "sub"):
+            looked_into = node.args
+    return any(isinstance(e, ast.Attribute) and e.attr in PROSE for e in looked_into)
+
+
+def test_no_code_reads_a_message() -> None:
+    assert [place for place, node in nodes() if reads_prose(node)] == []
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("SELEC 1", "UNKNOWN_STATEMENT"),
+        ("DROP STREAM", "SYNTAX_ERROR"),
+        ("CREATE STREAM s USING kafkaa", "UNKNOWN_CONNECTOR"),
+        ("CREATE STREAM s (n INT) USING kafka OPTIONS (topik 't')", "UNKNOWN_OPTION"),
+        ("CREATE LIVE TABLE x AS SELECT 1", "NO_STREAM"),
+        ("EXPLAIN QUERY q", "UNKNOWN_QUERY"),
+        ("INSERT INTO a, b SELECT 1", "UNKNOWN_SINK"),
+    ],
+)
+def test_common_errors_have_codes_of_their_own(script: str, code: str, tmp_path: Path) -> None:
+    with pytest.raises(StreamsqlError) as raised:
+        for statement in parse_script(Source("a.sql", script)):
+            plan(statement, Context(Catalog(), Places(str(tmp_path))))
+    assert raised.value.code == code
+
+
+def test_a_failure_can_be_told_of_another_subject() -> None:
+    fault = QueryFault("the disk is full", subject="query q failed")
+    assert fault.message == "query q failed: the disk is full"
+    assert fault.of("the query failed").message == "the query failed: the disk is full"
+    assert fault.code == "QUERY_FAILED"

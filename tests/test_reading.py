@@ -1,0 +1,128 @@
+"""Queries are read by sqlglot: what was once told from keywords in the text is now asked of the tree."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamsql.catalog import Catalog
+from streamsql.cli.dry_run import Checker
+from streamsql.errors import Source, StreamsqlError
+from streamsql.language.expression import Expression
+from streamsql.language.parser import parse_script
+from streamsql.language.query import read_expression, read_query
+from streamsql.plan.context import Context
+from streamsql.plan.planner import plan
+from streamsql.plan.plans import Run
+
+CLICKS = "CREATE STREAM clicks (id INT, user STRING, ts TIMESTAMP) USING json OPTIONS (path 'in');"
+
+
+def checked(script: str) -> list[str]:
+    """The notes of --check. Raises the first error, placed in the script."""
+    checker = Checker(Context(Catalog()))
+    return [n for s in parse_script(Source("a.sql", script)) for n in map(str, checker.check(s))]
+
+
+def test_a_stream_may_have_the_name_of_a_column() -> None:
+    checked(CLICKS + "CREATE STREAM user AS SELECT id, user FROM clicks;")
+    with pytest.raises(StreamsqlError, match="the stream clicks reads itself"):
+        checked(CLICKS + "CREATE OR REPLACE STREAM clicks AS SELECT id, user FROM clicks;")
+
+
+def test_from_inside_a_function_reads_nothing() -> None:
+    notes = checked(
+        "CREATE STREAM vip (a INT) USING rate; CREATE STREAM a (vi TIMESTAMP) USING json OPTIONS (path 'p');"
+        "SELECT extract(HOUR FROM vi) AS h FROM a;".replace("(a INT) USING rate", "USING rate")
+    )
+    assert not any("vi" in n.split() for n in notes)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM f(TABLE(SELECT 1) WITH SINGLE PARTITION)",
+        "SELECT * FROM t WITH (x = 1)",
+        "SELECT parse_json('{}'):a.b::string",
+        "FROM t |> SET x = 1 |> DROP y",
+        "WITH RECURSIVE r(n) MAX RECURSION LEVEL 5 AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT * FROM r",
+        "SELECT IDENTIFIER('f')(1)",
+        "SELECT cross, qualify FROM t",
+    ],
+)
+def test_what_only_spark_can_read_is_left_to_it(query: str) -> None:
+    checked(f"{query};")
+
+
+@pytest.mark.parametrize("text", ["SELECT date_trunc(", "SELECT 1 AS x FROM t)"])
+def test_a_parenthesis_without_its_other_half_is_placed(text: str) -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        checked(f"{text};")
+    assert caught.value.span is not None
+    assert text[caught.value.span.start] in "()"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT map( , 1) +'a'1", "SELECT 1 AS x FROM a UNION SELECT 2 FROM b|>INTERSECT SELECT 2 FROM c"]
+    + ["SELECT " + "(" * 50 + "1" + ")" * 50],
+)
+def test_what_sqlglot_gives_up_on_is_no_error(text: str) -> None:
+    checked(f"{text};")
+
+
+def expression(text: str) -> Expression:
+    return read_expression(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["kll_merge_agg_bigint(x)", "schema_of_variant_agg(v)", "sum(sum(x)) OVER ()", "count(*) + 1"]
+)
+def test_aggregates_are_those_of_sparks_reference(text: str) -> None:
+    assert expression(text).aggregates
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["sum(x) OVER (ORDER BY y)", "(SELECT max(x) FROM t)", "row_number() OVER (ORDER BY x)", "maximum"],
+)
+def test_what_is_no_aggregation_of_its_block(text: str) -> None:
+    assert not expression(text).aggregates
+
+
+def test_a_live_table_over_a_new_aggregate_is_grouped() -> None:
+    run = planned(f"{CLICKS} CREATE LIVE TABLE l AS SELECT kll_merge_agg_bigint(id) AS k FROM clicks;")
+    assert run.shape.aggregates
+    assert [c.mode for c in run.choices][0] != "append"
+
+
+def test_a_key_with_an_automatic_name_is_no_key_of_a_live_table() -> None:
+    """Spark makes the name of `upper(r.name)` up, so the console cannot tell its groups apart by it."""
+    run = planned(
+        "CREATE STREAM s (r STRUCT<name: STRING>, n INT) USING values;"
+        "CREATE LIVE TABLE x AS SELECT upper(r.name), count(*) FROM s GROUP BY 1;"
+    )
+    assert run.shape.keys is None
+    assert [c.mode for c in run.choices] == ["complete"]
+
+
+def planned(script: str) -> Run:
+    checker = Checker(Context(Catalog()))
+    made = None
+    for statement in parse_script(Source("a.sql", script)):
+        made = plan(statement, checker.context)
+        checker.check(statement)
+    assert isinstance(made, Run)
+    return made
+
+
+def test_the_parts_of_a_query_stand_in_the_text_as_written() -> None:
+    text = "SELECT /* a */ a.b,  count( * ) n FROM t  a WHERE ( x ) > 1 GROUP BY 1 ORDER BY n DESC NULLS LAST"
+    query = read_query(text)
+    assert query.body is not None
+    block = query.body.block
+    assert block is not None and block.where is not None and query.body.order_by is not None
+    assert [i.expression.text for i in block.items] == ["a.b", "count( * )"]
+    assert block.where.expression.text == "( x ) > 1"
+    [key] = query.body.order_by.keys
+    assert (key.expression.text, key.method) == ("n", "desc_nulls_last")
+    assert [(r.name, text[r.span.start : r.span.end]) for r in query.relations] == [("t", "t")]
