@@ -85,14 +85,17 @@ def test_ctrl_c_ends_a_script_with_130(folder: Path) -> None:
     assert len(written(folder)) == 2
 
 
-def test_available_now_ends_by_itself_and_leaves_nothing_behind(folder: Path, tmp_path: Path) -> None:
-    before = set(Path("/tmp").glob("streamsql-*"))
+def test_available_now_ends_by_itself_and_leaves_nothing_behind(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path_factory.mktemp("temporary")  # its own: another worker's files are in the common one
+    monkeypatch.setenv("TMPDIR", str(temporary))
     script = STREAM + SINK + "INSERT INTO copy TRIGGER AVAILABLE NOW SELECT * FROM clicks WHERE n > 1;"
     outcome = run_process("-e", script, cwd=folder)
     assert outcome.code == 0, outcome.err
     assert written(folder) == [{"user": "bob", "n": 2}]
     assert sorted(p.name for p in folder.iterdir()) == ["in", "out"]
-    assert set(Path("/tmp").glob("streamsql-*")) <= before
+    assert not list(temporary.glob("streamsql-*"))
 
 
 def test_a_query_that_fails_while_running_gives_5(folder: Path) -> None:

@@ -58,7 +58,9 @@ class Killer:
     def opened(self) -> None:
         """What the console before has left is all there: all definitions, all queries, and why they ended."""
         console = self.console
-        console.until(lambda: console.rows("watermark") and console.said(r"started: counts"))
+        console.until(
+            lambda: console.rows("status") and console.rows("connector") and console.said(r"started: counts")
+        )
         known = {str(r["name"]): r for r in console.rows("status")}
         assert sorted(known) == sorted(QUERIES), console.words
         streams = {str(r["name"]): str(r["columns"]) for r in console.rows("connector")}
