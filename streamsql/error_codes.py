@@ -33,6 +33,7 @@ CODES = {
     "UNKNOWN_OPTION": "the connector has no option of that name",
     "MISSING_OPTION": "an option that the connector requires is not given",
     "UNKNOWN_SETTING": "there is no setting of that name",
+    "UNKNOWN_VARIABLE": "there is no variable of that name",
     "NO_STREAM": "a statement that starts a query reads no stream",
     "NOT_ON_STREAMS": "an operation that Spark does not have on streams",
     OUTPUT_MODE: "another output mode is needed for this query or sink",

@@ -82,6 +82,7 @@ def test_no_code_reads_a_message() -> None:
         ("CREATE STREAM s (n INT) USING kafka OPTIONS (topik 't')", "UNKNOWN_OPTION"),
         ("CREATE LIVE TABLE x AS SELECT 1", "NO_STREAM"),
         ("EXPLAIN QUERY q", "UNKNOWN_QUERY"),
+        ("SELECT '${x}'", "UNKNOWN_VARIABLE"),
         ("INSERT INTO a, b SELECT 1", "UNKNOWN_SINK"),
     ],
 )

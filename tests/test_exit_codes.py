@@ -123,7 +123,7 @@ def test_an_unclosed_quote_keeps_no_other_file_from_being_read(
     (tmp_path / "bad.sql").write_text("NONSENSE;")
     code, words = check(*flags, "--on-error", "continue", "open.sql", "bad.sql")
     assert code == 1
-    assert "open.sql:2:8: error: quote is not closed" in words
+    assert "open.sql:2:8: error: the quote is not closed" in words
     assert "bad.sql:1:1: error: there is no statement NONSENSE" in words
     assert "bad.sql" not in check(*flags, "open.sql", "bad.sql")[1]
 

@@ -150,7 +150,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a catalog with an open quote": (
         also(marked, lambda: catalog("SELECT 'open"), lambda: put("run/queries/q/.streamsql.json", "{}")),
-        "w/catalog.sql:3:8: error: quote is not closed",
+        "w/catalog.sql:3:8: error: the quote is not closed",
     ),
     "a catalog with an open comment": (
         also(marked, lambda: catalog("/* open"), lambda: put("run/live/t/.streamsql.json", "{}")),
@@ -393,8 +393,8 @@ def test_who_holds_a_workspace_is_asked_without_a_change(tmp_path: Path) -> None
     ("name", "said"),
     [
         ("", "a name cannot be empty"),
-        ("a" * 256, "a name has at most 255 bytes, and this one 256"),
-        ("é" * 128, "a name has at most 255 bytes, and this one 256"),
+        ("a" * 256, "the name is 256 bytes long; at most 255 are allowed"),
+        ("é" * 128, "the name is 256 bytes long; at most 255 are allowed"),
     ],
     ids=["empty", "long", "long in bytes"],
 )

@@ -320,5 +320,5 @@ def test_a_secret_stands_in_options_only(console: Console) -> None:
     with pytest.raises(StreamsqlError) as caught:
         console.run("SELECT '${env:HOME}' AS home;")
     said = format_error(caught.value)
-    assert "${env:HOME} stands where it would be shown" in said
-    assert "it is for the options of CREATE STREAM, CREATE SINK, PREVIEW and SHOW TOPICS" in said
+    assert "${env:HOME} is not allowed here, because its value would be shown" in said
+    assert "use it in the options of CREATE STREAM, CREATE SINK, PREVIEW and SHOW TOPICS" in said

@@ -1,8 +1,8 @@
-"""sqlglot's tree of a query to the parts of query_tree.py, each with its place.
+"""Converts sqlglot's tree of a query to the parts in query_tree.py, each with its position.
 
-sqlglot gives places to names, literals and calls only. So the tokens of a block are laid beside its node:
-what the node says is there is searched in the tokens, in the order in which SQL writes it. Where both do not
-agree, or the node has parts of which nothing is known, the query is left to Spark (Unread).
+sqlglot records positions for names, literals and calls only. The reader therefore walks the tokens of a block
+together with its node and locates each clause of the node in the tokens, in SQL's order. If the two do not
+agree, or a node has an unsupported part, the query is left to Spark (Unread).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from streamsql.language.query_tree import (
 from streamsql.language.token_ranges import LEFT, Unread, check_known, is_modified
 from streamsql.language.tokens import unquote
 
-# What a node may have, and is known here.
+# The supported parts of a node.
 _OF_SELECT = frozenset(
     """expressions distinct from_ joins laterals where group having qualify order sort cluster distribute
     limit
@@ -82,7 +82,7 @@ class BlockReader(FromReader):
             return (), lo
         if clause.args.get("recursive") or self.word(lo) != "WITH":
             raise Unread("WITH RECURSIVE")
-        found = []
+        ctes = []
         at = lo + 1
         for cte in clause.expressions:
             alias = cte.args["alias"]
@@ -90,11 +90,11 @@ class BlockReader(FromReader):
                 raise Unread("a WITH query with a list of columns")
             close = self.close[at + 2]
             name = unquote(self.tokens[at])
-            found.append(Cte(name, self.body(cte.this, at + 3, close), self.span(at, close + 1)))
+            ctes.append(Cte(name, self.body(cte.this, at + 3, close), self.span(at, close + 1)))
             at = close + 1
             if self.word(at) == ",":
                 at += 1
-        return tuple(found), at
+        return tuple(ctes), at
 
     def set_operation(self, tree: Any, lo: int, hi: int, ctes: tuple[Cte, ...], span: Span) -> Body:
         exp = self.exp
@@ -157,7 +157,7 @@ class BlockReader(FromReader):
         starts: dict[str, int],
         hi: int,
     ) -> Body:
-        """A query with what stands around its terms: ORDER BY, LIMIT, …"""
+        """A query with the clauses around its terms: ORDER BY, LIMIT, …"""
         wanted = self.around_words(tree)
         if wanted - starts.keys():
             raise Unread(LEFT)
@@ -188,7 +188,7 @@ class BlockReader(FromReader):
     # ---- one SELECT
 
     def clauses(self, select: Any, lo: int, hi: int) -> dict[str, int]:
-        """Where each clause of a SELECT begins. Raises Unread where tokens and tree do not agree."""
+        """The start of each clause of a SELECT. Raises Unread if the tokens and the tree do not agree."""
         if self.word(lo) != "SELECT":
             raise Unread(LEFT)
         there = {
@@ -213,12 +213,12 @@ class BlockReader(FromReader):
         return [i for w, i in starts.items() if w in _CLAUSE_WORDS[7:]]
 
     def starts_of(self, words: tuple[str, ...], lo: int, hi: int) -> dict[str, int]:
-        found: dict[str, int] = {}
+        starts: dict[str, int] = {}
         for i in self.level(lo, hi):
             for word in words:
-                if word not in found and self.begins(i, word):
-                    found[word] = i
-        return found
+                if word not in starts and self.begins(i, word):
+                    starts[word] = i
+        return starts
 
     def ends(self, starts: dict[str, int], hi: int) -> dict[str, int]:
         places = sorted(starts.items(), key=lambda p: p[1])
@@ -264,7 +264,7 @@ class BlockReader(FromReader):
         return Clause(self.expression(tree, lo + 1, hi), self.span(lo, hi))
 
     def distinct(self, select: Any, at: int) -> tuple[Distinct | None, int]:
-        """The DISTINCT of a SELECT, and where its list begins."""
+        """The DISTINCT of a SELECT, and the start of its list."""
         while at < len(self.tokens) and self.tokens[at].kind == "hint":
             at += 1
         if self.word(at) == "ALL" and self.word(at + 1) not in (",", "FROM", "."):

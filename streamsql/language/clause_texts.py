@@ -1,6 +1,6 @@
-"""The text of a query by its clauses, to be compared with another one and shown.
+"""The text of a query by clause, for comparing two queries and showing the differences.
 
-By the tokens alone, since it is also asked for statement sets and for queries that sqlglot cannot read.
+It uses the tokens only, because statement sets and queries that sqlglot cannot parse have no tree.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def clauses_of(text: str) -> dict[str, list[str]]:
 
 
 def _flat(tokens: list[Token]) -> str:
-    """The tokens as they would be written in one line."""
+    """The tokens on one line."""
     text, before = "", None
     for token in tokens:
         close = token.text in (")", "]", ",", ".", "(", "[") and not (

@@ -1,9 +1,8 @@
 """Cuts the console's own clauses out of the tokens of a query, so that sqlglot can read the rest.
 
-What is cut: STREAM before a relation, WATERMARK … DELAY OF behind one, WITHIN WATERMARK behind DISTINCT. A
-relation
-in the console's own words (a window table, the state of a query, a call of a stateful processor) is replaced
-by a name. Each is matched by its rule in the grammar.
+These clauses are STREAM before a relation, WATERMARK … DELAY OF after a relation, and WITHIN WATERMARK after
+DISTINCT. A console relation (a window table, the state of a query, a call of a stateful processor) is
+replaced by a name. Each clause is matched by its rule in the grammar.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from streamsql.language.tree_nodes import Call
 
 PLACEHOLDER = "__console_relation_"
 _WINDOW_TABLES = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
-# Words that end the list of relations in which a comma stands before another one.
+# Words that end a list of relations separated by commas.
 _ENDS_FROM = frozenset(
     """SELECT WHERE GROUP HAVING QUALIFY ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET UNION EXCEPT
     INTERSECT MINUS""".split()
@@ -30,9 +29,11 @@ _STATE_PARTS = ("OPERATOR", "STORE", "SIDE", "VARIABLE", "AT", "CHANGES")
 
 @dataclass
 class Cut:
-    """kept: the tokens that are left; the rest by place: own relations by the name that stands for them;
-    streams: starts of relations behind STREAM; watermarks: the offset at which the token before ends → node;
-    within: starts of the DISTINCTs before WITHIN WATERMARK.
+    """The result of cutting out the console's clauses.
+
+    kept: the remaining tokens; own: console relations by the name that replaces them; streams: starts of the
+    relations after STREAM; watermarks: end offset of the token before the clause → node; within: starts of
+    the DISTINCTs before WITHIN WATERMARK.
     """
 
     kept: list[Token] = field(default_factory=list)
@@ -44,13 +45,13 @@ class Cut:
 
     @property
     def clauses(self) -> Iterator[tuple[str, Span]]:
-        """The console's own words in the query, that Spark would not understand."""
+        """The console's clauses in the query that Spark does not have."""
         yield from (("DISTINCT ON", span) for span in [*self.distinct_on, *self.within.values()])
         yield from (("a window table", own.span) for own in self.own.values() if own.kind == "WindowTable")
 
 
 def cut(tokens: list[Token]) -> Cut:
-    """Raises SyntaxFault for a clause that begins as one of the console's and cannot be read."""
+    """Cut out the console's clauses. Raises SyntaxFault for one that is not complete or not valid."""
     return _Cutter(tokens).run()
 
 
@@ -59,7 +60,7 @@ class _Cutter:
         self.tokens = tokens
         self.out = Cut()
         self.at = 0
-        # For each open parenthesis: whether relations are listed in it, and whether one is due.
+        # For each open parenthesis: whether it lists relations, and whether the next token starts one.
         self.listing = [False]
         self.due = False
 
@@ -100,7 +101,7 @@ class _Cutter:
         self.at += 1
 
     def relation(self) -> bool:
-        """Take a relation in the console's own words; False when there is none here."""
+        """Cut out a console relation; False if there is none here."""
         word, after = self.word(), self.word(1)
         if word == "STATE" and (after == "OF" or (after == "METADATA" and self.word(2) == "OF")):
             return self.state()
@@ -131,11 +132,11 @@ class _Cutter:
         return False
 
     def ahead(self) -> tuple[str, ...]:
-        """The words up to DELAY, as far as a computed event time may be long."""
+        """The words up to DELAY, within the longest computed event time."""
         return tuple(t.upper for t in self.tokens[self.at : self.at + 40])
 
     def distinct_before(self) -> int | None:
-        """Where the DISTINCT or DISTINCT ON (…) begins that ends right here."""
+        """The start of the DISTINCT or DISTINCT ON (…) that ends here."""
         kept = self.out.kept
         at = len(kept) - 1
         if at >= 0 and kept[at].text == ")":
@@ -171,7 +172,7 @@ class _Cutter:
         self.at, self.due = end, False
 
     def state(self) -> bool:
-        """STATE OF QUERY q …: once it has begun, nothing else can be meant."""
+        """STATE OF QUERY q …: these first words have no other meaning, so errors after them are final."""
         state, parts = State(self.tokens, len(self.tokens)), list[Node]()
         end = load().rule("StateTable")(state, self.at, parts)
         if end < 0 or (state.furthest > end and self.tokens[end].upper in _STATE_PARTS):
@@ -194,7 +195,7 @@ class _Cutter:
 
 
 def fault_of_call(tokens: Sequence[Token], call: Call) -> SyntaxFault:
-    """What keeps a call from being that of a stateful processor."""
+    """The error for a call that is not a valid call of a stateful processor."""
     first = next(i for i, t in enumerate(tokens) if t.start == call.span.start)
     depth, end = 0, first + 1
     while end < len(tokens):

@@ -1,7 +1,7 @@
 """sqlglot's Spark dialect as the console uses it: the only place that builds tokenizers and parsers.
 
-Composed of sqlglot's own classes rather than derived from its parser: where sqlglot's compiled form is
-installed, an interpreted class cannot inherit from a compiled parser. A tokenizer may be derived.
+It is composed of sqlglot's own classes and does not subclass the parser: an interpreted class cannot inherit
+from a parser of sqlglot's compiled form. The tokenizer can be subclassed.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from streamsql.errors import Span
 
 @cache
 def _dialect() -> Any:
-    """Imported when first needed: sqlglot takes longer to import than the prompt may take to appear."""
+    """The dialect, imported on first use: importing sqlglot would delay the prompt."""
     from sqlglot.dialects.spark import Spark
 
-    # It would write to the terminal that it takes a statement of Spark's for a command.
+    # sqlglot would log to the terminal that it treats a Spark statement as a command.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
     class StreamDialect(Spark):
         class Tokenizer(Spark.Tokenizer):
-            # SHOW and the like are the console's to read; sqlglot would swallow them as opaque commands.
+            # The console parses SHOW and similar statements; sqlglot would read them as opaque commands.
             COMMANDS = set()
 
     return StreamDialect()
@@ -34,35 +34,35 @@ _local = threading.local()
 
 
 def raw_tokens(text: str) -> tuple[list[Any], int | None]:
-    """sqlglot's tokens of a text, and the offset of what it could not read (an unclosed quote or comment);
-    None when it read all.
+    """sqlglot's tokens of a text, and the offset of the part that it could not read (an unclosed quote or
+    comment), or None.
     """
     from sqlglot.errors import TokenError
 
-    # A tokenizer holds the text that it reads, so each thread has its own.
+    # A tokenizer keeps the text as state, so each thread has its own.
     tokenizer = getattr(_local, "tokenizer", None)
     if tokenizer is None:
         tokenizer = _local.tokenizer = _dialect().tokenizer()
     try:
         return tokenizer.tokenize(text), None
     except TokenError:
-        # Its error names a stretch of text only; the tokenizer itself still stands where the token began.
+        # The error contains only a piece of text; the tokenizer's state still has the token's start.
         core = tokenizer._core
         return core.tokens, core._start
 
 
 def parse_tokens(tokens: list[Any], text: str) -> tuple[Any, Span | None]:
-    """The expression tree of the one query that tokens are; where they cannot be read, None and the place at
-    which sqlglot stopped (None when it gave none). Raises RecursionError for what is nested very deeply.
+    """The expression tree of a query; if sqlglot cannot parse it, None and the position of the error (None if
+    sqlglot gave no position). Raises RecursionError for a query that is nested too deeply.
 
-    text: what the tokens' offsets count in.
+    text: the text that the tokens' offsets refer to.
     """
     from sqlglot.errors import ParseError
     from sqlglot.tokens import Token, TokenType
 
     retagged = []
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        # `window(` is a function; sqlglot reads WINDOW as the head of a clause.
+        # `window(` is a function; sqlglot reads WINDOW as the start of a clause.
         if (
             token.token_type == TokenType.WINDOW
             and after is not None
@@ -82,13 +82,13 @@ def parse_tokens(tokens: list[Any], text: str) -> tuple[Any, Span | None]:
     except RecursionError:
         raise
     except Exception:
-        # Its builders take arguments for granted: `map(, 1)` ends in a ValueError of Python.
+        # Its builders do not check for missing arguments: `map(, 1)` raises Python's ValueError.
         return None, None
     return (trees[0], None) if len(trees) == 1 else (None, None)
 
 
 def name_token(name: str, start: int, end: int) -> Any:
-    """A token of sqlglot that reads as a name and stands for the text from start to end."""
+    """A sqlglot token for a name that replaces the text from start to end."""
     from sqlglot.tokens import Token, TokenType
 
     return Token(TokenType.VAR, name, line=1, col=1, start=start, end=end - 1)

@@ -1,4 +1,4 @@
-"""Lengths of time as they are written, and as Spark reads them."""
+"""Durations, as written in SQL and as Spark expects them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DURATION = re.compile(r"\s*+([-+]?\s*+(?:\d++(?:\.\d*+)?+|\.\d++))\s*+([A-Za-zÂ
 
 
 def _duration_pairs(text: str) -> list[tuple[str, str]]:
-    """Number and unit of each part of a duration; empty when the text is not a list of these."""
+    """The number and unit of each part of a duration; empty if the text is not a duration."""
     pairs, at = [], 0
     while part := _DURATION.match(text, at):
         pairs.append((part.group(1).replace(" ", ""), part.group(2)))
@@ -21,8 +21,8 @@ def _duration_pairs(text: str) -> list[tuple[str, str]]:
 
 
 def duration_of(node: Node) -> str:
-    """A Duration node as Spark's interval text: `10 minutes`. Raises RuleFault for a month or less
-    than nothing: an event-time delay or trigger is a fixed length (withWatermark in the Spark guide).
+    """A Duration node as Spark's interval text: `10 minutes`. Raises RuleFault for months and negative
+    durations: a watermark delay or trigger interval has a fixed length (Spark guide, withWatermark).
     """
     interval = node.get("Interval")
     if interval is None:
@@ -35,7 +35,7 @@ def duration_of(node: Node) -> str:
     pairs = _duration_pairs(text)
     if not pairs:
         raise SyntaxFault(
-            f"'{text}' is not a length of time",
+            f"'{text}' is not a duration",
             hint="write INTERVAL 10 MINUTES, or '10 minutes'",
             span=node.span,
         )
@@ -59,7 +59,7 @@ def _check_duration(pairs: list[tuple[str, str]], node: Node) -> None:
     if any(_unit(u) in ("month", "year") for _, u in pairs):
         raise RuleFault(
             "a month or a year has no fixed length",
-            detail="a delay or trigger is compared with event time, so it must always be equally long",
+            detail="Spark requires a fixed length for watermark delays and trigger intervals",
             hint="write it in days, such as INTERVAL 30 DAYS",
             span=node.span,
         )
@@ -69,7 +69,7 @@ _SECONDS = {
     "microsecond": 1e-6, "millisecond": 1e-3, "second": 1, "minute": 60, "hour": 3600, "day": 86400,
     "week": 7 * 86400, "month": 31 * 86400, "year": 372 * 86400,
 }  # fmt: skip
-# What people write for them; Spark takes the whole words alone.
+# Common abbreviations; Spark accepts only the full words.
 _SHORT = {
     "us": "microsecond", "Âµs": "microsecond", "micro": "microsecond", "ms": "millisecond",
     "msec": "millisecond", "milli": "millisecond", "s": "second", "sec": "second", "m": "minute",
@@ -78,13 +78,13 @@ _SHORT = {
 
 
 def _unit(written: str) -> str:
-    """A unit in Spark's word, in the singular; as it is when there is none of that name."""
+    """Spark's singular name for a unit; the unit itself if it is unknown."""
     name = written.lower()
     return next((_SHORT.get(n, n) for n in (name, name.removesuffix("s")) if n in {*_SHORT, *_SECONDS}), name)
 
 
 def _as_spark_reads(number: str, unit: str) -> str:
-    """One number and unit as Spark's interval text has it: whole words, fractions of seconds only."""
+    """A number and unit as Spark's interval text: full words, fractions of seconds only."""
     name = _unit(unit)
     if name != "second" and "." in number:
         fraction = f"{Decimal(number) * Decimal(str(_SECONDS[name])):f}"

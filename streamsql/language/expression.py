@@ -1,7 +1,7 @@
-"""A scalar expression of a query: the analyst's own text, its place, and questions to sqlglot's tree.
+"""A scalar expression of a query: its text, its position and its sqlglot tree.
 
-Nothing here reads text: what an expression is (a column, an aggregation, a comparison, a call) is asked of
-its tree. A sub-query inside an expression is not the expression's own.
+All properties (is it a column, an aggregation, a comparison, a call) come from the tree, never from the text.
+They do not include sub-queries inside the expression.
 """
 
 from __future__ import annotations
@@ -46,11 +46,10 @@ class Expression:
     def text(self) -> str:
         return self.source[self.span.start : self.span.end]
 
-    # ---- what it is
-
+    # ---- the kind of expression
     @property
     def column(self) -> tuple[str, str] | None:
-        """(qualifier, name) as written when it is a plain column `k` or `t.k`; None for others."""
+        """(qualifier, name) as written, for a plain column `k` or `t.k`; None for other expressions."""
         exp = exp_module()
         tree = self.tree
         if not isinstance(tree, exp.Column) or tree.args.get("db") or not is_named(tree.this):
@@ -59,13 +58,13 @@ class Expression:
 
     @property
     def column_name(self) -> str:
-        """The folded name of the column that it is; empty for others."""
+        """The case-folded name of a plain column; empty for other expressions."""
         column = self.column
         return column[1].casefold() if column else ""
 
     @property
     def output_name(self) -> str:
-        """The name of the column that comes out of it, as far as it is a plain one (`a.b.c` gives c)."""
+        """The name of the output column, if the expression is a plain column (`a.b.c` gives c)."""
         tree = self.tree
         while isinstance(tree, exp_module().Dot):
             tree = tree.expression
@@ -82,14 +81,14 @@ class Expression:
 
     @property
     def whole_number(self) -> int | None:
-        """The number that it is, as Spark takes it for LIMIT and for the place of an item; else None."""
+        """The value of an integer literal, as Spark accepts it for LIMIT and ordinals; else None."""
         text = self.text
         plain = text.isascii() and text.isdigit() and len(text) <= 10
         return int(text) if plain and int(text) <= MOST_ROWS else None
 
     @property
     def ordinal(self) -> int | None:
-        """The place of an item in the SELECT list that `2` or `(2)` names."""
+        """The ordinal of a SELECT item, for `2` or `(2)`; else None."""
         return (
             replace(self, tree=tree, span=span_of(tree)).whole_number
             if is_number(tree := bare(self.tree))
@@ -98,30 +97,29 @@ class Expression:
 
     @property
     def call(self) -> str:
-        """`window` for `window(ts, '5 minutes')`; empty when it is not one call."""
+        """The function's name, such as `window` for `window(ts, '5 minutes')`; empty if it is not a call."""
         return name_of(self.tree, self.source)
 
     def arguments(self) -> list[Expression]:
-        """The arguments of the call that it is."""
+        """The arguments of the call."""
         return [self._part(a) for a in arguments_of(self.tree)]
 
     def same(self, other: Expression) -> bool:
-        """Whether both are the same expression: case of words, spaces and parentheses around it aside."""
+        """Whether both are the same expression, ignoring case, spaces and outer parentheses."""
         return self.normal == other.normal
 
     @cached_property
     def normal(self) -> str:
         return normal_form(self.tree, self.source)
 
-    # ---- what it holds
-
+    # ---- contents
     @cached_property
     def _holds(self) -> Holds:
         return Holds() if is_plain(self.tree) else holds(self.tree, self.source)
 
     @property
     def aggregates(self) -> bool:
-        """Whether it aggregates (a call with OVER does not)."""
+        """Whether it contains an aggregate function (without OVER)."""
         return self._holds.aggregate
 
     @property
@@ -135,12 +133,12 @@ class Expression:
 
     @property
     def generates(self) -> bool:
-        """Whether it makes several rows of one: `explode(…)`."""
+        """Whether it contains a generator such as `explode(…)`, which returns several rows for one."""
         return self._holds.generator
 
     @property
     def asks_the_time(self) -> bool:
-        """Whether it asks for the time at which it is computed: `now()`, `CURRENT_DATE`."""
+        """Whether it depends on the current time: `now()`, `CURRENT_DATE`."""
         return self._holds.clock
 
     @property
@@ -148,42 +146,41 @@ class Expression:
         return self._holds.subquery
 
     def column_names(self) -> frozenset[str]:
-        """The names of the columns in it (the last part of a dotted one), folded."""
+        """The case-folded names of its columns (the last part of a dotted name)."""
         exp = exp_module()
         names = {n.name.casefold() for n in self.tree.find_all(exp.Column) if is_named(n.this)}
         dotted = {n.expression.name.casefold() for n in self.tree.find_all(exp.Dot)}
         return frozenset(names | dotted)
 
     def references(self) -> list[tuple[str, str]]:
-        """(qualifier, column), folded, of each column in it."""
-        found = []
+        """(qualifier, column), case-folded, of each of its columns."""
+        references = []
         for node in self.tree.find_all(exp_module().Column):
             if is_named(node.this):
                 outer = node.parent
                 if isinstance(outer, exp_module().Dot):
-                    found.append(("?", node.name.casefold()))  # a field of a struct
+                    references.append(("?", node.name.casefold()))  # a field of a struct
                 else:
-                    found.append((node.table.casefold(), node.name.casefold()))
-        return found
+                    references.append((node.table.casefold(), node.name.casefold()))
+        return references
 
     def columns(self) -> list[tuple[str, str, Span]]:
-        """(qualifier, column), folded, and the place of each column in it."""
+        """(qualifier, column), case-folded, and the position of each of its columns."""
         nodes = [n for n in self.tree.find_all(exp_module().Column) if is_named(n.this) and leaves_of(n)]
         return [(n.table.casefold(), n.name.casefold(), span_of(n)) for n in nodes]
 
     # ---- conditions
 
     def conjuncts(self) -> list[Expression]:
-        """The conditions that AND puts together."""
+        """The conditions joined by AND."""
         tree = bare(self.tree)
         if isinstance(tree, exp_module().And):
             return [c for side in (tree.left, tree.right) for c in self._part(side).conjuncts()]
         return [self._part(tree) if tree is not self.tree else self]
 
     def comparisons(self) -> list[tuple[Expression, str, Expression]]:
-        """(a, "=" or "<", b): what a condition compares; `<` is also `<=`. Nothing for other conditions.
-
-        BETWEEN is two comparisons, and so is an AND of them.
+        """The comparisons of a condition as (a, "=" or "<", b); `<` also stands for `<=`. Empty for other
+        conditions. BETWEEN gives two comparisons.
         """
         exp = exp_module()
         tree = bare(self.tree)
@@ -213,16 +210,18 @@ class Expression:
 
     @property
     def is_call(self) -> bool:
-        """Whether a function is called anywhere in it."""
+        """Whether it contains a function call."""
         return any(name_of(n, self.source) for n in self.tree.walk())
 
     def bare_column(self) -> tuple[str, str] | None:
-        """(qualifier, name), folded, of the column that it is, parentheses aside."""
+        """(qualifier, name), case-folded, of a plain column, ignoring parentheses; else None."""
         column = self._part(bare(self.tree)).column
         return (column[0].casefold(), column[1].casefold()) if column else None
 
     def wanted_first(self) -> Expression | None:
-        """What a condition wants to be 1: x of `x = 1`, `1 = x`, `x <= 1` and `x < 2`; else None."""
+        """The expression that a condition requires to be 1: x in `x = 1`, `1 = x`, `x <= 1` and `x < 2`;
+        else None.
+        """
         exp = exp_module()
         tree = bare(self.tree)
         if not isinstance(tree, (exp.EQ, exp.LTE, exp.LT, exp.GTE, exp.GT)):
@@ -236,7 +235,7 @@ class Expression:
         return None
 
     def row_number(self) -> RowNumber | None:
-        """The row_number() OVER (PARTITION BY … ORDER BY …) that it is; None for every other expression."""
+        """The parts of row_number() OVER (PARTITION BY … ORDER BY …); None for other expressions."""
         exp = exp_module()
         window = self.tree
         if not isinstance(window, exp.Window) or not isinstance(window.this, exp.RowNumber):
@@ -253,7 +252,7 @@ class Expression:
         return calls_in(self.tree, self.source)
 
     def under(self, tree: Any) -> Expression:
-        """A part of it, given by its node."""
+        """The sub-expression of a node."""
         return self._part(tree)
 
     def _part(self, tree: Any) -> Expression:

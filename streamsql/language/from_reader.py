@@ -1,4 +1,4 @@
-"""FROM and its joins: sqlglot's tree beside the tokens, to the relations of query_tree.py."""
+"""Converts FROM and its joins, from sqlglot's tree and the tokens, to the relations in query_tree.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamsql.language.tokens import unquote
 
 _JOIN_WORDS = frozenset("NATURAL LEFT RIGHT FULL OUTER INNER CROSS SEMI ANTI ASOF LATERAL JOIN".split())
 _KINDS = {"semi": "left_semi", "anti": "left_anti"}
-# What a node may have, and is known here.
+# The supported parts of a node.
 _OF_TABLE = frozenset("this db catalog alias pivots sample joins".split())
 OF_SUBQUERY = frozenset(
     "this alias order sort cluster distribute limit offset with_ pivots sample joins".split()
@@ -21,7 +21,7 @@ OF_SUBQUERY = frozenset(
 
 
 class FromReader(TokenRanges):
-    """Reads what stands between FROM and WHERE."""
+    """Reads FROM and its joins."""
 
     def body(self, tree: Any, lo: int, hi: int) -> Body:
         """A query in parentheses; see block_reader.py."""
@@ -37,9 +37,7 @@ class FromReader(TokenRanges):
         return first, tuple(joins)
 
     def joined(self, lo: int, hi: int) -> Iterator[tuple[int, int, int, int]]:
-        """(where it begins, where its relation begins and ends, where its condition ends) of what is
-        joined.
-        """
+        """For each join: (its start, start and end of its relation, end of its condition)."""
         head = start = lo
         relation_end = -1
         at = lo
@@ -60,7 +58,7 @@ class FromReader(TokenRanges):
             at = self.close[at] + 1 if at in self.close else at + 1
 
     def is_join(self, at: int) -> bool:
-        """Whether the words of a join begin there."""
+        """Whether a join starts at that token."""
         if self.word(at - 1) in (".", "AS") or self.tokens[at].kind != "word":
             return False
         while self.word(at) in _JOIN_WORDS:
@@ -91,21 +89,21 @@ class FromReader(TokenRanges):
         exp = self.exp
         span = self.span(lo, hi)
         name_end = lo
-        found: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
         if isinstance(tree, exp.Subquery) and self.word(lo) == "(":
             check_known(tree, OF_SUBQUERY)
             name_end = self.close[lo] + 1
-            # Parentheses around parentheses are one sub-query for sqlglot.
-            found["query"] = self.body(tree.this, lo + 1, name_end - 1)
+            # sqlglot reads nested parentheses as one sub-query.
+            parts["query"] = self.body(tree.this, lo + 1, name_end - 1)
         elif isinstance(tree, exp.Table) and all(isinstance(p, exp.Identifier) for p in tree.parts):
             check_known(tree, _OF_TABLE)
             name_end = lo + 2 * len(tree.parts) - 1
             name = ".".join(unquote(t) for t in self.tokens[lo:name_end:2])
             if name in self.out.own:
-                found["own"] = self.out.own[name]
+                parts["own"] = self.out.own[name]
             else:
-                found |= {"name": name, "written": self.text_of(lo, name_end)}
-                found["stream"] = self.tokens[lo].start in self.out.streams
+                parts |= {"name": name, "written": self.text_of(lo, name_end)}
+                parts["stream"] = self.tokens[lo].start in self.out.streams
         else:
             raise Unread(LEFT)
         if tree.args.get("joins"):
@@ -115,7 +113,7 @@ class FromReader(TokenRanges):
             raise Unread(LEFT)
         mark = self.out.watermarks.get(self.tokens[name_end - 1].end)
         rest = self.span(name_end, hi) if name_end < hi else span
-        if mark:  # it was cut out, so it may lie behind the last token that is left
+        if mark:  # its tokens were cut out, so it can end after the last remaining token
             span = Span(span.start, max(span.end, mark.span.end))
         return Relation(
             span,
@@ -123,7 +121,7 @@ class FromReader(TokenRanges):
             watermark=watermark_of(Source("", self.text), mark) if mark else None,
             sample=rest if tree.args.get("sample") else None,
             pivot=rest if tree.args.get("pivots") else None,
-            **found,
+            **parts,
         )
 
     def lateral_views(self, select: Any, lo: int, hi: int) -> tuple[LateralView, ...]:

@@ -5,10 +5,10 @@ A .gram file is a PEG:
     # One sentence for HELP.
     DropStream <- 'DROP' 'STREAM' ~ IfExists? StreamName
 
-`'WORD'` a keyword or sign, `Rule` another rule, `( )` a group, `/` ordered choice, `?` `*` `+`
-as usual, `List(Rule)` one or more with commas, `~` commits: what fails behind it is an error
-of this statement and not a reason to try another. Names without a rule are terminals; each is
-named by what completes it (StreamName, OptionKey, …) and is listed in TERMINALS.
+`'WORD'` is a keyword or sign, `Rule` another rule, `( )` a group, `/` ordered choice, `?` `*` `+`
+as usual, `List(Rule)` one or more with commas. `~` commits: a failure after it is an error of this
+statement, and no other alternative is tried. Names without a rule are terminals; each is named after
+its completion (StreamName, OptionKey, …) and is listed in TERMINALS.
 
 One grammar serves parsing, HELP, completion and highlighting.
 """
@@ -29,7 +29,7 @@ from streamsql.language.tokens import Token
 
 @dataclass(frozen=True)
 class Node:
-    """A matched rule or terminal: its name, its tokens' span, its named parts in order."""
+    """A matched rule or terminal: its name, its span and its named parts in order."""
 
     name: str
     span: Span
@@ -37,25 +37,25 @@ class Node:
     value: str = ""
 
     def get(self, name: str) -> Node | None:
-        """The first direct part of that name."""
+        """The first direct part with that name."""
         return next((p for p in self.parts if p.name == name), None)
 
     def all(self, name: str) -> list[Node]:
-        """All direct parts of that name."""
+        """All direct parts with that name."""
         return [p for p in self.parts if p.name == name]
 
     def has(self, name: str) -> bool:
         return self.get(name) is not None
 
     def text(self, name: str, default: str = "") -> str:
-        """The value of the first direct part of that name."""
+        """The value of the first direct part with that name."""
         part = self.get(name)
         return part.value if part else default
 
 
 @dataclass
 class State:
-    """One run over a token list: how far it came and what could have stood there."""
+    """One match of a token list: the furthest position reached and the items expected there."""
 
     tokens: list[Token]
     length: int
@@ -70,14 +70,14 @@ class State:
             self.expected[wanted] = None
 
 
-# A matcher takes (state, position, parts so far) and gives the position behind, or -1.
+# A matcher takes (state, position, parts so far) and returns the position after the match, or -1.
 Matcher = Callable[[State, int, list[Node]], int]
 
 
 class Grammar:
     """The rules of all .gram files, compiled.
 
-    rules: name → source text of its right side; help: name → sentence; keywords: all literals.
+    rules: name → source text of the right-hand side; help: name → sentence; keywords: all literals.
     """
 
     def __init__(self, texts: list[str]) -> None:
@@ -122,9 +122,9 @@ class Grammar:
         return self._compiled[name]
 
     def match(self, rule: str, tokens: list[Token]) -> tuple[Node | None, State]:
-        """Match all tokens against a rule: the node (None when it does not fit) and how far it came.
+        """Match all tokens against a rule: the node (None if they do not match) and the final state.
 
-        Raises SyntaxFault for what is nested hundreds of levels deep.
+        Raises SyntaxFault for tokens that are nested too deeply.
         """
         state = State(tokens, len(tokens))
         parts: list[Node] = []
@@ -132,7 +132,7 @@ class Grammar:
             end = self.rule(rule)(state, 0, parts)
         except RecursionError:
             place = tokens[max(state.furthest, 0)].span
-            raise SyntaxFault("this is nested too deeply to be read", span=place) from None
+            raise SyntaxFault("the statement is nested too deeply", span=place) from None
         if end == len(tokens):
             return parts[0], state
         if end >= 0:
@@ -140,7 +140,7 @@ class Grammar:
         return None, state
 
     def expected(self, rule: str, tokens: list[Token]) -> list[str]:
-        """What may follow a complete list of tokens: keywords in quotes, and terminals by name."""
+        """The items that can follow a list of tokens: keywords in quotes, and terminals by name."""
         state = State(tokens, len(tokens))
         end = self.rule(rule)(state, 0, [])
         wanted = [w for w in state.expected if w] if state.furthest == len(tokens) else []
@@ -212,11 +212,11 @@ def _terminal(name: str) -> Matcher:
     read = TERMINALS[name][0]
 
     def match(state: State, at: int, out: list[Node]) -> int:
-        found = read(state.tokens, at) if at < state.length else None
-        if found is None:
+        matched = read(state.tokens, at) if at < state.length else None
+        if matched is None:
             state.fail(at, name)
             return -1
-        end, value = found
+        end, value = matched
         out.append(Node(name, Span(state.tokens[at].start, state.tokens[end - 1].end), (), value))
         return end
 
@@ -306,7 +306,7 @@ def _commit() -> Matcher:
 
 
 def grammar_folder() -> Path:
-    """Where the .gram files are: inside an installed wheel, or beside the package in a checkout."""
+    """The folder of the .gram files: inside an installed wheel, or next to the package in a checkout."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "grammars"
     return inside if inside.is_dir() else package.parent / "grammars"
@@ -329,7 +329,7 @@ def _words(expected: dict[str, None]) -> Iterator[str]:
 
 
 def syntax_fault(state: State, tokens: list[Token]) -> SyntaxFault:
-    """The error for a match that failed: what was expected at the furthest place, what stood there."""
+    """The error for a failed match: the items expected at the furthest position, and the token there."""
     wanted = list(dict.fromkeys(_words(state.expected)))
     listed = ", ".join(wanted[:-1]) + (" or " if len(wanted) > 1 else "") + wanted[-1] if wanted else ""
     if len(wanted) > 8:
@@ -349,5 +349,5 @@ def syntax_fault(state: State, tokens: list[Token]) -> SyntaxFault:
 
 
 def text_of(source: Source, node: Node) -> str:
-    """The analyst's own text of a node."""
+    """The text of a node as the analyst wrote it."""
     return source.text[node.span.start : node.span.end]

@@ -1,4 +1,4 @@
-"""Reading the right side of a grammar rule, part by part."""
+"""Reads the right-hand side of a grammar rule, part by part."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LEX = re.compile(r"'([^']+)'|(List)\(|([A-Za-z]\w*)|([()/?*+~])|\s+")
 
 
 class Reader:
-    """Common reading of a rule's right side; subclasses say what each part becomes."""
+    """Base class for readers of a rule's right-hand side; subclasses convert each part."""
 
     def __init__(self, text: str) -> None:
         self.parts = [m for m in _LEX.finditer(text) if not m.group().isspace()]

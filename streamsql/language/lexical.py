@@ -1,4 +1,4 @@
-"""Questions about a text that its tokens alone answer."""
+"""Properties of a text that need only its tokens."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ def is_ended(text: str) -> bool:
     try:
         tokens = tokenize(text)
     except StreamsqlError:
-        return False  # a quote or comment is open
+        return False  # a quote or comment is not closed
     return bool(tokens) and tokens[-1].text == ";"
 
 
 def word_at(text: str, offset: int) -> Span:
-    """The word, literal or sign that stands at an offset of a text or first behind it; the last character
-    when none does.
+    """The word, literal or sign at an offset or the first one after it; the last character if there is
+    none.
     """
     token = next((t for t in tokenize(text, strict=False) if t.end > offset), None)
     return token.span if token else Span(max(0, len(text) - 1), len(text))
 
 
 def names_in(text: str) -> dict[str, Span]:
-    """The words and quoted names of a text, folded, each with the last place where it stands."""
+    """The words and quoted names of a text, case-folded, each with its last position."""
     tokens = tokenize(text, strict=False)
     return {unquote(t).casefold(): t.span for t in tokens if t.kind in ("word", "quoted")}
 
 
 @dataclass(frozen=True)
 class WordsForSpark:
-    """What a text names, folded: formats (USING kafka, kafka.`path`); functions; JDBC URLs of its options."""
+    """Names in a text, case-folded: formats (USING kafka, kafka.`path`), functions, JDBC URLs of options."""
 
     formats: frozenset[str]
     calls: frozenset[str]
@@ -41,7 +41,7 @@ class WordsForSpark:
 
 
 def words_for_spark(text: str) -> WordsForSpark:
-    """What a statement or an expression for Spark names, as far as its words tell."""
+    """The names in a statement or expression for Spark, according to its tokens."""
     tokens = tokenize(text, strict=False)
     formats, calls, urls = set(), set(), set()
     for at, token in enumerate(tokens):
@@ -60,6 +60,6 @@ def words_for_spark(text: str) -> WordsForSpark:
 
 
 def _is_url(before: list[Token]) -> bool:
-    """Whether an option of the name url ends right there."""
+    """Whether the tokens end with the key of an option url."""
     key = before[-2] if before[-1].text == "=" and len(before) > 1 else before[-1]
     return unquote(key).casefold() == "url"

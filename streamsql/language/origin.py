@@ -1,5 +1,5 @@
-"""Where a text stands in its source: spans of a text that was cut out, or in which `${name}` was
-replaced, as spans of the source.
+"""Maps spans of a text to spans of its source, for a text that was cut out of it or in which `${name}` was
+replaced.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from streamsql.errors import Span, StreamsqlError
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """points: pairs (offset in the text, offset in the source), in order. Behind the first the two run in
-    step; behind the second stands the value of a `${name}`, which lies on the whole of it; and so on
-    in turn.
+    """points: pairs (offset in the text, offset in the source), in order. After the first pair, both offsets
+    advance together. After the second comes the value of a `${name}`, whose characters all map to the whole
+    `${name}`. Further pairs alternate in the same way.
     """
 
     points: tuple[tuple[int, int], ...] = ((0, 0),)
 
     @classmethod
     def of(cls, span: Span | None) -> Origin:
-        """That of a text which is not in the source: all of it lies on the name at span; None for nowhere."""
+        """The origin of a text that is not in the source: all of it maps to span; None for no position."""
         return cls(((-1, span.start), (-1, span.start), (sys.maxsize, span.end)) if span else ())
 
     def part(self, start: int) -> Origin:
-        """That of the rest of the text, from an offset on."""
+        """The origin of the rest of the text, from an offset on."""
         return Origin(tuple((offset - start, place) for offset, place in self.points))
 
     def within(self, start: int) -> Origin:
-        """The same in a source in which this one begins at start."""
+        """This origin in a larger source that contains this source from start on."""
         return Origin(tuple((offset, place + start) for offset, place in self.points))
 
     def span(self, span: Span) -> Span:
-        """Where a span of the text lies in the source. A part of a value lies on the whole `${name}`."""
+        """The span of the source for a span of the text. A part of a value maps to the whole `${name}`."""
         if not span or not self.points:
             return Span(0, 0)
         first, last = self._point(span.start), self._point(max(span.start, span.end - 1))
@@ -56,7 +56,7 @@ class Origin:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Errors of the body have spans of the text; outside they have those of the source."""
+        """Map the spans of errors raised in the body from the text to the source."""
         try:
             yield
         except StreamsqlError as error:
@@ -66,7 +66,7 @@ class Origin:
 
 
 def located(value: Any, origin: Origin) -> Any:
-    """A statement or a part of one, read from a text of that origin, with the spans of the source."""
+    """A statement, or a part of one, with its spans mapped to the source of its text."""
     if isinstance(value, Span):
         return origin.span(value)
     if isinstance(value, tuple):
@@ -82,6 +82,6 @@ def located(value: Any, origin: Origin) -> Any:
 
 @cache
 def _placed_fields(kind: type) -> tuple[str, ...]:
-    """The fields of a dataclass that may hold a span; none of another class."""
+    """The fields of a dataclass that can contain a span; empty for other classes."""
     plain = {f"{name}{rest}" for name in ("str", "int", "float", "bool") for rest in ("", " | None")}
     return tuple(f.name for f in fields(kind) if f.type not in plain) if is_dataclass(kind) else ()

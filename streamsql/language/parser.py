@@ -16,9 +16,9 @@ from streamsql.language.tokens import Token, split, substitute, tokenize
 
 @dataclass(frozen=True)
 class Written:
-    """One statement as it stands in a script, not yet read: its text and where it begins.
+    """A statement of a script, not yet parsed: its text and its start.
 
-    tokens: those of the script that it consists of, so that they are not read again.
+    tokens: its tokens, kept so that the text is not tokenized again.
     """
 
     source: Source
@@ -32,8 +32,8 @@ class Written:
 
 
 def split_script(source: Source) -> list[Written]:
-    """The statements of a script. Raises SyntaxFault (placed) for an unclosed quote or comment, and for
-    what is not Unicode and so could not be written again.
+    """The statements of a script. Raises SyntaxFault, with its span, for an unclosed quote or comment, and
+    for text that is not valid Unicode.
     """
     try:
         _check_unicode(source.text)
@@ -61,9 +61,9 @@ def _check_unicode(text: str) -> None:
 
 
 def parse(written: Written, variables: dict[str, str] | None = None, *, literal: bool = False) -> Statement:
-    """Read one statement; its spans are those of the script that it came from. Errors are placed in it.
+    """Parse one statement. Spans, also those of errors, refer to the script.
 
-    variables: what ${name} stands for; literal: nothing, the text is what it is.
+    variables: the values of ${name}; literal: variables are not replaced.
     """
     start = written.span.start
     text, origin = written.text, Origin(((0, start),))
@@ -79,10 +79,10 @@ def parse(written: Written, variables: dict[str, str] | None = None, *, literal:
 
 
 def parse_text(source: Source, origin: Origin | None = None, tokens: list[Token] | None = None) -> Statement:
-    """Read the text of one statement, without `;`. Raises SyntaxFault.
+    """Parse the text of one statement, without `;`. Raises SyntaxFault.
 
-    origin: where that text stands; the spans of statement and errors are those of that place. tokens: of
-    the text, where they are known.
+    origin: maps the spans of the statement and of errors to the source. tokens: the tokens of the text, if
+    they are known.
     """
     origin = origin or Origin()
     with origin.errors():
@@ -94,7 +94,7 @@ def parse_text(source: Source, origin: Origin | None = None, tokens: list[Token]
 
 def _read(source: Source, tokens: list[Token]) -> Statement:
     if not tokens:
-        raise SyntaxFault("there is no statement here", span=Span(0, 1), code="UNKNOWN_STATEMENT")
+        raise SyntaxFault("the statement is empty", span=Span(0, 1), code="UNKNOWN_STATEMENT")
     grammar = load()
     furthest: State | None = None
     for rule in _candidates(tokens[0]):
@@ -117,18 +117,18 @@ def _candidates(first: Token) -> list[str]:
     rules = list(firsts.get(first.upper, []))
     if first.text == "(" or first.kind == "word":
         rules += [r for r in firsts.get("Query", []) if r not in rules]
-    # What is ours comes before what is left to Spark.
+    # The console's own statements come before those of Spark.
     return sorted(rules, key=lambda rule: rule == "Spark")
 
 
-# What other consoles call what is here.
+# Statements of other consoles, and their equivalents here.
 ELSEWHERE = {
     "PRINT": "PREVIEW USING kafka OPTIONS (servers 'host:port', topic '…');",
 }
 
 
 def _left_to_spark(tokens: list[Token], furthest: State | None) -> Statement:
-    """No rule fits: an error, because Spark statements have a rule of their own."""
+    """The error for a statement that matches no rule (Spark's statements have a rule, too)."""
     first = tokens[0]
     heads = [w for w in first_words() if w.isalpha() and w.isupper()] + ["SELECT", "WITH"]
     if first.upper in heads and furthest is not None:
@@ -151,15 +151,15 @@ SPARK_SECOND_WORDS = frozenset(
 
 @cache
 def _second_words(first: str) -> frozenset[str]:
-    """The words behind a first word in the console's own statements, those of Spark's left out."""
+    """The words after a first word in the console's own statements, except those of Spark's statements."""
     head = tokenize(first)
     words = {w.strip("'") for rule in STATEMENTS if rule != "Spark" for w in load().expected(rule, head)}
     return frozenset(w for w in words if w.isalpha() and w.isupper()) - SPARK_SECOND_WORDS
 
 
 def check_second_word(tokens: list[Token]) -> None:
-    """Raise SyntaxFault for CREATE STRAEM and the like, before it goes to Spark: a second word this near to
-    one of the console's own is a misspelling of it and would only give a puzzling error from Spark.
+    """Raise SyntaxFault for CREATE STRAEM and similar statements before Spark gets them: a second word so
+    close to a word of the console is a misspelling, and Spark's error for it would be confusing.
     """
     if len(tokens) < 2 or tokens[0].upper not in ("CREATE", "DROP", "SHOW", "DESCRIBE", "DESC"):
         return
@@ -172,7 +172,7 @@ def check_second_word(tokens: list[Token]) -> None:
 
 
 def parse_script(source: Source, variables: dict[str, str] | None = None) -> Iterator[Statement]:
-    """All statements of a script, read one after the other."""
+    """The statements of a script, parsed one after the other."""
     for written in split_script(source):
         yield parse(written, variables)
 

@@ -1,10 +1,8 @@
-"""A query as a tree: the one place where the text of a query is read.
+"""Parses a query to a tree. No other module reads the text of a query.
 
-`read_query` reads a text once: the console's own clauses are cut out by the grammar (console_clauses.py), the
-rest is parsed by sqlglot, and block_reader.py turns sqlglot's tree into the parts of query_tree.py. What
-sqlglot
-cannot read, or what has parts of which nothing is known here, has no `body` but a `reason`: it is left to
-Spark.
+`read_query` reads a text once: the grammar cuts out the console's own clauses (console_clauses.py), sqlglot
+parses the rest, and block_reader.py converts sqlglot's tree to the parts in query_tree.py. A query that
+sqlglot cannot parse, or that has an unsupported part, is left to Spark: it has no `body` but a `reason`.
 """
 
 from __future__ import annotations
@@ -63,8 +61,8 @@ __all__ = [
 
 @lru_cache(maxsize=1024)
 def read_query(text: str) -> Query:
-    """Read the text of one query. Raises a placed SyntaxFault or RuleFault for what is wrong in the console's
-    own clauses, an unclosed quote or a parenthesis that is not closed; nothing else is an error here.
+    """Parse the text of a query. Raises SyntaxFault or RuleFault, with its span, for an error in the
+    console's own clauses, an unclosed quote or an unbalanced parenthesis; nothing else is an error here.
     """
     query = _read(text)
     return replace(query, relations=_relations_of(query))
@@ -72,7 +70,7 @@ def read_query(text: str) -> Query:
 
 @lru_cache(maxsize=4096)
 def read_expression(text: str) -> Expression:
-    """A scalar expression that the console itself writes, such as the window of a window table."""
+    """Parse a scalar expression that the console generates, such as the window of a window table."""
     block = read_query(f"SELECT {text}").body
     assert block is not None and block.block is not None, text
     return block.block.items[0].expression
@@ -90,7 +88,7 @@ def _read(text: str) -> Query:
     try:
         tree, stopped = parse_tokens(raw, text)
     except RecursionError:
-        return _left(base, "the query is nested very deeply")
+        return _left(base, "the query is nested too deeply")
     if tree is None:
         return _left(base, LEFT, stopped=stopped)
     try:
@@ -98,7 +96,7 @@ def _read(text: str) -> Query:
     except Unread as problem:
         return _left(base, str(problem), tree=tree)
     except RecursionError:
-        return _left(base, "the query is nested very deeply")
+        return _left(base, "the query is nested too deeply")
     return Query(text, base.tokens, own, clauses, body, "", tree, None, base.has_stream)
 
 
@@ -109,14 +107,14 @@ def _left(base: Query, reason: str, *, tree: Any = None, stopped: Span | None = 
 
 
 def _check_parentheses(tokens: Sequence[Token]) -> None:
-    """Raise a placed SyntaxFault for a parenthesis that is not closed, or not opened."""
+    """Raise SyntaxFault, with its span, for a parenthesis that is not closed or not opened."""
     open_ones: list[Token] = []
     for token in tokens:
         if token.text == "(" and token.kind == "sign":
             open_ones.append(token)
         elif token.text == ")" and token.kind == "sign":
             if not open_ones:
-                raise SyntaxFault("this parenthesis closes none", span=token.span)
+                raise SyntaxFault("there is no ( for this )", span=token.span)
             open_ones.pop()
     if open_ones:
         raise SyntaxFault("this parenthesis is not closed", hint="add )", span=open_ones[-1].span)
@@ -124,10 +122,10 @@ def _check_parentheses(tokens: Sequence[Token]) -> None:
 
 def _relations_of(query: Query) -> tuple[Named, ...]:
     """See Query.relations."""
-    found: list[Named] = []
+    relations: list[Named] = []
     if query.tree is None:
         inside = [own.span for own in query.own if own.kind != "StatefulCall"]
-        found = [
+        relations = [
             Named(name, span)
             for name, span in names_read(query.tokens)
             if not any(i.start <= span.start < i.end for i in inside)
@@ -142,12 +140,12 @@ def _relations_of(query: Query) -> tuple[Named, ...]:
                 continue
             name = ".".join(n.name for n in names)
             if name.casefold() not in ctes and not name.startswith(PLACEHOLDER):
-                found.append(Named(name, Span(names[0].meta["start"], names[-1].meta["end"] + 1)))
+                relations.append(Named(name, Span(names[0].meta["start"], names[-1].meta["end"] + 1)))
     for own in query.own:
         if query.tree is None and own.kind == "StatefulCall":
             continue
-        found += _relations_of_own(query.text, own.node)
-    return tuple(sorted(set(found), key=lambda n: n.span.start))
+        relations += _relations_of_own(query.text, own.node)
+    return tuple(sorted(set(relations), key=lambda n: n.span.start))
 
 
 def _relations_of_own(text: str, node: Any) -> Iterator[Named]:

@@ -1,4 +1,4 @@
-"""The blocks of a complete query, by its tree: what streams and queries that are kept as text give."""
+"""The blocks of a complete query, from its tree: the columns of streams and queries that are kept as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNTS = frozenset(("count", "count_if", "approx_count_distinct"))
 
 @lru_cache(maxsize=256)
 def block_of(text: str) -> Block:
-    """The first block of a query; by the tolerant reader where sqlglot cannot read it."""
+    """The first block of a query; from the tolerant reader if sqlglot cannot parse it."""
     from sqlglot import exp
 
     try:
@@ -30,7 +30,7 @@ def block_of(text: str) -> Block:
 
 
 class _Blocks:
-    """sqlglot's tree of a text to blocks."""
+    """Converts sqlglot's tree to blocks."""
 
     def __init__(self, text: str) -> None:
         from sqlglot import exp
@@ -44,11 +44,11 @@ class _Blocks:
         return block
 
     def fill(self, block: Block, tree: Any) -> None:
-        """Give a block the parts of a query; of a set operation those of its first SELECT."""
+        """Fill a block with the parts of a query; for a set operation, those of its first SELECT."""
         exp = self.exp
         with_clause = tree.args.get("with_")
         for cte in with_clause.expressions if with_clause else ():
-            # A name may be used in the queries behind it only, so it is entered after its own.
+            # Only later queries can use a name, so it is added after its own query.
             block.ctes[cte.alias.casefold()] = self.cte(cte, block)
         if isinstance(tree, exp.SetOperation):
             self.fill(block, tree.left)
@@ -78,7 +78,7 @@ class _Blocks:
     # ---- relations ------------------------------------------------------------------------
 
     def relations(self, block: Block, node: Any) -> None:
-        """The relation that a node is, and those that are joined in parentheses with it."""
+        """Add the relation of a node, and those joined with it in parentheses."""
         exp = self.exp
         if node is None:
             return
@@ -97,7 +97,7 @@ class _Blocks:
             relation.block = self.block(query.this, block)
         elif isinstance(node, exp.Table) and all(isinstance(p, exp.Identifier) for p in node.parts):
             name = ".".join(part.name for part in node.parts)
-            # The columns of the console's own relations, and those of functions, are not known here.
+            # The columns of console relations and of table functions are not known here.
             relation.name = "" if name.startswith(PLACEHOLDER) else name
         return relation
 
@@ -126,7 +126,7 @@ class _Blocks:
         return SelectItem(name, path, self.type_of(expression))
 
     def type_of(self, expression: Expression) -> str:
-        """The type of an expression, where its tree tells."""
+        """The type of an expression, if its tree determines it."""
         if expression.call in TIME_WINDOWS or expression.column_name in TIME_WINDOWS:
             return WINDOW_TYPE
         if expression.call in _COUNTS:

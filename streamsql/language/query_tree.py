@@ -1,4 +1,4 @@
-"""What `SELECT … FROM …` consists of: the parts of a query, each with its place in the analyst's text."""
+"""The parts of a query, each with its position in the text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamsql.language.tree_nodes import Call, calls_in
 
 @dataclass(frozen=True)
 class Item:
-    """One item of a SELECT list. aliases: the names that AS gives; listed: whether in parentheses."""
+    """One item of a SELECT list. aliases: the names after AS; listed: whether they are in parentheses."""
 
     expression: Expression
     span: Span
@@ -28,8 +28,8 @@ class Item:
 
 @dataclass(frozen=True)
 class ConsoleRelation:
-    """A relation in the console's own words. kind: WindowTable, StateTable or StatefulCall; node: as matched;
-    name: what stands for it in sqlglot's tree.
+    """A console relation. kind: WindowTable, StateTable or StatefulCall; node: the matched node; name: its
+    replacement in sqlglot's tree.
     """
 
     kind: str
@@ -40,10 +40,10 @@ class ConsoleRelation:
 
 @dataclass(frozen=True)
 class Relation:
-    """What FROM or JOIN reads: a name (dotted; written: with its backticks), a query in parentheses, or one
-    of the console's own relations.
+    """A relation of FROM or JOIN: a name (dotted; written: with its backticks), a query in parentheses, or a
+    console relation.
 
-    other: what it is instead, in words, when it is none of these: such as a table function.
+    other: a description of any other relation, such as a table function.
     """
 
     span: Span
@@ -61,7 +61,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Join:
-    """kind: as DataFrame.join takes it (inner, left, left_semi, cross, …); comma: written as a comma."""
+    """kind: the value for DataFrame.join (inner, left, left_semi, cross, …); comma: written as a comma."""
 
     relation: Relation
     kind: str
@@ -90,7 +90,7 @@ class GroupKey:
 
 @dataclass(frozen=True)
 class GroupBy:
-    """other: what stands there beside plain keys, ROLLUP and CUBE: ALL, GROUPING SETS, WITH CUBE."""
+    """other: a form other than plain keys, ROLLUP and CUBE: ALL, GROUPING SETS, WITH CUBE."""
 
     keys: tuple[GroupKey, ...]
     span: Span
@@ -107,13 +107,13 @@ class Distinct:
 
     @property
     def keeps_first(self) -> bool:
-        """Whether it is the console's deduplication, and not Spark's DISTINCT."""
+        """Whether it is the console's deduplication rather than Spark's DISTINCT."""
         return bool(self.on) or self.within
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A clause that is one expression, and the place of the whole clause."""
+    """A clause with one expression; span: the whole clause."""
 
     expression: Expression
     span: Span
@@ -121,7 +121,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Block:
-    """One SELECT. other: a clause of which nothing is known here, such as a hint or WINDOW."""
+    """One SELECT. other: an unsupported clause, such as a hint or WINDOW."""
 
     span: Span
     items: tuple[Item, ...]
@@ -142,7 +142,7 @@ class Block:
 
 @dataclass(frozen=True)
 class SortKey:
-    """method: as a Column has it: asc, desc_nulls_last, …"""
+    """method: the method of Column: asc, desc_nulls_last, …"""
 
     expression: Expression
     method: str
@@ -173,7 +173,7 @@ class Cte:
 
 @dataclass(frozen=True)
 class Body:
-    """A query: WITH, terms of a set operation, and what stands around them."""
+    """A query: WITH, the terms of a set operation, and the clauses around them."""
 
     span: Span
     term: Block | Body
@@ -186,13 +186,13 @@ class Body:
 
     @property
     def block(self) -> Block | None:
-        """The one SELECT that it is, whatever stands around it."""
+        """Its SELECT if it has only one, without the clauses around it; else None."""
         return self.term if isinstance(self.term, Block) and not self.tails else None
 
 
 @dataclass(frozen=True)
 class Named:
-    """A relation's name in a query, and its place."""
+    """The name of a relation in a query, and its position."""
 
     name: str
     span: Span
@@ -200,11 +200,12 @@ class Named:
 
 @dataclass(frozen=True)
 class Query:
-    """A text that was read. own: the console's own relations in it, in the order of the text; relations: the
-    names that it reads, its own WITH queries left out, those inside the console's own relations, too.
+    """A parsed query. own: its console relations, in the order of the text; relations: the names that it
+    reads, without its WITH queries, including those inside console relations.
 
-    body: None when the whole is left to Spark, for the reason given; tree: sqlglot's, None when it could not
-    read the text; stopped: where it stopped. has_stream: STREAM stands before a relation.
+    body: None if the query is left to Spark, then reason says why; tree: sqlglot's tree, None if sqlglot
+    could not parse the text; stopped: the position of sqlglot's error. has_stream: STREAM is written before a
+    relation.
     """
 
     text: str
@@ -220,22 +221,22 @@ class Query:
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:
-        """The functions that are called anywhere in the query."""
+        """All function calls in the query."""
         if self.tree is None:
             return tuple(unread_query.calls_of_tokens(self.tokens))
         inner = [c for own in self.own for c in unread_query.calls_of_tokens(_inside(self.tokens, own.span))]
-        found = [*calls_in(self.tree, self.text), *inner]
-        return tuple(sorted(set(found), key=lambda c: c.span.start))
+        calls = [*calls_in(self.tree, self.text), *inner]
+        return tuple(sorted(set(calls), key=lambda c: c.span.start))
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """All names and words in it, folded: a column can only be asked for by one of them."""
+        """All names and words of the query, case-folded; they include every column that it uses."""
         return unread_query.words_of(self.tokens)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Each name and word outside of the console's own relations, as written: in a statement that is not a
-        query, any of them may be a relation.
+        """All names and words outside console relations, as written: in a statement that is not a query, each
+        can be a relation.
         """
         inside = [own.span for own in self.own]
         return tuple(
@@ -246,18 +247,16 @@ class Query:
 
     @cached_property
     def qualifiers(self) -> frozenset[str]:
-        """The names, folded, that stand before a dot: relations (or structs) asked for by name."""
+        """The names before a dot, case-folded: the relations (or structs) that the query names."""
         return unread_query.qualifiers_of(self.tokens)
 
     @cached_property
     def seems_to_group(self) -> bool:
-        """Whether groups are made somewhere in it, as far as can be told where nothing else is known."""
+        """Whether the query seems to group rows; for queries without a body."""
         return unread_query.seems_to_group(self.tokens, self.calls)
 
     def with_names(self, names: Mapping[Span, str]) -> str:
-        """The text with a name in each of these places; it keeps its length, so that all places stay
-        right.
-        """
+        """The text with a name in place of each span. Its length does not change, so spans stay valid."""
         out = self.text
         for span, name in names.items():
             quoted = quote_name(name)

@@ -1,8 +1,8 @@
-"""Where the secrets of a SQL text stand: the one reader behind all that is shown, written and logged.
+"""Finds the secrets in SQL text, for all output, files and logs.
 
-A secret is what follows a secret key: in the options of a statement, in SET, in the arguments of a
-function, written as one likes; the rest of an unclosed quote behind such a key; and in any string or
-comment what `secrets` finds there. In a query `column = 'text'` compares data and is no secret.
+A secret is the value of a secret key, in any notation: in the options of a statement, in SET, in the
+arguments of a function. It is also the rest of an unclosed quote after such a key, and whatever the module
+`secrets` recognizes in a string or comment. In a query, `column = 'text'` compares data and is not a secret.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _OPTIONS = frozenset(
     """OPTIONS OPTION WITH PROPERTIES TBLPROPERTIES DBPROPERTIES SERDEPROPERTIES
     MAP CONFIG NAMED_STRUCT""".split()
 )
-"""Words before the parenthesis of a list of keys and values."""
+"""Words before a parenthesis with keys and values."""
 _SETTINGS = frozenset({"SET", "DEFINE", "DECLARE"})
 _QUERY = frozenset("SELECT WHERE ON HAVING QUALIFY WHEN THEN ELSE AND OR FILTER".split())
-"""Words behind which `name = 'text'` is a condition."""
+"""Words after which `name = 'text'` is a condition."""
 _ASSIGN = frozenset({"=", "==", "=>", ":", ":="})
-# A quote that was closed too late swallows the key: 'joe, password 'hunter2'.
+# If a quote is closed too late, the string contains the key: 'joe, password 'hunter2'.
 _ENDS_WITH_KEY = re.compile(r"[,(]\s*[\"'`]?([\w.-]+)[\"'`]?\s*=?\s*\Z")
 
 
 @dataclass
 class _Reader:
-    """Reads a text once. depth: of the parentheses of options that are open; query: whether a condition
-    may stand here; setting: whether the statement is a SET.
+    """Reads a text once. depth: of the open option parentheses; query: whether a condition is possible here;
+    setting: whether the statement is a SET.
     """
 
     text: str
@@ -43,7 +43,7 @@ class _Reader:
     setting: bool = False
     head: bool = True
     pending: bool = False
-    """Whether the last key still waits for its value, at the end of the text."""
+    """Whether the text ends after a key, before its value."""
 
     def read(self) -> None:
         at = 0
@@ -55,7 +55,7 @@ class _Reader:
         return bool(self.lists) and self.lists[-1]
 
     def _step(self, at: int) -> int:
-        """Read what begins at a token. Returns the index of the token behind it."""
+        """Read the item that starts at a token. Returns the index of the next token."""
         token = self.tokens[at]
         if token.text == ";":
             self.lists, self.query, self.setting, self.head = [], False, False, True
@@ -80,7 +80,7 @@ class _Reader:
         return bool(before) and (before[-1] in _OPTIONS or "USING" in before[-4::2] or self.in_list)
 
     def _key(self, at: int) -> int:
-        """Read a word, name or string that may be a key, and its value if it is a secret one."""
+        """Read a word, name or string that can be a key; hide its value if the key is secret."""
         key, after = self._whole_key(at)
         if self.tokens[at].kind == "string" and self.in_list:
             swallowed = _ENDS_WITH_KEY.search(key)
@@ -116,7 +116,7 @@ class _Reader:
         return {t.text for t in self.tokens[start:end]}
 
     def _whole_key(self, at: int) -> tuple[str, int]:
-        """The key that begins at a token, such as a.`b`.c-d, and the index of the token behind it."""
+        """The key that starts at a token, such as a.`b`.c-d, and the index of the next token."""
         token = self.tokens[at]
         if token.kind == "string":
             return unquote(token), at + 1
@@ -129,7 +129,7 @@ class _Reader:
         return self.text[token.start : self.tokens[after - 1].end].replace("`", ""), after
 
     def _hide_strings(self, at: int) -> int:
-        """Hide adjacent strings, which are one to Spark."""
+        """Hide adjacent strings, which Spark reads as one."""
         while at < len(self.tokens) and self.tokens[at].kind == "string":
             self.places.append(_inside(self.tokens[at]))
             at += 1
@@ -137,7 +137,7 @@ class _Reader:
         return at
 
     def _hide_rest(self, at: int) -> int:
-        """Hide a value whatever it is made of: up to the comma or the end of its list, or of its SET."""
+        """Hide a value of any form: everything up to the comma, or the end of the list or SET."""
         first, depth = at, 0
         while at < len(self.tokens):
             text = self.tokens[at].text
@@ -155,14 +155,14 @@ class _Reader:
 
 
 def _inside(token: Token) -> Range:
-    """A token without its quotes and what stands before them."""
+    """A token without its quotes and their prefix."""
     quote = next((i for i, c in enumerate(token.text) if c in "'\""), 0)
     marked = token.kind == "string"
     return token.start + quote + marked, token.end - marked
 
 
 def _gaps(text: str, tokens: list[Token], end: int) -> Iterator[Range]:
-    """What stands between tokens, where it is more than blanks: comments."""
+    """The text between tokens that is not blank: comments."""
     at = 0
     for token in tokens:
         if token.start - at > 2:
@@ -174,7 +174,7 @@ def _gaps(text: str, tokens: list[Token], end: int) -> Iterator[Range]:
 
 @lru_cache(8)
 def secret_places(text: str) -> tuple[Range, ...]:
-    """The places of all secrets in a SQL text, in order. Takes any text, and raises nothing."""
+    """The ranges of all secrets in a SQL text, in order. Accepts any text and raises no errors."""
     tokens, opened, end = scan(text)
     reader = _Reader(text, tokens, end)
     reader.read()
@@ -184,46 +184,46 @@ def secret_places(text: str) -> tuple[Range, ...]:
     if opened not in ("", "--"):
         if reader.pending:
             places.append((end + len(opened), len(text)))
-        places += ranges(text)  # a quote that was forgotten earlier turns strings inside out
+        places += ranges(text)  # after a missing quote, strings and the text between them are swapped
     elif opened:
         places += ((end + a, end + b) for a, b in ranges(text[end:]))
     return tuple(merged(text, places))
 
 
 def redact(text: str) -> str:
-    """A SQL text with the place-holder for each secret in it."""
+    """A SQL text with each secret replaced by the placeholder."""
     return replaced(text, secret_places(text))
 
 
 def redact_any(text: str) -> str:
-    """A text that may be SQL or a message, without its secrets."""
+    """SQL text or a message, with each secret replaced by the placeholder."""
     return redact_text(redact(text))
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a SQL text has a secret in it."""
+    """Whether a SQL text contains a secret."""
     return bool(secret_places(text))
 
 
 def lost_secret(text: str) -> bool:
-    """Whether a SQL text has the place-holder where a secret was."""
+    """Whether a SQL text contains the placeholder of a secret."""
     return any(is_lost("secret", text[start:end]) for start, end in secret_places(text))
 
 
 def secret_values(text: str) -> set[str]:
-    """The secrets of a SQL text, whole and word by word, as a message could name them."""
-    found: set[str] = set()
+    """The secrets of a SQL text, whole and word by word, as a message could contain them."""
+    values: set[str] = set()
     for start, end in secret_places(text):
         value = text[start:end]
         tokens = scan(value)[0]
         # Of `module required username="x" password="y"` the quoted parts are secret, not its words.
         quoted = [t for t in tokens if t.kind == "string"]
-        found |= {value, *(t.text.strip("'\"`") for t in quoted or tokens)}
-    return {value for value in found if len(value) > 2 and any(map(str.isalnum, value))}
+        values |= {value, *(t.text.strip("'\"`") for t in quoted or tokens)}
+    return {value for value in values if len(value) > 2 and any(map(str.isalnum, value))}
 
 
 def without_values(message: str, values: set[str]) -> str:
-    """A message about a SQL text, without these values where they stand as words of their own."""
+    """A message about a SQL text, with these values replaced wherever they are whole words."""
     for value in sorted(values, key=len, reverse=True):
         if value in message:
             message = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "***", message)

@@ -1,6 +1,6 @@
-"""What Spark's functions and settings are called and mean, for completion and help.
+"""Names and descriptions of Spark's functions and settings, for completion and help.
 
-Out of reference.json, which tests/make_reference.py writes; read when first asked for.
+They come from reference.json, which tests/make_reference.py generates and which is read on first use.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 
 class Function(NamedTuple):
-    """signature: how it is called; kind: Spark's group of functions, such as agg, datetime or string."""
+    """signature: its call syntax; kind: Spark's group of functions, such as agg, datetime or string."""
 
     name: str
     signature: str
@@ -25,7 +25,7 @@ class Function(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A setting that SET can change. choices: its values, where they are few."""
+    """A setting that SET can change. choices: its values, if there are only a few."""
 
     name: str
     default: str
@@ -47,13 +47,13 @@ def keywords() -> frozenset[str]:
 
 @cache
 def functions() -> dict[str, Function]:
-    """Name → function, by name."""
+    """Name → function, sorted by name."""
     return {name: Function(name, *rest) for name, rest in _content()["functions"].items()}
 
 
 @cache
 def settings() -> dict[str, Setting]:
-    """Key → setting, by key."""
+    """Key → setting, sorted by key."""
     return {
         name: Setting(name, default, meaning, _choices(choices))
         for name, (default, meaning, choices) in _content()["settings"].items()

@@ -1,4 +1,4 @@
-"""What a statement that goes to Spark defines: the table or view that it creates or drops."""
+"""The table or view that a Spark statement creates or drops."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _BEFORE_NAME = frozenset(("IF", "NOT", "EXISTS"))
 
 @dataclass(frozen=True)
 class Definition:
-    """creates, drops: the (dotted) name of a table or view, "" for none; temporary: whether what is created
-    ends with its Spark.
+    """creates, drops: the (dotted) name of a table or view, "" for none; temporary: whether the created view
+    exists only within its Spark session.
     """
 
     creates: str = ""
@@ -22,7 +22,7 @@ class Definition:
 
 
 def definition_of(text: str) -> Definition:
-    """What the statement of this text defines; nothing for another statement."""
+    """The table or view that a statement creates or drops; empty for other statements."""
     tokens = tokenize(text, strict=False)
     words = [t.upper for t in tokens[:8]]
     if words[:1] not in (["CREATE"], ["DROP"]):

@@ -1,10 +1,10 @@
-"""The fields of a STRUCT type, by the text of the type."""
+"""The fields of a STRUCT type, read from the type's text."""
 
 from __future__ import annotations
 
 
 def struct_fields(type_text: str) -> list[tuple[str, str]]:
-    """(name, type) of each field of `STRUCT<a: INT, b: STRING>`; [] for another type."""
+    """(name, type) of each field of `STRUCT<a: INT, b: STRING>`; [] for other types."""
     text = type_text.strip()
     if not text.upper().startswith("STRUCT<"):
         return []

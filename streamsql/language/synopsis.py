@@ -1,4 +1,4 @@
-"""A rule as a person writes it, for HELP: CREATE [OR REPLACE] STREAM name …"""
+"""The synopsis of a rule, for HELP: CREATE [OR REPLACE] STREAM name …"""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class HasRules(Protocol):
 
 
 def synopsis(grammar: HasRules, rule: str) -> str:
-    """A rule of a grammar in one line, small rules put in, others named as in `rule_label`."""
+    """A grammar rule on one line. Small rules are expanded, others are named by `rule_label`."""
     text = _Synopsis(grammar, grammar.rules[rule], (rule,)).alternatives()
     return re.sub(r"\s+([,)])|([(])\s+", r"\1\2", text)
 
 
 def rule_label(name: str) -> str:
-    """How a synopsis names a rule that it does not write out: <stream source>."""
+    """The name of a rule that a synopsis does not expand: <stream source>."""
     return "<" + re.sub(r"(?<!^)([A-Z])", r" \1", name).lower() + ">"
 
 
@@ -27,7 +27,7 @@ _SHORT = {"String": "'text'", "Path": "'path'", "Number": "n", "Rest": "…", "N
           "StreamName": "name", "SinkName": "name", "LiveTableName": "name", "QueryName": "name",
           "ColumnName": "column", "OptionKey": "key", "OptionValue": "'value'", "SettingKey": "key",
           "FormatName": "format", "RelationName": "name"}  # fmt: skip
-# Rules small enough to be written out inside a synopsis.
+# Rules that are small enough to be expanded in a synopsis.
 _INLINE_LENGTH = 60
 
 

@@ -1,7 +1,7 @@
-"""The terminals of the grammar: what a name, a path, an option, an expression is made of.
+"""The terminals of the grammar: names, paths, options, expressions.
 
-Each is named by what completes it. A terminal looks at the tokens from a position on and gives the
-position behind it and its value, or None.
+Each is named after its completion. A terminal matches the tokens from a position on and returns the position
+after the match and its value, or None.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ def _name(tokens: list[Token], at: int) -> tuple[int, str] | None:
 
 
 def _any_name(tokens: list[Token], at: int) -> tuple[int, str] | None:
-    """A name where no clause could begin, such as an alias behind AS."""
+    """A name in a position where no clause can start, such as an alias after AS."""
     if at < len(tokens) and tokens[at].kind in ("word", "quoted"):
         return at + 1, unquote(tokens[at])
     return None
 
 
 def _dotted(tokens: list[Token], at: int) -> tuple[int, str] | None:
-    found = _name(tokens, at)
-    while found and found[0] + 1 < len(tokens) and tokens[found[0]].text == ".":
-        more = found[0] + 1
+    name = _name(tokens, at)
+    while name and name[0] + 1 < len(tokens) and tokens[name[0]].text == ".":
+        more = name[0] + 1
         if tokens[more].kind not in ("word", "quoted"):
             break
-        found = more + 1, f"{found[1]}.{unquote(tokens[more])}"
-    return found
+        name = more + 1, f"{name[1]}.{unquote(tokens[more])}"
+    return name
 
 
 def _hyphened(tokens: list[Token], at: int) -> tuple[int, str] | None:
-    # A connector may have the name of a keyword, such as values.
-    found = _any_name(tokens, at)
-    while found and found[0] + 1 < len(tokens) and tokens[found[0]].text == "-":
-        found = found[0] + 2, f"{found[1]}-{tokens[found[0] + 1].text}"
-    return found
+    # A connector's name can be a keyword, such as values.
+    name = _any_name(tokens, at)
+    while name and name[0] + 1 < len(tokens) and tokens[name[0]].text == "-":
+        name = name[0] + 2, f"{name[1]}-{tokens[name[0] + 1].text}"
+    return name
 
 
 def _kind(kind: str) -> Terminal:
@@ -59,15 +59,15 @@ def _kind(kind: str) -> Terminal:
 
 def _signed_number(tokens: list[Token], at: int) -> tuple[int, str] | None:
     sign = at < len(tokens) and tokens[at].text in "+-"
-    found = _kind("number")(tokens, at + sign)
-    return (found[0], tokens[at].text + found[1]) if found and sign else found
+    number = _kind("number")(tokens, at + sign)
+    return (number[0], tokens[at].text + number[1]) if number and sign else number
 
 
 _KEY_PARTS = ("word", "quoted", "number")
 
 
 def _joins_key(tokens: list[Token], at: int) -> bool:
-    """Whether the token at that place joins two parts of a key: a dot, or a hyphen without spaces
+    """Whether the token at that position joins two parts of a key: a dot, or a hyphen without spaces
     (`a -5` is the key a and a number).
     """
     if at + 1 >= len(tokens) or tokens[at + 1].kind not in _KEY_PARTS:
@@ -89,9 +89,9 @@ def _option_key(tokens: list[Token], at: int) -> tuple[int, str] | None:
 
 def _option_value(tokens: list[Token], at: int) -> tuple[int, str] | None:
     for terminal in (_kind("string"), _signed_number, _kind("word")):
-        found = terminal(tokens, at)
-        if found:
-            return found
+        value = terminal(tokens, at)
+        if value:
+            return value
     return None
 
 
@@ -100,7 +100,7 @@ QUERY_HEADS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "RE
 
 
 def _balanced(tokens: list[Token], at: int, stop: Callable[[int], bool]) -> int:
-    """Position of the first token at depth 0 for which stop holds, or of an unmatched closer."""
+    """The position of the first token at depth 0 for which stop is true, or of an unmatched `)` or `]`."""
     depth = 0
     while at < len(tokens):
         text = tokens[at].text
@@ -112,7 +112,7 @@ def _balanced(tokens: list[Token], at: int, stop: Callable[[int], bool]) -> int:
 
 
 def _raw(tokens: list[Token], start: int, end: int) -> tuple[int, str] | None:
-    """Tokens [start, end) as a terminal without a value: its text is taken by span."""
+    """Tokens [start, end) as a terminal without a value; its text is read by span."""
     return (end, "") if end > start else None
 
 
@@ -166,7 +166,7 @@ def _rest(tokens: list[Token], at: int) -> tuple[int, str] | None:
     return _raw(tokens, at, len(tokens))
 
 
-# What a person reads in "expected …" for each terminal.
+# The description of each terminal in "expected …".
 TERMINALS: dict[str, tuple[Terminal, str]] = {
     "NewName": (_name, "a name"),
     "StreamName": (_name, "the name of a stream"),
@@ -182,11 +182,11 @@ TERMINALS: dict[str, tuple[Terminal, str]] = {
     "Connector": (_hyphened, "a connector"),
     "FormatName": (_name, "a format"),
     "OptionKey": (_option_key, "an option"),
-    "OptionValue": (_option_value, "a value in quotes"),
+    "OptionValue": (_option_value, "a quoted value"),
     "SettingKey": (_option_key, "a setting"),
     "Variable": (_name, "a variable"),
-    "String": (_kind("string"), "a text in quotes"),
-    "Path": (_kind("string"), "a path in quotes"),
+    "String": (_kind("string"), "a quoted string"),
+    "Path": (_kind("string"), "a quoted path"),
     "Number": (_signed_number, "a number"),
     "Word": (_kind("word"), "a word"),
     "TypeName": (_kind("word"), "a type"),

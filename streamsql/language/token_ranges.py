@@ -1,4 +1,4 @@
-"""The tokens of a query beside sqlglot's tree: what the readers of its parts share."""
+"""Ranges of a query's tokens that belong to nodes of sqlglot's tree; the base of the query's readers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LEFT = "the query has a clause that is left to Spark"
 
 
 class Unread(Exception):
-    """A query of which not all is known; the text says what."""
+    """A query with an unsupported part; the message names it."""
 
 
 class TokenRanges:
-    """The tokens that were kept; ranges [lo, hi) are places in them."""
+    """The tokens without the console's clauses; ranges [lo, hi) are indexes of them."""
 
     def __init__(self, text: str, out: Cut) -> None:
         from sqlglot import exp
@@ -30,7 +30,7 @@ class TokenRanges:
         self.close = _closers(self.tokens)
 
     def begins(self, at: int, word: str) -> bool:
-        """Whether a clause begins with the token there, and not a name of that writing."""
+        """Whether the token starts a clause, and is not a name spelled like one."""
         if self.word(at) != word or self.tokens[at].kind != "word" or self.word(at - 1) in (".", "AS"):
             return False
         if word == "FROM":
@@ -53,14 +53,14 @@ class TokenRanges:
         return self.text[self.tokens[lo].start : self.tokens[hi - 1].end]
 
     def level(self, lo: int, hi: int) -> Iterator[int]:
-        """The places of a range outside of its parentheses."""
+        """The indexes of a range that are outside parentheses."""
         at = lo
         while at < hi:
             yield at
             at = self.close[at] if at in self.close else at + 1
 
     def split(self, lo: int, hi: int) -> list[tuple[int, int]]:
-        """A range cut at its commas."""
+        """A range split at its commas."""
         commas = [i for i in self.level(lo, hi) if self.word(i) == ","]
         starts, ends = [lo, *(c + 1 for c in commas)], [*commas, hi]
         pieces = list(zip(starts, ends, strict=True))
@@ -82,7 +82,7 @@ class TokenRanges:
 
 
 def _closers(tokens: Sequence[Token]) -> dict[int, int]:
-    """Place of each opening parenthesis or bracket → that of the one that closes it."""
+    """Index of each opening parenthesis or bracket → index of the closing one."""
     closes: dict[int, int] = {}
     opened: list[int] = []
     for at, token in enumerate(tokens):
@@ -94,7 +94,7 @@ def _closers(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def check_known(tree: Any, known: frozenset[str]) -> None:
-    """Raise Unread for a node with parts of which nothing is known here."""
+    """Raise Unread for a node with unsupported parts."""
     if any(value for key, value in tree.args.items() if key not in known):
         raise Unread(LEFT)
 

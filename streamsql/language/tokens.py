@@ -1,8 +1,7 @@
 """Text to tokens, by sqlglot's tokenizer for Spark (dialect.py), and a script to statements.
 
-A Token is one word, name, literal or sign as it stands in the text. sqlglot joins some words (GROUP BY) and
-splits others (10L is a number, `::` and a type); its own tokens hang below each Token as `parts`, for the
-parser of queries.
+A Token is one word, name, literal or sign of the text. sqlglot joins some words (GROUP BY) and splits others
+(10L is a number, `::` and a type); `parts` of a Token are sqlglot's own tokens, for the parser of queries.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from streamsql.language.dialect import raw_tokens
 class Token(NamedTuple):
     """kind: word, quoted, string, number, sign or hint; text as written; [start, end) offsets.
 
-    parts: sqlglot's tokens that begin here; none for the later words of a joined keyword.
+    parts: sqlglot's tokens that start here; empty for the later words of a joined keyword.
     """
 
     kind: str
@@ -43,25 +42,25 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str, *, strict: bool = True) -> list[Token]:
-    """All tokens of a text, comments left out.
+    """All tokens of a text, without comments.
 
-    strict: an unclosed quote or comment raises SyntaxFault; otherwise the text ends there.
+    strict: raise SyntaxFault for an unclosed quote or comment; otherwise the tokens end there.
     """
     tokens, opened, at = scan(text)
     if strict and opened == "/*":
-        raise SyntaxFault("comment is not closed", hint="end it with */", span=Span(at, at + 2))
+        raise SyntaxFault("the comment is not closed", hint="end it with */", span=Span(at, at + 2))
     if strict and opened and opened in "'\"`":
-        raise SyntaxFault("quote is not closed", hint=f"end it with {opened}", span=Span(at, at + 1))
+        raise SyntaxFault("the quote is not closed", hint=f"end it with {opened}", span=Span(at, at + 1))
     if strict and opened and opened != "--":
         raise SyntaxFault("this literal cannot be read", span=Span(at, at + len(opened)))
     return tokens
 
 
 def scan(text: str) -> tuple[list[Token], str, int]:
-    """The tokens of a text, what is open at its end, and where that begins.
+    """The tokens of a text, the item that is open at its end, and the start of that item.
 
-    Open is a quote, `/*`, the `--` of a comment that the text ends in, or a literal that is none, such as
-    X'zz'; "" when nothing is.
+    The open item is a quote, `/*`, the `--` of a comment at the end, or an invalid literal such as X'zz'; ""
+    for none.
     """
     raw, stopped = raw_tokens(text)
     tokens: list[Token] = []
@@ -72,7 +71,7 @@ def scan(text: str) -> tuple[list[Token], str, int]:
         kind = _KINDS.get(first.token_type.name)
         after = index + 1
         if kind == "number":
-            # `10L` is three tokens in one place.
+            # `10L` is three tokens with the same position.
             while after < count and raw[after].start == start:
                 after += 1
             tokens.append(Token(kind, text[start:end], start, end, tuple(raw[index:after])))
@@ -107,13 +106,13 @@ _WORD = re.compile(r"\S+")
 
 
 def _words_of(text: str, start: int, end: int, raw: Any) -> Iterator[Token]:
-    """The words of a keyword that sqlglot reads as one, such as GROUP BY."""
+    """The words of a keyword that sqlglot reads as one token, such as GROUP BY."""
     for number, word in enumerate(_WORD.finditer(text, start, end)):
         yield Token("word", word.group(), word.start(), word.end(), () if number else (raw,))
 
 
 def _opened(text: str, at: int) -> tuple[str, int]:
-    """What sqlglot could not read from that place on, and where its quote is."""
+    """The item that sqlglot could not read from that position on, and the position of its quote."""
     if text.startswith("/*", at):
         return "/*", at
     quote_at = next((at + n for n in (0, 1, 2) if text[at + n : at + n + 1] in ("'", '"', "`")), at)
@@ -134,7 +133,7 @@ _BLOCK_ENDS = {"IF", "WHILE", "FOR", "LOOP", "REPEAT"}
 
 
 def split(tokens: list[Token]) -> Iterator[Piece]:
-    """Statements of a token list, without their `;`. Empty ones are left out.
+    """Statements of a token list, without their `;`. Empty statements are skipped.
 
     A compound statement (BEGIN … END, EXECUTE STATEMENT SET BEGIN … END) is one piece.
     """
@@ -176,8 +175,8 @@ def unquote(token: Token) -> str:
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
 
-def _unescape(found: re.Match[str]) -> str:
-    code = found.group(1)
+def _unescape(escape: re.Match[str]) -> str:
+    code = escape.group(1)
     if len(code) == 5:
         return chr(int(code[1:], 16))
     if len(code) == 3:
@@ -192,36 +191,36 @@ _SPECIAL_BUT_REFERENCES = re.compile(r"[\\'\n\r\t\0\ud800-\udfff]|\$(?=\{(?!env:
 
 
 def quote(value: str) -> str:
-    """A string literal that Spark, and the console, read back as value: ${ in it is no variable."""
+    """A string literal with that value for Spark and the console; ${ in it does not start a variable."""
     return _quoted(value, _SPECIAL)
 
 
 def quote_option(value: str) -> str:
-    """The same for an option, where ${env:NAME} and ${file:PATH} stay as they are written."""
+    """A string literal for an option: ${env:NAME} and ${file:PATH} are not escaped."""
     return _quoted(value, _SPECIAL_BUT_REFERENCES)
 
 
 def _quoted(value: str, special: re.Pattern[str]) -> str:
-    escaped = special.sub(lambda found: _WRITTEN.get(found[0]) or f"\\u{ord(found[0]):04x}", value)
+    escaped = special.sub(lambda match: _WRITTEN.get(match[0]) or f"\\u{ord(match[0]):04x}", value)
     return f"'{escaped}'"
 
 
-# Words that open a clause of ours or of a query: as a name they want backticks, so that a
-# forgotten name is noticed where it is missing.
+# Words that start a clause. As names they need backticks, so that the error for a missing name is at the
+# right position.
 NOT_A_NAME = frozenset("""SELECT FROM WHERE USING WITH AS ON JOIN GROUP HAVING UNION VALUES""".split())
-# Spark takes a bare name of these letters only.
+# Spark accepts only these characters in a name without backticks.
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def quote_name(name: str) -> str:
-    """A name as it must be written: bare when it is a plain word, else in backticks."""
+    """A name as SQL, in backticks if it needs them."""
     plain = PLAIN_NAME.match(name) and name.upper() not in NOT_A_NAME
     return name if plain else "`" + name.replace("`", "``") + "`"
 
 
-# Possessive: blanks without a } behind them are read once.
+# Possessive quantifiers: blanks without a following } are read only once.
 _VARIABLE = re.compile(r"\$\{\s*+([\w.:-]*+(?=\s*+\})|file:[^}']*+)\s*+\}")
-# Their values are looked up when a query is started, and shown and kept nowhere.
+# Their values are resolved when a query starts, and are never shown or stored.
 _ELSEWHERE = ("env:", "file:")
 _TAKES_ELSEWHERE = re.compile(
     r"\s*(CREATE\s+(OR\s+REPLACE\s+)?(STREAM|SINK)|PREVIEW|SHOW\s+TOPICS)\b", re.IGNORECASE
@@ -229,12 +228,12 @@ _TAKES_ELSEWHERE = re.compile(
 
 
 def refers(text: str) -> bool:
-    """Whether a text holds ${env:NAME} or ${file:PATH}."""
+    """Whether a text contains ${env:NAME} or ${file:PATH}."""
     return any(f"${{{start}" in text for start in _ELSEWHERE)
 
 
 def _variables(text: str) -> Iterator[re.Match[str]]:
-    """Each ${name} of a text, those in strings and names too; comments are left alone."""
+    """Each ${name} of a text, also in strings and names, but not in comments."""
     behind = 0
     for token in scan(text)[0]:
         if token.kind in ("string", "quoted", "hint"):
@@ -245,43 +244,58 @@ def _variables(text: str) -> Iterator[re.Match[str]]:
 
 
 def substitute(source: Source, values: dict[str, str]) -> tuple[str, list[tuple[int, int]]]:
-    """Put the DEFINEd values in place of each ${name}; comments are left alone.
+    """Replace each ${name} by its DEFINEd value, except in comments.
 
-    Returns the new text and, for the way back, pairs (offset in new, offset in old) where the
-    two begin to differ. Raises SyntaxFault for a name that is not defined.
+    Returns the new text and pairs (offset in the new text, offset in the old text) where the two begin to
+    differ. Raises NameFault for a variable that is not defined, that another variable's value refers to, or
+    whose value would be shown.
     """
-    from streamsql.errors import NameFault, did_you_mean
-
     parts: list[str] = []
     back: list[tuple[int, int]] = [(0, 0)]
     old = new = 0
-    for found in _variables(source.text):
-        name = found.group(1)
+    for reference in _variables(source.text):
+        name, span = reference.group(1), Span(*reference.span())
         if name.startswith(_ELSEWHERE):
-            if _TAKES_ELSEWHERE.match(source.text):
-                continue
-            raise NameFault(
-                f"${{{name}}} stands where it would be shown",
-                hint="it is for the options of CREATE STREAM, CREATE SINK, PREVIEW and SHOW TOPICS",
-                span=Span(*found.span()),
-            )
-        if name not in values:
-            raise NameFault(
-                f"variable {name} is not defined",
-                hint=did_you_mean(name, values) or f"DEFINE {name} = '…';  or  -D {name}=…",
-                span=Span(*found.span()),
-            )
-        if "${" in values[name]:
-            raise NameFault(
-                f"the value of {name} holds another ${{…}}, which nothing stands for",
-                hint="DEFINE it again without: values are put in once",
-                span=Span(*found.span()),
-            )
-        parts += [source.text[old : found.start()], values[name]]
-        new += found.start() - old
-        back.append((new, found.start()))
-        new += len(values[name])
-        old = found.end()
+            _check_hidden(name, span, source.text)
+            continue
+        value = _value_of(name, span, values)
+        parts += [source.text[old : span.start], value]
+        new += span.start - old
+        back.append((new, span.start))
+        new += len(value)
+        old = span.end
         back.append((new, old))
     parts.append(source.text[old:])
     return "".join(parts), back
+
+
+def _check_hidden(name: str, span: Span, text: str) -> None:
+    """Raise NameFault for ${env:NAME} or ${file:PATH} in a statement that would show the value."""
+    from streamsql.errors import NameFault
+
+    if not _TAKES_ELSEWHERE.match(text):
+        raise NameFault(
+            f"${{{name}}} is not allowed here, because its value would be shown",
+            hint="use it in the options of CREATE STREAM, CREATE SINK, PREVIEW and SHOW TOPICS",
+            span=span,
+        )
+
+
+def _value_of(name: str, span: Span, values: dict[str, str]) -> str:
+    """The value of a variable. Raises NameFault when it is not defined, or refers to another variable."""
+    from streamsql.errors import NameFault, did_you_mean
+
+    if name not in values:
+        raise NameFault(
+            f"variable {name} is not defined",
+            hint=did_you_mean(name, values) or f"DEFINE {name} = '…';  or  -D {name}=…",
+            span=span,
+            code="UNKNOWN_VARIABLE",
+        )
+    if "${" in values[name]:
+        raise NameFault(
+            f"the value of variable {name} contains ${{…}}, and values are not substituted again",
+            hint=f"DEFINE {name} with a value that contains no ${{…}}",
+            span=span,
+        )
+    return values[name]

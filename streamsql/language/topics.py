@@ -1,4 +1,4 @@
-"""HELP topics: the pages in grammars/topics, on subjects that are wider than one statement.
+"""HELP topics: the pages in grammars/topics, on subjects that concern more than one statement.
 
 A page is Markdown. Its file is named after the topic (output_modes.md), and its first line is
 `# output modes: summary`.
@@ -15,7 +15,7 @@ from streamsql.language.grammar import grammar_folder
 
 @dataclass(frozen=True)
 class Topic:
-    """name: in small letters, words separated by blanks; text: the Markdown below the first line."""
+    """name: lower case, words separated by blanks; text: the Markdown below the first line."""
 
     name: str
     summary: str
@@ -49,6 +49,6 @@ def _read(page: str) -> Topic:
 
 
 def topic(words: str) -> Topic | None:
-    """The topic of that name, whatever the case; `watermark` finds `watermarks`, `mode` finds nothing."""
+    """The topic of that name, in any case; `watermark` also gives `watermarks`, `mode` gives None."""
     asked = re.sub(r"[\s_]+", " ", words).casefold()
     return next((t for name, t in topics().items() if asked in (name, name.removesuffix("s"))), None)

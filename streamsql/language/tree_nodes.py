@@ -1,4 +1,4 @@
-"""Questions to sqlglot's nodes: what a node calls, whether it aggregates, where it stands."""
+"""Properties of sqlglot's nodes: function calls, aggregation, position."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def names_of_kind(kind: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Call:
-    """A function that is called: name as written, folded; place of the name in the text of the query.
+    """A function call: its name, case-folded, and the position of the name in the text of the query.
 
-    parted: whether its arguments hold PARTITION BY or ORDER BY, as those of a table function may.
+    parted: whether its arguments contain PARTITION BY or ORDER BY, as those of a table function can.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Holds:
-    """What an expression holds of its own, in one walk; of a sub-query only that there is one."""
+    """The contents of an expression, collected in one walk; of sub-queries only whether there is one."""
 
     aggregate: bool = False
     distinct: bool = False
@@ -48,13 +48,13 @@ class Holds:
 
 
 def is_plain(tree: Any) -> bool:
-    """Whether a node is a column or a literal, which hold nothing else."""
+    """Whether a node is a column or a literal, which have no other contents."""
     exp = exp_module()
     return isinstance(tree, (exp.Column, exp.Literal))
 
 
 def holds(tree: Any, source: str) -> Holds:
-    """What an expression holds. tree: its node; source: the text that the nodes' places count in."""
+    """The contents of an expression. tree: its node; source: the text that the nodes' positions refer to."""
     exp = exp_module()
     queries = (exp.Select, exp.SetOperation)
     clocks = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp)
@@ -78,14 +78,14 @@ def holds(tree: Any, source: str) -> Holds:
 
 
 def calls_in(tree: Any, source: str) -> list[Call]:
-    """The functions that a tree calls, in the order of the text; those in sub-queries, too."""
-    found = []
+    """The function calls of a tree, in the order of the text, including those in sub-queries."""
+    calls = []
     for node in tree.walk():
         name = name_of(node, source)
         if name:
             start = node.meta["start"]
-            found.append(Call(name, Span(start, node.meta["end"] + 1)))
-    return sorted(found, key=lambda c: c.span.start)
+            calls.append(Call(name, Span(start, node.meta["end"] + 1)))
+    return sorted(calls, key=lambda c: c.span.start)
 
 
 def is_aggregate(node: Any, source: str) -> bool:
@@ -94,12 +94,12 @@ def is_aggregate(node: Any, source: str) -> bool:
     name = name_of(node, source)
     if name:
         return name in names_of_kind("agg")
-    # sqlglot gives no place to the few that it parses by a rule of their own.
+    # sqlglot records no position for the few functions that it parses by special rules.
     return isinstance(node, exp.AggFunc) and not isinstance(node, exp.CombinedAggFunc)
 
 
 def is_windowed(node: Any) -> bool:
-    """Whether a call stands before OVER (FILTER, WITHIN GROUP or IGNORE NULLS may stand between)."""
+    """Whether a call is followed by OVER (possibly after FILTER, WITHIN GROUP or IGNORE NULLS)."""
     exp = exp_module()
     inner, outer = node, node.parent
     between = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
@@ -109,9 +109,9 @@ def is_windowed(node: Any) -> bool:
 
 
 def name_of(node: Any, source: str) -> str:
-    """The name, folded, under which a node calls a function; empty when it calls none."""
+    """The case-folded name of the function that a node calls; empty if it is not a call."""
     exp = exp_module()
-    # Functions that sqlglot reads into another node (to_timestamp is a cast to it) still have their place.
+    # Functions that sqlglot converts to another node (to_timestamp to a cast) keep their position.
     if isinstance(node, (exp.Identifier, exp.Literal, exp.Star, exp.Column)):
         return ""
     meta = node._meta
@@ -121,7 +121,7 @@ def name_of(node: Any, source: str) -> str:
 
 
 def arguments_of(node: Any) -> list[Any]:
-    """The nodes of a call's arguments, in their places."""
+    """The nodes of a call's arguments, in order."""
     return sorted(
         (c for c in node.iter_expressions() if leaves_of(c)),
         key=lambda c: span_of(c).start,
@@ -148,7 +148,7 @@ def leaves_of(tree: Any) -> list[dict[str, int]]:
 
 
 def span_of(tree: Any, default: Span | None = None) -> Span:
-    """The place of a node: from its first leaf to its last."""
+    """The span of a node, from its first leaf to its last."""
     metas = leaves_of(tree)
     if not metas:
         return default or Span(0, 1)
@@ -156,7 +156,7 @@ def span_of(tree: Any, default: Span | None = None) -> Span:
 
 
 def widened(source: str, span: Span) -> Span:
-    """A place with the parentheses that it opens and does not close: those of a call, say."""
+    """A span extended to the closing parentheses of those that it opens, such as those of a call."""
     text = source[span.start : span.end]
     missing = text.count("(") - text.count(")")
     end = span.end
@@ -171,7 +171,7 @@ def widened(source: str, span: Span) -> Span:
 
 
 def normal_form(tree: Any, source: str) -> str:
-    """A form that is equal for expressions that differ in case, spaces and quoting of names only."""
+    """A normal form: equal for expressions that differ only in case, spaces and quoting of names."""
     exp = exp_module()
     tree = bare(tree)
     if isinstance(tree, exp.Identifier):

@@ -1,7 +1,6 @@
-"""What can be told of a query that sqlglot cannot read: by its tokens alone, and never as an error.
+"""Properties of a query that sqlglot cannot parse, from its tokens. Nothing here raises an error.
 
-Used where nothing better is to be had: such a query goes to Spark as text, and only what it may read, call
-and group is of interest.
+Such a query goes to Spark as text; only its relations, its calls and whether it groups are needed.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ _BEFORE_RELATION = ("FROM", "JOIN", "STREAM", "TABLE", ",")
 
 
 def words_of(tokens: Iterable[Token]) -> frozenset[str]:
-    """The names and words of a text, folded."""
+    """The names and words of a text, case-folded."""
     return frozenset(unquote(t).casefold() for t in tokens if t.kind in ("word", "quoted"))
 
 
 def qualifiers_of(tokens: Sequence[Token]) -> frozenset[str]:
-    """The names, folded, that stand before a dot."""
+    """The names before a dot, case-folded."""
     return frozenset(
         unquote(token).casefold()
         for token, after in zip(tokens, tokens[1:], strict=False)
@@ -30,18 +29,18 @@ def qualifiers_of(tokens: Sequence[Token]) -> frozenset[str]:
 
 
 def calls_of_tokens(tokens: Sequence[Token]) -> list[Call]:
-    """The words that stand before a parenthesis as a function does."""
-    found = []
+    """The words before a parenthesis that can be function calls."""
+    calls = []
     for at, (token, after) in enumerate(zip(tokens, tokens[1:], strict=False)):
         before = tokens[at - 1].upper if at else ""
         if token.kind in ("word", "quoted") and after.text == "(" and before not in (".", "LIKE", "ILIKE"):
             name = unquote(token).casefold()
-            found.append(Call(name, token.span, _is_parted(tokens, at + 1)))
-    return found
+            calls.append(Call(name, token.span, _is_parted(tokens, at + 1)))
+    return calls
 
 
 def _is_parted(tokens: Sequence[Token], opening: int) -> bool:
-    """Whether PARTITION BY or ORDER BY stands among the arguments of a call."""
+    """Whether the arguments of a call contain PARTITION BY or ORDER BY."""
     depth = 0
     for token in tokens[opening:]:
         depth += (token.text == "(") - (token.text == ")")
@@ -53,8 +52,8 @@ def _is_parted(tokens: Sequence[Token], opening: int) -> bool:
 
 
 def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
-    """The names that stand where a relation stands, and not a column."""
-    found = []
+    """The names in positions of relations, with their spans."""
+    names = []
     for at, token in enumerate(tokens):
         if token.kind not in ("word", "quoted") or token.upper in ("STREAM", "SELECT", "LATERAL", "TABLE"):
             continue
@@ -70,12 +69,12 @@ def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
                 name += "." + unquote(tokens[end + 2])
                 end += 2
             if end + 1 >= len(tokens) or tokens[end + 1].text != "(":
-                found.append((name, Span(token.start, tokens[end].end)))
-    return found
+                names.append((name, Span(token.start, tokens[end].end)))
+    return names
 
 
 def seems_to_group(tokens: Sequence[Token], calls: Iterable[Call]) -> bool:
-    """Whether a query makes groups somewhere."""
+    """Whether a query groups rows somewhere."""
     words = {t.upper for t in tokens if t.kind == "word"}
     return bool(words & {"GROUP", "DISTINCT", "AGGREGATE"}) or any(
         c.name in names_of_kind("agg") for c in calls

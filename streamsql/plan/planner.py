@@ -10,12 +10,12 @@ from streamsql.errors import Source, SyntaxFault
 from streamsql.language.parser import parse_text
 from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Name, Statement
-from streamsql.language.statements.books import DescribeCheckpoint, ShowBatches
+from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
 from streamsql.language.statements.explain import Explain as ExplainStatement
 from streamsql.language.statements.function import CreateFunction, DescribeFunction, DropFunction
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable, DropLiveTable
-from streamsql.language.statements.look import Preview, ShowTopics
+from streamsql.language.statements.preview import Preview, ShowTopics
 from streamsql.language.statements.query import DropQuery, StartQuery
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.session import Set

@@ -1,4 +1,4 @@
-"""What was written: one frozen dataclass for each statement, each file with its grammar's name.
+"""The statements: one frozen dataclass each. Each file has the name of its grammar file.
 
-Every statement has `span`, its place in the text. Names and clauses carry theirs in a Name.
+Every statement has a `span`, its position in the text. Names and clauses have theirs in a Name.
 """

@@ -1,4 +1,4 @@
-"""The small things that statements are made of."""
+"""The base class of statements, and the parts that statements share."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from streamsql.language.tokens import tokenize
 
 @dataclass(frozen=True)
 class Statement:
-    """Base of all statements. text: as read, without `;` and with values in place of `${name}`; span: where
-    in the source; origin: where each part of the text stands there.
+    """Base class of all statements. text: the statement without `;`, with `${name}` replaced by values; span:
+    its position in the source; origin: maps positions in the text to the source.
 
-    What kind of statement it is stands on its class, whose name is also that of its grammar rule:
-    topic: the topic of HELP that it belongs to; needs_spark: it cannot be carried out without Spark;
-    changes_workspace: it changes what the workspace keeps; read_only: a console that only reads takes it;
-    defines, refers: the kind of entry that its `name` makes, or must be there for it (unless
-    `if_exists`): stream, sink, live_table, function or query.
+    The class has the name of its grammar rule and these attributes: topic: its HELP topic; needs_spark:
+    whether it requires Spark; changes_workspace: whether it changes the stored workspace; read_only: whether
+    a read-only console accepts it; defines, refers: the kind of entry that its `name` defines, or that must
+    exist for it (unless `if_exists`): stream, sink, live_table, function or query.
     """
 
     topic: ClassVar[str]
@@ -41,13 +40,13 @@ class Statement:
 
     @classmethod
     def read(cls, node: Node, source: Source) -> Statement:
-        """The statement that a node of its rule is. Raises SyntaxFault or RuleFault."""
+        """The statement of a node of its rule. Raises SyntaxFault or RuleFault."""
         return cls()
 
 
 @dataclass(frozen=True)
 class Name:
-    """A name, option or value with its place in the text."""
+    """A name, option or value with its position in the text."""
 
     value: str
     span: Span = field(default=Span(0, 0), compare=False)
@@ -78,9 +77,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Watermark:
-    """column: the event-time column; delay: as withWatermark takes it ("10 minutes").
+    """column: the event-time column; delay: the watermark delay for withWatermark ("10 minutes").
 
-    computed: the expression that the column is made of, when it is not a column of the source.
+    computed: the expression of the column, if it is not a column of the source.
     """
 
     column: Name
@@ -111,7 +110,7 @@ class Trigger:
 
 @dataclass(frozen=True)
 class Restart:
-    """A query that fails is started again, so many times in a row; every: the time before the first."""
+    """RESTART: a failed query is restarted at most `times` times in a row; every: the first delay."""
 
     times: int
     every: str
@@ -133,7 +132,7 @@ class QueryClauses:
 
     @property
     def has_clauses(self) -> bool:
-        """Whether a clause is written that only a streaming query has."""
+        """Whether the statement has a clause that only streaming queries support."""
         clauses = (
             self.query_name,
             self.output_mode,
@@ -151,19 +150,19 @@ def name_of(node: Node | None) -> Name:
 
 
 LONGEST_NAME = 255
-"""Bytes of a name, as file systems and Spark's catalogs have it."""
+"""The longest name in bytes that file systems and Spark's catalogs support."""
 
 
 def new_name_of(node: Node | None) -> Name:
-    """The name that a statement gives. Raises SyntaxFault for one that nothing can be called by."""
+    """The name of a new entry. Raises SyntaxFault for a name that is not allowed; see check_new_name."""
     name = name_of(node)
     check_new_name(name.value, name.span)
     return name
 
 
 def check_new_name(name: str, span: Span) -> None:
-    """Raise SyntaxFault at span for an empty name, one that is too long, or one that could not be written
-    again: ${…} stands for a variable.
+    """Raise SyntaxFault at span for a name that is empty, too long, not valid Unicode, or contains ${, which
+    starts a variable.
     """
     if not name:
         raise SyntaxFault("a name cannot be empty", hint="write at least one letter", span=span)
@@ -173,12 +172,12 @@ def check_new_name(name: str, span: Span) -> None:
         raise SyntaxFault("this name is not valid Unicode", hint="use other letters", span=span) from None
     if size > LONGEST_NAME:
         raise SyntaxFault(
-            f"a name has at most {LONGEST_NAME} bytes, and this one {size}",
-            hint="use a shorter one",
+            f"the name is {size} bytes long; at most {LONGEST_NAME} are allowed",
+            hint="use a shorter name",
             span=span,
         )
     if "${" in name:
-        raise SyntaxFault("a name cannot hold ${", hint="it is how a variable is written", span=span)
+        raise SyntaxFault("a name cannot contain ${", hint="${…} is a variable; use another name", span=span)
 
 
 def fragment_of(source: Source, node: Node) -> Fragment:
@@ -193,7 +192,7 @@ SIMPLE_TYPES = frozenset(
 
 
 def check_type(node: Node) -> None:
-    """Raise SyntaxFault for a type name that Spark does not have (Spark guide: Data Types)."""
+    """Raise SyntaxFault for an unknown type name (Spark guide, "Data Types")."""
     for part in node.parts:
         if part.name == "TypeName" and part.value.upper() not in SIMPLE_TYPES:
             known = SIMPLE_TYPES | {"ARRAY", "MAP", "STRUCT"}
@@ -206,10 +205,10 @@ def check_type(node: Node) -> None:
 
 
 def one_line(source: Source, node: Node) -> str:
-    """A node's text without its comments and line ends; what is inside quotes stays as it is."""
+    """A node's text without comments and line breaks; quoted text is not changed."""
     text = text_of(source, node)
     if text.isidentifier():
-        return text  # most types: not worth a tokenizer
+        return text  # most types: tokenizing them would be slow
     tokens = tokenize(text)
     gaps = [
         " " if before.end < token.start else "" for before, token in zip(tokens, tokens[1:], strict=False)
@@ -218,7 +217,7 @@ def one_line(source: Source, node: Node) -> str:
 
 
 def columns_of(source: Source, node: Node | None) -> tuple[Column, ...]:
-    """The columns of a ColumnDefs node. Raises SyntaxFault for an unknown type or a name said twice."""
+    """The columns of a ColumnDefs node. Raises SyntaxFault for an unknown type or a duplicate name."""
     columns: list[Column] = []
     names: set[str] = set()
     for part in node.all("ColumnDef") if node else []:
@@ -245,7 +244,7 @@ def columns_of(source: Source, node: Node | None) -> tuple[Column, ...]:
 
 
 def options_of(node: Node | None) -> tuple[Option, ...]:
-    """The options of an Options node. Raises SyntaxFault for a key said twice."""
+    """The options of an Options node. Raises SyntaxFault for a duplicate key."""
     options: list[Option] = []
     keys: set[str] = set()
     for part in node.all("Option") if node else []:
@@ -257,7 +256,6 @@ def options_of(node: Node | None) -> tuple[Option, ...]:
     return tuple(options)
 
 
-# Possessive: no place is tried twice, however long the text.
 def watermark_of(source: Source, node: Node | None) -> Watermark | None:
     """A Watermark or InWatermark node."""
     if node is None:
@@ -278,7 +276,7 @@ def watermark_of(source: Source, node: Node | None) -> Watermark | None:
 
 
 def begins_of(node: Node | None) -> str:
-    """Where a start begins: now, beginning, accept, or "" for the checkpoint that there is."""
+    """The position from which a query starts: now, beginning, accept, or "" for the existing checkpoint."""
     words = ("NOW", "BEGINNING", "ACCEPT")
     return next((w.lower() for w in words if node and node.has(w)), "")
 
@@ -296,7 +294,7 @@ def trigger_of(node: Node | None) -> Trigger | None:
 
 
 def restart_of(node: Node | None) -> Restart | None:
-    """A Restart node. Raises SyntaxFault for a number that is none, or no time between two tries."""
+    """A Restart node. Raises SyntaxFault if the number is not valid or the delay between retries is zero."""
     if node is None:
         return None
     number, duration = node.get("Number"), node.get("Duration")
@@ -307,17 +305,17 @@ def restart_of(node: Node | None) -> Restart | None:
     every = duration_of(duration)
     if seconds(every) <= 0:
         raise RuleFault(
-            "between two tries there must be some time", hint="EVERY INTERVAL 10 SECONDS", span=duration.span
+            "the delay between retries must not be zero", hint="EVERY INTERVAL 10 SECONDS", span=duration.span
         )
     return Restart(times, every)
 
 
 MOST = 2**31 - 1
-"""The largest number that Spark takes for rows, micro-batches and the like."""
+"""The largest number that Spark accepts for rows, micro-batches and similar counts."""
 
 
 def count_of(number: Node, rule: str, hint: str = "", *, least: int = 1) -> int:
-    """A whole number from `least` to MOST. Raises SyntaxFault with the rule for anything else."""
+    """An integer from `least` to MOST. Raises SyntaxFault with the rule for anything else."""
     text = number.value
     if not (text.isascii() and text.isdigit()):
         raise SyntaxFault(f"{rule}, not {text}", hint=hint, span=number.span)
@@ -333,8 +331,8 @@ def output_mode_of(node: Node | None) -> Name | None:
 
 
 def clause(node: Node, rule: str) -> Node | None:
-    """The one clause of that name below a node. Raises SyntaxFault when it is written twice."""
-    found = node.all(rule)
-    if len(found) > 1:
-        raise SyntaxFault("this clause is written twice", span=found[1].span)
-    return found[0] if found else None
+    """The clause with that name in a node, or None. Raises SyntaxFault if it is written twice."""
+    clauses = node.all(rule)
+    if len(clauses) > 1:
+        raise SyntaxFault("this clause is written twice", span=clauses[1].span)
+    return clauses[0] if clauses else None

@@ -26,7 +26,7 @@ class Explain(Statement):
         return _explain(node, source)
 
 
-# Read here, not by planning the body, which would read the text anew for each EXPLAIN in a row.
+# Checked here, because planning the body would parse the text again for each nested EXPLAIN.
 _EXPLAIN = re.compile(r"EXPLAIN\b", re.IGNORECASE)
 
 
@@ -34,7 +34,7 @@ def _explain(node: Node, source: Source) -> Explain:
     mode = node.parts[0 if len(node.parts) < 3 else 1].name.lower() if len(node.parts) > 2 else ""
     query, rest = node.get("ExplainQuery"), node.get("Rest")
     if rest and _EXPLAIN.match(text_of(source, rest)):
-        raise SyntaxFault("EXPLAIN takes no other EXPLAIN", hint="leave one of them out", span=rest.span)
+        raise SyntaxFault("EXPLAIN cannot explain an EXPLAIN", hint="omit one of them", span=rest.span)
     return Explain(
         mode=mode,
         body=fragment_of(source, rest) if rest else None,

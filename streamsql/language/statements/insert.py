@@ -43,7 +43,7 @@ class Insert(QueryClauses, Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class InsertSet(QueryClauses, Statement):
-    """Several INSERTs that are one query; body: their text as written."""
+    """Several INSERTs that run as one query; body: their text as written."""
 
     topic: ClassVar[str] = "queries"
     needs_spark: ClassVar[bool] = True
@@ -59,7 +59,7 @@ class InsertSet(QueryClauses, Statement):
 
 
 def _clauses(node: Node) -> dict[str, Any]:
-    """The clauses of a query, by field. Raises SyntaxFault for one that is written twice."""
+    """The clauses of a query by field. Raises SyntaxFault for a duplicate clause."""
     clauses: dict[str, Node] = {}
     for wrapper in node.all("InsertClause"):
         part = wrapper.parts[0]

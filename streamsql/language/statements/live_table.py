@@ -26,7 +26,7 @@ from streamsql.language.statements.sink import names_of, retain_of
 
 @dataclass(frozen=True, kw_only=True)
 class CreateLiveTable(QueryClauses, Statement):
-    """A memory sink and its query in one. checkpoint: a folder, or None for the console's own."""
+    """A memory sink and its query. checkpoint: a folder, or None for the console's own."""
 
     topic: ClassVar[str] = "live tables"
     needs_spark: ClassVar[bool] = True

@@ -49,7 +49,7 @@ class ShowProgress(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class StopQuery(Statement):
-    """name None means ALL; timeout in seconds, None for the usual one, when draining for no limit."""
+    """name None means ALL; timeout in seconds, None for the default, or no limit WITH DRAIN."""
 
     topic: ClassVar[str] = "queries"
     changes_workspace: ClassVar[bool] = True

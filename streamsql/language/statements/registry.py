@@ -1,5 +1,5 @@
-"""All statements: the one list there is of them. A new one is its class in a file here, and its rule in
-grammars/; its name is that of the rule.
+"""The list of all statements. To add a statement, add its class to a file here and its rule to grammars/,
+both with the same name.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from functools import cache
 
 from streamsql.language.grammar import load
 from streamsql.language.statements import (
-    books,
+    checkpoint,
     explain,
     function,
     insert,
     live_table,
-    look,
+    preview,
     query,
     select,
     session,
@@ -32,8 +32,8 @@ _FILES = (
     insert,
     query,
     watch,
-    look,
-    books,
+    preview,
+    checkpoint,
     explain,
     session,
     select,
@@ -50,7 +50,7 @@ STATEMENTS: dict[str, type[Statement]] = {
 
 @cache
 def first_words() -> dict[str, list[str]]:
-    """First word of a statement → the rules that may begin with it, in the order above."""
+    """First word of a statement → the rules that can start with it, in the order above."""
     grammar = load()
     firsts: dict[str, list[str]] = {}
     for rule in STATEMENTS:

@@ -42,7 +42,7 @@ class Reset(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class Define(Statement):
-    """if_not_exists: a value that is set already is kept."""
+    """if_not_exists: an existing value is kept."""
 
     topic: ClassVar[str] = "scripts"
 

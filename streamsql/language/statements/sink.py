@@ -23,8 +23,8 @@ from streamsql.language.statements.base import (
 
 @dataclass(frozen=True, kw_only=True)
 class CreateSink(Statement):
-    """retain: rows that a memory sink keeps in append mode; None means the default. retain_span: where
-    that is written.
+    """retain: the number of rows that a memory sink keeps in append mode; None for the default. retain_span:
+    the position of the clause.
     """
 
     topic: ClassVar[str] = "sinks"
@@ -97,7 +97,7 @@ def names_of(node: Node | None, rule: str = "ColumnName") -> tuple[Name, ...]:
 
 
 def retain_of(node: Node | None) -> int | None:
-    """Rows of a RETAIN clause. Raises SyntaxFault when it is not a positive whole number."""
+    """The rows of a RETAIN clause. Raises SyntaxFault if it is not a positive integer."""
     if node is None:
         return None
     number = node.get("Number")

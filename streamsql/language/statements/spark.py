@@ -1,4 +1,4 @@
-"""A statement that goes to Spark as it is."""
+"""A statement that is passed to Spark unchanged."""
 
 from __future__ import annotations
 

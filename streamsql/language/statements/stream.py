@@ -28,7 +28,7 @@ from streamsql.language.statements.base import (
 class CreateStream(Statement):
     """A stream USING a connector, or AS a query (then connector is None).
 
-    malformed: what ON MALFORMED says: fail, skip, into (malformed_sink) or nothing.
+    malformed: the action of ON MALFORMED: fail, skip, into (malformed_sink), or "" without the clause.
     """
 
     topic: ClassVar[str] = "streams"

@@ -1,4 +1,4 @@
-"""WATCH: a live table shown while it refreshes."""
+"""WATCH: shows a live table and refreshes it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from streamsql.language.statements.base import Name, Statement, name_of
 
 @dataclass(frozen=True, kw_only=True)
 class Watch(Statement):
-    """every: seconds between two frames, None for the default. changes: the changes, not the rows.
+    """every: seconds between refreshes, None for the default. changes: show changes instead of rows.
 
-    chart: the columns x, y and, if there is a third, the one that tells the lines apart.
+    chart: the columns x and y and, optionally, the column that separates the lines.
     """
 
     topic: ClassVar[str] = "live tables"

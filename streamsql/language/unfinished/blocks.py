@@ -1,6 +1,6 @@
-"""The parts of a query that scope is made of: its blocks, what they read, and what they give.
+"""The scope of a query: its blocks, the relations that they read, and their output columns.
 
-Plain data, filled by query_reader from text that need not be finished.
+Plain data, filled by query_reader from a text that can be unfinished.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ WINDOW_TYPE = "STRUCT<start: TIMESTAMP, end: TIMESTAMP>"
 
 @dataclass
 class Relation:
-    """What stands behind FROM or JOIN: a name or a sub-query, its alias, and columns named with it."""
+    """A relation after FROM or JOIN: a name or a sub-query, its alias and its column aliases."""
 
     name: str = ""
     alias: str = ""
@@ -22,17 +22,17 @@ class Relation:
 
     @property
     def qualifier(self) -> str:
-        """What its columns are qualified with."""
+        """The qualifier of its columns."""
         return self.alias or self.name.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
 class SelectItem:
-    """An item of a select list whose columns are plain.
+    """An item of a select list with known columns.
 
-    name: what the column is called; path: the column that it is, one name or two (`a`, `t.a`), () for an
-    expression; type: as far as the text tells. star: it is `*`, the columns of all relations, or `t.*`,
-    those of the one named by qualifier; left_out: the columns, folded, of its EXCEPT.
+    name: the name of the output column; path: the names of a plain column (`a`, `t.a`), () for an expression;
+    type: the type, if the text determines it. star: the item is `*`, the columns of all relations, or `t.*`,
+    those of the relation named by qualifier; left_out: the columns of its EXCEPT, case-folded.
     """
 
     name: str = ""
@@ -45,10 +45,10 @@ class SelectItem:
 
 @dataclass
 class Block:
-    """One SELECT, the parts of a set operation each for itself.
+    """One SELECT; each part of a set operation is a block.
 
-    ctes: the queries of its WITH by folded name; selects: whether a SELECT has been read (a query may
-    begin with FROM); names_window: whether its select list holds the word WINDOW.
+    ctes: the queries of its WITH by case-folded name; selects: whether a SELECT has been read (a query can
+    start with FROM); names_window: whether its select list contains the word WINDOW.
     """
 
     parent: Block | None = field(default=None, repr=False, compare=False)
@@ -59,15 +59,15 @@ class Block:
     names_window: bool = False
 
     def outward(self) -> Iterator[Block]:
-        """This block and those around it."""
+        """This block and the blocks around it, from the inside out."""
         block: Block | None = self
         while block is not None:
             yield block
             block = block.parent
 
     def cte(self, name: str) -> Block | None:
-        """The query that a WITH around this block gives a name; inside its own query the name means what
-        it means outside.
+        """The query with that name in a WITH around this block. Inside the query itself, the name refers to
+        the outer definition.
         """
         around = list(self.outward())
         for outer in around:
@@ -79,10 +79,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the cursor stands in a query.
+    """The cursor's position in a query.
 
-    clause: the first word of the clause; expects_relation: whether a relation is due; call: the word before
-    the innermost open parenthesis, upper case; relation_count: how many relations of the block were read
+    clause: the first word of the clause; expects_relation: whether a relation is expected; call: the word
+    before the innermost open parenthesis, upper case; relation_count: the number of the block's relations
     before the cursor.
     """
 

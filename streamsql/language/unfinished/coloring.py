@@ -1,4 +1,4 @@
-"""The pieces of a text as they are coloured while it is typed."""
+"""Syntax highlighting of a text while it is typed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamsql.language.unfinished.query_words import SELECT_WORDS
 
 
 class Piece(NamedTuple):
-    """kind: keyword, string, number, comment (with the space around it) or "" for the rest."""
+    """kind: keyword, string, number, comment (with the blanks around it) or "" for other text."""
 
     kind: str
     text: str
@@ -23,7 +23,7 @@ def _keywords() -> frozenset[str]:
 
 
 def pieces_of(text: str) -> tuple[list[Piece], int]:
-    """The pieces that a text is made of, and how many of them belong to finished statements."""
+    """The pieces of a text, and the number of pieces that belong to finished statements."""
     pieces: list[Piece] = []
     at = finished = 0
     for token in tokenize(text, strict=False):

@@ -1,4 +1,4 @@
-"""The statement under the cursor of a text that may hold several."""
+"""The statement at the cursor, in a text that can contain several statements."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from streamsql.language.unfinished.statement import UnfinishedStatement
 _EXPLAIN_FORMS = frozenset("PYSPARK LOGICAL EXTENDED FORMATTED CODEGEN COST".split())
 _BLOCK_HEADS = (["BEGIN"], ["EXECUTE", "STATEMENT", "SET", "BEGIN"])
 _OPEN = {"--": "comment", "/*": "comment", "'": "'", '"': '"'}
-# So many tokens at the end may become others by what is typed next.
+# The number of tokens at the end that the next typed characters can change.
 _UNSETTLED = 6
-# So often a `;` is passed that may stand in a quote.
+# The number of `;` to try, since each can be inside a quote.
 _SEMICOLONS = 5
 
 
 def statement_at(text: str, position: int) -> UnfinishedStatement:
-    """The statement of a text that the cursor stands in; of EXPLAIN and of a block of statements the one
-    inside.
-    """
+    """The statement at the cursor; within EXPLAIN and blocks of statements, the inner one."""
     before = _before(text, position)
     tokens, typed = before.tokens, ""
     if before.opened:
-        # In a quote, what is typed begins behind its sign; a name in backticks is typed with them.
+        # In a quote, the typed text starts after the quote sign; a name in backticks includes them.
         quote = before.opened in ("'", '"')
         typed = text[before.start + quote : position]
     elif tokens and tokens[-1].kind in ("word", "quoted") and before.touches:
@@ -35,8 +33,8 @@ def statement_at(text: str, position: int) -> UnfinishedStatement:
 
 @dataclass(frozen=True)
 class _Before:
-    """The statement up to the cursor: its tokens, what is open at the cursor (as `scan` tells it), where that
-    begins, and whether the last token ends at the cursor.
+    """The statement up to the cursor: its tokens, the item that is open at the cursor (see `scan`), the start
+    of that item, and whether the last token ends at the cursor.
     """
 
     tokens: list[Token]
@@ -46,8 +44,8 @@ class _Before:
 
 
 class _LastKey:
-    """What was read at the last key: the statements before the one that is being typed, and the tokens of
-    that one.
+    """The result of the last keystroke: the statements before the current one, and the tokens of the current
+    one.
     """
 
     head = ""
@@ -66,7 +64,7 @@ def _before(text: str, position: int) -> _Before:
 
 
 def _scan_on(text: str) -> tuple[list[Token], str, int]:
-    """As `scan`; of a text that goes on from that of the last key only the end is read."""
+    """Like `scan`, but if the text only extends that of the last keystroke, only its end is read."""
     before, settled = _LastKey.typed
     kept = settled if text.startswith(before) else []
     start = kept[-1].end if kept else 0
@@ -78,7 +76,7 @@ def _scan_on(text: str) -> tuple[list[Token], str, int]:
 
 
 def _inside_block(tokens: list[Token]) -> list[Token]:
-    """Without the BEGIN or EXECUTE STATEMENT SET BEGIN that a statement stands behind."""
+    """The tokens after a leading BEGIN or EXECUTE STATEMENT SET BEGIN."""
     words = [t.upper for t in tokens[:4]]
     for head in _BLOCK_HEADS:
         if words[: len(head)] == head:
@@ -87,7 +85,7 @@ def _inside_block(tokens: list[Token]) -> list[Token]:
 
 
 def _explained(tokens: list[Token]) -> list[Token]:
-    """The statement behind EXPLAIN and its form, if one is there."""
+    """The tokens after a leading EXPLAIN and its mode."""
     if tokens and tokens[0].upper == "EXPLAIN":
         rest = tokens[2 if len(tokens) > 1 and tokens[1].upper in _EXPLAIN_FORMS else 1 :]
         if rest and rest[0].upper != "QUERY":
@@ -96,7 +94,7 @@ def _explained(tokens: list[Token]) -> list[Token]:
 
 
 def _behind(text: str, position: int) -> tuple[Token, ...]:
-    """The tokens of the statement behind the cursor and the word it stands in."""
+    """The tokens of the statement after the cursor, without the word at the cursor."""
     if position == len(text):
         return ()
     end, passed = position, 0

@@ -1,12 +1,12 @@
-"""The cursor inside a query: what may stand there, and what was written before it.
+"""The cursor inside a query: the items expected there, and the text before it.
 
-What may stand there is told as the grammar tells it: keywords in quotes, and terminals by name. The
-terminals of a query are
+Expected items have the form of the grammar: keywords in quotes, and terminals by name. The terminals of a
+query are
 
-    Relation           what FROM reads            QualifiedName     what stands behind `a.`
-    Column             a column that is read      SelectAlias       an alias of the select list
-    JoinKey            `a.id = b.id`              EqualColumn       what stands behind `a.id =`
-    EventTimeColumn    behind WATERMARK           SharedColumn      in USING (…)
+    Relation           a relation of FROM         QualifiedName     the name after `a.`
+    Column             a column of a relation     SelectAlias       an alias of the select list
+    JoinKey            `a.id = b.id`              EqualColumn       the column after `a.id =`
+    EventTimeColumn    after WATERMARK            SharedColumn      in USING (…)
     Function           in an expression           TableFunction     in FROM
     TypeName           in a cast                  QueryName         of STATE OF QUERY
 """
@@ -36,8 +36,8 @@ _AFTER_SELECT = ("GROUP", "HAVING", "ORDER", "QUALIFY")
 
 @dataclass(frozen=True)
 class QueryCursor:
-    """place: where the cursor stands; expected: keywords in quotes, terminals by name; qualifiers: the
-    names before a dot at the cursor; compared: the column before an `=` at the cursor, "" for none.
+    """place: the cursor's position; expected: keywords in quotes, terminals by name; qualifiers: the names
+    before a dot at the cursor; compared: the column before an `=` at the cursor, "" for none.
     """
 
     place: Place
@@ -47,12 +47,12 @@ class QueryCursor:
     _written: str
 
     def has_equality(self, left: str, right: str) -> bool:
-        """Whether `left = right` stands before the cursor."""
+        """Whether `left = right` is written before the cursor."""
         return f"{left}={right}".casefold() in self._written
 
 
 def query_start(tokens: list[Token]) -> int | None:
-    """Where the query of a statement begins among the tokens before the cursor; None when none has."""
+    """The index of the token that starts the query of a statement before the cursor; None for none."""
     first = tokens[0].upper if tokens else ""
     if [t.upper for t in tokens[:2]] == ["SHOW", "TOPICS"]:
         return None
@@ -67,7 +67,7 @@ def query_start(tokens: list[Token]) -> int | None:
 
 
 def query_cursor(before: list[Token], behind: list[Token], typed: str) -> QueryCursor:
-    """The cursor between the tokens of a query; typed: the word that is being typed there."""
+    """The cursor between the tokens of a query; typed: the unfinished word at the cursor."""
     _, place = read_query([*before, *behind], len(before))
     compared = unquote(before[-2]) if before[-1].text == "=" and len(before) > 1 else ""
     return QueryCursor(
@@ -94,8 +94,8 @@ def _keywords(words: Iterable[str]) -> Iterator[str]:
 
 
 def _expected(tokens: list[Token], place: Place, typed: str) -> Iterator[str]:
-    """What may stand behind the tokens of a query. Keywords are told once a letter of them is typed, where a
-    name may stand as well.
+    """The items that can follow the tokens of a query. Where a name is possible as well, keywords are given
+    only after a letter is typed.
     """
     last, before = tokens[-1], tokens[-2].upper if len(tokens) > 1 else ""
     word = last.upper if before != "." else ""
@@ -130,8 +130,8 @@ def _expected(tokens: list[Token], place: Place, typed: str) -> Iterator[str]:
 
 
 def _expected_in_state(tokens: list[Token]) -> list[str]:
-    """What may follow in a STATE OF … that stands before the cursor, as the grammar has it; `;` when it may
-    be complete.
+    """The items that can follow a STATE OF … before the cursor, according to the grammar; `;` if it can be
+    complete.
     """
     begins = [
         at
@@ -142,14 +142,14 @@ def _expected_in_state(tokens: list[Token]) -> list[str]:
 
 
 def _expected_operand(last: Token, place: Place, typed: str) -> Iterator[str]:
-    """What an expression begins with."""
+    """The items that can start an expression."""
     word = last.upper
     if place.clause == "ON" and not place.call:
         if word in ("ON", "AND"):
             yield "JoinKey"
         if last.text == "=":
             yield "EqualColumn"
-    # GROUP BY names what is read; the clauses behind it rather name what was selected.
+    # GROUP BY uses the columns of relations; later clauses mostly use those of the select list.
     aliases = ("SelectAlias",) if place.clause in _AFTER_SELECT else ()
     if place.clause != "GROUP":
         yield from aliases

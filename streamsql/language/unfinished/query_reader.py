@@ -1,7 +1,7 @@
-"""A tolerant reader of queries: their blocks, their relations, and where the cursor stands.
+"""A tolerant reader of queries: their blocks, their relations, and the cursor's position.
 
-A query at the prompt is mostly unfinished, so no parser takes it. Nothing here fails: what is not
-understood is passed over.
+A query at the prompt is usually unfinished, so a parser would reject it. This reader raises no errors: it
+skips text that it does not understand.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNITS = frozenset(
 
 
 def read_query(tokens: list[Token], cursor: int = -1) -> tuple[Block, Place]:
-    """A query's first block, and the place of the cursor that stands before tokens[cursor]."""
+    """A query's first block, and the place of the cursor, which is before tokens[cursor]."""
     reader = _Reader(tokens, cursor)
     first = reader.query(None)
     while reader.at < len(tokens):  # one parenthesis too many
@@ -43,8 +43,8 @@ def read_unfinished(text: str) -> Block:
 
 @dataclass
 class _OpenBlock:
-    """A block while it is read. items: the tokens of each item of its select list; clause: the one that was
-    read last; parentheses: those open around relations.
+    """A block while it is read. items: the tokens of each item of its select list; clause: the last clause;
+    parentheses: the number of open parentheses around relations.
     """
 
     block: Block
@@ -57,7 +57,7 @@ class _OpenBlock:
         return Place(self.block, self.clause, self.expects_relation, call, len(self.block.relations))
 
     def finish(self) -> None:
-        """Give the block its select list."""
+        """Set the block's select list."""
         items = [read_item(tokens) for tokens in self.items]
         self.block.items = [item for item in items if item is not None]
         self.block.selects = bool(self.items)
@@ -65,14 +65,14 @@ class _OpenBlock:
 
 
 class _Reader:
-    """One pass over the tokens. cursor: the index of the token behind the cursor, -1 for none."""
+    """One pass over the tokens. cursor: the index of the token after the cursor, -1 for none."""
 
     def __init__(self, tokens: list[Token], cursor: int) -> None:
         self.tokens = tokens
         self.cursor = cursor
         self.at = 0
         self.calls: list[str] = []
-        # `SELECT count(| FROM t`: what is typed now lacks its parenthesis still.
+        # `SELECT count(| FROM t`: the closing parenthesis is not typed yet.
         self.unclosed = sum((t.text == "(") - (t.text == ")") for t in tokens) if cursor >= 0 else 0
         self.place: Place | None = None
 
@@ -82,7 +82,7 @@ class _Reader:
         return self.at >= len(self.tokens)
 
     def word(self, ahead: int = 0) -> str:
-        """The token so many places ahead in upper case, "" at the end."""
+        """The token that many positions ahead, in upper case; "" at the end."""
         at = self.at + ahead
         return self.tokens[at].upper if at < len(self.tokens) else ""
 
@@ -93,7 +93,7 @@ class _Reader:
         return token.kind == "quoted" or (token.kind == "word" and token.upper not in excluded)
 
     def mark(self, open_block: _OpenBlock) -> None:
-        """Remember the place when the cursor stands here."""
+        """Store the place if the cursor is here."""
         if self.at == self.cursor and self.place is None:
             self.place = open_block.place(self.calls[-1] if self.calls else "")
 
@@ -104,7 +104,7 @@ class _Reader:
         return token
 
     def take_words(self, open_block: _OpenBlock, *words: str) -> None:
-        """Take each of these words that stands here, in this order."""
+        """Take each of these words if it is the next token, in this order."""
         for word in words:
             if self.word() == word:
                 self.take(open_block)
@@ -112,7 +112,7 @@ class _Reader:
     # ---- queries --------------------------------------------------------------------------
 
     def query(self, parent: Block | None) -> _OpenBlock:
-        """Read up to the parenthesis that closes the query, or the end. Gives its first SELECT."""
+        """Read up to the closing parenthesis of the query, or the end. Returns its first SELECT."""
         first = current = _OpenBlock(Block(parent))
         if self.word() == "WITH":
             self.with_clause(current)
@@ -134,7 +134,7 @@ class _Reader:
                 self.group(current)
             self.take_words(current, "AS")
             if self.word() == "(":
-                # A name may be used in the queries behind it only, so it is entered after its own.
+                # Only later queries can use a name, so it is added after its own query.
                 current.block.ctes[name] = self.nested(current)
             if self.word() != ",":
                 return
@@ -157,7 +157,7 @@ class _Reader:
             self.group(current)
 
     def group(self, current: _OpenBlock) -> list[Token]:
-        """Tokens in parentheses, with queries inside them read as such."""
+        """The tokens in parentheses; queries among them are read as queries."""
         start = self.at
         self.calls.append(self.tokens[start - 1].upper if start else "")
         self.take(current)
@@ -179,7 +179,7 @@ class _Reader:
         return self.tokens[start : self.at]
 
     def opens_clause(self, word: str) -> bool:
-        """Whether the word at hand begins a clause, and is no name or part of an expression."""
+        """Whether the next word starts a clause, and is not a name or part of an expression."""
         before = self.tokens[self.at - 1].upper if self.at and self.at != self.cursor else ""
         if word not in _CLAUSES or before in (".", "AS") or self.tokens[self.at].kind != "word":
             return False
@@ -190,7 +190,7 @@ class _Reader:
         return not (word == "EXCEPT" and before == "*") and not (word == "GROUP" and before == "WITHIN")
 
     def step(self, current: _OpenBlock, word: str) -> None:
-        """One token, one relation or one parenthesis of a block."""
+        """Read one token, one relation or one parenthesis of a block."""
         start = self.at
         if self.opens_clause(word):
             self.take(current)
@@ -220,9 +220,9 @@ class _Reader:
     # ---- relations ------------------------------------------------------------------------
 
     def relation(self, current: _OpenBlock) -> None:
-        """One relation of a FROM clause, as far as it is written."""
+        """Read one relation of a FROM clause, as far as it is written."""
         if self.word() == "STREAM" and self.at + 1 == self.cursor:
-            self.take(current)  # its name is what is being typed
+            self.take(current)  # its name is the unfinished word
             return
         wrapped = self.word() in ("STREAM", "TABLE") and self.word(1) == "("
         if self.word() in ("STREAM", "LATERAL", "TABLE") and self.word(1):
@@ -241,12 +241,12 @@ class _Reader:
         self.alias(current, relation)
 
     def relation_body(self, current: _OpenBlock) -> Relation | None:
-        """A relation without its alias; None when none stands here, whose token is passed over."""
+        """Read a relation without its alias; None if there is none, then one token is skipped."""
         relation = Relation()
         if self.word() == "(" and self.word(1) in _QUERY_HEADS:
             relation.block = self.nested(current)
         elif self.word() == "(":
-            self.take(current)  # (a JOIN b) is read as if it were bare
+            self.take(current)  # (a JOIN b) is read like a JOIN b
             current.parentheses += 1
             return None
         elif self.word() == "VALUES":

@@ -1,4 +1,4 @@
-"""The words that may follow in a query, by clause and by the word before."""
+"""The words that can follow in a query, by clause and by the previous word."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamsql.language.tokens import Token
 from streamsql.language.unfinished.blocks import Place
 
-# The words of queries, as they are coloured.
+# The words of queries, for syntax highlighting.
 SELECT_WORDS = (
     "SELECT", "DISTINCT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN",
     "ON", "AS", "AND", "OR", "NOT", "BETWEEN", "INTERVAL", "UNION ALL", "CASE", "WHEN", "THEN", "ELSE", "END",
@@ -27,7 +27,7 @@ _JOINS = (
     "JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL OUTER JOIN", "CROSS JOIN", "LEFT SEMI JOIN",
     "LEFT ANTI JOIN", "LATERAL VIEW",
 )  # fmt: skip
-# What may follow a complete operand or relation, by clause.
+# Words after a complete operand or relation, by clause.
 AFTER_OPERAND = {
     "SELECT": ("AS", "FROM", *_TESTS),
     "FROM": ("AS", "ON", "USING", *_JOINS, "WHERE", *_AFTER_WHERE, "WATERMARK", "TABLESAMPLE"),
@@ -41,7 +41,7 @@ AFTER_OPERAND = {
     "LIMIT": ("OFFSET",),
     "WATERMARK": ("AS", "DELAY OF"),
 }  # fmt: skip
-# What follows a word in any case.
+# Words that always follow a word.
 AFTER_WORD = {
     "GROUP": ("BY",), "ORDER": ("BY",), "PARTITION": ("BY",), "LATERAL": ("VIEW",), "CROSS": ("JOIN",),
     "INNER": ("JOIN",), "LEFT": ("JOIN", "OUTER JOIN", "SEMI JOIN", "ANTI JOIN"), "OUTER": ("JOIN",),
@@ -52,7 +52,7 @@ AFTER_WORD = {
 UNITS = ("SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS", "MILLISECONDS", "SECOND", "MINUTE", "HOUR", "DAY")
 IN_EXPRESSION = ("CASE", "NOT", "NULL", "TRUE", "FALSE", "INTERVAL", "EXISTS")
 IN_FROM = ("STREAM", "VALUES", "LATERAL", "STATE OF QUERY", "STATE OF CHECKPOINT")
-# Behind one of these an expression begins.
+# Words before an expression.
 _OPENS_EXPRESSION = frozenset(
     """SELECT DISTINCT ALL WHERE AND OR NOT ON BY HAVING QUALIFY CASE WHEN THEN ELSE BETWEEN IN LIKE ILIKE
     RLIKE IS DIV INTERVAL LIMIT OFFSET FROM JOIN USING AS OVER FILTER WITH ESCAPE VALUES SET EXCEPT
@@ -61,7 +61,7 @@ _OPENS_EXPRESSION = frozenset(
 
 
 def ends_operand(tokens: list[Token]) -> bool:
-    """Whether an expression or relation is complete behind the tokens, so that none can begin."""
+    """Whether the tokens end with a complete expression or relation, so that no other can start."""
     last, before = tokens[-1], tokens[-2].upper if len(tokens) > 1 else ""
     if last.kind == "word":
         return before == "." or last.upper not in _OPENS_EXPRESSION
@@ -71,7 +71,7 @@ def ends_operand(tokens: list[Token]) -> bool:
 
 
 def after_operand(tokens: list[Token], place: Place) -> Iterator[str]:
-    """The words that may follow a complete operand or relation."""
+    """The words that can follow a complete operand or relation."""
     words = [t.upper for t in tokens]
     if words[-1] == ")":
         yield from ("OVER", "FILTER", "WITHIN GROUP")

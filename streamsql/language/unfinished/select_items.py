@@ -1,4 +1,4 @@
-"""The items of a select list, by their tokens: which column each gives, of which type."""
+"""The items of a select list, from their tokens: the output column of each and its type."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from streamsql.language.unfinished.blocks import WINDOW_TYPE, SelectItem
 
 _WINDOWS = ("WINDOW", "SESSION_WINDOW")
 _COUNTS = ("COUNT", "COUNT_IF", "APPROX_COUNT_DISTINCT")
-# Behind one of these the next word is an operand, not an alias.
+# After these words comes an operand, not an alias.
 _OPERATORS = frozenset("AND OR NOT IS IN LIKE BETWEEN CASE WHEN THEN ELSE DISTINCT DIV INTERVAL ALL".split())
 
 
 def read_item(tokens: list[Token]) -> SelectItem | None:
-    """The item that these tokens are; None when its column is not plain."""
+    """The item of these tokens; None if its column's name is not known."""
     item = _without_distinct(tokens)
     if not item:
         return None
@@ -29,7 +29,7 @@ def read_item(tokens: list[Token]) -> SelectItem | None:
 
 
 def _without_distinct(item: list[Token]) -> list[Token]:
-    """A select item without DISTINCT, DISTINCT ON (…) and WITHIN WATERMARK before it."""
+    """A select item without a leading DISTINCT, DISTINCT ON (…) and WITHIN WATERMARK."""
     words = [t.upper for t in item]
     at = 1 if words[:1] in (["DISTINCT"], ["ALL"]) else 0
     if words[1:3] == ["ON", "("]:
@@ -40,7 +40,7 @@ def _without_distinct(item: list[Token]) -> list[Token]:
 
 
 def _name_of(item: list[Token], words: list[str]) -> tuple[list[Token], str]:
-    """The expression of an item without its alias, and what its column is called."""
+    """The expression of an item without its alias, and the name of its column."""
     last, before = item[-1], words[-2] if len(words) > 1 else ""
     is_name = last.kind in ("word", "quoted")
     if is_name and (before == "AS" or _ends_operand(item[:-1])):
@@ -51,7 +51,7 @@ def _name_of(item: list[Token], words: list[str]) -> tuple[list[Token], str]:
 
 
 def _ends_operand(tokens: list[Token]) -> bool:
-    """Whether a name behind these tokens is an alias."""
+    """Whether a name after these tokens is an alias."""
     if not tokens:
         return False
     last = tokens[-1]
@@ -61,7 +61,7 @@ def _ends_operand(tokens: list[Token]) -> bool:
 
 
 def _path(expression: list[Token]) -> tuple[str, ...]:
-    """The column that an expression is: `a` or `t.a`."""
+    """The names of a plain column: `a` or `t.a`; () for other expressions."""
     if len(expression) == 1 and expression[0].kind in ("word", "quoted"):
         return (unquote(expression[0]),)
     if len(expression) == 3 and expression[1].text == ".":
@@ -70,7 +70,7 @@ def _path(expression: list[Token]) -> tuple[str, ...]:
 
 
 def _type(expression: list[Token]) -> str:
-    """The type of an expression, where its text tells."""
+    """The type of an expression, if its text determines it."""
     words = [t.upper for t in expression]
     if len(words) == 1:
         return WINDOW_TYPE if words[0] in _WINDOWS else ""

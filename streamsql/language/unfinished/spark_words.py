@@ -1,6 +1,6 @@
-"""What statements go on with that the console hands to Spark as they are.
+"""Completion of the statements that the console passes to Spark.
 
-Terminals, beside keywords: SparkTable, a table or view; AnyRelation, what FROM can read; SparkFunction.
+Terminals, besides keywords: SparkTable (a table or view), AnyRelation (any relation of FROM), SparkFunction.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _DESCRIBES = ("DESCRIBE", "DESC")
 
 
 def expected_by_spark(tokens: list[Token], typed: str) -> Iterator[str]:
-    """The keywords (in quotes) and terminals that may follow the first words of Spark's statements."""
+    """The keywords (in quotes) and terminals that can follow the first words of Spark's statements."""
     if not tokens:
         return
     first, last = tokens[0].upper, tokens[-1].upper
-    # Behind SHOW and DESCRIBE what is the console's own stands alone until a letter is typed.
+    # After SHOW and DESCRIBE, only the console's own words are given until a letter is typed.
     if len(tokens) == 1 and (typed or first not in ("SHOW", *_DESCRIBES)):
         yield from (f"'{word}'" for word in _SECOND_WORDS.get(first, ()))
     if last in _BEFORE_TABLE and first in (*_SECOND_WORDS, "UPDATE") and first != "CREATE":

@@ -1,6 +1,6 @@
-"""An unfinished statement with the cursor in it: what may stand there, and what was written before.
+"""An unfinished statement with the cursor in it: the items expected there, and the text before it.
 
-What may stand there is told as the grammar tells it: keywords in quotes, and terminals by name.
+Expected items have the form of the grammar: keywords in quotes, and terminals by name.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from streamsql.language.unfinished.query_cursor import QueryCursor, query_cursor
 from streamsql.language.unfinished.query_reader import read_query
 from streamsql.language.unfinished.spark_words import expected_by_spark
 
-# What only goes on to Spark comes after what is the console's own.
+# Spark's statements come after the console's own.
 _SPARK_INSERT = frozenset(("'PARTITION'", "'BY'"))
-# Terminals that are more than one token.
+# Terminals of more than one token.
 _OF_SEVERAL_TOKENS = frozenset(("OptionKey", "SettingKey", "Connector"))
 
 
 @dataclass(frozen=True)
 class UnfinishedStatement:
-    """The statement under the cursor.
+    """The statement at the cursor.
 
-    before, behind: its tokens on both sides, without the word that is being typed, typed. inside: "" in
-    plain text, a quote sign in a text, `comment` in a comment.
+    before, behind: its tokens on both sides; typed: the unfinished word between them. inside: "" in plain
+    SQL, the quote sign in a string, `comment` in a comment.
     """
 
     before: list[Token]
@@ -36,17 +36,17 @@ class UnfinishedStatement:
     behind: tuple[Token, ...] = ()
     inside: str = ""
 
-    # ---- what may stand at the cursor -----------------------------------------------------
+    # ---- items expected at the cursor -----------------------------------------------------
 
     @cached_property
     def query(self) -> QueryCursor | None:
-        """The cursor in the statement's query; None when it stands in no query."""
+        """The cursor in the statement's query; None if the cursor is not in a query."""
         start = query_start(self.before)
         return None if start is None else query_cursor(self.before[start:], list(self.behind), self.typed)
 
     @cached_property
     def expected(self) -> tuple[str, ...]:
-        """The keywords (in quotes) and terminals that may stand at the cursor."""
+        """The keywords (in quotes) and terminals expected at the cursor."""
         if self.query is not None and not self.inside:
             return self.query.expected
         return tuple(dict.fromkeys(self._expected()))
@@ -74,17 +74,17 @@ class UnfinishedStatement:
 
     @property
     def _before_key(self) -> list[Token]:
-        """The tokens before what is typed, where that is a key of several parts."""
+        """The tokens before the typed word or, if it ends a key of several parts, before the key."""
         return self._key[0]
 
     @property
     def typed_key(self) -> str:
-        """What is typed, with the parts of a key before it: `spark.sql.shu`."""
+        """The typed word, with the previous parts of its key: `spark.sql.shu`."""
         return self._key[1]
 
     @property
     def expects_path(self) -> bool:
-        """Whether the quote at the cursor is a path in any case."""
+        """Whether the quote at the cursor is always a path."""
         last = self.before[-1].upper if self.before else ""
         return "Path" in _expected_by_grammar(self.before) or last in ("LOCATION", "INPATH", "CHECKPOINT")
 
@@ -92,11 +92,11 @@ class UnfinishedStatement:
     def expects_event_time(self) -> bool:
         return bool(self.before) and self.before[-1].upper == "WATERMARK"
 
-    # ---- what the statement is ------------------------------------------------------------
+    # ---- kind of statement ----------------------------------------------------------------
 
     @property
     def head(self) -> str:
-        """Its first word, upper case; "" when there is none before the cursor."""
+        """Its first word, upper case; "" if there is none before the cursor."""
         return self.before[0].upper if self.before else ""
 
     @property
@@ -105,7 +105,7 @@ class UnfinishedStatement:
         return self.before[0].text if self.before else self.typed
 
     def _has(self, word: str, within: int | None = None) -> bool:
-        """Whether a word stands before the cursor, among the first tokens."""
+        """Whether a word is among the (first) tokens before the cursor."""
         return any(t.upper == word for t in self.before[:within])
 
     @property
@@ -126,18 +126,18 @@ class UnfinishedStatement:
 
     @property
     def target(self) -> str:
-        """The name behind INSERT INTO or WATCH, "" when there is none."""
+        """The name after INSERT INTO or WATCH; "" if there is none."""
         word = "INTO" if self.head == "INSERT" else self.head
         at = next((i for i, t in enumerate(self.before[:-1]) if t.upper == word), None)
         return "" if at is None else unquote(self.before[at + 1])
 
     @property
     def declared_columns(self) -> list[tuple[str, str]]:
-        """The columns that a CREATE declares before the cursor: (name, type)."""
+        """The columns declared before the cursor, in a CREATE: (name, type)."""
         return _declared(self.before)
 
     def following_query(self) -> Block | None:
-        """The query behind the cursor; None when nothing stands there."""
+        """The query after the cursor; None if there is no text."""
         heads = ("SELECT", "WITH")
         start = next((i for i, t in enumerate(self.behind) if t.upper in heads), len(self.behind))
         return read_query(list(self.behind[start:]))[0] if self.behind else None
@@ -146,7 +146,7 @@ class UnfinishedStatement:
 
     @property
     def connector(self) -> str:
-        """The connector that it names behind USING, folded; "" when it names none."""
+        """The connector after USING, case-folded; "" if there is none."""
         using = next((i for i, t in enumerate(self.before) if t.upper == "USING"), len(self.before))
         name = ""
         for token in self.before[using + 1 :]:
@@ -157,38 +157,38 @@ class UnfinishedStatement:
 
     @property
     def option_keys(self) -> set[str]:
-        """The keys of its options before the cursor, folded."""
+        """The keys of its options before the cursor, case-folded."""
         options = next((i for i, t in enumerate(self._before_key) if t.upper == "OPTIONS"), 0)
         keys = _given_keys(self._before_key[options + 2 :])
         return {"".join(unquote(t) for t in key).casefold() for key in keys}
 
     @property
     def option_key(self) -> str:
-        """The key of the option whose value is due, folded."""
+        """The key of the option whose value is expected, case-folded."""
         tokens = self._before_key
         tokens = tokens[:-1] if tokens[-1:] and tokens[-1].text == "=" else tokens
         return _split_key(tokens[:-1], unquote(tokens[-1]))[1].casefold() if tokens else ""
 
     @property
     def is_behind_path_key(self) -> bool:
-        """Whether the last word is the key path of an option list, of Spark's CREATE TABLE as well."""
+        """Whether the last word is the key `path` of an option list, also in Spark's CREATE TABLE."""
         return bool(self.before) and self.before[-1].upper == "PATH" and self._has("OPTIONS")
 
     @property
     def setting(self) -> str:
-        """The key of a SET whose value is due, folded; "" when none is."""
+        """The key of a SET whose value is expected, case-folded; "" for none."""
         if self.head != "SET" or self.before[-1].text != "=":
             return ""
         return "".join(unquote(t) for t in self.before[1:-1]).casefold()
 
 
 def _keywords(tokens: list[Token]) -> Iterator[str]:
-    """The keywords that the grammar expects behind the tokens of a statement."""
+    """The keywords that the grammar expects after the tokens of a statement."""
     return (name for name in _expected_by_grammar(tokens) if name.startswith("'"))
 
 
 def _expected_by_grammar(tokens: list[Token]) -> dict[str, None]:
-    """The keywords (in quotes) and terminals that the grammar expects behind the tokens of a statement."""
+    """The keywords (in quotes) and terminals that the grammar expects after the tokens of a statement."""
     grammar = load()
     wanted: dict[str, None] = {}
     for rule in STATEMENTS:
@@ -198,7 +198,7 @@ def _expected_by_grammar(tokens: list[Token]) -> dict[str, None]:
 
 
 def _split_key(tokens: list[Token], typed: str) -> tuple[list[Token], str]:
-    """Tokens and typed word with a key of several parts (`spark.sql.shu`) as the one word."""
+    """The tokens and the typed word, with a key of several parts (`spark.sql.shu`) as one word."""
     end, at = len(tokens), len(tokens)
     while (
         at
@@ -213,7 +213,7 @@ def _split_key(tokens: list[Token], typed: str) -> tuple[list[Token], str]:
 
 
 def _given_keys(tokens: list[Token]) -> Iterator[list[Token]]:
-    """The tokens of each key of an option list: those up to its value."""
+    """The tokens of each key of an option list, up to its value."""
     key: list[Token] = []
     for token in tokens:
         if token.text == ",":

@@ -60,7 +60,7 @@ def _lower(query: Query, sources: Sources) -> Lowered:
         reason, shape = Unknown(lowering.left), lowered.shape
         told = list(sources.notes), list(sources.cautions)
     except (Unknown, RecursionError) as problem:
-        reason = problem if isinstance(problem, Unknown) else Unknown("the query is nested very deeply")
+        reason = problem if isinstance(problem, Unknown) else Unknown("the query is nested too deeply")
         shape, told = None, None
     for words, span in query.own_clauses:
         raise RuleFault(

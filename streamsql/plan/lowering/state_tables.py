@@ -16,7 +16,7 @@ from streamsql.errors import RuleFault, Span, SyntaxFault
 from streamsql.language.grammar import Node as Parsed
 from streamsql.language.query import ConsoleRelation, read_query
 from streamsql.language.statements.base import count_of
-from streamsql.language.statements.books import Owner, owner_of
+from streamsql.language.statements.checkpoint import Owner, owner_of
 from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.lowering.sources import Sources
 

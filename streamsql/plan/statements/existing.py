@@ -6,7 +6,7 @@ from streamsql.catalog import Query
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.errors import NameFault, Span, StreamsqlError
 from streamsql.language.statements.base import Name, Statement
-from streamsql.language.statements.books import DescribeCheckpoint, ShowBatches
+from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
 from streamsql.language.statements.live_table import DropLiveTable
 from streamsql.language.statements.query import DropQuery, StartQuery
 from streamsql.language.statements.session import Set

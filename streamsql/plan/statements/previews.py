@@ -11,8 +11,8 @@ from streamsql.connectors.kafka import check_servers, client_settings
 from streamsql.connectors.registry import connector
 from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Fragment, Name
-from streamsql.language.statements.look import Preview as PreviewStatement
-from streamsql.language.statements.look import ShowTopics
+from streamsql.language.statements.preview import Preview as PreviewStatement
+from streamsql.language.statements.preview import ShowTopics
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, reads_of

@@ -10,7 +10,7 @@ from typing import Any
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.errors import InputFault
-from streamsql.language.statements.books import Owner
+from streamsql.language.statements.checkpoint import Owner
 from streamsql.plan.lowering.state_tables import checkpoint_of
 from streamsql.runtime.checkpoints.checkpoint_files import local_path
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamsql.errors import InputFault, NameFault, RuleFault, StreamsqlError, did_you_mean
-from streamsql.language.statements.books import Owner
+from streamsql.language.statements.checkpoint import Owner
 from streamsql.plan.lowering.state_tables import StateTable, state_tables
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint, Operator
 

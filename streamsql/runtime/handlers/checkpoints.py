@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from streamsql.language.statements.books import DescribeCheckpoint, Owner, ShowBatches
+from streamsql.language.statements.checkpoint import DescribeCheckpoint, Owner, ShowBatches
 from streamsql.results import Rows
 from streamsql.runtime.checkpoints.checkpoint_log import (
     PROVIDER,

@@ -11,7 +11,7 @@ from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.grammar import load
-from streamsql.language.statements import look, session
+from streamsql.language.statements import preview, session
 from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.registry import STATEMENTS
 from streamsql.language.synopsis import rule_label, synopsis
@@ -29,10 +29,10 @@ def _show_connectors(session: SessionParts, statement: session.ShowConnectors) -
             for c in connectors().values()
         ]
         return table(("name", "reads", "writes", "description"), rows)
-    return _describe_connector(session, look.DescribeConnector(name=statement.name))
+    return _describe_connector(session, preview.DescribeConnector(name=statement.name))
 
 
-def _describe_connector(session: SessionParts, statement: look.DescribeConnector) -> Result:
+def _describe_connector(session: SessionParts, statement: preview.DescribeConnector) -> Result:
     found = connector(statement.name)
     rows = [("connector", "", "", "", found.help), *_abilities(found)]
     reads, writes = found.reads or (), found.writes or ()
@@ -163,6 +163,6 @@ def _where(rule: str) -> str:
 
 DIRECT: Answers = {
     session.ShowConnectors: _show_connectors,
-    look.DescribeConnector: _describe_connector,
+    preview.DescribeConnector: _describe_connector,
     session.Help: _help,
 }

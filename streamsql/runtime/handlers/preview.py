@@ -19,7 +19,7 @@ from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector
 from streamsql.errors import InputFault, QueryFault, StreamsqlError
 from streamsql.language.statements.base import Name, Watermark
-from streamsql.language.statements.look import FIRST
+from streamsql.language.statements.preview import FIRST
 from streamsql.plan import plans
 from streamsql.plan.context import Context
 from streamsql.plan.statements.previews import SAMPLE, as_they_come, first_rows

@@ -1,4 +1,4 @@
-"""SHOW BATCHES and DESCRIBE CHECKPOINT: what a query has written down of its work."""
+"""SHOW BATCHES and DESCRIBE CHECKPOINT."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamsql.language.statements.base import Name, Statement, count_of, name_o
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose checkpoint: a query's by its name, or that of a folder."""
+    """The owner of a checkpoint: a query, or the checkpoint's folder."""
 
     query: Name | None = None
     folder: Name | None = None
@@ -29,7 +29,7 @@ class Owner:
 
 @dataclass(frozen=True, kw_only=True)
 class ShowBatches(Statement):
-    """last: how many of the newest; None for all."""
+    """last: the number of newest micro-batches; None for all."""
 
     topic: ClassVar[str] = "checkpoints"
 

@@ -1,4 +1,4 @@
-"""PREVIEW, DESCRIBE CONNECTOR and SHOW TOPICS: looking before anything is made."""
+"""PREVIEW, DESCRIBE CONNECTOR and SHOW TOPICS: inspecting sources before streams are created."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from streamsql.language.grammar import Node
 from streamsql.language.statements.base import Name, Option, Statement, clause, count_of, name_of, options_of
 
 FIRST = 10
-"""The records that PREVIEW shows when it is not told how many."""
+"""The number of records that PREVIEW shows by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preview(Statement):
-    """Of a stream that is there (name), or of what a connector with its options would read."""
+    """PREVIEW of an existing stream (name), or of a connector with options."""
 
     topic: ClassVar[str] = "streams"
     needs_spark: ClassVar[bool] = True
@@ -44,8 +44,8 @@ class DescribeConnector(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class ShowTopics(Statement):
-    """servers: host:port, …; else entry: a stream or sink that says where they are. like: `*` and `|`, as
-    in Spark's SHOW TABLES.
+    """servers: host:port, …; else entry: a stream or sink with the servers. like: a pattern with `*` and `|`,
+    as in Spark's SHOW TABLES.
     """
 
     topic: ClassVar[str] = "kafka"
@@ -61,7 +61,7 @@ class ShowTopics(Statement):
 
 
 def _limit(node: Node) -> int:
-    """The number of a LIMIT. Raises SyntaxFault when it is no number of rows."""
+    """The number of a LIMIT. Raises SyntaxFault if it is not a number of rows."""
     written = clause(node, "PreviewLimit")
     number = written.get("Number") if written else None
     if number is None:
