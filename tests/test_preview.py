@@ -176,7 +176,7 @@ def test_a_stream_that_is_there(console: Console, tmp_path: Path) -> None:
     console.run("CREATE STREAM n AS SELECT user, count(*) AS n FROM s GROUP BY user;")
     shown = look(console, "PREVIEW STREAM n;")
     assert sorted(shown.rows) == [("a", 2), ("b", 3)]
-    assert shown.notes == ("made from the first 1000 records of what n reads",)
+    assert shown.notes == ("computed from the first 1000 records of what n reads",)
 
 
 def test_an_operation_that_only_streams_have(console: Console) -> None:

@@ -170,7 +170,7 @@ def test_a_secret_is_never_written(opened: Open, tmp_path: Path) -> None:
         "CREATE SINK t USING jdbc OPTIONS (url 'jdbc:sqlite:x.db', table 't', password 'hush-hush');"
     )
     assert made[-1].notes == (
-        "the workspace does not keep the password; it keeps a reference: password '${env:NAME}'",
+        "the workspace does not save the password; it saves a reference: password '${env:NAME}'",
     )
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text('{"a": 1}')

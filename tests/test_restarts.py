@@ -105,8 +105,8 @@ def test_while_it_waits_it_can_be_stopped_started_and_dropped(
     console.run("INSERT INTO out AS QUERY q RESTART 3 TIMES EVERY INTERVAL 1 HOUR SELECT n FROM words;")
     eventually(lambda: status(console, "q")["status"] == "restarting")
     described = dict(console.rows("DESCRIBE QUERY q;"))
-    assert described["restarts"].startswith("it is started again at ")
-    assert described["restarts"].endswith(" (try 1 of 3)")
+    assert described["restarts"].startswith("it restarts at ")
+    assert described["restarts"].endswith(" (attempt 1 of 3)")
     assert described["error"] == "query q failed: RuntimeError: the cellar is flooded"
     with pytest.raises(TimeFault, match="the query q is still waiting for its restart"):
         console.run("AWAIT QUERY q TIMEOUT INTERVAL 1 SECOND;")
@@ -193,9 +193,7 @@ def test_a_script_waits_for_the_restart_and_tells_how_it_ended(spark: Any, cella
     )
     outcome = run_here(spark, cellar.folder / "one", Source("run.sql", script))
     assert outcome.code == 0, outcome.err
-    assert (
-        "warning: query q failed: RuntimeError: the cellar is flooded; it is started again at " in outcome.err
-    )
+    assert "warning: query q failed: RuntimeError: the cellar is flooded; it restarts at " in outcome.err
     assert cellar.lines("rows") == [1]
     cellar.breaks()
     outcome = run_here(spark, cellar.folder / "two", Source("run.sql", script))

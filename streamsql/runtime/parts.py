@@ -1,4 +1,4 @@
-"""The parts of a session: what a statement is carried out with."""
+"""The parts of a session, which the handlers of statements work with."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from streamsql.calls import run
 from streamsql.catalog import CurrentCatalog
 from streamsql.connectors.base import Places
 from streamsql.language.statements.base import Statement
-from streamsql.plan import plans
-from streamsql.plan.planner import plan
+from streamsql.plan import planner, plans
 from streamsql.runtime.checkpoints.batch_history import KeptBatches
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event, Events, SparkLost, SparkStarted
@@ -34,7 +33,7 @@ class StatementBegins(Event):
 
 @dataclass(frozen=True)
 class SessionParts(QueryParts):
-    """All that statements are carried out with. store: what a workspace keeps; None: nothing."""
+    """All parts of a session. store: what the workspace persists; None without a workspace."""
 
     config: Config
     store: Store | None
@@ -48,19 +47,28 @@ def _places(config: Config) -> Places:
     return Places(str(config.folder))
 
 
+def _packages(config: Config, engine: Engine) -> Packages:
+    offline = lambda: config.preferences["offline"] == "on"  # noqa: E731
+    return Packages(config.settings.start_conf, config.cache, offline, engine.say)
+
+
+def _live_tables(config: Config, places: Places, current: CurrentCatalog) -> LiveTables:
+    tables = SharedTables if config.read_only else LiveTables
+    return tables(places if config.store else None, lambda name: name in current.snapshot.sinks)
+
+
 def session_parts(config: Config, spark: Any = None) -> SessionParts:
-    """The parts of a new session. spark: one that runs already and belongs to somebody else (tests)."""
+    """The parts of a new session. spark: a running SparkSession that the session does not own (tests)."""
     events, current, settings, places = Events(), CurrentCatalog(), config.settings, _places(config)
     engine = Engine(settings, config.folder, config.log, config.cache, config.java, events, spark)
     queries = Queries(events)
-    tables = SharedTables if config.read_only else LiveTables
 
     def make_view(statement: Statement, session: Any, imports: bool) -> None:
-        made = plan(statement, parts.context())
-        assert isinstance(made, plans.Collect)
-        if not imports and not parts.modules.loaded(made.reads.functions):
+        plan = planner.plan(statement, parts.context())
+        assert isinstance(plan, plans.Collect)
+        if not imports and not parts.modules.loaded(plan.reads.functions):
             raise Deferred
-        run(made.program, parts.under(CancelToken()).env(made.program, made.reads, session))
+        run(plan.program, parts.under(CancelToken()).env(plan.program, plan.reads, session))
 
     temporary = TemporaryViews(current, make_view)
     parts = SessionParts(
@@ -71,11 +79,9 @@ def session_parts(config: Config, spark: Any = None) -> SessionParts:
         settings=settings,
         places=places,
         variables={},
-        packages=Packages(
-            settings.start_conf, config.cache, lambda: config.preferences["offline"] == "on", engine.say
-        ),
+        packages=_packages(config, engine),
         modules=Modules(),
-        live=tables(places if config.store else None, lambda name: name in current.snapshot.sinks),
+        live=_live_tables(config, places, current),
         kept=KeptBatches(places, lasting=config.store is not None),
         queries=queries,
         show_batch=config.show_batch,

@@ -1,6 +1,6 @@
-"""The one place where a statement is carried out: Session.execute(statement) → Result.
+"""The session: Session.execute(statement) → Result.
 
-The shell, a script, -e and standard input all end here. Nothing is printed.
+The shell, a script, -e and standard input all execute their statements here. Nothing is printed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from streamsql.connectors.base import Places
 from streamsql.errors import Cancelled, StreamsqlError
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Clear, Exit
-from streamsql.plan import plans
-from streamsql.plan.planner import plan
+from streamsql.plan import planner, plans
 from streamsql.results import Leave, Result, Text
 from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.checkpoints.state_checks import check_states
@@ -55,13 +54,13 @@ DIRECT: Answers = {
     **show_queries.DIRECT,
     **help.DIRECT,
     **checkpoints.DIRECT,
-    Exit: lambda session, statement: Leave(),
-    Clear: lambda session, statement: Text(text=""),
+    Exit: lambda parts, statement: Leave(),
+    Clear: lambda parts, statement: Text(text=""),
 }
 
 
 class Session:
-    """What stands behind a prompt or a script: hands each statement to its handler, with its parts."""
+    """The session of a prompt or a script: passes each statement to its handler, with its parts."""
 
     def __init__(self, config: Config, spark: Any = None) -> None:
         self.parts: SessionParts = session_parts(config, spark)
@@ -102,12 +101,12 @@ class Session:
 
     @property
     def spark(self) -> Any:
-        """The SparkSession; waits for it. Raises StartFault when it could not start."""
+        """The SparkSession; waits until it has started. Raises StartFault when it could not."""
         return self.parts.spark
 
     def close(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
         """Stop all queries, then Spark if this session started it. limit: the seconds that their
-        micro-batches have to end in; cancel: aborts those.
+        micro-batches have to complete; cancel: aborts them.
         """
         parts = self.parts
         self._supervisor.close()
@@ -121,27 +120,26 @@ class Session:
         parts.engine.close()
 
     def execute(self, statement: Statement, cancel: CancelToken | None = None) -> Result:
-        """Carry out one statement. cancel: gives it up, from another thread; queries run on. Raises
-        StreamsqlError, its span in the statement's source; whatever else runs is untouched by
-        that.
+        """Execute one statement. cancel: cancels it from another thread; queries keep running. Raises
+        StreamsqlError, with its span in the statement's source; other queries are not affected.
         """
         parts = self.parts.under(cancel or CancelToken())
         try:
             return self._execute(statement, parts)
         except FunctionChanged:
-            return self._execute(statement, parts)  # planned with what is known now
+            return self._execute(statement, parts)  # planned again, with the function's new kind
 
     def _execute(self, statement: Statement, parts: SessionParts) -> Result:
         parts.cancel.check()
         parts.events.publish(StatementBegins())
-        made = plan(statement, parts.context())
+        plan = planner.plan(statement, parts.context())
         if parts.config.read_only and parts.store:
             read_only.refuse(statement, parts.store.folder)
         try:
-            result = self._carry_out(made, statement, parts)
+            result = self._dispatch(plan, statement, parts)
             news, parts.packages.news = parts.packages.news, []
             saved = parts.workspace.save() if statement.changes_workspace else ()
-            notes = (*parts.temporary.news(), *made.notes, *news, *saved, *result.notes)
+            notes = (*parts.temporary.news(), *plan.notes, *news, *saved, *result.notes)
             return replace(result, notes=notes) if notes != result.notes else result
         except StreamsqlError:
             raise
@@ -150,11 +148,11 @@ class Session:
                 raise Cancelled("cancelled") from None
             raise translate(error, statement, parts.catalog.relation_names()) from error
 
-    def _carry_out(self, made: plans.Plan, statement: Statement, parts: SessionParts) -> Result:
-        if isinstance(made, plans.Direct):
-            return DIRECT[type(made.statement)](parts, made.statement)
+    def _dispatch(self, plan: plans.Plan, statement: Statement, parts: SessionParts) -> Result:
+        if isinstance(plan, plans.Direct):
+            return DIRECT[type(plan.statement)](parts, plan.statement)
         parts.temporary.check(statement, lambda: parts.spark)
-        if not isinstance(made, plans.Explain) or made.mode != "pyspark":
+        if not isinstance(plan, plans.Explain) or plan.mode != "pyspark":
             with statement.origin.errors():
                 check_states(
                     statement.text,
@@ -162,4 +160,4 @@ class Session:
                         owner, parts.catalog, parts.places, parts.settings, lambda: parts.spark
                     ),
                 )
-        return PLANS[type(made)](parts, made, statement)
+        return PLANS[type(plan)](parts, plan, statement)

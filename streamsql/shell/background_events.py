@@ -19,19 +19,19 @@ from streamsql.runtime.queries.run import Running
 class Announcer:
     """Says each failure once. say: prints a line above whatever is on the screen."""
 
-    def __init__(self, session: SessionParts, say: Callable[[str], None]) -> None:
-        self.session = session
+    def __init__(self, parts: SessionParts, say: Callable[[str], None]) -> None:
+        self.parts = parts
         self.say = say
         self._wake = threading.Event()
         self._free = threading.Event()
         self._free.set()
         self._lost: list[str] = []
         self._cluster: list[str] = []
-        session.events.subscribe(ClusterNews, lambda event: self._cluster_news(event.words))
+        parts.events.subscribe(ClusterNews, lambda event: self._cluster_news(event.words))
         self._restarts: list[str] = []
-        session.events.subscribe(QueryReported, lambda event: self._wake.set())
-        session.events.subscribe(SparkLost, lambda event: self._spark_lost(event.cause))
-        session.events.subscribe(QueryRestarting, lambda event: self._restarting(event.running))
+        parts.events.subscribe(QueryReported, lambda event: self._wake.set())
+        parts.events.subscribe(SparkLost, lambda event: self._spark_lost(event.cause))
+        parts.events.subscribe(QueryRestarting, lambda event: self._restarting(event.running))
         threading.Thread(target=self._run, daemon=True, name="announcer").start()
 
     def hold(self) -> None:
@@ -65,16 +65,16 @@ class Announcer:
     def _news(self) -> list[str]:
         lines, self._cluster = self._cluster, []
         for cause in self._lost:
-            ran = [q.name for q in self.session.queries.all.values() if q.fault and not q.reported]
+            ran = [q.name for q in self.parts.queries.all.values() if q.fault and not q.reported]
             lines.append(
                 f"Spark has ended: {cause}. Definitions are kept; the next statement that needs "
                 "Spark restarts it" + (", START QUERY ALL; resumes the queries" if ran else "")
             )
-            for running in self.session.queries.all.values():
+            for running in self.parts.queries.all.values():
                 running.reported = True  # said in this one line
         self._lost.clear()
         lines += [self._restarts.pop(0) for _ in list(self._restarts)]
-        for running in self.session.queries.all.values():
+        for running in self.parts.queries.all.values():
             if running.reported or running.stopped or not running.over:
                 continue
             if running.status() == "FAILED" and running.fault:
@@ -83,9 +83,9 @@ class Announcer:
         return lines
 
 
-def toolbar_numbers(session: SessionParts) -> tuple[int, int, float]:
+def toolbar_numbers(parts: SessionParts) -> tuple[int, int, float]:
     """(queries that run, queries that failed, rows per second read by all); asks nobody."""
-    known = [session.queries.all.get(key) for key in session.catalog.queries]
+    known = [parts.queries.all.get(key) for key in parts.catalog.queries]
     running = [q for q in known if q is not None and not q.over]
     failed = sum(q is not None and q.fault is not None and q.again_at is None for q in known)
     return len(running), failed, sum(q.reports.rate() for q in running)

@@ -1,8 +1,10 @@
-"""How statements are carried out: a function for each kind, by the plan or the statement itself."""
+"""The handlers of statements: a function for each type of plan or statement."""
 
 from collections.abc import Callable
 
 from streamsql.results import Result
 
 Answers = dict[type, Callable[..., Result]]
-"""From a type to what answers it: a function of the session and the plan or statement."""
+"""From a type to its handler: of a plan, called with (parts, plan, statement); of a statement, with
+(parts, statement).
+"""

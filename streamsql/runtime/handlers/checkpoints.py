@@ -1,4 +1,4 @@
-"""SHOW BATCHES and DESCRIBE CHECKPOINT: answers out of checkpoint folders."""
+"""SHOW BATCHES and DESCRIBE CHECKPOINT: read the metadata of a checkpoint."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ PROVIDERS = {
 }
 
 
-def _checkpoint(owner: Owner, session: SessionParts) -> Checkpoint:
-    return open_checkpoint(owner, session.catalog, session.places, session.settings, lambda: session.spark)
+def _checkpoint(owner: Owner, parts: SessionParts) -> Checkpoint:
+    return open_checkpoint(owner, parts.catalog, parts.places, parts.settings, lambda: parts.spark)
 
 
-def show_batches(session: SessionParts, statement: ShowBatches) -> Rows:
-    """The micro-batches of the log, oldest first. What the log does not say, and the console has not kept,
-    is empty.
+def show_batches(parts: SessionParts, statement: ShowBatches) -> Rows:
+    """The micro-batches of the log, oldest first. Values that neither the log nor the console has are
+    empty.
     """
-    checkpoint = _checkpoint(statement.owner, session)
-    query = _query_of(statement.owner, checkpoint, session)
-    running = session.queries.all.get(query.casefold())
+    checkpoint = _checkpoint(statement.owner, parts)
+    query = _query_of(statement.owner, checkpoint, parts)
+    running = parts.queries.all.get(query.casefold())
     if running is not None:
         running.catch_up()
-    kept = session.kept.of(query).done if query else {}
-    # One more than is shown: it says where the first of them begins.
+    kept = parts.kept.of(query).done if query else {}
+    # One more than is shown: the first one starts where that ends.
     batches = checkpoint.batches(statement.last + 1 if statement.last else None)
     rows = []
     for at, batch in enumerate(batches):
@@ -63,20 +63,20 @@ def show_batches(session: SessionParts, statement: ShowBatches) -> Rows:
                 *numbers,
             )
         )
-    notes = (*_how_many(checkpoint, session), *_damage(batches))
+    notes = (*_how_many(checkpoint, parts), *_damage(batches))
     return Rows(notes, _COLUMNS, rows, (True, False, False, False, False, True, True), glance=True)
 
 
-def _query_of(owner: Owner, checkpoint: Checkpoint, session: SessionParts) -> str:
-    """The name of the query of this console that a checkpoint belongs to; "" when it is another's."""
+def _query_of(owner: Owner, checkpoint: Checkpoint, parts: SessionParts) -> str:
+    """The name of the query of this console that owns a checkpoint; "" when none does."""
     if owner.query:
-        return session.catalog.query(owner.query).name
+        return parts.catalog.query(owner.query).name
     name = str(checkpoint.marker().get("query", ""))
-    found = session.catalog.queries.get(name.casefold())
-    return found.name if found else ""
+    query = parts.catalog.queries.get(name.casefold())
+    return query.name if query else ""
 
 
-def _how_many(checkpoint: Checkpoint, session: SessionParts) -> Iterator[str]:
+def _how_many(checkpoint: Checkpoint, parts: SessionParts) -> Iterator[str]:
     numbers = checkpoint.planned_numbers()
     if not numbers:
         yield "no micro-batch has been planned yet"
@@ -84,7 +84,7 @@ def _how_many(checkpoint: Checkpoint, session: SessionParts) -> Iterator[str]:
     what = "1 micro-batch is" if len(numbers) == 1 else f"{len(numbers)} micro-batches are"
     said = f"{what} in the log: {_range(numbers)}"
     if numbers[0] > 0:
-        retained = session.settings.start_conf().get(RETAINED, "100")
+        retained = parts.settings.start_conf().get(RETAINED, "100")
         said += f"; Spark keeps the newest {retained} and has removed those before"
     yield said
     if any(after - before > 1 for before, after in pairwise(numbers)):
@@ -100,7 +100,7 @@ def _damage(batches: Iterable[Batch]) -> Iterator[str]:
 
 
 def _time(milliseconds: int | None) -> str:
-    """A time of the log as Spark's progress reports write it."""
+    """A time of the log in the format of Spark's progress reports."""
     if milliseconds is None:
         return ""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
@@ -119,9 +119,9 @@ def _steps(before: Batch | None, batch: Batch) -> str:
 # ---- DESCRIBE CHECKPOINT ------------------------------------------------------------------------
 
 
-def describe_checkpoint(session: SessionParts, statement: DescribeCheckpoint) -> Rows:
-    """All that a checkpoint folder says of itself."""
-    checkpoint = _checkpoint(statement.owner, session)
+def describe_checkpoint(parts: SessionParts, statement: DescribeCheckpoint) -> Rows:
+    """The contents of a checkpoint as pairs of property and value."""
+    checkpoint = _checkpoint(statement.owner, parts)
     batches = checkpoint.batches()
     pairs: list[tuple[str, Any]] = [("folder", checkpoint.folder), *_whose(checkpoint)]
     pairs += _of_log(checkpoint, batches)
@@ -189,18 +189,18 @@ def _operator(operator: Operator) -> Iterator[tuple[str, str]]:
         yield f"{name} store", ", ".join(filter(None, (store.name, parts)))
         for family, key, value in store.schemas:
             if family.startswith("$"):
-                continue  # what Spark keeps for itself beside a processor's states
+                continue  # internal state of Spark, beside that of a processor
             of = store.name if family == "default" else family
             kind = f"{kinds[family]}, " if family in kinds else ""
             yield f"{name} {of}", f"{kind}key ({key})" + (f", value ({value})" if value else "")
 
 
 def _versions(batches: list[Batch]) -> str:
-    """The formats of the log, and of the state, which goes by that of the commits."""
+    """The format versions of the log and of the state; the state's is that of the commits."""
     offsets = {b.planned.version for b in batches if b.planned}
     commits = {b.committed.version for b in batches if b.committed}
-    found = (("offset log", offsets), ("commit log", commits), ("state checkpoint", commits))
-    return ", ".join(f"{name} {max(versions)}" for name, versions in found if versions)
+    formats = (("offset log", offsets), ("commit log", commits), ("state checkpoint", commits))
+    return ", ".join(f"{name} {max(versions)}" for name, versions in formats if versions)
 
 
 def _bytes(size: float) -> str:

@@ -29,36 +29,36 @@ from streamsql.runtime.queries.start import forget_query
 from streamsql.runtime.workspace.owned_folders import claim, empty_trash, remove
 
 
-def _define_stream(session: SessionParts, made: plans.DefineStream, statement: Statement) -> Result:
-    name = made.stream.name
-    if made.exists(session.catalog):
+def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Statement) -> Result:
+    name = plan.stream.name
+    if plan.exists(parts.catalog):
         return Done(message=f"stream {name} already exists")
-    if made.path:
-        check_path(made.path)
-    if made.code:
-        check_code(made.code, made.stream.option("folder"), connector(Name(made.stream.connector)), "read")
-    made_stream, notes = with_schema(made.stream), tuple[str, ...]()
-    if made.infer is not None:
-        infer = connector(Name(made_stream.connector)).infer(made_stream)
-        made = replace(made, stream=made_stream, infer=infer)
-        columns = _with_event_time(session, made, _infer(session, made, statement))
-        made_stream = replace(made_stream, columns=columns, inferred=True)
-        check_watermark(made_stream.watermark, columns)
-        listed = ", ".join(f"{c.name} {c.type}" for c in made_stream.columns)
+    if plan.path:
+        check_path(plan.path)
+    if plan.code:
+        check_code(plan.code, plan.stream.option("folder"), connector(Name(plan.stream.connector)), "read")
+    entry, notes = with_schema(plan.stream), tuple[str, ...]()
+    if plan.infer is not None:
+        infer = connector(Name(entry.connector)).infer(entry)
+        plan = replace(plan, stream=entry, infer=infer)
+        columns = _with_event_time(parts, plan, _infer(parts, plan, statement))
+        entry = replace(entry, columns=columns, inferred=True)
+        check_watermark(entry.watermark, columns)
+        listed = ", ".join(f"{c.name} {c.type}" for c in entry.columns)
         notes = (f"columns of {name}, as inferred and recorded: {listed}",)
-    if made_stream.connector == "values":
-        folder = Path(session.places.values(name))
+    if entry.connector == "values":
+        folder = Path(parts.places.values(name))
         remove(folder)
         claim(folder)
-    made = replace(made, stream=placed(made_stream) if session.store else made_stream)
-    session.update(made.applied)
-    return Done((*notes, *_not_kept(session, made_stream)), f"stream {name} created")
+    plan = replace(plan, stream=placed(entry) if parts.store else entry)
+    parts.update(plan.applied)
+    return Done((*notes, *_not_kept(parts, entry)), f"stream {name} created")
 
 
-def _infer(session: SessionParts, made: plans.DefineStream, statement: Statement) -> tuple[Column, ...]:
-    assert made.infer is not None
+def _infer(parts: SessionParts, plan: plans.DefineStream, statement: Statement) -> tuple[Column, ...]:
+    assert plan.infer is not None
     try:
-        fields = _schema(session, made.infer)
+        fields = _schema(parts, plan.infer)
     except Exception as error:
         fault = translate(error, statement)
         if fault.condition != "UNABLE_TO_INFER_SCHEMA":
@@ -66,103 +66,103 @@ def _infer(session: SessionParts, made: plans.DefineStream, statement: Statement
         fields = []
     if not fields:
         raise InputFault(
-            f"the columns of {made.stream.name} cannot be inferred: there are no rows yet",
-            hint=f"declare them: CREATE STREAM {made.stream.name} (id INT, ts TIMESTAMP) USING …",
-            span=made.path.span if made.path else None,
+            f"the columns of {plan.stream.name} cannot be inferred: there are no rows yet",
+            hint=f"declare them: CREATE STREAM {plan.stream.name} (id INT, ts TIMESTAMP) USING …",
+            span=plan.path.span if plan.path else None,
         )
     return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
 
 
-def _schema(session: SessionParts, frame: Node) -> list[Any]:
+def _schema(parts: SessionParts, frame: Node) -> list[Any]:
     """The fields of a DataFrame."""
-    return list(evaluate(frame, session.env((Assign("", frame),))).schema.fields)
+    return list(evaluate(frame, parts.env((Assign("", frame),))).schema.fields)
 
 
 def _with_event_time(
-    session: SessionParts, made: plans.DefineStream, columns: tuple[Column, ...]
+    parts: SessionParts, plan: plans.DefineStream, columns: tuple[Column, ...]
 ) -> tuple[Column, ...]:
-    """Inferred columns, the watermark's as a timestamp where its texts are times."""
-    mark = made.stream.watermark
-    found = next((c for c in columns if mark and c.name.casefold() == mark.column.value.casefold()), None)
-    if made.infer_times is None or found is None or found.type != "string":
+    """Inferred columns; that of the watermark as a timestamp if its strings are timestamps."""
+    mark = plan.stream.watermark
+    column = next((c for c in columns if mark and c.name.casefold() == mark.column.value.casefold()), None)
+    if plan.infer_times is None or column is None or column.type != "string":
         return columns
-    times = {f.name: f.dataType.simpleString() for f in _schema(session, made.infer_times)}
-    event_time = replace(found, type=times.get(found.name, found.type))
-    return tuple(event_time if c is found else c for c in columns)
+    times = {f.name: f.dataType.simpleString() for f in _schema(parts, plan.infer_times)}
+    event_time = replace(column, type=times.get(column.name, column.type))
+    return tuple(event_time if c is column else c for c in columns)
 
 
-def _define_sink(session: SessionParts, made: plans.DefineSink, statement: Statement) -> Result:
-    if made.exists(session.catalog):
-        return Done(message=f"sink {made.sink.name} already exists")
-    if made.code:
-        check_code(made.code, made.sink.option("folder"), connector(Name(made.sink.connector)), "write")
-    session.update(replace(made, sink=placed(made.sink) if session.store else made.sink).applied)
-    kind = "live table" if made.sink.is_live else "sink"
-    return Done(_not_kept(session, made.sink), f"{kind} {made.sink.name} created")
+def _define_sink(parts: SessionParts, plan: plans.DefineSink, statement: Statement) -> Result:
+    if plan.exists(parts.catalog):
+        return Done(message=f"sink {plan.sink.name} already exists")
+    if plan.code:
+        check_code(plan.code, plan.sink.option("folder"), connector(Name(plan.sink.connector)), "write")
+    parts.update(replace(plan, sink=placed(plan.sink) if parts.store else plan.sink).applied)
+    kind = "live table" if plan.sink.is_live else "sink"
+    return Done(_not_kept(parts, plan.sink), f"{kind} {plan.sink.name} created")
 
 
-def _not_kept(session: SessionParts, entry: Stream | Sink) -> tuple[str, ...]:
-    """What a workspace does not keep of a stream or sink."""
-    names = not_kept(entry) if session.store else []
+def _not_kept(parts: SessionParts, entry: Stream | Sink) -> tuple[str, ...]:
+    """Notes about the secrets of a stream or sink that a workspace does not save."""
+    names = not_kept(entry) if parts.store else []
     return tuple(
-        f"the workspace does not keep the {n}; it keeps a reference: {n} '${{env:NAME}}'" for n in names
+        f"the workspace does not save the {n}; it saves a reference: {n} '${{env:NAME}}'" for n in names
     )
 
 
-def _define_function(session: SessionParts, made: plans.DefineFunction, statement: Statement) -> Result:
-    key = made.function.name.casefold()
-    if made.exists(session.catalog):
-        return Done(message=f"function {made.function.name} already exists")
-    others = [f for k, f in session.catalog.functions.items() if k != key]
-    found = session.modules.find(made.function, made.target, session.variables.get("here", ""), others)
-    session.update(replace(made, function=found).applied)
-    return Done(message=f"{WHAT[found.kind]} {found.name} created")
+def _define_function(parts: SessionParts, plan: plans.DefineFunction, statement: Statement) -> Result:
+    key = plan.function.name.casefold()
+    if plan.exists(parts.catalog):
+        return Done(message=f"function {plan.function.name} already exists")
+    others = [f for k, f in parts.catalog.functions.items() if k != key]
+    entry = parts.modules.find(plan.function, plan.target, parts.variables.get("here", ""), others)
+    parts.update(replace(plan, function=entry).applied)
+    return Done(message=f"{WHAT[entry.kind]} {entry.name} created")
 
 
-def _drop_function(session: SessionParts, statement: function.DropFunction) -> Result:
-    found = session.catalog.function(statement.name)
-    session.undefine("functions", found.name)
-    if session.engine.started and found.kind != "processor":
-        session.spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(found.name)}")
-    return Done(message=f"{WHAT[found.kind]} {found.name} dropped")
+def _drop_function(parts: SessionParts, statement: function.DropFunction) -> Result:
+    entry = parts.catalog.function(statement.name)
+    parts.undefine("functions", entry.name)
+    if parts.engine.started and entry.kind != "processor":
+        parts.spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(entry.name)}")
+    return Done(message=f"{WHAT[entry.kind]} {entry.name} dropped")
 
 
-def _drop_stream(session: SessionParts, statement: stream.DropStream) -> Result:
+def _drop_stream(parts: SessionParts, statement: stream.DropStream) -> Result:
     key = statement.name.value.casefold()
-    if statement.if_exists and key not in session.catalog.streams:
+    if statement.if_exists and key not in parts.catalog.streams:
         return Done(message=f"there is no stream {statement.name}")
-    found = session.catalog.stream(statement.name)
-    session.undefine("streams", key)
-    return Done(message=f"stream {found.name} dropped")
+    entry = parts.catalog.stream(statement.name)
+    parts.undefine("streams", key)
+    return Done(message=f"stream {entry.name} dropped")
 
 
-def _drop_sink(session: SessionParts, statement: sink.DropSink) -> Result:
+def _drop_sink(parts: SessionParts, statement: sink.DropSink) -> Result:
     key = statement.name.value.casefold()
-    if statement.if_exists and key not in session.catalog.sinks:
+    if statement.if_exists and key not in parts.catalog.sinks:
         return Done(message=f"there is no sink {statement.name}")
-    found = session.catalog.sink(statement.name)
-    session.undefine("sinks", key)
-    session.live.forget(key)
-    return Done(message=f"sink {found.name} dropped")
+    entry = parts.catalog.sink(statement.name)
+    parts.undefine("sinks", key)
+    parts.live.forget(key)
+    return Done(message=f"sink {entry.name} dropped")
 
 
-def _drop_live_table(session: SessionParts, statement: live_table.DropLiveTable) -> Result:
+def _drop_live_table(parts: SessionParts, statement: live_table.DropLiveTable) -> Result:
     key = statement.name.value.casefold()
-    if statement.if_exists and key not in session.catalog.sinks:
+    if statement.if_exists and key not in parts.catalog.sinks:
         return Done(message=f"there is no live table {statement.name}")
-    found = session.catalog.live_table(statement.name)
-    for feeding in session.catalog.queries_into(found.name):
-        forget_query(session, feeding.name)
-    session.undefine("sinks", key)
-    session.live.forget(key)
-    return Done(message=f"live table {found.name} dropped")
+    entry = parts.catalog.live_table(statement.name)
+    for feeding in parts.catalog.queries_into(entry.name):
+        forget_query(parts, feeding.name)
+    parts.undefine("sinks", key)
+    parts.live.forget(key)
+    return Done(message=f"live table {entry.name} dropped")
 
 
-def _empty_trash(session: SessionParts, statement: session_statements.EmptyTrash) -> Result:
-    if session.store is None:
-        return Done(message="this console has no workspace, and so no trash")
-    removed, left = empty_trash(session.store.folder)
-    notes = (f"left in the trash, since streamsql did not create it: {', '.join(left)}",) if left else ()
+def _empty_trash(parts: SessionParts, statement: session_statements.EmptyTrash) -> Result:
+    if parts.store is None:
+        return Done(message="this console has no workspace and no trash")
+    removed, left = empty_trash(parts.store.folder)
+    notes = (f"kept in the trash, because streamsql did not create it: {', '.join(left)}",) if left else ()
     return Done(notes, f"{removed} folder{'' if removed == 1 else 's'} deleted")
 
 

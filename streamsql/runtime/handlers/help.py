@@ -1,4 +1,4 @@
-"""SHOW CONNECTORS, DESCRIBE CONNECTOR and HELP: statements from the grammar, topics from their pages."""
+"""SHOW CONNECTORS, DESCRIBE CONNECTOR and HELP, from the connectors, the grammar and the topics' pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.grammar import load
-from streamsql.language.statements import preview, session
+from streamsql.language.statements import preview
+from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.registry import STATEMENTS
 from streamsql.language.synopsis import rule_label, synopsis
@@ -22,65 +23,64 @@ from streamsql.runtime.handlers.info_table import table
 from streamsql.runtime.parts import SessionParts
 
 
-def _show_connectors(session: SessionParts, statement: session.ShowConnectors) -> Result:
+def _show_connectors(parts: SessionParts, statement: session_statements.ShowConnectors) -> Result:
     if statement.name is None:
         rows = [
             (c.name, "yes" if c.reads is not None else "", "yes" if c.writes is not None else "", c.help)
             for c in connectors().values()
         ]
         return table(("name", "reads", "writes", "description"), rows)
-    return _describe_connector(session, preview.DescribeConnector(name=statement.name))
+    return _describe_connector(parts, preview.DescribeConnector(name=statement.name))
 
 
-def _describe_connector(session: SessionParts, statement: preview.DescribeConnector) -> Result:
-    found = connector(statement.name)
-    rows = [("connector", "", "", "", found.help), *_abilities(found)]
-    reads, writes = found.reads or (), found.writes or ()
+def _describe_connector(parts: SessionParts, statement: preview.DescribeConnector) -> Result:
+    described = connector(statement.name)
+    rows = [("connector", "", "", "", described.help), *_abilities(described)]
+    reads, writes = described.reads or (), described.writes or ()
     for spec in (*reads, *(s for s in writes if s not in reads)):
         uses = [use for use, specs in (("read", reads), ("write", writes)) if spec in specs]
         rows.append((spec.name, ", ".join(uses), _kind(spec), spec.default, spec.help))
-    if found.open_prefix:
-        rows.append(
-            (f"{found.open_prefix}…", "", "", "", "any other option with this prefix is passed on unchanged")
-        )
-    if found.open_options:
-        rows.append(("…", "", "", "", "any other option is passed on unchanged"))
+    if described.open_prefix:
+        prefixed = f"{described.open_prefix}…"
+        rows.append((prefixed, "", "", "", "other options with this prefix are passed on unchanged"))
+    if described.open_options:
+        rows.append(("…", "", "", "", "other options are passed on unchanged"))
     return table(("property", "for", "kind", "default", "description"), rows)
 
 
-def _abilities(found: Connector) -> Iterator[tuple[str, ...]]:
-    """Rows of what a connector can do: columns, formats, output modes and triggers."""
-    if found.reads is not None:
-        columns = ", ".join(f"{c.name} {c.type}" for c in found.fixed_columns)
-        if found.needs_columns:
+def _abilities(described: Connector) -> Iterator[tuple[str, ...]]:
+    """The rows of a connector's columns, formats, output modes and triggers."""
+    if described.reads is not None:
+        columns = ", ".join(f"{c.name} {c.type}" for c in described.fixed_columns)
+        if described.needs_columns:
             columns = "declared"
-        elif found.infers_columns:
+        elif described.infers_columns:
             columns = "declared, or inferred when they are not"
-        elif found.formats:
-            payloads = ", ".join(f for f in found.formats if f in PAYLOAD_FORMATS)
+        elif described.formats:
+            payloads = ", ".join(f for f in described.formats if f in PAYLOAD_FORMATS)
             columns = f"declared with FORMAT {payloads}; else value"
         yield "columns", "read", "", "", columns or "by its options"
-        fields = found.metadata(Stream("", found.name))
+        fields = described.metadata(Stream("", described.name))
         if fields:
             listed = ", ".join(f"{f.name} {f.type}" for f in fields)
             yield "message fields", "read", "", "", f"{listed}; SELECT * leaves them out"
-        yield "triggers", "read", "", "", _triggers(found.triggers)
-    if found.formats:
-        yield "formats", "", "", "", ", ".join(found.formats)
-    if found.writes is not None:
-        yield "output modes", "write", "", "", _modes(found)
-        yield "triggers", "write", "", "", _triggers(found.sink_triggers)
-    for name in found.packages or ((found.name,) if found.name in PACKAGES else ()):
+        yield "triggers", "read", "", "", _triggers(described.triggers)
+    if described.formats:
+        yield "formats", "", "", "", ", ".join(described.formats)
+    if described.writes is not None:
+        yield "output modes", "write", "", "", _modes(described)
+        yield "triggers", "write", "", "", _triggers(described.sink_triggers)
+    for name in described.packages or ((described.name,) if described.name in PACKAGES else ()):
         release = PACKAGES[name].releases(metadata.version("pyspark"))[0]
         yield "package", "", "", "", f"{', '.join(release.coordinates)}, fetched when it is first needed"
-    if found.takes_key:
+    if described.takes_key:
         yield "KEY", "write", "", "", "the columns that form the key of a row"
 
 
-def _modes(found: Connector) -> str:
-    """The output modes that a sink takes, and those that a KEY adds."""
-    plain, keyed = (found.modes_of(Sink("", found.name, key=key)) for key in ((), ("key",)))
-    more = ", ".join(m for m in keyed if m not in plain) if found.takes_key else ""
+def _modes(described: Connector) -> str:
+    """The output modes that a sink supports, and those that it supports only with a KEY."""
+    plain, keyed = (described.modes_of(Sink("", described.name, key=key)) for key in ((), ("key",)))
+    more = ", ".join(m for m in keyed if m not in plain) if described.takes_key else ""
     return ", ".join(plain) + (f", with KEY {more}" if more else "")
 
 
@@ -89,12 +89,12 @@ def _triggers(kinds: frozenset[str]) -> str:
 
 
 def _kind(spec: OptionSpec) -> str:
-    """What an option takes: its kind or choices, and whether it must be there or is never shown."""
+    """The kind or choices of an option, and whether it is required or secret."""
     kind = " | ".join(spec.choices) if spec.choices else spec.kind
     return kind + (", required" if spec.required else "") + (", secret" if spec.secret else "")
 
 
-def _help(session: SessionParts, statement: session.Help) -> Result:
+def _help(parts: SessionParts, statement: session_statements.Help) -> Result:
     grammar = load()
     entries = [(synopsis(grammar, r), grammar.help[r], r) for r in STATEMENTS if r not in ("Spark", "Select")]
     entries.append(("SELECT …", grammar.help["Select"], "Select"))
@@ -111,15 +111,15 @@ def _help(session: SessionParts, statement: session.Help) -> Result:
         known = [*(_head(s) for s, _, _ in entries), *(name.upper() for name in topics())]
         hint = did_you_mean(asked, known) or "HELP; lists the statements and topics"
         raise NameFault(f"there is no help for {asked}", hint=hint)
-    parts = [
+    texts = [
         f"{written}\n    {text}" + _where(rule) + _see_also(rule, _head(written))
         for written, text, rule in wanted
     ]
-    return Text(text="\n\n".join(parts))
+    return Text(text="\n\n".join(texts))
 
 
 def _plain(written: str) -> str:
-    """A synopsis without what may be left out, for looking it up by its first words."""
+    """A synopsis without its optional parts, to be searched by its first words."""
     depth, out = 0, []
     for word in written.replace("[", " [ ").replace("]", " ] ").split():
         depth += (word == "[") - (word == "]")
@@ -138,7 +138,7 @@ def _head(written: str) -> str:
 
 
 def _see_also(rule: str, head: str) -> str:
-    """The topic of a statement, and those that name it among what to read next."""
+    """The topic of a statement, and the topics that refer to it."""
     names = {STATEMENTS[rule].topic: None} | {
         t.name: None for t in topics().values() if f"HELP {head};" in t.text
     }
@@ -146,7 +146,7 @@ def _see_also(rule: str, head: str) -> str:
 
 
 def _where(rule: str) -> str:
-    """The clauses that a statement's synopsis and sentence name in <…>, each written out."""
+    """The definitions of the clauses that a statement's synopsis and description name in <…>."""
     grammar = load()
     shown, lines, queue = set(), [], [synopsis(grammar, rule) + grammar.help[rule]]
     while queue:
@@ -162,7 +162,7 @@ def _where(rule: str) -> str:
 
 
 DIRECT: Answers = {
-    session.ShowConnectors: _show_connectors,
+    session_statements.ShowConnectors: _show_connectors,
     preview.DescribeConnector: _describe_connector,
-    session.Help: _help,
+    session_statements.Help: _help,
 }

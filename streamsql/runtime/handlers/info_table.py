@@ -1,4 +1,4 @@
-"""Short answers about the console itself, as tables."""
+"""Results about the console itself, as tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SQL = ("query", "statement")
 
 
 def without_secrets(rows: Rows) -> Rows:
-    """Rows that tell of settings, statements and messages, without the secrets in them."""
+    """Rows of settings, statements and messages, with their secrets redacted."""
 
     def cell(row: tuple[Any, ...], at: int) -> Any:
         value, before = row[at], row[at - 1] if at else ""
@@ -33,7 +33,7 @@ def without_secrets(rows: Rows) -> Rows:
             return value
         if rows.columns[at] in _SQL or before in _SQL:
             return redact(value)
-        # DESCRIBE CONNECTOR tells of options, not of their values.
+        # DESCRIBE CONNECTOR shows options, not their values.
         if at and rows.columns[at - 1] in _KEYS and rows.columns[at] != "for" and isinstance(before, str):
             value = redact_option(before, value)
         return redact_any(value)

@@ -1,6 +1,6 @@
-"""PREVIEW: the first records of a source, and the CREATE STREAM that they suggest.
+"""PREVIEW: the first records of a source, and a CREATE STREAM that is inferred from them.
 
-Reads little, makes nothing, and leaves no query behind.
+Reads few records, defines nothing and leaves no query running.
 """
 
 from __future__ import annotations
@@ -44,37 +44,37 @@ from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.workspace.owned_folders import remove
 
 PATIENCE = 5.0
-"""Seconds to wait for the first records of a source that is only read as they come."""
+"""The seconds to wait for the first records of a source that has no batch reader."""
 
 
-class Looking:
-    """One look."""
+class Previewer:
+    """Runs one PREVIEW. notes: of the result."""
 
-    def __init__(self, session: SessionParts, context: Context) -> None:
-        self.session = session
+    def __init__(self, parts: SessionParts, context: Context) -> None:
+        self.parts = parts
         self.context = context
         self.notes: list[str] = []
 
-    def preview(self, made: plans.Preview) -> Preview:
-        """Look at a stream that is there, or (propose) at what a connector with its options would read."""
+    def preview(self, plan: plans.Preview) -> Preview:
+        """Preview an existing stream, or (propose) what a connector with options would read."""
         began = time.monotonic()
-        stream, proposal = made.stream, ""
-        if made.path:
-            stream = _of_path(stream, made.path)
-        if made.code:
-            check_code(made.code, stream.option("folder"), connector(Name(stream.connector)), "read")
+        stream, proposal = plan.stream, ""
+        if plan.path:
+            stream = _of_path(stream, plan.path)
+        if plan.code:
+            check_code(plan.code, stream.option("folder"), connector(Name(stream.connector)), "read")
         options = stream.options
         try:
             stream = with_schema(stream)
             self._ask_brokers(stream)
-            if made.propose:
-                stream, rows = self._proposed(stream, made.limit)
+            if plan.propose:
+                stream, rows = self._proposed(stream, plan.limit)
             else:
-                rows = self._rows(stream, made.limit)
+                rows = self._rows(stream, plan.limit)
         except Exception as error:
-            raise _placed(error, made) from error
-        if made.propose:
-            # What was read from files, or asked, for the look stays where it is.
+            raise _placed(error, plan) from error
+        if plan.propose:
+            # A schema that was read for the preview is not written into the statement.
             more = ((k, v) for k, v in stream.options[len(options) :] if k != "avroSchema")
             stream = replace(stream, options=(*options, *more))
             proposal = stream.sql() + ";"
@@ -85,18 +85,18 @@ class Looking:
         seconds = time.monotonic() - began
         return Preview(tuple(self.notes), rows.columns, rows.rows, rows.numeric, seconds, proposal=proposal)
 
-    # ---- what the records suggest ---------------------------------------------------------------
+    # ---- the proposed stream ---------------------------------------------------------------------
 
     def _proposed(self, stream: Stream, limit: int) -> tuple[Stream, Rows]:
-        """The stream as it would be made, and its first rows."""
-        made = connector(Name(stream.connector))
-        stream = replace(stream, options=made.settled(stream.options))
-        if made.formats:
+        """The stream that is inferred, and its first rows."""
+        source = connector(Name(stream.connector))
+        stream = replace(stream, options=source.settled(stream.options))
+        if source.formats:
             return self._messages(stream, limit)
-        records = made.records(stream)
-        if records is None and not made.infers_columns:
+        records = source.records(stream)
+        if records is None and not source.infers_columns:
             rows = self._rows(stream, max(limit, 1))
-            leaves = [Leaf((c.name,), c.type, _values(rows, c.name)) for c in made.columns(stream)]
+            leaves = [Leaf((c.name,), c.type, _values(rows, c.name)) for c in source.columns(stream)]
             return replace(stream, watermark=event_time(leaves, rows.columns)), rows
         seen, folders = self._seen(stream, records)
         stream, notes = suggested(stream, seen, folders)
@@ -109,9 +109,9 @@ class Looking:
         return stream, rows
 
     def _messages(self, stream: Stream, limit: int) -> tuple[Stream, Rows]:
-        """The same of a source of messages: their payload tells the format, if nobody did."""
-        made, rows = connector(Name(stream.connector)), None
-        inferred = made.infer(stream) if stream.format in PAYLOAD_FORMATS else None
+        """The same for a source of messages; the format is inferred from the payload if none is given."""
+        source, rows = connector(Name(stream.connector)), None
+        inferred = source.infer(stream) if stream.format in PAYLOAD_FORMATS else None
         if inferred is not None:
             types = self._frame(inferred).schema
             rows = self._rows(suggested(stream, Seen(types, ()))[0], max(limit, 1))
@@ -123,43 +123,50 @@ class Looking:
                 hint="declare them in CREATE STREAM, or show the messages with FORMAT raw",
             )
         else:
-            records = made.records(stream)
-            if records is None:
-                rows = self._rows(replace(stream, format="text"), max(limit, FIRST))
-                texts = [str(row[0]) for row in rows.rows]
-            else:
-                texts = first_texts(self._frame(records))
-            if not texts:
-                raise _nothing(stream.name)
-            form, seen = of_messages(stream, texts, self.session.spark)
-            if form == "raw" and all(t.startswith("\0") for t in texts):
-                self.notes.append(
-                    "bytes as a schema registry marks them: schemaRegistry 'http://host:8081' reads Avro by"
-                    " it, FORMAT avro with wireFormat 'confluent' by a schema that you have"
-                )
-            stream = replace(stream, format=form)
-            if seen is not None:
-                stream, notes = suggested(stream, seen)
-                self.notes += notes
-                if seen.missed:  # by default one would end each query
-                    stream = replace(stream, malformed="skip")
+            stream, rows = self._texts(stream, source.records(stream), limit)
         if rows is None:
             rows = self._rows(stream, limit)
-        arrival = next((f for f in made.metadata(stream) if f.type == "TIMESTAMP"), None)
+        arrival = next((f for f in source.metadata(stream) if f.type == "TIMESTAMP"), None)
         if stream.watermark is None and arrival:
             stream = replace(stream, watermark=Watermark(Name(arrival.name), "10 minutes"))
             self.notes.append(f"no event time in the payload: {arrival.name} is the time of the message")
         return stream, replace(rows, rows=rows.rows[:limit])
 
+    def _texts(self, stream: Stream, records: Node | None, limit: int) -> tuple[Stream, Rows | None]:
+        """The same for messages whose columns are inferred from their text. The rows are None when they
+        were not read on the way.
+        """
+        rows = None
+        if records is None:
+            rows = self._rows(replace(stream, format="text"), max(limit, FIRST))
+            texts = [str(row[0]) for row in rows.rows]
+        else:
+            texts = first_texts(self._frame(records))
+        if not texts:
+            raise _nothing(stream.name)
+        form, seen = of_messages(stream, texts, self.parts.spark)
+        if form == "raw" and all(t.startswith("\0") for t in texts):
+            self.notes.append(
+                "the messages have the header of a schema registry: schemaRegistry 'http://host:8081' "
+                "reads their Avro with its schemas, FORMAT avro with wireFormat 'confluent' with yours"
+            )
+        stream = replace(stream, format=form)
+        if seen is not None:
+            stream, notes = suggested(stream, seen)
+            self.notes += notes
+            if seen.missed:  # by default a malformed message fails the query
+                stream = replace(stream, malformed="skip")
+        return stream, rows
+
     def _ask_brokers(self, stream: Stream) -> None:
-        """Learn at once that brokers do not answer, or have not the topic."""
+        """Check that the brokers answer and have the topic. Raises faults."""
         asked = connector(Name(stream.connector)).brokers(stream) if stream.connector else None
         if asked:
-            self.session.packages.load(self.session.spark, PACKAGES[stream.connector], self.session.cancel)
-            check_topics(self.session.spark, *asked, self.session.cancel)
+            self.parts.packages.load(self.parts.spark, PACKAGES[stream.connector], self.parts.cancel)
+            check_topics(self.parts.spark, *asked, self.parts.cancel)
 
     def _seen(self, stream: Stream, records: Node | None) -> tuple[Seen, Sequence[Any]]:
-        """What the records are, and the fields that the names of their folders give."""
+        """The types and values of the records, and the fields of their partition folders."""
         folders: Sequence[Any] = ()
         if records is not None:
             frame = self._frame(records)
@@ -173,7 +180,7 @@ class Looking:
         return seen, folders
 
     def _frame(self, node: Node) -> Any:
-        return evaluate(node, self.session.env((Assign("", node),)))
+        return evaluate(node, self.parts.env((Assign("", node),)))
 
     # ---- rows -------------------------------------------------------------------------------------
 
@@ -181,27 +188,27 @@ class Looking:
         """The first rows of a stream with its columns."""
         from pyspark.errors import AnalysisException
 
-        found = first_rows(stream, limit, self.context)
-        if found is None:
+        batch_program = first_rows(stream, limit, self.context)
+        if batch_program is None:
             return self._as_they_come(stream, limit)
-        program, reads = found
+        program, reads = batch_program
         try:
-            rows = collect(run(program, self.session.env(program, reads)))
+            rows = collect(run(program, self.parts.env(program, reads)))
         except AnalysisException:
             if not stream.query:
                 raise
-            return self._as_they_come(stream, limit)  # an operation that only streams have
+            return self._as_they_come(stream, limit)  # an operation that batch queries do not support
         if stream.query:
-            self.notes.append(f"made from the first {SAMPLE} records of what {stream.name} reads")
+            self.notes.append(f"computed from the first {SAMPLE} records of what {stream.name} reads")
         return rows
 
     def _as_they_come(self, stream: Stream, limit: int) -> Rows:
-        """The first rows that a query over the stream gives, which is ended then."""
-        session = self.session
-        name = f"preview_{len(session.queries.all) + 1}_{os.getpid()}"
-        made = as_they_come(stream, self.context).named(name, session.places.transient(name))
-        running = start_query(session, made)
-        live = session.live[name]
+        """The first rows of a streaming query over the stream, which is then stopped."""
+        parts = self.parts
+        name = f"preview_{len(parts.queries.all) + 1}_{os.getpid()}"
+        plan = as_they_come(stream, self.context).named(name, parts.places.transient(name))
+        running = start_query(parts, plan)
+        live = parts.live[name]
         enough = threading.Event()
         before = live.watch(lambda before, after, new: enough.set() if after.num_rows >= limit else None)
         if before is not None and before.num_rows >= limit:
@@ -209,15 +216,15 @@ class Looking:
         try:
             deadline = time.monotonic() + PATIENCE
             while running.is_active() and time.monotonic() < deadline and not enough.wait(0.05):
-                session.cancel.check()
+                parts.cancel.check()
             if running.status() == "FAILED" and isinstance(running.fault, QueryFault):
                 raise running.fault.of("it cannot be read")
-            rows = collect(live.frame(session.spark, limit))
+            rows = collect(live.frame(parts.spark, limit))
         finally:
-            session.queries.stop(running, session.cancel, 0)
-            session.queries.forget(name)
-            session.live.pop(name, None)
-            remove(Path(made.checkpoint).parent)
+            parts.queries.stop(running, parts.cancel, 0)
+            parts.queries.forget(name)
+            parts.live.pop(name, None)
+            remove(Path(plan.checkpoint).parent)
         if not enough.is_set():
             self.notes.append(
                 f"{stream.connector or stream.name}: rows that arrived within {PATIENCE:.0f} seconds"
@@ -226,7 +233,7 @@ class Looking:
 
 
 def _of_path(stream: Stream, path: Name) -> Stream:
-    """The stream; of a single file, that of its folder with that file only."""
+    """The stream of a path; for a single file, that of its folder, restricted to the file."""
     if not os.path.isfile(path.value):
         check_path(path)
         return stream
@@ -235,12 +242,12 @@ def _of_path(stream: Stream, path: Name) -> Stream:
     return replace(stream, options=(*options, ("pathGlobFilter", name)))
 
 
-def _placed(error: Exception, made: plans.Preview) -> StreamsqlError:
-    """An error of Spark's under the path that was given."""
+def _placed(error: Exception, plan: plans.Preview) -> StreamsqlError:
+    """An error of Spark as a fault whose span is the path in the statement."""
     fault = translate(error)
     if fault.condition == "UNABLE_TO_INFER_SCHEMA":
-        fault = _nothing(made.stream.name)
-    fault.span = fault.span or (made.place.span if made.place else None)
+        fault = _nothing(plan.stream.name)
+    fault.span = fault.span or (plan.place.span if plan.place else None)
     return fault
 
 

@@ -18,7 +18,7 @@ from streamsql.results import Done, Result, Text
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import without_secrets
-from streamsql.runtime.handlers.preview import Looking
+from streamsql.runtime.handlers.preview import Previewer
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.preflight.kafka_topics import check_sink_topics, show_topics
@@ -27,27 +27,27 @@ from streamsql.runtime.program_source import program_text, spark_plan
 from streamsql.runtime.queries.start import check_drivers, check_logs
 
 _TELLS = re.compile(r"\s*(SHOW|DESCRIBE|DESC|EXPLAIN|SET)\b", re.IGNORECASE)
-"""Statements of Spark's whose rows tell of settings and definitions, not of data."""
+"""Statements of Spark whose rows are settings or definitions, not data."""
 
 
-def _collect_plan(session: SessionParts, made: plans.Collect, statement: Statement) -> Result:
+def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement) -> Result:
     began = time.monotonic()
-    with session.own_state_provider(made.program):
+    with parts.own_state_provider(plan.program):
         return _collected(
-            session, made, run(made.program, session.env(made.program, made.reads)), statement, began
+            parts, plan, run(plan.program, parts.env(plan.program, plan.reads)), statement, began
         )
 
 
 def _collected(
-    session: SessionParts, made: plans.Collect, frame: Any, statement: Statement, began: float
+    parts: SessionParts, plan: plans.Collect, frame: Any, statement: Statement, began: float
 ) -> Result:
-    if made.creates:
-        streaming = session.spark.table(made.creates).isStreaming
-        session.define(Table(made.creates, streaming))
-    session.temporary.remember(statement, made.creates)
+    if plan.creates:
+        streaming = parts.spark.table(plan.creates).isStreaming
+        parts.define(Table(plan.creates, streaming))
+    parts.temporary.remember(statement, plan.creates)
     if frame.isStreaming:
         raise EngineFault(
-            "this query reads a stream that Spark knows and the console does not",
+            "this query reads a stream that only Spark knows",
             hint="CREATE STREAM name AS SELECT … FROM STREAM table;  then SELECT from that",
         )
     rows = collect(frame)
@@ -58,43 +58,41 @@ def _collected(
     return replace(rows, seconds=time.monotonic() - began)
 
 
-def _write(session: SessionParts, made: plans.Write, statement: Statement) -> Result:
-    check_servers(made.sinks)
-    env = session.env(made.program, made.reads)
-    check_drivers(session, made.sinks)
-    check_logs(session, made.sinks, keeps=False)
-    check_sink_topics(session.spark, made.sinks, session.cancel)
-    with session.own_state_provider(made.program), asked_anew():
-        run(made.program, env)
-    return Done(message=made.message)
+def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Result:
+    check_servers(plan.sinks)
+    env = parts.env(plan.program, plan.reads)
+    check_drivers(parts, plan.sinks)
+    check_logs(parts, plan.sinks, keeps=False)
+    check_sink_topics(parts.spark, plan.sinks, parts.cancel)
+    with parts.own_state_provider(plan.program), asked_anew():
+        run(plan.program, env)
+    return Done(message=plan.message)
 
 
-def _explain(session: SessionParts, made: plans.Explain, statement: Statement) -> Result:
-    if made.mode == "pyspark":
-        return Text(
-            text=program_text(made.plan, session.context(), session.settings, session.packages.for_program)
-        )
-    assert isinstance(made.plan, (plans.Collect, plans.Write, plans.Run))
-    program = made.plan.program
-    if isinstance(made.plan, plans.Write):
+def _explain(parts: SessionParts, plan: plans.Explain, statement: Statement) -> Result:
+    if plan.mode == "pyspark":
+        return Text(text=program_text(plan.plan, parts.context(), parts.settings, parts.packages.for_program))
+    assert isinstance(plan.plan, (plans.Collect, plans.Write, plans.Run))
+    program = plan.plan.program
+    if isinstance(plan.plan, plans.Write):
         program = tuple(step for step in program if step.name)
-    env = session.env(program, made.plan.reads)
-    with session.own_state_provider(program):
+    env = parts.env(program, plan.plan.reads)
+    with parts.own_state_provider(program):
         run((*program, Assign("", program[-1].node)), env)
-        if isinstance(made.plan, plans.Run) and any(t.select for t in made.plan.targets):
-            frames = {t.sink.name: evaluate(t.rows, env) for t in made.plan.targets}
-            plans_of = (f"-- {n}\n{spark_plan(f, made.mode)}" for n, f in frames.items())
+        if isinstance(plan.plan, plans.Run) and any(t.select for t in plan.plan.targets):
+            frames = {t.sink.name: evaluate(t.rows, env) for t in plan.plan.targets}
+            plans_of = (f"-- {n}\n{spark_plan(f, plan.mode)}" for n, f in frames.items())
             return Text(text=redact_any("\n".join(plans_of)))
-        return Text(text=redact_any(spark_plan(env["result"], made.mode)))
+        return Text(text=redact_any(spark_plan(env["result"], plan.mode)))
 
 
-def _preview(session: SessionParts, made: plans.Preview, statement: Statement) -> Result:
-    return Looking(session, session.context()).preview(made)
+def _preview(parts: SessionParts, plan: plans.Preview, statement: Statement) -> Result:
+    return Previewer(parts, parts.context()).preview(plan)
 
 
-def _topics(session: SessionParts, made: plans.Topics, statement: Statement) -> Result:
-    session.packages.load(session.spark, PACKAGES["kafka"], session.cancel)
-    return show_topics(session.spark, made, session.cancel)
+def _topics(parts: SessionParts, plan: plans.Topics, statement: Statement) -> Result:
+    parts.packages.load(parts.spark, PACKAGES["kafka"], parts.cancel)
+    return show_topics(parts.spark, plan, parts.cancel)
 
 
 PLANS: Answers = {

@@ -12,70 +12,70 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.secrets import redact_option
 
 
-def _set(session: SessionParts, statement: Set) -> Result:
+def _set(parts: SessionParts, statement: Set) -> Result:
     if statement.value is None:
-        return _show_settings(session, statement.key)
+        return _show_settings(parts, statement.key)
     assert statement.key
     key = statement.key.value
     if is_preference(key):
-        value = session.config.preferences.set(key, statement.value, span=statement.key.span)
+        value = parts.config.preferences.set(key, statement.value, span=statement.key.span)
         return Done(message=f"{key.casefold()} = {value}")
     if not key.startswith("spark."):
         raise NameFault(
             f"there is no setting {key}",
-            hint=_nearest_setting(session, key) or f"settings begin with spark. or {PREFIX}",
+            hint=_nearest_setting(parts, key) or f"settings begin with spark. or {PREFIX}",
             span=statement.key.span,
             code="UNKNOWN_SETTING",
         )
-    if session.engine.started or session.engine.starting:
-        session.spark.conf.set(key, statement.value)
-    session.settings.changed[key] = statement.value
+    if parts.engine.started or parts.engine.starting:
+        parts.spark.conf.set(key, statement.value)
+    parts.settings.changed[key] = statement.value
     return Done(message=f"{key} = {redact_option(key, statement.value)}")
 
 
-def _nearest_setting(session: SessionParts, key: str) -> str:
-    """A hint; a preference may have been written without its `streamsql.`."""
-    keys = [k for k, _, _ in (*session.settings.rows(), *session.config.preferences.rows())]
+def _nearest_setting(parts: SessionParts, key: str) -> str:
+    """A hint for an unknown key, which may be a preference without its prefix `streamsql.`."""
+    keys = [k for k, _, _ in (*parts.settings.rows(), *parts.config.preferences.rows())]
     return did_you_mean(key, keys) or did_you_mean(PREFIX + key, keys)
 
 
-def _show_settings(session: SessionParts, key: Name | None) -> Result:
-    rows = [*session.settings.rows(), *session.config.preferences.rows()]
+def _show_settings(parts: SessionParts, key: Name | None) -> Result:
+    rows = [*parts.settings.rows(), *parts.config.preferences.rows()]
     if key is not None:
         wanted = PREFIX + spec_of(key.value, key.span).name if is_preference(key.value) else key.value
         rows = [r for r in rows if r[0] == wanted]
         if not rows:
             try:
-                value = session.spark.conf.get(key.value)  # Spark's own default
+                value = parts.spark.conf.get(key.value)  # Spark's own default
             except Exception:
                 value = "<undefined>"
             rows = [(key.value, redact_option(key.value, value), "Spark")]
     return Rows((), ("key", "value", "from"), rows, (False, False, False))
 
 
-def _reset(session: SessionParts, statement: Reset) -> Result:
-    preferences = session.config.preferences
-    keys = [statement.key.value] if statement.key else [*session.settings.changed, *preferences.changed()]
+def _reset(parts: SessionParts, statement: Reset) -> Result:
+    preferences = parts.config.preferences
+    keys = [statement.key.value] if statement.key else [*parts.settings.changed, *preferences.changed()]
     for key in keys:
         if is_preference(key):
             preferences.reset(key, statement.key.span if statement.key else None)
             continue
-        session.settings.changed.pop(key, None)
-        if session.store:
-            session.store.withheld.pop(key, None)
-        before = session.settings.start_conf().get(key)
-        if session.engine.started:
+        parts.settings.changed.pop(key, None)
+        if parts.store:
+            parts.store.withheld.pop(key, None)
+        before = parts.settings.start_conf().get(key)
+        if parts.engine.started:
             if before is None:
-                session.spark.conf.unset(key)
+                parts.spark.conf.unset(key)
             else:
-                session.spark.conf.set(key, before)
+                parts.spark.conf.set(key, before)
     return Done(message=f"reset: {', '.join(keys)}" if keys else "nothing was set")
 
 
-def _define(session: SessionParts, statement: Define) -> Result:
-    if statement.if_not_exists and statement.name.value in session.variables:
+def _define(parts: SessionParts, statement: Define) -> Result:
+    if statement.if_not_exists and statement.name.value in parts.variables:
         return Done(message=f"{statement.name} is already defined")
-    session.variables[statement.name.value] = statement.value
+    parts.variables[statement.name.value] = statement.value
     return Done(message=f"{statement.name} defined")
 
 

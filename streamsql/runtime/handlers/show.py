@@ -1,4 +1,4 @@
-"""SHOW and DESCRIBE of what the catalog holds."""
+"""SHOW, DESCRIBE and SHOW CREATE of the catalog's entries."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ def _mark(entry: Stream) -> str:
     return f"{mark.column.value}, {mark.delay}" if mark else ""
 
 
-def _show_streams(session: SessionParts, statement: stream.ShowStreams) -> Result:
+def _show_streams(parts: SessionParts, statement: stream.ShowStreams) -> Result:
     rows = [
         (s.name, s.connector or "query", ", ".join(columns_of(s) or ()), _mark(s), s.comment)
-        for s in session.catalog.streams.values()
+        for s in parts.catalog.streams.values()
     ]
     return table(("name", "connector", "columns", "watermark", "comment"), rows)
 
 
-def _describe_stream(session: SessionParts, statement: stream.DescribeStream) -> Result:
-    found = session.catalog.stream(statement.name)
-    columns = found.columns
-    if not columns and found.connector:
-        columns = connector(Name(found.connector)).columns(found)
+def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> Result:
+    entry = parts.catalog.stream(statement.name)
+    columns = entry.columns
+    if not columns and entry.connector:
+        columns = connector(Name(entry.connector)).columns(entry)
     pairs = [(f"column {c.name}", c.type + (f"  {c.comment}" if c.comment else "")) for c in columns]
-    pairs += [("connector", found.connector), ("format", found.format), ("query", found.query)]
-    pairs += [(f"option {k}", redact_option(k, v)) for k, v in found.options]
-    readers = [q.name for q in session.catalog.queries.values() if found.name.casefold() in q.text.casefold()]
-    pairs += [("watermark", _mark(found)), ("comment", found.comment), ("read by", ", ".join(readers))]
+    pairs += [("connector", entry.connector), ("format", entry.format), ("query", entry.query)]
+    pairs += [(f"option {k}", redact_option(k, v)) for k, v in entry.options]
+    readers = [q.name for q in parts.catalog.queries.values() if entry.name.casefold() in q.text.casefold()]
+    pairs += [("watermark", _mark(entry)), ("comment", entry.comment), ("read by", ", ".join(readers))]
     return pairs_of(pairs)
 
 
@@ -47,61 +47,61 @@ def _create_text(entry: Stream | Sink) -> Result:
     return Text(text=entry.sql() + ";")
 
 
-def _show_sinks(session: SessionParts, statement: sink.ShowSinks) -> Result:
+def _show_sinks(parts: SessionParts, statement: sink.ShowSinks) -> Result:
     rows = [
         (
             s.name,
             s.connector,
             s.option("path") or s.option("table"),
-            ", ".join(_fed_by(s, session)),
+            ", ".join(_fed_by(s, parts)),
             s.comment,
         )
-        for s in session.catalog.sinks.values()
+        for s in parts.catalog.sinks.values()
     ]
     return table(("name", "connector", "path", "queries", "comment"), rows)
 
 
-def _fed_by(found: Sink, session: SessionParts) -> list[str]:
-    return [q.name for q in session.catalog.queries_into(found.name)]
+def _fed_by(entry: Sink, parts: SessionParts) -> list[str]:
+    return [q.name for q in parts.catalog.queries_into(entry.name)]
 
 
-def _create_stream(session: SessionParts, statement: stream.ShowCreateStream) -> Result:
-    return _create_text(session.catalog.stream(statement.name))
+def _create_stream(parts: SessionParts, statement: stream.ShowCreateStream) -> Result:
+    return _create_text(parts.catalog.stream(statement.name))
 
 
-def _create_sink(session: SessionParts, statement: sink.ShowCreateSink) -> Result:
-    return _create_text(session.catalog.sink(statement.name))
+def _create_sink(parts: SessionParts, statement: sink.ShowCreateSink) -> Result:
+    return _create_text(parts.catalog.sink(statement.name))
 
 
-def _describe_sink(session: SessionParts, statement: sink.DescribeSink) -> Result:
-    found = session.catalog.sink(statement.name)
-    pairs = [(f"column {c.name}", c.type) for c in found.columns]
-    pairs += [("connector", found.connector), ("key", ", ".join(found.key))]
-    pairs += [("partitioned by", ", ".join(found.partitioned_by))]
-    pairs += [(f"option {k}", redact_option(k, v)) for k, v in found.options]
-    made = connector(Name(found.connector))
+def _describe_sink(parts: SessionParts, statement: sink.DescribeSink) -> Result:
+    entry = parts.catalog.sink(statement.name)
+    pairs = [(f"column {c.name}", c.type) for c in entry.columns]
+    pairs += [("connector", entry.connector), ("key", ", ".join(entry.key))]
+    pairs += [("partitioned by", ", ".join(entry.partitioned_by))]
+    pairs += [(f"option {k}", redact_option(k, v)) for k, v in entry.options]
+    writer = connector(Name(entry.connector))
     pairs += [
-        ("output modes", ", ".join(made.modes_of(found))),
-        ("queries", ", ".join(_fed_by(found, session))),
+        ("output modes", ", ".join(writer.modes_of(entry))),
+        ("queries", ", ".join(_fed_by(entry, parts))),
     ]
-    return pairs_of([*pairs, ("comment", found.comment)])
+    return pairs_of([*pairs, ("comment", entry.comment)])
 
 
-def _show_functions(session: SessionParts, statement: function.ShowPythonFunctions) -> Result:
+def _show_functions(parts: SessionParts, statement: function.ShowPythonFunctions) -> Result:
     rows = [
         (f.name, WHAT[f.kind], f"{f.module}.{f.attribute}", f.schema, f.folder)
-        for f in session.catalog.functions.values()
+        for f in parts.catalog.functions.values()
     ]
     return table(("name", "kind", "python", "returns", "folder"), rows)
 
 
-def _describe_function(session: SessionParts, statement: function.DescribeFunction) -> Result:
-    found = session.catalog.function(statement.name)
-    pairs = [("name", found.name), ("kind", WHAT[found.kind]), ("takes", _TAKES[found.form])]
-    pairs += [(f"column {c.name}", c.type) for c in found.columns]
-    pairs += [("returns", found.returns), ("python", f"{found.module}.{found.attribute}")]
-    pairs += [("folder", found.folder), ("modules", ", ".join(found.modules))]
-    return pairs_of([*pairs, ("called", _how_called(found))])
+def _describe_function(parts: SessionParts, statement: function.DescribeFunction) -> Result:
+    entry = parts.catalog.function(statement.name)
+    pairs = [("name", entry.name), ("kind", WHAT[entry.kind]), ("takes", _TAKES[entry.form])]
+    pairs += [(f"column {c.name}", c.type) for c in entry.columns]
+    pairs += [("returns", entry.returns), ("python", f"{entry.module}.{entry.attribute}")]
+    pairs += [("folder", entry.folder), ("modules", ", ".join(entry.modules))]
+    return pairs_of([*pairs, ("called", _how_called(entry))])
 
 
 _TAKES = {
@@ -110,19 +110,19 @@ _TAKES = {
 }  # fmt: skip
 
 
-def _how_called(found: Function) -> str:
-    if found.kind == "processor":
-        return f"FROM {found.name}(TABLE(stream) PARTITION BY key)"
-    return f"FROM t, LATERAL {found.name}(…)" if found.kind == "table" else f"SELECT {found.name}(…)"
+def _how_called(entry: Function) -> str:
+    if entry.kind == "processor":
+        return f"FROM {entry.name}(TABLE(stream) PARTITION BY key)"
+    return f"FROM t, LATERAL {entry.name}(…)" if entry.kind == "table" else f"SELECT {entry.name}(…)"
 
 
-def _create_function(session: SessionParts, statement: function.ShowCreateFunction) -> Result:
-    return Text(text=session.catalog.function(statement.name).sql() + ";")
+def _create_function(parts: SessionParts, statement: function.ShowCreateFunction) -> Result:
+    return Text(text=parts.catalog.function(statement.name).sql() + ";")
 
 
-def _live_numbers(found: Sink, session: SessionParts) -> tuple[int, int, str, str]:
+def _live_numbers(entry: Sink, parts: SessionParts) -> tuple[int, int, str, str]:
     """(rows kept, rows dropped, mode, columns) of a live table."""
-    rows = session.live.get(found.name.casefold())
+    rows = parts.live.get(entry.name.casefold())
     if rows is None:
         return 0, 0, "", ""
     table, _ = rows.rows()
@@ -130,38 +130,38 @@ def _live_numbers(found: Sink, session: SessionParts) -> tuple[int, int, str, st
     return (table.num_rows if table is not None else 0), rows.dropped, rows.mode, listed
 
 
-def _show_live(session: SessionParts, statement: live_table.ShowLiveTables) -> Result:
+def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Result:
     rows = []
-    for found in session.catalog.sinks.values():
-        if found.is_live:
-            kept, dropped, mode, listed = _live_numbers(found, session)
-            live = session.live.get(found.name.casefold())
+    for entry in parts.catalog.sinks.values():
+        if entry.is_live:
+            kept, dropped, mode, listed = _live_numbers(entry, parts)
+            live = parts.live.get(entry.name.casefold())
             key = ", ".join(live.keys) if live and live.keys else ""
-            fed = ", ".join(_fed_by(found, session))
-            rows.append((found.name, kept, dropped, mode, key, listed, fed))
+            fed = ", ".join(_fed_by(entry, parts))
+            rows.append((entry.name, kept, dropped, mode, key, listed, fed))
     return table(("name", "rows", "dropped", "mode", "key", "columns", "query"), rows, (1, 2))
 
 
-def _describe_live(session: SessionParts, statement: live_table.DescribeLiveTable) -> Result:
-    found = session.catalog.live_table(statement.name)
-    live = session.live.get(found.name.casefold())
+def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable) -> Result:
+    entry = parts.catalog.live_table(statement.name)
+    live = parts.live.get(entry.name.casefold())
     pairs: list[tuple[str, Any]] = []
     if live:
         pairs += [(f"column {f.name}", f.dataType.simpleString()) for f in live.schema.fields]
-    kept, dropped, mode, _ = _live_numbers(found, session)
+    kept, dropped, mode, _ = _live_numbers(entry, parts)
     pairs += [("rows", kept), ("dropped", dropped or ""), ("output mode", mode)]
     if live and live.keys:
         pairs.append(("key", ", ".join(live.keys)))
-    limit = f"{found.retain} rows" if mode == "append" else ""
-    return pairs_of([*pairs, ("keeps", limit), ("query", ", ".join(_fed_by(found, session)))])
+    limit = f"{entry.retain} rows" if mode == "append" else ""
+    return pairs_of([*pairs, ("keeps", limit), ("query", ", ".join(_fed_by(entry, parts)))])
 
 
-def _create_live(session: SessionParts, statement: live_table.ShowCreateLiveTable) -> Result:
-    found = session.catalog.live_table(statement.name)
-    made = session.catalog.queries.get(found.name.casefold())
-    if made and made.live_table:
-        return Text(text=made.sql(found) + ";")
-    return _create_text(found)
+def _create_live(parts: SessionParts, statement: live_table.ShowCreateLiveTable) -> Result:
+    entry = parts.catalog.live_table(statement.name)
+    feeding = parts.catalog.queries.get(entry.name.casefold())
+    if feeding and feeding.live_table:
+        return Text(text=feeding.sql(entry) + ";")
+    return _create_text(entry)
 
 
 DIRECT: Answers = {

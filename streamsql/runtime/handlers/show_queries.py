@@ -1,4 +1,4 @@
-"""SHOW QUERIES, DESCRIBE QUERY, SHOW PROGRESS: what the queries do, and why nothing comes."""
+"""SHOW QUERIES, DESCRIBE QUERY and SHOW PROGRESS; notes about why a result is empty."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from streamsql.language.statements import query
+from streamsql.language.statements import query as query_statements
 from streamsql.plan.plans import Run
 from streamsql.results import Result
 from streamsql.runtime.handlers import Answers
@@ -24,25 +24,23 @@ _QUERY_COLUMNS = (
 _EXTENDED = ("late rows", "malformed", "checkpoint", "query")
 
 
-def _show_queries(session: SessionParts, statement: query.ShowQueries) -> Result:
+def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) -> Result:
     rows = []
-    for found in session.catalog.queries.values():
-        running = session.queries.all.get(found.name.casefold())
-        trigger = found.trigger.sql().lower() if found.trigger else "default"
+    for query in parts.catalog.queries.values():
+        running = parts.queries.all.get(query.name.casefold())
+        trigger = query.trigger.sql().lower() if query.trigger else "default"
         if running is None:
-            past = session.workspace.past(found.name)
+            past = parts.workspace.past(query.name)
             rest = (past.batch if past.batch >= 0 else None, *[None] * 7, past.error)
-            rows.append((found.name, past.status, found.sink, found.mode, trigger, *rest))
+            rows.append((query.name, past.status, query.sink, query.mode, trigger, *rest))
         else:
-            rows.append((found.name, running.status(), found.sink, running.mode, trigger, *_numbers(running)))
+            rows.append((query.name, running.status(), query.sink, running.mode, trigger, *_numbers(running)))
         if statement.extended:
             reports: Any = running.reports if running else Reports()
             place = running.plan.checkpoint if running else ""
-            rows[-1] = (*rows[-1], reports.late, reports.malformed, place, " ".join(found.text.split()))
+            rows[-1] = (*rows[-1], reports.late, reports.malformed, place, " ".join(query.text.split()))
     columns = _QUERY_COLUMNS + (_EXTENDED if statement.extended else ())
-    return replace(
-        table(columns, rows, (5, 6, 7, 8, 11, 14, 15)), notes=session.workspace.where_queries_run()
-    )
+    return replace(table(columns, rows, (5, 6, 7, 8, 11, 14, 15)), notes=parts.workspace.where_queries_run())
 
 
 def _numbers(running: Running) -> tuple[Any, ...]:
@@ -71,7 +69,7 @@ def _rate(value: Any) -> str | None:
 
 
 def sparkline(rates: Sequence[float]) -> str:
-    """Numbers as one character each, the highest of them as a full block."""
+    """Numbers as one character each, the highest as a full block."""
     top = max(rates, default=0.0)
     return "".join(_BARS[min(7, int(r / top * 7.99))] if top else _BARS[0] for r in rates)
 
@@ -79,14 +77,14 @@ def sparkline(rates: Sequence[float]) -> str:
 _BARS = "▁▂▃▄▅▆▇█"
 
 
-def _describe_query(session: SessionParts, statement: query.DescribeQuery) -> Result:
-    found = session.catalog.query(statement.name)
-    sink_entry = session.catalog.sinks.get(found.sinks[0].casefold())
-    pairs: list[tuple[str, Any]] = [("name", found.name), ("sink", found.sink)]
-    running = session.queries.all.get(found.name.casefold())
-    past = session.workspace.past(found.name)
-    if found.restart:
-        pairs.append(("restart", found.restart.sql()))
+def _describe_query(parts: SessionParts, statement: query_statements.DescribeQuery) -> Result:
+    query = parts.catalog.query(statement.name)
+    sink_entry = parts.catalog.sinks.get(query.sinks[0].casefold())
+    pairs: list[tuple[str, Any]] = [("name", query.name), ("sink", query.sink)]
+    running = parts.queries.all.get(query.name.casefold())
+    past = parts.workspace.past(query.name)
+    if query.restart:
+        pairs.append(("restart", query.restart.sql()))
     if running is None:
         pairs += [("status", past.status), ("since", past.since), ("error", past.error)]
     if running:
@@ -107,10 +105,10 @@ def _describe_query(session: SessionParts, statement: query.DescribeQuery) -> Re
         if running.fault:
             fault = running.fault
             pairs += [("error", fault.message), ("detail", fault.detail), ("hint", fault.hint)]
-    for failure in reversed(session.queries.failures.get(found.name.casefold(), [])):
+    for failure in reversed(parts.queries.failures.get(query.name.casefold(), [])):
         at = f", batch {failure.batch}" if failure.batch >= 0 else ""
         pairs.append((f"failed {failure.at}{at}", failure.message))
-    pairs.append(("statement", found.sql(sink_entry) + ";"))
+    pairs.append(("statement", query.sql(sink_entry) + ";"))
     return pairs_of(pairs)
 
 
@@ -135,9 +133,9 @@ def _last_batch(running: Running) -> list[tuple[str, Any]]:
     return [*pairs, ("durations", phases)]
 
 
-def _show_progress(session: SessionParts, statement: query.ShowProgress) -> Result:
-    found = session.catalog.query(statement.name)
-    running = session.queries.all.get(found.name.casefold())
+def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress) -> Result:
+    query = parts.catalog.query(statement.name)
+    running = parts.queries.all.get(query.name.casefold())
     rows = []
     for r in running.progress(statement.last) if running else []:
         state = r.get("stateOperators", [])
@@ -158,7 +156,7 @@ def _show_progress(session: SessionParts, statement: query.ShowProgress) -> Resu
 
 
 def why_empty(running: Running, plan: Run) -> tuple[str, ...]:
-    """What to say when a SELECT over a stream gave no rows."""
+    """A note for a SELECT over a stream that returned no rows."""
     running.catch_up()
     rows_in = running.reports.rows_in
     if rows_in == 0:
@@ -170,7 +168,7 @@ def why_empty(running: Running, plan: Run) -> tuple[str, ...]:
 
 
 def held_back(running: Running) -> tuple[str, ...]:
-    """What to say of groups that append mode holds back until the watermark passes them."""
+    """A note about windows that append mode does not emit before the watermark passes them."""
     reports = running.progress()
     if running.mode != "append" or not reports:
         return ()
@@ -190,7 +188,7 @@ _GROUPS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 
 
 DIRECT: Answers = {
-    query.ShowQueries: _show_queries,
-    query.DescribeQuery: _describe_query,
-    query.ShowProgress: _show_progress,
+    query_statements.ShowQueries: _show_queries,
+    query_statements.DescribeQuery: _describe_query,
+    query_statements.ShowProgress: _show_progress,
 }

@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
 
 TRANSIENT_ROWS = 100_000
-"""Rows that a SELECT over a stream keeps at a prompt; what is older is counted and let go."""
+"""The number of rows that a SELECT over a stream keeps at a prompt; older ones are only counted."""
 
 
-def watch(statement: Watch, session: SessionParts) -> Live:
-    """WATCH name. Raises NameFault for what is not a live table, or a column that it has not."""
-    found = session.catalog.live_table(statement.name)
-    rows = session.live.get(found.name.casefold())
+def watch(statement: Watch, parts: SessionParts) -> Live:
+    """WATCH name. Raises NameFault when it is not a live table, or does not have a column of CHART."""
+    entry = parts.catalog.live_table(statement.name)
+    rows = parts.live.get(entry.name.casefold())
     if rows is None:
         raise NameFault(
-            f"the live table {found.name} has no query yet",
-            hint=f"INSERT INTO {quote_name(found.name)} SELECT …",
+            f"the live table {entry.name} has no query yet",
+            hint=f"INSERT INTO {quote_name(entry.name)} SELECT …",
             span=statement.name.span,
         )
-    chart = tuple(_column(c, rows, found.name) for c in statement.chart)
-    feeding = session.catalog.queries_into(found.name)[0]
-    current = lambda: session.queries.all.get(feeding.name.casefold())  # noqa: E731  a restart is another run
+    chart = tuple(_column(c, rows, entry.name) for c in statement.chart)
+    feeding = parts.catalog.queries_into(entry.name)[0]
+    current = lambda: parts.queries.all.get(feeding.name.casefold())  # noqa: E731  a restart is another run
 
-    live = _live(found.name, rows, current, session)
-    ends = session.live.follow(found.name.casefold())
+    live = _live(entry.name, rows, current, parts)
+    ends = parts.live.follow(entry.name.casefold())
 
     def close() -> None:
         ends()
@@ -52,12 +52,12 @@ def watch(statement: Watch, session: SessionParts) -> Live:
         running = current()
         if running is None or running.status() not in GOING_ON:
             return ""
-        return f"{found.name} keeps refreshing; WATCH {quote_name(found.name)}; shows it again"
+        return f"{entry.name} keeps refreshing; WATCH {quote_name(entry.name)}; shows it again"
 
-    if session.config.read_only:
-        # "running elsewhere" is running to the one who looks.
-        word = lambda: session.workspace.past(feeding.name).status.partition(" ")[0]  # noqa: E731
-        live = replace(live, status=lambda: Status(found.name, word()))
+    if parts.config.read_only:
+        # "running elsewhere" is shown as running: the status has no room for more.
+        word = lambda: parts.workspace.past(feeding.name).status.partition(" ")[0]  # noqa: E731
+        live = replace(live, status=lambda: Status(entry.name, word()))
     return replace(
         live,
         close=close,
@@ -69,31 +69,31 @@ def watch(statement: Watch, session: SessionParts) -> Live:
 
 
 def _column(name: Name, rows: LiveRows, table: str) -> str:
-    """A column as the table spells it."""
+    """The name of a column as the table spells it. Raises NameFault."""
     known = {f.name.casefold(): f.name for f in rows.schema.fields}
-    found = known.get(name.value.casefold())
-    if found is None:
+    column = known.get(name.value.casefold())
+    if column is None:
         raise NameFault(
             f"{table} has no column {name}",
             hint=did_you_mean(name.value, known.values()) or f"columns: {', '.join(known.values())}",
             span=name.span,
         )
-    return found
+    return column
 
 
-def follow(made: plans.Run, session: SessionParts) -> Live:
-    """A SELECT over a stream at a prompt: a query that lives as long as somebody looks at it."""
-    name = _free_name(session)
-    made = made.named(name, session.places.transient(name), retain=TRANSIENT_ROWS)
-    made = replace(made, query=replace(made.query, trigger=None, live_table=True))
-    running = start_query(session, made, replaces=True)
-    rows = session.live[name.casefold()]
+def follow(plan: plans.Run, parts: SessionParts) -> Live:
+    """A SELECT over a stream at a prompt: its query runs while the result is shown."""
+    name = _free_name(parts)
+    plan = plan.named(name, parts.places.transient(name), retain=TRANSIENT_ROWS)
+    plan = replace(plan, query=replace(plan.query, trigger=None, live_table=True))
+    running = start_query(parts, plan, replaces=True)
+    rows = parts.live[name.casefold()]
     kept: list[str] = []
 
     def keep() -> str:
-        session.current.update(lambda catalog: catalog.having(made.sink, made.query))
-        session.live.begin(name, rows)
-        session.workspace.save()
+        parts.current.update(lambda catalog: catalog.having(plan.sink, plan.query))
+        parts.live.begin(name, rows)
+        parts.workspace.save()
         kept.append(name)
         return (
             f"kept as the live table {name}: WATCH {name}; shows it again, DROP LIVE TABLE {name}; removes it"
@@ -103,38 +103,38 @@ def follow(made: plans.Run, session: SessionParts) -> Live:
         if kept:
             return ""
         over = running.over
-        session.queries.stop(running, session.cancel, 0)
-        session.queries.forget(name)
-        session.live.forget(name)
-        remove(Path(made.checkpoint).parent)
+        parts.queries.stop(running, parts.cancel, 0)
+        parts.queries.forget(name)
+        parts.live.forget(name)
+        remove(Path(plan.checkpoint).parent)
         return "" if over else "its query was stopped; CREATE LIVE TABLE name AS SELECT … keeps one running"
 
-    live = _live("SELECT", rows, lambda: running, session)
+    live = _live("SELECT", rows, lambda: running, parts)
     notes = (f"output mode {running.mode}: {running.reason}",) if running.reason else ()
-    enough = _limit(made) if running.mode == "append" else 0
-    may_keep = None if session.config.read_only else keep
+    enough = _limit(plan) if running.mode == "append" else 0
+    may_keep = None if parts.config.read_only else keep
     return replace(live, notes=notes, said=leave, keep=may_keep, enough=enough)
 
 
-def _free_name(session: SessionParts) -> str:
-    """q1, q2, …: the first that nothing is called by."""
-    catalog = session.catalog
-    taken = {*catalog.streams, *catalog.sinks, *catalog.queries, *catalog.tables, *session.queries.all}
+def _free_name(parts: SessionParts) -> str:
+    """The first of q1, q2, … that is not in use."""
+    catalog = parts.catalog
+    taken = {*catalog.streams, *catalog.sinks, *catalog.queries, *catalog.tables, *parts.queries.all}
     return next(f"q{n}" for n in range(1, len(taken) + 2) if f"q{n}" not in taken)
 
 
-def _limit(made: plans.Run) -> int:
-    """The number of a LIMIT that the query ends with, else 0."""
-    node: Any = made.program[-1].node
+def _limit(plan: plans.Run) -> int:
+    """The number of the query's LIMIT, or 0."""
+    node: Any = plan.program[-1].node
     if isinstance(node, Call) and isinstance(node.function, Attr) and node.function.name == "limit":
         number = node.args[0] if node.args else None
         return int(number.value) if isinstance(number, Lit) else 0
     return 0
 
 
-def _live(title: str, rows: LiveRows, current: Callable[[], Running | None], session: SessionParts) -> Live:
-    """current: the run of its query that is the newest."""
-    zone = session.spark.conf.get("spark.sql.session.timeZone") if session.engine.started else "UTC"
+def _live(title: str, rows: LiveRows, current: Callable[[], Running | None], parts: SessionParts) -> Live:
+    """The result that refreshes. current: returns the newest run of its query."""
+    zone = parts.spark.conf.get("spark.sql.session.timeZone") if parts.engine.started else "UTC"
     table = TableView(rows, zone)
     changes: list[ChangesView] = []
 

@@ -1,7 +1,7 @@
-"""The rows of live tables on disk, so that they are there again when a workspace is opened.
+"""Persists the rows of live tables, so that a workspace restores them when it is opened.
 
-A micro-batch is written before Spark notes it as done: one that comes again after a failure has a
-number that already exists, and is skipped. So the rows are always those of the checkpoint.
+A micro-batch is written here before Spark commits it. A micro-batch that is retried after a failure has
+a number that already exists, and is skipped. So the rows always match the checkpoint.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
 
 COMPACT = 50
-"""Micro-batches after which all rows are written again, in one file."""
+"""The number of micro-batches after which all rows are compacted into one file."""
 
 
 class Journal:
-    """The files of one live table: kind.json, and for micro-batch n either n.all (all rows after it)
-    or n.new (its own rows).
+    """The files of one live table: kind.json, and for each micro-batch n either n.all (all rows after
+    it) or n.new (only its own rows).
     """
 
     def __init__(self, folder: Path) -> None:
@@ -32,7 +32,7 @@ class Journal:
         self._seen = (0, 0)
 
     def begin(self, rows: LiveRows) -> None:
-        """Keep rows from now on, and those that there are, in place of what was kept before."""
+        """Persist the current rows and all later ones. Replaces what was persisted before."""
         remove(self.folder)
         claim(self.folder)
         kind = {
@@ -51,7 +51,7 @@ class Journal:
                 self._write(f"{rows.last_batch}.all", rows.table)
 
     def follow(self, rows: LiveRows) -> None:
-        """Write each micro-batch from now on."""
+        """Write each later micro-batch."""
 
         whole = rows.mode == "complete"
 
@@ -65,8 +65,8 @@ class Journal:
         rows.keep = keep
 
     def load(self) -> LiveRows | None:
-        """The rows as they were kept; None when there are none, or they cannot be read. Raises UsageFault
-        when a later version has written them.
+        """The persisted rows; None when there are none, or they cannot be read. Raises UsageFault when a
+        later version has written them.
         """
         import pyarrow as pa
         from pyspark.sql.types import StructType
@@ -85,27 +85,28 @@ class Journal:
             return None
         return rows
 
-    def look(self, known: LiveRows | None) -> LiveRows | None:
-        """The rows as another console has written them up to now; known: those that were loaded before,
-        which take up what is new. None as in `load`.
+    def refresh(self, known: LiveRows | None) -> LiveRows | None:
+        """The rows that another console has written so far; None as in `load`.
+
+        known: the rows that were loaded before; new micro-batches are added to them.
         """
-        made = self._made()
-        if known is None or self._seen != made:
-            self._seen = made
+        identity = self._identity()
+        if known is None or self._seen != identity:
+            self._seen = identity
             return self._load_while_written()
         try:
             for batch, file in self._files():
                 if batch > known.last_batch:
                     known.take(_read(file), batch, whole=file.suffix == ".all")
-        except (OSError, ValueError):  # files have just been written again, in one
+        except (OSError, ValueError):  # the files have just been compacted
             return self._load_while_written()
         return known
 
     def _load_while_written(self) -> LiveRows | None:
         return next((rows for _ in range(5) if (rows := self.load()) is not None), None)
 
-    def _made(self) -> tuple[int, int]:
-        """Tells one making of the live table from the next."""
+    def _identity(self) -> tuple[int, int]:
+        """Identifies this live table: it differs after the table was dropped and created again."""
         try:
             kind = (self.folder / "kind.json").stat()
         except OSError:
@@ -113,10 +114,10 @@ class Journal:
         return kind.st_ino, kind.st_mtime_ns
 
     def _files(self) -> list[tuple[int, Path]]:
-        """(micro-batch, file) from the newest of all rows on."""
-        found = sorted((int(f.stem), f) for f in self.folder.glob("*.*") if f.suffix in (".all", ".new"))
-        whole = max((n for n, (_, f) in enumerate(found) if f.suffix == ".all"), default=0)
-        return found[whole:]
+        """(micro-batch, file) pairs, beginning with the newest file that holds all rows."""
+        files = sorted((int(f.stem), f) for f in self.folder.glob("*.*") if f.suffix in (".all", ".new"))
+        whole = max((n for n, (_, f) in enumerate(files) if f.suffix == ".all"), default=0)
+        return files[whole:]
 
     def _write(self, name: str, table: Any) -> None:
         import pyarrow as pa
@@ -142,8 +143,8 @@ def _read(file: Path) -> Any:
 class LiveTables(dict[str, "LiveRows"]):
     """The rows of all live tables, by folded name.
 
-    places: where they are kept, None when they need not outlive the console; then `get` also finds
-    those that an earlier console kept.
+    places: where they are persisted; None when they need not outlive the console. With places, `get`
+    also returns the rows that an earlier console persisted. known: whether a name is in the catalog.
     """
 
     def __init__(self, places: Places | None, known: Callable[[str], bool]) -> None:
@@ -153,33 +154,33 @@ class LiveTables(dict[str, "LiveRows"]):
         self._journals: dict[str, Journal] = {}
 
     def get(self, name: str, default: Any = None) -> Any:
-        found = super().get(name)
-        if found is None and self.places is not None and self.known(name):
+        rows = super().get(name)
+        if rows is None and self.places is not None and self.known(name):
             journal = self._journal(name)
-            found = journal.load()
-            if found is not None:
-                journal.follow(found)
-                self[name] = found
-        return default if found is None else found
+            rows = journal.load()
+            if rows is not None:
+                journal.follow(rows)
+                self[name] = rows
+        return default if rows is None else rows
 
     def loaded(self, name: str) -> LiveRows | None:
-        """The rows of a live table if they are in memory; takes no time."""
+        """The rows of a live table if they are in memory. Reads no file."""
         return super().get(name)
 
     def begin(self, name: str, rows: LiveRows) -> None:
-        """Take up a live table that begins with no rows."""
+        """Add a new live table."""
         self[name] = rows
         if self.places is not None:
             self._journal(name).begin(rows)
 
     def forget(self, name: str) -> None:
-        """Let go of a live table, and of what is kept of it."""
+        """Remove a live table and its persisted rows."""
         self.pop(name, None)
         if self.places is not None:
             remove(self._journal(name).folder)
 
     def follow(self, name: str) -> Callable[[], None]:
-        """Take up what is written elsewhere from now on: nothing is. Returns what ends that."""
+        """Follow what another console writes; here nothing is. Returns the function that ends it."""
         return lambda: None
 
     def _journal(self, name: str) -> Journal:

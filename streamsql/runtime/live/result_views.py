@@ -1,4 +1,4 @@
-"""What a reader of a refreshing result sees: the rows as of now, or the changes, without any Spark job."""
+"""Views of a refreshing result: its current rows, or its changes. They run no Spark job."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
 
 KEPT_CHANGES = 1_000
-"""Changes kept for a reader; older ones are counted and let go."""
+"""The number of changes kept for a reader; older ones are only counted."""
 
 SORTED_ROWS = 200_000
-"""Up to so many rows a keyed table is shown in the order of its keys, else as the rows came."""
+"""A keyed table of at most this many rows is shown in the order of its keys, a larger one in the order
+of arrival.
+"""
 
 COMPARED_ROWS = 20_000
-"""Up to so many rows two whole results are compared row by row for their changes."""
+"""Two complete results of at most this many rows are compared row by row for their changes."""
 
 
 class TableView:
-    """The rows of a live table as of now, in a steady order. zone: the session time zone."""
+    """The current rows of a live table, in a stable order. zone: the session time zone."""
 
     def __init__(self, rows: LiveRows, zone: str) -> None:
         self.rows = rows
@@ -38,13 +40,13 @@ class TableView:
         self._taken: tuple[Any, Snapshot] = (None, Snapshot())
 
     def freeze(self, still: bool) -> None:
-        """Let time stand still for the reader, who can move about in the rows as of now."""
+        """Freeze the rows as they are now, so that the reader can scroll in them; still=False: thaw."""
         self._frozen = self.rows.rows() if still else None
 
     def take(self, count: int, first: int | None, order: tuple[str, bool] | None) -> Snapshot:
-        """See results.Live. The newest rows of a growing or keyed table are at its end.
+        """See results.Live. The newest rows of an appended or keyed table are at its end.
 
-        The same Snapshot again while the table has not changed.
+        Returns the same Snapshot while the table has not changed.
         """
         table, version = self._frozen or self.rows.rows()
         if table is None:
@@ -91,7 +93,7 @@ def values(table: Any, convert: Callable[[Any], Any]) -> list[tuple[Any, ...]]:
 
 
 def _sort(table: Any, by: Sequence[tuple[str, bool]]) -> Any:
-    """A table by columns; a struct (a window) by its fields in turn."""
+    """A table sorted by columns; a struct (a window) sorts by its fields in turn."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -114,9 +116,9 @@ def _sort(table: Any, by: Sequence[tuple[str, bool]]) -> Any:
 
 
 class ChangesView:
-    """The rows that are there, and then the changes to them, micro-batch by micro-batch.
+    """The current rows of a live table, then the changes to them, micro-batch by micro-batch.
 
-    +I a new row, -U and +U a row before and after a change, -D a row that is gone.
+    +I a new row, -U and +U a row before and after a change, -D a deleted row.
     """
 
     def __init__(self, rows: LiveRows, zone: str) -> None:
@@ -129,9 +131,9 @@ class ChangesView:
         self._count = 0
         self._version = 0
         self._still: deque[tuple[Any, ...]] | None = None
-        there = rows.watch(self._batch)
-        if there is not None:
-            self._batch(None, there, there)
+        current = rows.watch(self._batch)
+        if current is not None:
+            self._batch(None, current, current)
 
     def freeze(self, still: bool) -> None:
         with self._lock:
@@ -142,7 +144,7 @@ class ChangesView:
             self.rows.watchers.remove(self._batch)
 
     def take(self, count: int, first: int | None, order: tuple[str, bool] | None) -> Snapshot:
-        """See results.Live; changes have one order, that in which they came."""
+        """See results.Live; changes are always in the order of arrival."""
         with self._lock:
             changes = self._changes if self._still is None else self._still
             total = len(changes)
@@ -162,14 +164,14 @@ class ChangesView:
         )
 
     def _batch(self, before: Any, after: Any, new: Any) -> None:
-        """Called by the rows after each micro-batch: the table before and after it, and its rows."""
+        """Called after each micro-batch, with the table before and after it, and its rows."""
         try:
-            made = self._differences(before, after, new)
+            changes = self._differences(before, after, new)
         except Exception:
-            made = []  # a reader's trouble must never end the query
+            changes = []  # an error of a reader must never fail the query
         with self._lock:
-            self._changes.extend(made)
-            self._count += len(made)
+            self._changes.extend(changes)
+            self._count += len(changes)
             self._version += 1
 
     def _differences(self, before: Any, after: Any, new: Any) -> list[tuple[Any, ...]]:
@@ -191,13 +193,13 @@ class ChangesView:
         old: dict[str, list[tuple[Any, ...]]] = {}
         for key, row in zip(touched[self.rows.KEY].to_pylist(), self._rows(touched), strict=True):
             old.setdefault(key, []).append(row)
-        made: list[tuple[Any, ...]] = []
+        changes: list[tuple[Any, ...]] = []
         for key, row in zip(new[self.rows.KEY].to_pylist(), self._rows(new), strict=True):
             earlier = old.pop(key, [])
             if row in earlier:
                 continue
-            made += [("-U", *r) for r in earlier] + [("+U" if earlier else "+I", *row)]
-        return made
+            changes += [("-U", *r) for r in earlier] + [("+U" if earlier else "+I", *row)]
+        return changes
 
     def _whole(self, before: Any, after: Any) -> list[tuple[Any, ...]]:
         if after.num_rows > COMPARED_ROWS:
@@ -206,17 +208,17 @@ class ChangesView:
         was = self._rows(before) if before is not None else []
         gone, come = Counter(map(repr, was)), Counter(map(repr, now))
         both = gone & come
-        made = []
+        changes = []
         for op, rows, count in (("-D", was, gone - both), ("+I", now, come - both)):
             for row in rows:
                 if count[repr(row)] > 0:
                     count[repr(row)] -= 1
-                    made.append((op, *row))
-        return made
+                    changes.append((op, *row))
+        return changes
 
 
 def status_of(running: Running) -> Status:
-    """What a footer says of a query, from what it has reported; Spark is asked only once it has ended."""
+    """The status of a query for a footer, from its reports. Calls Spark only once the query has ended."""
     reports = running.reports.newest(1)
     last = reports[-1] if reports else {}
     watermark = last.get("eventTime", {}).get("watermark", "")

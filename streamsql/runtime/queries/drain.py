@@ -1,4 +1,4 @@
-"""STOP QUERY … WITH DRAIN: what is there is processed, then the query ends."""
+"""STOP QUERY … WITH DRAIN: the query processes all available input, then ends."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.queries.stop import PATIENCE
 
 _LOSING = frozenset({"socket"})
-"""Sources that forget at their end what was not processed."""
+"""Sources that lose unprocessed input when their query stops."""
 
 
-def stop_queries(statement: StopQuery, session: QueryParts) -> Done:
-    """STOP QUERY name or ALL. With DRAIN one query is drained after the other, in the order in which they
-    were made, so that one that reads what another writes comes after it. Raises Cancelled; the fault of
-    the first query that could not be drained, once all are stopped; TimeFault.
+def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
+    """STOP QUERY name or ALL. With DRAIN the queries are drained one by one, in the order in which they
+    were created, so that a query comes after those whose output it reads. Raises Cancelled, TimeFault, or
+    (once all are stopped) the fault of the first query that could not be drained.
     """
     began = time.monotonic()
     stopped, notes, faults = [], list[str](), list[StreamsqlError]()
-    for found in session.catalog.named(statement.name):
-        running = session.queries.all.get(found.name.casefold())
+    for query in parts.catalog.named(statement.name):
+        running = parts.queries.all.get(query.name.casefold())
         if running is None or running.status() not in GOING_ON:
             continue
-        stopped.append(found.name)
+        stopped.append(query.name)
         if statement.drain and running.status() in BUSY and not running.stopped:
             spent = time.monotonic() - began
             left = None if statement.timeout is None else max(0.0, statement.timeout - spent)
             try:
-                _drain(running, session, left)
+                _drain(running, parts, left)
             except StreamsqlError as fault:
-                if session.cancel.cancelled:
+                if parts.cancel.cancelled:
                     raise
                 faults.append(fault)
-        elif not session.queries.stop(running, session.cancel, _patience(statement.timeout)):
+        elif not parts.queries.stop(running, parts.cancel, _patience(statement.timeout)):
             notes.append(_broken_off(running))
-        running = session.queries.all[found.name.casefold()]
+        running = parts.queries.all[query.name.casefold()]
         if running.status() == "FAILED" and running.fault and running.fault not in faults:
             faults.append(running.fault)
     if faults:
@@ -65,33 +65,33 @@ def _broken_off(running: Running) -> str:
     )
 
 
-def _drain(running: Running, session: QueryParts, timeout: float | None) -> None:
-    """Process what is there, then stop. What is there is what Spark's AVAILABLE NOW takes it for: it is
-    asked once, when that begins, so that a source which never ends does not make it wait forever.
+def _drain(running: Running, parts: QueryParts, timeout: float | None) -> None:
+    """Process all available input, then stop. Spark's trigger AVAILABLE NOW determines once, at its
+    start, what is available, so that a source which never ends does not make this wait forever.
     """
-    queries, name = session.queries, running.name.casefold()
+    queries, name = parts.queries, running.name.casefold()
     left = _countdown(timeout)
-    clock = running.plan.shape.watches_the_clock  # always has something to do
+    clock = running.plan.shape.watches_the_clock  # such a query always has a micro-batch to run
     if clock or any(s.connector in _LOSING for s in running.plan.reads.streams):
         try:
-            queries.wait([name], session.cancel, idle=True, timeout=left())
+            queries.wait([name], parts.cancel, idle=True, timeout=left())
         finally:
-            if not session.cancel.cancelled:
-                queries.stop(running, session.cancel)
+            if not parts.cancel.cancelled:
+                queries.stop(running, parts.cancel)
         return
-    if not queries.stop(running, session.cancel, _patience(left())):
+    if not queries.stop(running, parts.cancel, _patience(left())):
         raise _not_all(running)
     if running.status() != "stopped":
         return  # it ended by itself
     with queries.starting:
-        made = restart(session.catalog.queries[name], session.context())
-        made = replace(made, query=replace(made.query, trigger=Trigger("available_now")))
-        last = start_query(session, made)
+        plan = restart(parts.catalog.queries[name], parts.context())
+        plan = replace(plan, query=replace(plan.query, trigger=Trigger("available_now")))
+        last = start_query(parts, plan)
         last.source, last.span, last.stopped = running.source, running.span, True
     try:
-        queries.wait([name], session.cancel, idle=False, timeout=left())
+        queries.wait([name], parts.cancel, idle=False, timeout=left())
     except TimeFault:
-        queries.stop(last, session.cancel)
+        queries.stop(last, parts.cancel)
         raise _not_all(running) from None
 
 

@@ -1,4 +1,4 @@
-"""What programs and queries are run with: the parts of a session that the start of a query needs."""
+"""The parts of a session that programs and queries need."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from streamsql.runtime.program_helpers import HELPERS, helper
 from streamsql.runtime.queries.query_runs import Queries
 
 SHOWN = 20
-"""Rows of a micro-batch that the sink `console` shows."""
+"""The number of rows of a micro-batch that the sink `console` shows."""
 
 P = TypeVar("P", bound="QueryParts")
 
 
 class FunctionChanged(EngineFault):
-    """What a plan took a function for is not what its module holds."""
+    """The Python of a function is of another kind than the plan assumed."""
 
 
 @dataclass(frozen=True)
 class QueryParts:
-    """The parts of a session that programs and queries are run with; all are shared, but `cancel`.
+    """The parts of a session that programs and queries need. All statements share them, except `cancel`.
 
-    cancel: the token of the statement that is being carried out. current: the catalog. show_batch: called
+    cancel: the token of the statement that is being executed. current: the catalog. show_batch: called
     with the rows of a micro-batch of the sink `console`, on Spark's callback thread.
     """
 
@@ -63,12 +63,12 @@ class QueryParts:
     show_batch: Callable[[Result, int], None]
 
     def under(self: P, cancel: CancelToken) -> P:
-        """The same parts for a statement of its own."""
+        """The same parts with another cancel token, for one statement."""
         return replace(self, cancel=cancel)
 
     @property
     def spark(self) -> Any:
-        """The SparkSession; waits for it. Raises StartFault when it could not start, Cancelled."""
+        """The SparkSession; waits until it has started. Raises StartFault when it could not, Cancelled."""
         return self.engine.wait(self.cancel)
 
     @property
@@ -77,17 +77,17 @@ class QueryParts:
         return self.current.snapshot
 
     def _load(self, functions: tuple[Function, ...]) -> None:
-        """Import the modules of functions that a workspace brought. Raises FunctionChanged when one is of
-        another kind than it was when it was created: what is planned does not fit then.
+        """Import the modules of functions that were loaded from a workspace. Raises FunctionChanged when a
+        function is of another kind than when it was created, since the plan assumed the old one.
         """
         changed = []
         for function in functions:
             others = [f for f in self.catalog.functions.values() if f.name != function.name]
-            found = self.modules.load(function, others)
-            if found != function:
-                self.define(found)
-            if (found.kind, found.form) != (function.kind, function.form):
-                changed.append(found.name)
+            current = self.modules.load(function, others)
+            if current != function:
+                self.define(current)
+            if (current.kind, current.form) != (function.kind, function.form):
+                changed.append(current.name)
         if changed:
             raise FunctionChanged(
                 f"the Python of {', '.join(changed)} has changed since it was created",
@@ -95,27 +95,27 @@ class QueryParts:
             )
 
     def update(self, change: Callable[[Catalog], Catalog]) -> None:
-        """Make a new catalog. Raises Cancelled: a statement that was given up defines nothing."""
+        """Replace the catalog by a changed one. Raises Cancelled: a cancelled statement defines nothing."""
         self.cancel.check()
         self.current.update(change)
 
     def define(self, *entries: Stream | Sink | Query | Table | Function) -> None:
-        """Put entries into the catalog. Raises Cancelled."""
+        """Add entries to the catalog. Raises Cancelled."""
         self.update(lambda catalog: catalog.having(*entries))
 
     def undefine(self, kind: str, name: str) -> None:
-        """Take an entry out of the catalog, if it is there. kind: as in Catalog.without."""
+        """Remove an entry from the catalog if it exists. kind: as in Catalog.without."""
         self.current.update(lambda catalog: catalog.without(kind, name))
 
     def context(self) -> Context:
-        """What planning looks at now."""
+        """What planning may read: the catalog, the places of files and the current folder."""
         here = self.variables.get("here", "")
         return Context(self.catalog, self.places, os.path.abspath(here) if here else os.getcwd())
 
     def env(self, program: Program, reads: Reads | None = None, spark: Any = None) -> dict[str, Any]:
-        """The variables that a program begins with, once Spark has the packages that it needs.
+        """The variables that a program starts with. Loads the packages that it needs first.
 
-        spark: another session than the one of the engine, such as one that is just starting.
+        spark: a SparkSession to use instead of the engine's, such as one that is just starting.
         """
         from pyspark.sql import functions
 
@@ -141,16 +141,16 @@ class QueryParts:
     def _show_batch(self, batch: Any, batch_id: int) -> None:
         rows = collect(batch.limit(SHOWN))
         if len(rows.rows) == SHOWN:
-            # There may be more, and Spark keeps a micro-batch's state only when all of it is computed.
+            # There may be more rows, and Spark saves the state of a micro-batch only if all are computed.
             batch.write.format("noop").mode("append").save()
         self.show_batch(replace(rows, notes=(f"batch {batch_id}",)), batch_id)
 
     @contextmanager
     def own_state_provider(self, program: Program) -> Iterator[None]:
-        """A program may choose its state store (stateful processors and real-time mode do); afterwards
-        the session has its own again. What is started inside keeps what it was started with.
+        """Restores the session's state store settings afterwards. A program may set them (stateful
+        processors and real-time mode do); a query that is started inside keeps the program's.
         """
-        reads = reads_state(program)  # which may choose the format
+        reads = reads_state(program)  # reading state may set the format
         before = {key: self.spark.conf.get(key) for key, step in CHOICES.items() if step in program or reads}
         try:
             yield

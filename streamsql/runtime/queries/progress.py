@@ -1,8 +1,8 @@
-"""What the queries report, as Spark sends it: nothing here asks Spark anything while a key is pressed.
+"""Receives the progress reports of queries from Spark, so that a key press never has to call Spark.
 
-A StreamingQueryListener (Spark guide, "Monitoring Streaming Queries") brings every progress report
-and every end. It is registered under PySpark's interface but takes the report as the one JSON text
-that it is; PySpark's own class asks the JVM for each field of it.
+A StreamingQueryListener (Spark guide, "Monitoring Streaming Queries") receives every progress report
+and every termination. It is registered under PySpark's interface but reads the report as one JSON text;
+PySpark's own class calls the JVM for each field.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ from streamsql.connectors.messages import COUNTED
 from streamsql.runtime.engine.events import Event, Events
 
 KEPT = 100
-"""Progress reports kept of each run, as many as Spark keeps."""
+"""The number of progress reports kept of each run, the same as Spark keeps."""
 
 
 @dataclass(frozen=True)
 class QueryReported(Event):
-    """A query has reported or ended; which one is for the subscriber to find out."""
+    """Some query has reported or ended; the event does not say which."""
 
 
 class Reports:
-    """What one run of a query has reported so far. Read from any thread.
+    """The reports of one run of a query so far. Can be read from any thread.
 
-    rows_in: rows read; late: rows that came after the watermark and were dropped; malformed: messages
-    that could not be read; ended: whether
-    the run is over.
+    rows_in: rows read; late: rows dropped because they were older than the watermark; malformed: messages
+    that could not be read; ended: whether the run has ended.
     """
 
     def __init__(self) -> None:
@@ -61,14 +60,14 @@ class Reports:
             self._tell(report)
 
     def tell(self, of: Callable[[dict[str, Any]], object]) -> None:
-        """Call a function with every report, those that are here already first."""
+        """Call a function with every report so far, then with each new one."""
         with self._lock:
             for report in list(self.last):
                 of(report)
             self._tell = of
 
     def rate(self, seconds: float = 10.0) -> float:
-        """Rows read per second over the last while."""
+        """Rows read per second over the last seconds."""
         now = time.monotonic()
         seconds = max(1.0, min(seconds, now - self._began))
         return sum(rows for at, rows in list(self._arrived) if at > now - seconds) / seconds
@@ -83,7 +82,7 @@ class Reports:
 
 
 def number(value: Any) -> float | None:
-    """A rate of Spark's reports; None where it has none (it writes NaN as a text)."""
+    """A rate from a report of Spark; None if it has none (NaN is written as a string)."""
     return float(value) if isinstance(value, (int, float)) else None
 
 
@@ -102,13 +101,13 @@ class Monitor:
 
     @classmethod
     def of(cls, spark: Any) -> Monitor:
-        """The monitor of a Spark session, registered with it when it is asked for the first time."""
-        found = getattr(spark, "_streamsql_monitor", None)
-        if found is None:
-            found = cls()
-            found._register(spark)
-            spark._streamsql_monitor = found
-        return found
+        """The monitor of a Spark session; the first call registers it."""
+        monitor = getattr(spark, "_streamsql_monitor", None)
+        if monitor is None:
+            monitor = cls()
+            monitor._register(spark)
+            spark._streamsql_monitor = monitor
+        return monitor
 
     def _register(self, spark: Any) -> None:
         from pyspark.java_gateway import ensure_callback_server_started
@@ -122,12 +121,12 @@ class Monitor:
         self._bus = context._jsc.sc().listenerBus()
 
     def run(self, run_id: str) -> Reports:
-        """The reports of a run; empty ones for a run that has not reported yet."""
+        """The reports of a run; empty for a run that has not reported yet."""
         with self._lock:
             return self.runs.setdefault(run_id, Reports())
 
     def claim(self, run_id: str) -> Reports:
-        """The same for the one who keeps them: once the run is over they are kept nowhere else."""
+        """The reports of a run, for the caller to keep: the monitor drops them once the run has ended."""
         reports = self.run(run_id)
         reports.claimed = True
         if reports.ended:
@@ -141,15 +140,15 @@ class Monitor:
             self.runs.pop(run_id, None)
 
     def catch_up(self, milliseconds: int = 500) -> None:
-        """Wait until what Spark has sent is here. For answers to statements, never for a key."""
+        """Wait until all events that Spark has sent are received. For statements, never for a key press."""
         try:
             self._bus.waitUntilEmpty(milliseconds)
         except Exception:
-            pass  # it is busy, or gone: what is here has to do
+            pass  # Spark is busy or has ended: the reports received so far are used
 
 
 class _Listener:
-    """The four calls of Spark. What they raise would only fill Spark's log."""
+    """The four callbacks of Spark's listener interface."""
 
     def __init__(self, monitor: Monitor) -> None:
         self.monitor = monitor

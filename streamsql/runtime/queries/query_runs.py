@@ -1,4 +1,4 @@
-"""The streaming queries of a session: start, watch, stop, and why one failed."""
+"""The streaming queries of a session: starts, waits for and stops them, and records their failures."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ POLL = 0.1
 
 
 class Queries:
-    """All queries of a session. events: QueryReported, on Spark's callback thread, whenever one of them has
-    reported or ended. failures: the newest of each query, oldest first, in earlier consoles too.
-    starting: held while one is started, so that none is started twice.
+    """All queries of a session. events: receives QueryReported, on Spark's callback thread, when a query
+    has reported or ended. failures: the newest failures of each query, oldest first, including those of
+    earlier sessions. starting: the lock held while a query is started, so that none is started twice.
     """
 
     def __init__(self, events: Events) -> None:
@@ -44,11 +44,11 @@ class Queries:
 
     @property
     def all(self) -> Mapping[str, Running]:
-        """The newest run of each query by its folded name, as of now: it is never changed."""
+        """The newest run of each query by its folded name. The mapping is never changed in place."""
         return self._all
 
     def forget(self, name: str) -> None:
-        """Take no notice any more of a query that has ended."""
+        """Remove a query that has ended."""
         with self._changing:
             self._all = {k: q for k, q in self._all.items() if k != name.casefold()}
 
@@ -57,17 +57,17 @@ class Queries:
             self._all = {**self._all, running.name.casefold(): running}
 
     def prepare(self, plan: Run, env: dict[str, Any], *, fresh: bool = False) -> rules.Choice:
-        """Run a plan's program up to its result, and find the first mode that Spark accepts.
+        """Run a plan's program up to its result, and return the first output mode that Spark accepts.
 
-        env: the program's variables; fresh: its checkpoint will be a new one. Nothing is started.
-        Raises faults, or exceptions of Spark.
+        env: the program's variables; fresh: the checkpoint will be a new one. Starts nothing. Raises
+        faults, or exceptions of Spark.
         """
         if not fresh:
             self._check_checkpoint(plan, env["spark"])
         run(plan.program, env)
         choice = self._choose(plan, env["spark"], env["result"])
         for target in plan.targets:
-            # Every SELECT of a set is analysed before the start, and judged like a query of its own.
+            # Every SELECT of a set is analysed before the start, like a query of its own.
             if target.select:
                 refusal = spark_verdict(env["spark"], evaluate(target.rows, env), choice.mode)
                 if refusal:
@@ -82,7 +82,7 @@ class Queries:
         facts: dict[str, Any] | None = None,
         code: dict[str, str] | None = None,
     ) -> Running:
-        """Start a prepared query. facts: what its checkpoint is to remember of it; code: the digests of its
+        """Start a prepared query. facts: what its checkpoint records about it; code: the digests of its
         functions, by module.
         """
         monitor = Monitor.of(env["spark"])
@@ -104,14 +104,14 @@ class Queries:
         changed = [module for module, text in code.items() if before.get(module, text) != text]
         if changed:
             running.notes = (_CHANGED.format(" and ".join(changed)),)
-        if facts is not None:  # nobody comes back to the checkpoint of a transient query
+        if facts is not None:  # the checkpoint of a transient query is never resumed
             write_marker(folder, plan, facts, code)
         return running
 
     def failed(self, running: Running, *, worked: bool | None = None) -> None:
-        """A query has failed, or its restart has: note it, and decide when it is started again.
+        """Record that a query or its restart has failed, and schedule the next restart.
 
-        worked: whether it finished a micro-batch in this run; None: as it has reported.
+        worked: whether this run completed a micro-batch; None: decided by its reports.
         """
         assert running.fault is not None
         if not running.plan.transient:
@@ -132,7 +132,7 @@ class Queries:
             if refusal is None:
                 return choice
             refusals.append(refusal.at_span(plan) if isinstance(refusal, _Verdict) else refusal)
-        # What no mode allows says more than what one mode does not.
+        # A refusal in every output mode tells more than a refusal in one.
         raise next((r for r in refusals if r.code != OUTPUT_MODE), refusals[0])
 
     def _check_checkpoint(self, plan: Run, spark: Any) -> None:
@@ -145,11 +145,11 @@ class Queries:
                 )
 
     def stop(self, running: Running, cancel: CancelToken, limit: float = PATIENCE) -> bool:
-        """End a query after the current micro-batch; its checkpoint stays. Returns once it has ended.
+        """Stop a query after the current micro-batch; its checkpoint stays. Returns once it has ended.
 
-        limit: the seconds that the micro-batch has; 0 or more than those: it is aborted, to be retried at
-        the next start. Returns whether it was finished. Raises Cancelled when the waiting is given up:
-        then the query ends by itself.
+        limit: the seconds that the micro-batch has to complete; then, or with 0 at once, it is aborted and
+        is retried on restart. Returns whether it completed. Raises Cancelled when the wait is cancelled;
+        the query still ends after its micro-batch.
         """
         word = running.status()
         if word == "restarting":
@@ -174,7 +174,7 @@ class Queries:
         return False
 
     def _finish(self, running: Running, cancel: CancelToken, limit: float) -> bool:
-        """Let the running micro-batch be the last. Returns whether it ended in time."""
+        """Start no further micro-batch. Returns whether the current one completed in time."""
         deadline = time.monotonic() + limit
         try:
             ending = running.ending or Ending(running.handle)
@@ -189,12 +189,12 @@ class Queries:
         except StreamsqlError:
             raise
         except Exception:
-            pass  # its JVM is gone, and the query with it
+            pass  # the JVM has ended, and the query with it
         running.status()
         return True
 
     def stop_all(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
-        """End all queries, side by side: each may have a micro-batch to finish. cancel: aborts those."""
+        """Stop all queries in parallel. limit: as in `stop`; cancel: aborts their micro-batches."""
         token = cancel or CancelToken()
 
         def stop(running: Running) -> None:
@@ -209,18 +209,18 @@ class Queries:
                 list(threads.map(stop, runs))
 
     def close(self) -> None:
-        """Hear nothing of Spark any more: it may outlive the session."""
+        """Unsubscribe from Spark's reports: Spark may outlive the session."""
         for unsubscribe in self._followed.values():
             unsubscribe()
 
     def lost(self, cause: str) -> None:
-        """Spark is gone: every query that ran has ended with that."""
+        """Mark every running query as ended, because Spark has ended. cause: a message."""
         for running in self.all.values():
             running.lost(cause)
 
     def wait(self, names: list[str], cancel: CancelToken, *, idle: bool, timeout: float | None) -> None:
-        """Wait until the queries have ended, or (idle) have processed all input that is there; one that
-        is to be started again has not ended.
+        """Wait until the queries have ended, or (idle) have processed all available input. A query that
+        waits for its restart has not ended.
 
         timeout: seconds, None for no limit. Raises Cancelled, TimeFault, or the fault of a query that failed.
         """
@@ -247,12 +247,12 @@ def _wait_one(running: Running, done: threading.Event | None, deadline: float, c
             done.wait(left) if done else running.handle.awaitTermination(max(left, 0.001))
         except Exception:
             if not running.is_active():
-                return  # it failed: its status tells why
+                return  # it failed: its status has the cause
             raise
 
 
 def _left(running: Running, deadline: float, doing: str) -> float:
-    """How long to wait before the next look. Raises TimeFault when the time is up."""
+    """The seconds to wait before the next check. Raises TimeFault when the time is up."""
     left = min(POLL, deadline - time.monotonic())
     if left <= 0:
         hint = (
@@ -265,7 +265,7 @@ def _left(running: Running, deadline: float, doing: str) -> float:
 
 
 def _idle(running: Running) -> threading.Event:
-    """An event that is set once the query has processed what is there (or has ended)."""
+    """An event that is set once the query has processed all available input, or has ended."""
     done = threading.Event()
 
     def work() -> None:
@@ -275,7 +275,7 @@ def _idle(running: Running) -> threading.Event:
             else:
                 running.handle.processAllAvailable()
         except Exception:
-            while running.is_active():  # it is failing, or is being stopped: its status will tell
+            while running.is_active():  # it is failing or being stopped
                 time.sleep(POLL)
         finally:
             done.set()
@@ -285,13 +285,13 @@ def _idle(running: Running) -> threading.Event:
 
 
 def _until_nothing_read(running: Running) -> None:
-    """Wait for a micro-batch that was planned from now on and had nothing to read.
+    """Wait for a micro-batch that is planned after this call and reads no rows.
 
-    A query with timers on processing time runs one micro-batch after the other, so that Spark's
+    A query with processing-time timers runs micro-batches without a pause, so that Spark's
     processAllAvailable never returns.
     """
     last = running.handle.lastProgress
-    # The next one may be under way already, and planned before now.
+    # The next one may be running already, and was planned before this call.
     first = (last["batchId"] if last else -1) + 2
     while running.is_active():
         last = running.handle.lastProgress
@@ -301,7 +301,7 @@ def _until_nothing_read(running: Running) -> None:
 
 
 class _Verdict(RuleFault):
-    """A refusal of Spark's, not yet placed in the statement."""
+    """A refusal by Spark that has no place in the statement yet."""
 
     def at_span(self, plan: Run) -> StreamsqlError:
         refusal = rules.explain_refusal(self.message)
@@ -326,7 +326,9 @@ class _Verdict(RuleFault):
 
 
 def spark_verdict(spark: Any, frame: Any, mode: str, trigger: str = "") -> StreamsqlError | None:
-    """What Spark's own checker says of a streaming DataFrame, a mode and a trigger, without a start."""
+    """Run Spark's own checker on a streaming DataFrame, an output mode and a trigger, without a start.
+    Returns its refusal, or None.
+    """
     jvm = spark._jvm
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
     check = checker.checkForContinuous if trigger == "continuous" else checker.checkForStreaming

@@ -1,4 +1,4 @@
-"""RESTART n TIMES EVERY interval: when a query that failed is started again, and how it failed before."""
+"""RESTART n TIMES EVERY interval: when a failed query is restarted, and its earlier failures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from streamsql.runtime.queries.run import Running
 
 LONGEST = 600.0
-"""Seconds up to which the time between two tries doubles; a longer interval stays as it is."""
+"""The delay between two restarts doubles up to this many seconds; a longer interval is kept as it is."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """How a query failed once. batch: the micro-batch it was at, -1 when that is not known."""
+    """One failure of a query. batch: its micro-batch then, -1 when that is not known."""
 
     KEPT: ClassVar[int] = 5
 
@@ -32,10 +32,10 @@ class Failure:
 
 
 def next_start(running: Running, *, worked: bool) -> datetime | None:
-    """When a query that has just failed is to be started again; None: it is not.
+    """When a query that has just failed is restarted; None: never.
 
-    worked: it finished a micro-batch before, so that the count begins again. A fault that would come
-    again for certain needs no other try.
+    worked: it completed a micro-batch before, which resets the count. A fault that is certain to recur
+    is not retried.
     """
     rule = running.plan.query.restart
     if rule is None or running.stopped or running.certain:

@@ -1,4 +1,4 @@
-"""What is done for the queries in the background: failures are saved at once, and RESTART is obeyed."""
+"""Works in the background for the queries of a session: saves their status and restarts failed ones."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from streamsql.runtime.queries.run import Running
 from streamsql.runtime.queries.start import start_query
 
 CLOSING = 5
-"""Seconds that a start may take which the end of the session finds under way."""
+"""The seconds that the end of a session waits for a query that is being started."""
 _CERTAIN = (InputFault, NameFault, RuleFault, SyntaxFault)
-"""Faults of a start that would come again for certain."""
+"""Faults of a start that are certain to recur."""
 
 
 @dataclass(frozen=True)
@@ -31,27 +31,27 @@ class QueryRestarting(Event):
 
 
 class RestartSupervisor:
-    """Watches over the queries of a session on a thread of its own, so that neither Spark's callbacks nor
-    a key waits for files and starts. Its starts have a cancel token of their own. Publishes
-    QueryRestarting. save_status: writes how the queries are.
+    """Saves the status of queries and restarts failed ones on its own thread, so that neither Spark's
+    callbacks nor a key press waits for that. Its restarts have their own cancel token. Publishes
+    QueryRestarting. save_status: writes the status of all queries.
     """
 
-    def __init__(self, session: QueryParts, save_status: Callable[[], object]) -> None:
-        self.session = session.under(CancelToken())
+    def __init__(self, parts: QueryParts, save_status: Callable[[], object]) -> None:
+        self.parts = parts.under(CancelToken())
         self._save_status = save_status
         self._beginning = threading.Lock()
         self._wake = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
         self._kept: dict[str, tuple[int, str, int]] = {}
-        session.events.subscribe(QueryReported, lambda event: self._happened())
+        parts.events.subscribe(QueryReported, lambda event: self._happened())
 
     def close(self) -> None:
-        """Start nothing and keep nothing any more. Waits a little for a start that is being made."""
+        """Stop restarting and saving. Waits up to CLOSING seconds for a start that is in progress."""
         self._closed = True
-        self.session.cancel.cancel()
-        if self.session.queries.starting.acquire(timeout=CLOSING):
-            self.session.queries.starting.release()
+        self.parts.cancel.cancel()
+        if self.parts.queries.starting.acquire(timeout=CLOSING):
+            self.parts.queries.starting.release()
         self._wake.set()
 
     def _happened(self) -> None:
@@ -69,18 +69,18 @@ class RestartSupervisor:
                 return
             if self._news() and not self._closed:
                 self._save_status()
-            for running in self.session.queries.all.values():
+            for running in self.parts.queries.all.values():
                 if running.again_at is not None and running.again_at <= datetime.now():
                     self._start(running)
 
     def _until_the_next(self) -> float | None:
-        times = [q.again_at for q in self.session.queries.all.values() if q.again_at is not None]
+        times = [q.again_at for q in self.parts.queries.all.values() if q.again_at is not None]
         return max(0.0, (min(times) - datetime.now()).total_seconds()) if times else None
 
     def _news(self) -> bool:
-        """Whether a query has ended since this was asked."""
+        """Whether a query has ended since the last call."""
         news = False
-        for name, running in self.session.queries.all.items():
+        for name, running in self.parts.queries.all.items():
             if running.over:
                 state = (id(running), running.status(), running.tries)
                 if self._kept.get(name) != state:
@@ -88,20 +88,20 @@ class RestartSupervisor:
                     self._kept[name] = state
                     if running.again_at is not None:
                         running.reported = True
-                        self.session.events.publish(QueryRestarting(running))
+                        self.parts.events.publish(QueryRestarting(running))
         return news
 
     def _start(self, running: Running) -> None:
-        """Start a query that failed; one that cannot be started has failed again."""
-        queries, key = self.session.queries, running.name.casefold()
+        """Restart a failed query. A restart that fails counts as a failure of the query."""
+        queries, key = self.parts.queries, running.name.casefold()
         with queries.starting:
-            found = self.session.catalog.queries.get(key)
-            if self._closed or found is None or queries.all.get(key) is not running or not running.again_at:
+            query = self.parts.catalog.queries.get(key)
+            if self._closed or query is None or queries.all.get(key) is not running or not running.again_at:
                 return  # it was stopped, started or dropped meanwhile
             try:
-                start_query(self.session, restart(found, self.session.context()))
+                start_query(self.parts, restart(query, self.parts.context()))
             except Exception as error:
-                if self.session.cancel.cancelled:
+                if self.parts.cancel.cancelled:
                     return  # the session is being closed
                 fault = translate(error)
                 subject = f"query {running.name} failed"

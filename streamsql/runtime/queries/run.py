@@ -1,4 +1,4 @@
-"""One run of a query: whether it runs, how it ended, and what it reported."""
+"""One run of a query: its status, its end and its reports."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from streamsql.runtime.queries.progress import Reports
 from streamsql.runtime.queries.stop import Ending
 
 BUSY = ("running", "stopping")
-"""The status of a query that Spark runs."""
+"""The statuses of a query that Spark runs."""
 GOING_ON = (*BUSY, "restarting")
-"""The status of one that is not over."""
+"""The statuses of a query that has not ended."""
 
 
 @dataclass
 class Running:
-    """A query that was started in this session, running or not.
+    """A query that was started in this session, running or ended.
 
     handle: PySpark's StreamingQuery. source, span: the statement that started it, for its errors.
-    reports: what Spark has sent of it; catch_up: waits until that is all. notes: what the analyst is
-    to be told of the start. stopped: a statement has ended it; broken_off: in the midst of a
-    micro-batch; ending: it begins no other one. certain: its fault would come again. tries: the restarts
-    in a row that led to this run; again_at: when the next one comes. on_fault: told once it is known why
-    the query failed.
+    reports: its progress reports; catch_up: waits until all that Spark has sent are received. notes: to
+    be shown with the result of the start. stopped: a statement has stopped it; broken_off: its last
+    micro-batch was aborted; ending: the stop after the current micro-batch. certain: its fault is certain
+    to recur. tries: the number of restarts in a row before this run; again_at: the time of the next one.
+    on_fault: called once the fault of the query is known.
     """
 
     plan: Run
@@ -60,7 +60,7 @@ class Running:
 
     def status(self) -> str:
         """running, stopping (its last micro-batch runs), restarting (it failed and waits for its
-        restart), stopped (by a statement), finished (its trigger was done) or FAILED.
+        restart), stopped (by a statement), finished (its trigger has ended it) or FAILED.
         """
         if self.ended is None and self.is_active():
             return "stopping" if self.stopped else "running"
@@ -75,11 +75,11 @@ class Running:
     def is_active(self) -> bool:
         try:
             return bool(self.handle.isActive) or (self.ending is not None and self.ending.under_way())
-        except Exception:  # the JVM is gone
+        except Exception:  # the JVM has ended
             return False
 
     def _over(self) -> None:
-        """It has ended: nobody sees that before it is decided what comes of it."""
+        """Mark the run as ended, after on_fault has decided about a restart."""
         if self.fault is not None:
             self.on_fault(self)
         self.ended = datetime.now()
@@ -88,7 +88,7 @@ class Running:
         if self.fault is None and not self.broken_off:
             try:
                 error = self.handle.exception()
-            except Exception:  # with its JVM
+            except Exception:  # the JVM has ended
                 if not self.stopped:
                     self.fault = self._ended_with("its JVM has ended")
                 return
@@ -101,11 +101,11 @@ class Running:
 
     @property
     def over(self) -> bool:
-        """Whether it is known to have ended; asks nobody."""
+        """Whether it is known to have ended. Does not call Spark."""
         return self.ended is not None or self.reports.ended
 
     def lost(self, cause: str) -> None:
-        """Spark is gone, and the query with it."""
+        """Mark the query as ended, because Spark has ended. cause: a message."""
         with self.lock:
             if self.ended is None:
                 if not self.stopped:
@@ -120,27 +120,27 @@ class Running:
         )
 
     def give_up(self) -> None:
-        """It failed and was to be started again: it is not."""
+        """Cancel the pending restart of a failed query; it counts as stopped."""
         with self.lock:
             self.again_at, self.fault, self.stopped = None, None, True
 
     def when_again(self) -> str:
-        """When it is started again, in words; empty when it is not."""
+        """The time of the next restart, as a sentence; empty when there is none."""
         rule, at = self.plan.query.restart, self.again_at
         if rule is None or at is None:
             return ""
-        return f"it is started again at {at:%H:%M:%S} (try {self.tries + 1} of {rule.times})"
+        return f"it restarts at {at:%H:%M:%S} (attempt {self.tries + 1} of {rule.times})"
 
     def progress(self, last: int = 1) -> list[dict[str, Any]]:
-        """The newest progress reports of Spark, oldest first, as plain values."""
+        """The newest progress reports of Spark, oldest first, as JSON values."""
         self.catch_up()
         return self.reports.newest(last)
 
     @property
     def batch(self) -> int:
-        """The number of the micro-batch that it was at; -1 when that is not known."""
+        """The number of the current or last micro-batch; -1 when that is not known."""
         try:
             return int(self.handle._jsq.streamingQuery().getLatestExecutionContext().batchId())
-        except Exception:  # its JVM is gone, or it runs without micro-batches
+        except Exception:  # the JVM has ended, or the query runs without micro-batches
             last = self.reports.newest(1)
             return int(last[-1].get("batchId", -2)) + 1 if last else -1

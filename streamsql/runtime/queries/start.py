@@ -1,4 +1,4 @@
-"""A streaming query is started, and forgotten."""
+"""Starts a streaming query, and removes one."""
 
 from __future__ import annotations
 
@@ -29,113 +29,115 @@ from streamsql.runtime.queries.run import Running
 from streamsql.runtime.workspace.owned_folders import claim, private_folder, remove
 
 
-def start_query(session: QueryParts, made: plans.Run, *, replaces: bool = False) -> Running:
-    """Start a query; one that it replaces is ended only once nothing speaks against the new one."""
-    with session.queries.starting:
-        return _start(session, made, replaces)
+def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -> Running:
+    """Start a query. replaces: it takes the place of one with its name, which is stopped only after all
+    checks of the new one have passed. Raises faults, Cancelled, or exceptions of Spark.
+    """
+    with parts.queries.starting:
+        return _start(parts, plan, replaces)
 
 
-def _start(session: QueryParts, made: plans.Run, replaces: bool) -> Running:
-    entries: tuple[Stream | Sink, ...] = (*made.reads.streams, *(t.sink for t in made.targets))
-    check_secrets(entries, made.query.text)
+def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
+    entries: tuple[Stream | Sink, ...] = (*plan.reads.streams, *(t.sink for t in plan.targets))
+    check_secrets(entries, plan.query.text)
     check_servers(entries)
-    env = session.env(made.program + made.writer("append"), made.reads)
-    check_drivers(session, (t.sink for t in made.targets))
-    check_sink_topics(session.spark, (t.sink for t in made.targets), session.cancel)
-    folder = Folder(session.spark, made.checkpoint)
-    anew = replaces or made.begins in ("now", "beginning")
+    env = parts.env(plan.program + plan.writer("append"), plan.reads)
+    check_drivers(parts, (t.sink for t in plan.targets))
+    check_sink_topics(parts.spark, (t.sink for t in plan.targets), parts.cancel)
+    folder = Folder(parts.spark, plan.checkpoint)
+    anew = replaces or plan.begins in ("now", "beginning")
     begun = -1 if anew else folder.newest("offsets")
-    check_logs(session, (t.sink for t in made.targets), keeps=not made.feeds_batches, begun=begun)
-    env["LiveRows"] = helper("LiveRows")  # with pyarrow, which a prompt must not wait for
-    with session.own_state_provider(made.program):
-        choice = session.queries.prepare(made, env, fresh=replaces)
+    check_logs(parts, (t.sink for t in plan.targets), keeps=not plan.feeds_batches, begun=begun)
+    env["LiveRows"] = helper("LiveRows")  # imports pyarrow, too slow for the start of a prompt
+    with parts.own_state_provider(plan.program):
+        choice = parts.queries.prepare(plan, env, fresh=replaces)
         facts, notes = None, tuple[str, ...]()
-        if not made.transient:
-            facts = facts_now(made, choice.mode, env["result"])
+        if not plan.transient:
+            facts = facts_now(plan, choice.mode, env["result"])
         if facts and not anew:
-            known = made.query.name.casefold() in session.catalog.queries
-            notes = check_unchanged(made, folder, facts, session.spark.conf, known=known)
-        register_schemas(((t.sink, t.rows) for t in made.targets), env)
-        session.cancel.check()  # from here on the old query, or its checkpoint, makes way
+            known = plan.query.name.casefold() in parts.catalog.queries
+            notes = check_unchanged(plan, folder, facts, parts.spark.conf, known=known)
+        register_schemas(((t.sink, t.rows) for t in plan.targets), env)
+        parts.cancel.check()  # what follows stops the old query or moves its checkpoint
         if replaces:
-            forget_query(session, made.query.name)
-        if not made.query.checkpoint:
-            claim(Path(made.checkpoint).parent)
-        _set_checkpoint_manager(session, made.checkpoint)
-        if made.begins in ("now", "beginning"):
-            notes = _begin_anew(session, made, choice, env, folder)
+            forget_query(parts, plan.query.name)
+        if not plan.query.checkpoint:
+            claim(Path(plan.checkpoint).parent)
+        _set_checkpoint_manager(parts, plan.checkpoint)
+        if plan.begins in ("now", "beginning"):
+            notes = _begin_anew(parts, plan, choice, env, folder)
         else:
-            _make_private(made)
-        _keep_rows(session, made, choice, env)
-        code = session.modules.digests(made.reads.functions)
-        running = session.queries.launch(made, env, choice, facts, code)
+            _make_private(plan)
+        _keep_rows(parts, plan, choice, env)
+        code = parts.modules.digests(plan.reads.functions)
+        running = parts.queries.launch(plan, env, choice, facts, code)
         running.notes = (*notes, *running.notes)
-    if not made.transient:
-        running.reports.tell(session.kept.follow(running.name))
+    if not plan.transient:
+        running.reports.tell(parts.kept.follow(running.name))
     return running
 
 
-def _keep_rows(session: QueryParts, made: plans.Run, choice: Choice, env: dict[str, Any]) -> None:
-    """Give the program the rows of the live tables that the query feeds: those that are there, or new."""
-    for table, step in zip(made.live, made.keeping(choice.mode), strict=True):
+def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any]) -> None:
+    """Put the rows of the live tables that the query writes into env: the existing rows, or new ones."""
+    for table, step in zip(plan.live, plan.keeping(choice.mode), strict=True):
         name = table.name.casefold()
-        known = session.live.get(name)
+        known = parts.live.get(name)
         rows = evaluate(step.node, env) if known is None else known
         env[step.name] = rows
-        if made.transient:
-            session.live[name] = rows
+        if plan.transient:
+            parts.live[name] = rows
         elif known is None:
-            session.live.begin(name, rows)
+            parts.live.begin(name, rows)
 
 
-def _make_private(made: plans.Run) -> None:
-    """Make the checkpoint's folder, which only its owner may read; Spark would let others."""
-    if not _is_url(made.checkpoint):
-        private_folder(Path(made.checkpoint))
+def _make_private(plan: plans.Run) -> None:
+    """Create the checkpoint's folder, readable by its owner only; Spark would let others read it."""
+    if not _is_url(plan.checkpoint):
+        private_folder(Path(plan.checkpoint))
 
 
 def _begin_anew(
-    session: QueryParts, made: plans.Run, choice: Choice, env: dict[str, Any], folder: Folder
+    parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any], folder: Folder
 ) -> tuple[str, ...]:
-    """Put an old checkpoint aside and forget the rows that it fed; FROM NOW: skip the input that is
-    there. Returns notes.
+    """Move an old checkpoint aside and remove the rows of its live tables. FROM NOW also skips the
+    available input. Returns notes.
     """
     aside = folder.set_aside()
-    _make_private(made)
-    for table in made.live:
-        session.live.forget(table.name.casefold())
-    if made.begins == "now":
-        _pass_over(session, made, choice, env)
+    _make_private(plan)
+    for table in plan.live:
+        parts.live.forget(table.name.casefold())
+    if plan.begins == "now":
+        _pass_over(parts, plan, choice, env)
     return (f"the old checkpoint is kept as {aside}",) if aside else ()
 
 
-def _pass_over(session: QueryParts, made: plans.Run, choice: Choice, env: dict[str, Any]) -> None:
-    """Bring a new checkpoint to where the input ends now: see Run.passing_over."""
-    *steps, last = made.passing_over(choice.mode)
+def _pass_over(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any]) -> None:
+    """Advance a new checkpoint to the current end of the input: see Run.passing_over."""
+    *steps, last = plan.passing_over(choice.mode)
     run(tuple(steps), env)
     if _reads_more(env["result"]._jdf.queryExecution().analyzed()):
         raise RuleFault(
-            "FROM NOW takes queries over streams of the console only",
-            detail="this one reads a stream that only Spark knows",
-            hint="CREATE STREAM … USING … for it, or leave FROM NOW out",
-            span=made.body_span,
+            "FROM NOW needs a query that reads only streams of the console",
+            detail="this query reads a stream that only Spark knows",
+            hint="CREATE STREAM … USING … for it, or omit FROM NOW",
+            span=plan.body_span,
         )
     run((last,), env)
     handle = env["query"]
     try:
         while not handle.awaitTermination(POLL):
-            session.cancel.check()
+            parts.cancel.check()
     except Cancelled:
         handle.stop()
-        Folder(session.spark, made.checkpoint).set_aside()
+        Folder(parts.spark, plan.checkpoint).set_aside()
         raise
     except Exception as error:
-        raise query_fault(error, made.query.name) from error
-    run(made.program, env)
+        raise query_fault(error, plan.query.name) from error
+    run(plan.program, env)
 
 
 def _reads_more(plan: Any) -> bool:
-    """Whether a plan has a streaming source whose rows are not left out."""
+    """Whether a plan has a streaming source whose rows are not filtered out."""
     if not plan.isStreaming() or (
         plan.getClass().getSimpleName() == "Filter" and plan.condition().sql() == "false"
     ):
@@ -146,51 +148,51 @@ def _reads_more(plan: Any) -> bool:
     return any(_reads_more(children.apply(i)) for i in range(children.size()))
 
 
-def forget_query(session: QueryParts, name: str) -> None:
-    """Stop a query, drop its definition, the console's own checkpoint and the rows it fed."""
-    running = session.queries.all.get(name.casefold())
+def forget_query(parts: QueryParts, name: str) -> None:
+    """Stop a query; remove its definition, the console's own checkpoint and its live rows."""
+    running = parts.queries.all.get(name.casefold())
     if running:
-        session.queries.stop(running, session.cancel)
-        session.queries.forget(name)
-    session.queries.failures.pop(name.casefold(), None)
-    session.kept.forget(name)
-    found = session.catalog.queries.get(name.casefold())
-    if found:
-        session.undefine("queries", name)
-        for fed in found.sinks:
-            session.live.forget(fed.casefold())
-        remove(Path(session.places.checkpoint(found.name)).parent)
+        parts.queries.stop(running, parts.cancel)
+        parts.queries.forget(name)
+    parts.queries.failures.pop(name.casefold(), None)
+    parts.kept.forget(name)
+    query = parts.catalog.queries.get(name.casefold())
+    if query:
+        parts.undefine("queries", name)
+        for fed in query.sinks:
+            parts.live.forget(fed.casefold())
+        remove(Path(parts.places.checkpoint(query.name)).parent)
 
 
-def check_logs(session: QueryParts, sinks: Iterable[Sink], *, keeps: bool, begun: int = -1) -> None:
-    """Raise RuleFault when one way of writing files would hide what another way has written, or what was
-    written before hide what is to come. begun: the newest micro-batch of the query's checkpoint.
+def check_logs(parts: QueryParts, sinks: Iterable[Sink], *, keeps: bool, begun: int = -1) -> None:
+    """Raise RuleFault when readers of a file sink would miss files: those that another way of writing has
+    written, or those that the query will write. begun: the newest micro-batch of its checkpoint.
     """
-    for found in sinks:
-        if found.connector != "table":
-            check_log(session.spark, found, connector(Name(found.connector)), keeps=keeps, begun=begun)
+    for sink in sinks:
+        if sink.connector != "table":
+            check_log(parts.spark, sink, connector(Name(sink.connector)), keeps=keeps, begun=begun)
 
 
-def check_drivers(session: QueryParts, sinks: Iterable[Sink]) -> None:
-    """Raise EngineFault when Spark's JVM has not the driver that a sink names."""
-    for found in sinks:
-        wanted = connector(Name(found.connector)).driver(found) if found.connector != "table" else ""
-        if wanted and not is_there(session.spark, wanted):
+def check_drivers(parts: QueryParts, sinks: Iterable[Sink]) -> None:
+    """Raise EngineFault when Spark's JVM does not have the driver that a sink needs."""
+    for sink in sinks:
+        wanted = connector(Name(sink.connector)).driver(sink) if sink.connector != "table" else ""
+        if wanted and not is_there(parts.spark, wanted):
             raise EngineFault(
-                f"the sink {found.name} needs the driver {wanted}",
+                f"the sink {sink.name} needs the driver {wanted}",
                 hint="streamsql --packages group:name:version …, or --jars FILE",
             )
 
 
-def _set_checkpoint_manager(session: QueryParts, checkpoint: str) -> None:
-    """The fast manager promises enough on a local file system only."""
+def _set_checkpoint_manager(parts: QueryParts, checkpoint: str) -> None:
+    """Set the fast checkpoint file manager, which is only safe on a local file system."""
     key = "spark.sql.streaming.checkpointFileManagerClass"
-    if session.settings.start_conf().get(key) != LOCAL_CHECKPOINTS:
+    if parts.settings.start_conf().get(key) != LOCAL_CHECKPOINTS:
         return
     if _is_url(checkpoint) and not checkpoint.startswith("file:"):
-        session.spark.conf.unset(key)
+        parts.spark.conf.unset(key)
     else:
-        session.spark.conf.set(key, LOCAL_CHECKPOINTS)
+        parts.spark.conf.set(key, LOCAL_CHECKPOINTS)
 
 
 def _is_url(path: str) -> bool:

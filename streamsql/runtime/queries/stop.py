@@ -1,9 +1,9 @@
-"""STOP QUERY: a query ends after the micro-batch that runs, and not in the middle of it.
+"""STOP QUERY: a query ends after the current micro-batch.
 
-Spark's own stop interrupts the running micro-batch, which the next start then retries. Spark's loop
-begins a micro-batch only while the query's state is not TERMINATED, and looks at that nowhere within
-one (MicroBatchExecution.executeOneBatch; AVAILABLE NOW ends itself in this way). So it is that state
-which is set here. Continuous processing and real-time mode have no such micro-batches.
+Spark's own stop aborts the current micro-batch, which is retried on restart. Spark's loop starts a
+micro-batch only while the query's state is not TERMINATED, and does not check the state within one
+(MicroBatchExecution.executeOneBatch; the trigger AVAILABLE NOW ends itself in this way). So this module
+sets that state. Continuous processing and real-time mode have no such micro-batches.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 PATIENCE = 60.0
-"""Seconds that a micro-batch has to end in, unless TIMEOUT says otherwise."""
+"""The seconds that a micro-batch has to complete, unless TIMEOUT sets others."""
 LEAVING = 20.0
-"""The same when the console is told to end by a signal, or its script is over."""
+"""The same when a signal ends the console, or its script has ended."""
 
 
 class Ending:
-    """A query that is told to begin no other micro-batch. handle: PySpark's StreamingQuery."""
+    """The stop of a query after its current micro-batch. handle: PySpark's StreamingQuery."""
 
     def __init__(self, handle: Any) -> None:
         execution = handle._jsq.streamingQuery()
@@ -39,7 +39,7 @@ class Ending:
         return not self.under_way()
 
     def waits_for_its_trigger(self) -> bool:
-        """Whether it does nothing but wait for the moment of its next micro-batch. Once `begin` was
-        called none follows, so that it can be interrupted.
+        """Whether it only waits for its trigger. After `begin` no micro-batch follows, so that the wait can
+        be interrupted.
         """
         return any(frame.getMethodName() == "waitTillTime" for frame in self._thread.getStackTrace())

@@ -46,7 +46,7 @@ class SharedTables(LiveTables):
         if self.places is None or not self.known(name):
             return default
         with self._taking:
-            rows = self._journal(name).look(self.loaded(name))
+            rows = self._journal(name).refresh(self.loaded(name))
             if rows is None:
                 self.pop(name, None)
                 return default

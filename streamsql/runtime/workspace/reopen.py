@@ -34,28 +34,28 @@ class Reopened:
         yield from (f"warning: {w}" for w in self.warnings)
 
 
-def reopen(session: SessionParts) -> Reopened:
+def reopen(parts: SessionParts) -> Reopened:
     """Take up what the session's workspace holds. Raises faults for a catalog that cannot be read."""
-    store = session.store
+    store = parts.store
     if store is None:
         return Reopened()
-    if session.config.read_only:
-        return _look_into(session, store)
+    if parts.config.read_only:
+        return _look_into(parts, store)
     statements = store.statements()
     warnings = []
     unreadable = store.read_status()
     if unreadable:
         warnings.append(f"{unreadable}; it is kept as {store.set_aside(STATUS)}")
-    session.queries.failures = {name: list(past.failures) for name, past in store.past.items()}
+    parts.queries.failures = {name: list(past.failures) for name, past in store.past.items()}
     for written in statements:
         try:
-            _take_up(parse(written, literal=True), session, store)
+            _take_up(parse(written, literal=True), parts, store)
         except Exception as error:  # whatever is wrong with one, the others are there
             store.unread.append(written.text.rstrip(";") + ";")
             kept = f"kept in {store.folder / CATALOG}: {_start(written.text)}"
             warnings.append(f"{translate(error).message}; {kept}")
-    notes = [] if store.unread else _clear_up(session, store.folder)
-    return Reopened(_words(session, store), (*_withheld(store), *notes), tuple(warnings))
+    notes = [] if store.unread else _clear_up(parts, store.folder)
+    return Reopened(_words(parts, store), (*_withheld(store), *notes), tuple(warnings))
 
 
 def _withheld(store: Store) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _withheld(store: Store) -> Iterator[str]:
         )
 
 
-def _look_into(session: SessionParts, store: Store) -> Reopened:
+def _look_into(parts: SessionParts, store: Store) -> Reopened:
     """Take up what another console's workspace holds, now and whenever that has changed."""
     seen: list[tuple[int, int]] = []
 
@@ -82,32 +82,32 @@ def _look_into(session: SessionParts, store: Store) -> Reopened:
         unreadable = store.read_status(runs=bool(holder(store.folder)))
         warnings = [unreadable] if unreadable else []
         # Spark's own tables are this console's; all else is read again, and seen at once when it is whole.
-        new = CurrentCatalog(Catalog(tables=session.catalog.tables))
-        reading = replace(session, current=new)
+        new = CurrentCatalog(Catalog(tables=parts.catalog.tables))
+        reading = replace(parts, current=new)
         for written in store.statements():
             try:
                 _take_up(parse(written, literal=True), reading, store)
             except Exception as error:
                 warnings.append(f"{translate(error).message}: {_start(written.text)}")
-        session.current.update(lambda catalog: new.snapshot)
+        parts.current.update(lambda catalog: new.snapshot)
         return warnings
 
     def again() -> None:
         if [stamp()] == seen:
             return
         look()
-        if session.engine.started:
-            session.temporary.restore(session.spark)
+        if parts.engine.started:
+            parts.temporary.restore(parts.spark)
 
     warnings = look()
-    session.events.subscribe(StatementBegins, lambda event: again())
+    parts.events.subscribe(StatementBegins, lambda event: again())
     who = holder(store.folder)
-    words = (*_words(session, store), f"read-only: it is held by {who}" if who else "read-only")
+    words = (*_words(parts, store), f"read-only: it is held by {who}" if who else "read-only")
     return Reopened(words, tuple(_withheld(store)), tuple(warnings))
 
 
-def _words(session: SessionParts, store: Store) -> tuple[str, ...]:
-    catalog = session.catalog
+def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
+    catalog = parts.catalog
     live = sum(s.is_live for s in catalog.sinks.values())
     kinds = (
         ("stream", len(catalog.streams)),
@@ -117,36 +117,34 @@ def _words(session: SessionParts, store: Store) -> tuple[str, ...]:
     )
     there = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
     words = [f"{store.folder} holds {', '.join(there)}"] if there else []
-    ended = [
-        q.name for q in catalog.queries.values() if session.workspace.past(q.name).error.startswith(ENDED)
-    ]
+    ended = [q.name for q in catalog.queries.values() if parts.workspace.past(q.name).error.startswith(ENDED)]
     if ended:
         words.append(f"stopped with the last console: {', '.join(ended)}; START QUERY ALL; resumes")
     return tuple(words)
 
 
-def _take_up(statement: Statement, session: SessionParts, store: Store) -> None:
+def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
     """A definition, without what carrying it out would do. Raises faults."""
     if isinstance(statement, Set):
         assert statement.key is not None and statement.value is not None
         key, value = statement.key.value, statement.value
-        if can_run_code(key, value) and not session.config.trusted:
+        if can_run_code(key, value) and not parts.config.trusted:
             store.withheld[key] = value
         else:
-            session.settings.changed[key] = value
+            parts.settings.changed[key] = value
         return
-    made = plan(statement, session.context())
+    made = plan(statement, parts.context())
     if isinstance(made, plans.DefineStream):
-        session.define(made.stream)
+        parts.define(made.stream)
     elif isinstance(made, plans.DefineSink):
-        session.define(made.sink)
+        parts.define(made.sink)
     elif isinstance(made, plans.DefineFunction):
-        session.define(_function(made.function, store))
+        parts.define(_function(made.function, store))
     elif isinstance(made, plans.Run):
-        session.define(made.query, *((made.sink,) if made.define else ()))
+        parts.define(made.query, *((made.sink,) if made.define else ()))
     elif isinstance(made, plans.Collect) and made.creates:
-        session.temporary.remember(statement, made.creates)
-        session.define(Table(made.creates, made.streaming))
+        parts.temporary.remember(statement, made.creates)
+        parts.define(Table(made.creates, made.streaming))
 
 
 def _function(function: Function, store: Store) -> Function:
@@ -155,11 +153,11 @@ def _function(function: Function, store: Store) -> Function:
     return replace(function, **(known | store.functions.get(function.name.casefold(), {})))
 
 
-def _clear_up(session: SessionParts, workspace: Path) -> list[str]:
+def _clear_up(parts: SessionParts, workspace: Path) -> list[str]:
     """Move what an earlier console left of queries, live tables and streams that nobody knows any more into
     the trash. Returns what to report about that.
     """
-    catalog, places = session.catalog, session.places
+    catalog, places = parts.catalog, parts.places
     known = {
         "queries": {Path(places.checkpoint(q)).parent.name for q in catalog.queries},
         "live": {Path(places.live(s)).name for s in catalog.sinks},
