@@ -49,6 +49,8 @@ sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule \
  required user_{user}="{password}";
 log.dirs={folder}/data
+# Messages with timestamps of years ago are not deleted while a test runs.
+log.retention.ms=-1
 auto.create.topics.enable=false
 num.network.threads=2
 num.io.threads=2
@@ -295,7 +297,7 @@ class Broker:
         try:
             left: dict[int, int] = {}
             for partition in range(self.partitions(topic)):
-                start, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
+                start, end = _offsets(consumer, TopicPartition(topic, partition))
                 if end > start:
                     left[partition] = end
             consumer.assign([TopicPartition(topic, p, 0) for p in left])
@@ -318,3 +320,21 @@ class Broker:
         finally:
             consumer.close()
         return sorted(found, key=lambda m: (m.partition, m.offset))
+
+
+def _offsets(consumer: Any, partition: Any) -> tuple[int, int]:
+    """The first and the next offset of a partition; waits while a broker that was restarted elects leaders."""
+    from confluent_kafka import KafkaError, KafkaException
+
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return consumer.get_watermark_offsets(partition, timeout=30)
+        except KafkaException as error:
+            electing = error.args[0].code() in (
+                KafkaError.NOT_LEADER_FOR_PARTITION,
+                KafkaError.LEADER_NOT_AVAILABLE,
+            )
+            if not electing or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
