@@ -248,15 +248,15 @@ class Catalog:
 
     def relation(self, name: str) -> Stream | Sink | None:
         """The stream or live table of that name, if there is one."""
-        found: Stream | Sink | None = self.streams.get(name.casefold())
-        if found is None:
+        entry: Stream | Sink | None = self.streams.get(name.casefold())
+        if entry is None:
             sink = self.sinks.get(name.casefold())
-            found = sink if sink is not None and sink.is_live else None
+            entry = sink if sink is not None and sink.is_live else None
         base, dollar, which = name.rpartition("$")
-        if found is None and dollar and which.casefold() == REJECTED:
+        if entry is None and dollar and which.casefold() == REJECTED:
             stream = self.streams.get(base.casefold())
             if stream is not None and stream.may_be_malformed:
-                found = replace(
+                entry = replace(
                     stream,
                     name=f"{stream.name}${REJECTED}",
                     columns=(),
@@ -265,7 +265,7 @@ class Catalog:
                     malformed_sink="",
                     rejected=stream.columns,
                 )
-        return found
+        return entry
 
     def target(self, name: str) -> Stream | Sink | None:
         """The sink or stream that an INSERT into that name means, if there is one."""
@@ -356,10 +356,10 @@ class CurrentCatalog:
 
 
 def _get(entries: Mapping[str, Entry], name: Name, kind: str) -> Entry:
-    found = entries.get(name.value.casefold())
-    if found is None:
+    entry = entries.get(name.value.casefold())
+    if entry is None:
         raise unknown(kind, name, (e.name for e in entries.values()))
-    return found
+    return entry
 
 
 def unknown(kind: str, name: Name, known: Iterable[str]) -> NameFault:

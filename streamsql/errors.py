@@ -57,7 +57,7 @@ class Source:
     def line_column(self, offset: int) -> tuple[int, int]:
         """1-based line and column (in characters) of an offset."""
         offset = min(max(offset, 0), len(self.text))
-        starts = [found.end() for found in _LINE_END.finditer(self.text, 0, offset)]
+        starts = [match.end() for match in _LINE_END.finditer(self.text, 0, offset)]
         return len(starts) + 1, offset - (starts[-1] if starts else 0) + 1
 
     def line(self, number: int) -> str:
@@ -165,14 +165,14 @@ class Cancelled(StreamsqlError):
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The known word that a person most likely meant, or None."""
     by_fold = {k.casefold(): k for k in known}
-    found = difflib.get_close_matches(word.casefold(), list(by_fold), n=1, cutoff=cutoff)
-    return by_fold[found[0]] if found else None
+    matches = difflib.get_close_matches(word.casefold(), list(by_fold), n=1, cutoff=cutoff)
+    return by_fold[matches[0]] if matches else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint that names the nearest known word; empty when there is none."""
-    found = nearest(word, known)
-    return f"did you mean {found}?" if found else ""
+    like = nearest(word, known)
+    return f"did you mean {like}?" if like else ""
 
 
 def cells(text: str) -> int:

@@ -107,10 +107,10 @@ def logins(text: str) -> Iterator[Range]:
     """The places of users and passwords in the addresses of a text, of any scheme."""
     if "@" not in text:
         return
-    for found in (*_LOGIN.finditer(text), *_ORACLE_LOGIN.finditer(text)):
-        yield found.span()
-    for found in _LONE_LOGIN.finditer(text):
-        yield found.span(1)
+    for match in (*_LOGIN.finditer(text), *_ORACLE_LOGIN.finditer(text)):
+        yield match.span()
+    for match in _LONE_LOGIN.finditer(text):
+        yield match.span(1)
 
 
 def ranges(text: str, *, prose: bool = True) -> list[Range]:
@@ -118,7 +118,7 @@ def ranges(text: str, *, prose: bool = True) -> list[Range]:
 
     prose: `password: word` counts too, as in messages; in a value that is kept it may be a description.
     """
-    found, at = list(logins(text)), 0
+    places, at = list(logins(text)), 0
     while pair := _PAIR.search(text, at):
         if not is_secret_key(pair["key"]):
             at = pair.end("key")
@@ -126,16 +126,16 @@ def ranges(text: str, *, prose: bool = True) -> list[Range]:
         name = next((n for n in ("double", "single", "bare") if pair[n] is not None), "bare")
         described = not prose and name == "bare" and ": " in text[pair.end("key") : pair.start(name)]
         if not described and (any(map(str.isalnum, pair[name])) or HIDDEN in pair[name]):
-            found.append(pair.span(name))
+            places.append(pair.span(name))
         at = pair.end()
-    found += (m.span("value") for m in _REFUSED_VALUE.finditer(text) if is_secret_key(m["key"]))
-    return merged(text, found)
+    places += (m.span("value") for m in _REFUSED_VALUE.finditer(text) if is_secret_key(m["key"]))
+    return merged(text, places)
 
 
-def merged(text: str, found: Iterable[Range]) -> list[Range]:
+def merged(text: str, places: Iterable[Range]) -> list[Range]:
     """Ranges in order, none inside another, without those that only say where a secret lies."""
     result: list[Range] = []
-    for start, end in sorted(found):
+    for start, end in sorted(places):
         if start == end or refers(text[start:end]):
             continue
         if result and start <= result[-1][1]:

@@ -362,7 +362,7 @@ NOT_THERE = [
     ("TIMERS", "TIMERS is for stateful processors", "", "TIMERS"),
     ("SIDE UP", "expected LEFT or RIGHT, found UP", "", "UP"),
     ("AT BATCH x", "expected a number, found x", "", "x"),
-    ("AT BATCH 1.5", "a whole number is needed here", "", "1.5"),
+    ("AT BATCH 1.5", "this takes a whole number", "", "1.5"),
     ("AT BATCH 1 AT BATCH 2", "BATCH is written twice", "", "AT BATCH 2"),
     ("STORE 'a' SIDE LEFT", "do not go together", "", "SIDE LEFT"),
 ]

@@ -156,7 +156,7 @@ def test_another_number_and_another_kind_of_source(place: Place) -> None:
     place.console.run(place.placed(STREAM.replace("STREAM clicks", "STREAM more")))
     with pytest.raises(RuleFault) as caught:
         place.insert("SELECT id FROM clicks UNION ALL SELECT id FROM more")
-    assert "sources: more is read as well" in caught.value.detail
+    assert "sources: more is also read now" in caught.value.detail
     assert "Spark cannot resume" in caught.value.detail
     place.console.run("CREATE OR REPLACE STREAM clicks USING rate;")
     with pytest.raises(RuleFault) as caught:
@@ -290,7 +290,7 @@ def test_a_new_checkpoint_never_writes_nothing_into_an_old_folder(place: Place) 
 
 
 def test_from_now_is_refused_where_it_cannot_be_had(place: Place) -> None:
-    with pytest.raises(RuleFault, match="FROM NOW does not go with TRIGGER CONTINUOUS"):
+    with pytest.raises(RuleFault, match="FROM NOW is not supported with TRIGGER CONTINUOUS"):
         place.console.run(
             "CREATE STREAM r USING rate; CREATE SINK n USING noop;"
             "INSERT INTO n FROM NOW TRIGGER CONTINUOUS EVERY INTERVAL 1 SECOND SELECT value FROM r;"

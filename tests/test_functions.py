@@ -86,7 +86,7 @@ def test_an_aggregate_function_on_a_stream_is_refused_with_what_to_write_instead
     functions.run(WORDS + create("largest", "series.largest", "INT") + create("total", "words.total", "INT"))
     statement = "CREATE LIVE TABLE t AS SELECT word, largest(n) AS m FROM words GROUP BY word;"
     with pytest.raises(
-        StreamsqlError, match="largest is written in Python, which a stream does not take"
+        StreamsqlError, match="largest is written in Python, which is not supported on a stream"
     ) as caught:
         functions.run(statement)
     assert caught.value.span
@@ -253,7 +253,7 @@ def test_what_is_missing_is_said_at_create(
         (
             "CREATE FUNCTION upper AS 'words.shout' LANGUAGE PYTHON RETURNS STRING",
             "upper",
-            "is a function of Spark's",
+            "is a function of Spark",
         ),
         (
             "CREATE FUNCTION shout AS 'words.shout' LANGUAGE PYTHON RETURNS STRING",

@@ -234,7 +234,7 @@ def test_a_missing_driver_is_said_with_its_package(console: Console) -> None:
     with pytest.raises(StreamsqlError, match="the sink t needs the driver com.mysql.Nope") as caught:
         console.run("INSERT INTO t SELECT * FROM s;")
     assert "--packages" in caught.value.hint
-    with pytest.raises(StreamsqlError, match="the sink t does not take output mode update"):
+    with pytest.raises(StreamsqlError, match="the sink t does not support output mode update"):
         console.run("INSERT INTO t OUTPUT MODE UPDATE SELECT word, count(*) AS c FROM s GROUP BY word;")
 
 

@@ -531,7 +531,7 @@ def test_a_long_union_is_planned_in_time_that_grows_with_its_length() -> None:
 def test_what_a_lasting_query_is_warned_of() -> None:
     """A SELECT that ends is not warned of state that grows."""
     query = "SELECT DISTINCT ON (id) * FROM clicks"
-    warning = "DISTINCT ON (id) keeps every key in state: its state grows without bound. "
+    warning = "DISTINCT ON (id) keeps every key in state: the state is unbounded. "
     assert planned(f"INSERT INTO nothing AS QUERY q {query}").notes == (
         warning + "A watermark and WITHIN WATERMARK would bound the state",
     )
@@ -670,16 +670,16 @@ def test_what_real_time_mode_has(query: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("insert", "at", "why"),
     [
-        (f"INSERT INTO nothing AS QUERY q {NOW} SELECT id FROM fast", NOW, "a noop sink does not take"),
+        (f"INSERT INTO nothing AS QUERY q {NOW} SELECT id FROM fast", NOW, "a noop sink does not support"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "rate, which ticks reads from,"),
-        (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "the sources kafka, quick and the sinks kafka, quick"),
-        (f"INSERT INTO out AS QUERY q OUTPUT MODE APPEND {NOW} SELECT id FROM fast", "OUTPUT MODE APPEND", "update only"),
+        (f"INSERT INTO out AS QUERY q {NOW} SELECT value FROM ticks", NOW, "supported sources: kafka, quick; supported sinks: kafka, quick"),
+        (f"INSERT INTO out AS QUERY q OUTPUT MODE APPEND {NOW} SELECT id FROM fast", "OUTPUT MODE APPEND", "only output mode update"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT f.id FROM fast f JOIN other o ON f.id = o.id",
-         "JOIN other o ON f.id = o.id", "it joins a stream with static tables only"),
+         "JOIN other o ON f.id = o.id", "real-time mode joins a stream only with static tables"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT f.id FROM fast f JOIN a_table t ON f.id < t.id",
          "JOIN a_table t ON f.id < t.id", "by equality (broadcast joins)"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT DISTINCT ON (id) WITHIN WATERMARK * FROM fast",
-         "DISTINCT ON (id) WITHIN WATERMARK", "TRIGGER REAL TIME does not take WITHIN WATERMARK"),
+         "DISTINCT ON (id) WITHIN WATERMARK", "TRIGGER REAL TIME does not support WITHIN WATERMARK"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT id, n FROM (SELECT id, count(*) AS n FROM fast GROUP BY id) "
          "UNION ALL SELECT id, 1 FROM other", "UNION ALL SELECT id, 1 FROM other", "a UNION must come before stateful operations"),
         (f"INSERT INTO out AS QUERY q {NOW} SELECT shout(user) AS s FROM fast", NOW, "shout, which is written in Python"),

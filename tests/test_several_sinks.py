@@ -68,7 +68,7 @@ def test_groups_go_into_several_sinks(console: Console, tmp_path: Path) -> None:
     for table in ("m", "m2"):
         assert sorted(console.rows(f"SELECT * FROM {table};")) == [("a", 2), ("b", 1)]
     read_once(console, "q", 3)
-    with pytest.raises(StreamsqlError, match="the sink j does not take output mode update"):
+    with pytest.raises(StreamsqlError, match="the sink j does not support output mode update"):
         console.run(
             f"CREATE SINK j USING json OPTIONS (path '{tmp_path}/j'); CREATE SINK m3 USING memory;"
             "INSERT INTO j, m3 OUTPUT MODE UPDATE SELECT word, count(*) AS c FROM t GROUP BY word;"
@@ -270,7 +270,7 @@ def test_a_static_select_is_written_into_all_sinks(console: Console, tmp_path: P
     ("targets", "says"),
     [
         ("m, nothing", "there is no sink nothing"),
-        ("m, s", "s is a stream, and cannot be one of several sinks"),
+        ("m, s", "s is a stream and cannot be one of several sinks"),
         ("m, M", "the sink m is named twice"),
         ("m, fed", "the query q already feeds fed"),
     ],

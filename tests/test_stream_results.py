@@ -216,8 +216,8 @@ def test_a_note_says_how_other_consoles_words_are_read(console: Console) -> None
     started = console.run(f"CREATE LIVE TABLE u AS {STATEFUL['QUALIFY'].query}")[0]
     assert started.notes[:2] == (
         "QUALIFY row_number() … = 1 runs as SELECT DISTINCT ON (id): the first row to arrive is kept, "
-        "which may not be the earliest",
-        "DISTINCT ON (id) keeps every key in state: its state grows without bound. "
+        "which is not always the earliest",
+        "DISTINCT ON (id) keeps every key in state: the state is unbounded. "
         "WITHIN WATERMARK would bound the state",
     )
     made = console.run(f"CREATE STREAM once AS {STATEFUL['QUALIFY'].query}")[0]

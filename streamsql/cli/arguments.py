@@ -11,7 +11,7 @@ from streamsql.config.preferences import FORMATS, SPECS
 
 
 class _Inputs(argparse.Action):
-    """Scripts in the order given, whichever flag brings each."""
+    """Collects the scripts of all flags in their order on the command line."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         kind = "text" if option_string in ("-e", "--execute") else "file"
@@ -20,12 +20,26 @@ class _Inputs(argparse.Action):
 
 
 def command_parser() -> argparse.ArgumentParser:
+    """The parser of the command line; --help lists the flags in the order in which they are added."""
     parser = argparse.ArgumentParser(
         prog="streamsql",
         description="A SQL-first console for Spark Structured Streaming.",
         epilog="exit codes: 0 success, 1 a statement failed, 2 usage, 3 Spark could not start, 4 time-out, "
         "5 a query failed while running, 129 SIGHUP, 130 interrupted, 143 SIGTERM",
     )
+    _add_script_flags(parser)
+    _add_spark_flags(parser)
+    _add_workspace_flags(parser)
+    add = parser.add_argument
+    add("-q", "--quiet", action="store_true", help="print notes and errors only, no other messages")
+    add("--info", action="store_true", help="versions, Java and folders, as JSON")
+    add("--debug", action="store_true", help="show Python tracebacks of errors")
+    add("--version", action="store_true", help="the version")
+    parser.set_defaults(inputs=None)
+    return parser
+
+
+def _add_script_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", nargs="*", action=_Inputs, metavar="FILE", help="scripts to run; - is standard input")
     add("-f", "--file", action=_Inputs, metavar="FILE", help="a script to run")
@@ -41,11 +55,19 @@ def command_parser() -> argparse.ArgumentParser:
         help="what to do after an error (default: stop)",
     )
     add("--timeout", type=_seconds, metavar="SECONDS", help="end with exit code 4 after this time")
+
+
+def _add_spark_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add("--master", help="Spark master (default: local[*])")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     add("--packages", metavar="GROUP:NAME:VERSION,…", help="packages for Spark to fetch")
     add("--jars", metavar="FILE,…", help="jars for Spark")
     add("--java", metavar="auto|bundled|system|DIR", help="which Java to use (default: auto)")
+
+
+def _add_workspace_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "--config",
         metavar="FILE",
@@ -69,12 +91,6 @@ def command_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="do not run init.sql before the first prompt",
     )
-    add("-q", "--quiet", action="store_true", help="print notes and errors only, no other messages")
-    add("--info", action="store_true", help="versions, Java and folders, as JSON")
-    add("--debug", action="store_true", help="show Python tracebacks of errors")
-    add("--version", action="store_true", help="the version")
-    parser.set_defaults(inputs=None)
-    return parser
 
 
 def _seconds(text: str) -> float:

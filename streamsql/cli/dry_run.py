@@ -40,13 +40,13 @@ class Checker:
 
     def check(self, statement: Statement) -> list[str]:
         """Plan one statement and take over what it defines. Returns notes; raises placed faults."""
-        made = plan(statement, self.context)
-        if made.fault:
-            raise made.fault
-        notes = [*made.notes, *self._unknown_relations(statement)]
+        planned = plan(statement, self.context)
+        if planned.fault:
+            raise planned.fault
+        notes = [*planned.notes, *self._unknown_relations(statement)]
         for query in queries_of(statement):
-            notes += self._read(query, getattr(made, "as_text", ""))
-        self.context = replace(self.context, catalog=made.applied(self.catalog))
+            notes += self._read(query, getattr(planned, "as_text", ""))
+        self.context = replace(self.context, catalog=planned.applied(self.catalog))
         return notes
 
     def _read(self, query: Fragment, as_text: str) -> list[str]:

@@ -44,7 +44,7 @@ def _config(preferences: Preferences, config: ConfigFile, fault: str) -> dict[st
     init = config.init_script()
     return {
         "file": str(config.path) if config.path else "left out by --no-config",
-        "found": config.found,
+        "found": config.exists,
         "init.sql": str(init) if init else None,
         "preferences": {
             key: {"value": value, "from": origin}

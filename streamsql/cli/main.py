@@ -158,17 +158,17 @@ def _version() -> str:
 def _sources(options: argparse.Namespace) -> list[Source]:
     from streamsql.output.script_runner import decode, read_file
 
-    made = []
+    sources = []
     for kind, value in options.inputs or [("file", "-")]:
         if kind == "text":
-            made.append(Source("-e", value))
+            sources.append(Source("-e", value))
         elif value == "-" and options.no_input:
             raise UsageFault("standard input is closed", hint="streamsql FILE, or streamsql -e 'SELECT 1;'")
         elif value == "-":
-            made.append(decode("<stdin>", sys.stdin.buffer.read()))
+            sources.append(decode("<stdin>", sys.stdin.buffer.read()))
         else:
-            made.append(read_file(value))
-    return made
+            sources.append(read_file(value))
+    return sources
 
 
 def _read_init(path: Path, printer: Printer) -> Source | None:

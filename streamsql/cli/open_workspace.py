@@ -54,8 +54,8 @@ def held_workspace(options: argparse.Namespace, printer: Printer) -> Iterator[tu
         if options.resume:
             raise UsageFault("--resume and --read-only exclude each other")
         folder = workspace_to_read(options)
-        with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as made:
-            yield Path(made), folder
+        with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as temporary:
+            yield Path(temporary), folder
         return
     try:
         check_workspace(options)
@@ -74,8 +74,8 @@ def held_workspace(options: argparse.Namespace, printer: Printer) -> Iterator[tu
         printer.warn(
             f"{why}; this console uses a temporary workspace (-w DIR names a lasting one{_LOOK_INTO})"
         )
-        with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as made:
-            yield Path(made), None
+        with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as temporary:
+            yield Path(temporary), None
         return
     try:
         yield workspace.run, workspace.folder
@@ -90,5 +90,5 @@ def working_place(options: argparse.Namespace, printer: Printer) -> Iterator[tup
         with held_workspace(options, printer) as place:
             yield place
         return
-    with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as made:
-        yield Path(made), None
+    with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as temporary:
+        yield Path(temporary), None

@@ -15,12 +15,12 @@ from streamsql.secrets import is_secret_key
 
 @dataclass
 class ConfigFile:
-    """What a config file says. path: where it is looked for, None with --no-config; found: whether it
-    was there; spark: settings by key; warnings: a line for each key that is not known.
+    """The contents of a config file. path: its path, None with --no-config; exists: whether the file exists;
+    spark: settings by key; warnings: a line for each unknown key.
     """
 
     path: Path | None = None
-    found: bool = False
+    exists: bool = False
     spark: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -44,7 +44,7 @@ def read_config(given: str | None, preferences: Preferences) -> ConfigFile:
     except UnicodeDecodeError as error:
         raise UsageFault(f"{path} is not UTF-8 (byte {error.start})") from None
     source = Source(str(path), text)
-    config = ConfigFile(path, found=True)
+    config = ConfigFile(path, exists=True)
     for key, value in _parse(source).items():
         if key == "spark":
             config.spark = _spark(value, source)
@@ -95,17 +95,17 @@ def _spark(value: Any, source: Source) -> dict[str, str]:
         raise UsageFault(
             "spark is a table of settings", hint='[spark]\n"spark.sql.shuffle.partitions" = 4'
         ).at(source, _span(source, "spark"))
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for key, inner in value.items():
         if isinstance(inner, dict):
             nested = _spark(inner, source)
-            found |= {f"{key}.{name.removeprefix('spark.')}": v for name, v in nested.items()}
+            settings |= {f"{key}.{name.removeprefix('spark.')}": v for name, v in nested.items()}
         else:
             text = as_text(inner)
             if text is None:
                 raise UsageFault(f"{key} is one value, not {_kind(inner)}").at(source, _span(source, key))
-            found[key] = text
-    return {k if k.startswith("spark.") else f"spark.{k}": v for k, v in found.items()}
+            settings[key] = text
+    return {k if k.startswith("spark.") else f"spark.{k}": v for k, v in settings.items()}
 
 
 def _kind(value: Any) -> str:
@@ -114,5 +114,5 @@ def _kind(value: Any) -> str:
 
 def _span(source: Source, key: str) -> Span:
     """Where a key stands: tomllib does not say, so its first line is looked for."""
-    found = re.search(rf"(?m)^[^\n#=]*?({re.escape(key)})[\"'\]]*\s*(?:=|\.|$)", source.text)
-    return Span(*found.span(1)) if found else Span(0, 1)
+    match = re.search(rf"(?m)^[^\n#=]*?({re.escape(key)})[\"'\]]*\s*(?:=|\.|$)", source.text)
+    return Span(*match.span(1)) if match else Span(0, 1)

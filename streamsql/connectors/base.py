@@ -232,7 +232,7 @@ class Connector:
     def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...], at: Name) -> None:
         """Rules of this connector beyond kinds and names; raises a placed error. at: its name."""
 
-    def check_code(self, found: object, purpose: str) -> str:
+    def check_code(self, code: object, purpose: str) -> str:
         """What is wrong with the Python object that a module.name option names; empty when it will do.
 
         purpose: "read" or "write".

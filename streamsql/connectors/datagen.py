@@ -119,10 +119,10 @@ def _unit(stream: Stream, column: Column) -> str:
 
 
 def _bounds(text: str) -> tuple[str, str]:
-    found = _RANGE.match(text)
-    if not found or float(found.group(1)) > float(found.group(2)):
+    match = _RANGE.match(text)
+    if not match or float(match.group(1)) > float(match.group(2)):
         raise ValueError(f"'{text}' is not a range such as 1 to 100")
-    return found.group(1), found.group(2)
+    return match.group(1), match.group(2)
 
 
 def _random(stream: Stream, column: Column, text: str) -> str:
@@ -147,10 +147,10 @@ def _choice(stream: Stream, column: Column, text: str) -> str:
 
 
 def _sequence(stream: Stream, column: Column, text: str) -> str:
-    found = re.match(r"(?:from\s+)?(-?\d+)?\Z", text, re.IGNORECASE)
-    if not found:
+    match = re.match(r"(?:from\s+)?(-?\d+)?\Z", text, re.IGNORECASE)
+    if not match:
         raise ValueError(f"'{text}' is not a start value")
-    return f"n + {found.group(1) or 0}"
+    return f"n + {match.group(1) or 0}"
 
 
 def _micros(number: str | None, unit: str | None, default: int) -> int:
@@ -162,11 +162,11 @@ def _micros(number: str | None, unit: str | None, default: int) -> int:
 
 
 def _event_time(stream: Stream, column: Column, text: str) -> str:
-    found = _TIME.match(text)
-    if not found:
+    match = _TIME.match(text)
+    if not match:
         raise ValueError(f"'{text}' is not understood")
-    step = _micros(found.group(1), found.group(2), 1_000_000)
-    late = _micros(found.group(3), found.group(4), 0)
+    step = _micros(match.group(1), match.group(2), 1_000_000)
+    late = _micros(match.group(3), match.group(4), 0)
     if stream.option("rowsPerBatch"):
         start = quote(stream.option("start", "2024-01-01 00:00:00"))
         base = f"unix_micros(to_timestamp({start})) + n * {step}"

@@ -32,7 +32,7 @@ class Foreach(Connector):
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         return writer.call("foreach", loaded(sink, "function"))
 
-    def check_code(self, found: object, purpose: str) -> str:
-        if isinstance(found, type):
-            return "" if callable(getattr(found, "process", None)) else "it has no method process(row)"
-        return "" if callable(found) else f"it is a value ({type(found).__name__}), not a function or class"
+    def check_code(self, code: object, purpose: str) -> str:
+        if isinstance(code, type):
+            return "" if callable(getattr(code, "process", None)) else "it has no method process(row)"
+        return "" if callable(code) else f"it is a value ({type(code).__name__}), not a function or class"

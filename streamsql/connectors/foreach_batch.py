@@ -29,13 +29,13 @@ class ForeachBatch(Connector):
     def batch_writer(self, sink: Sink) -> Node:
         return loaded(sink, "function")
 
-    def check_code(self, found: object, purpose: str) -> str:
-        if not callable(found):
-            return f"it is a value ({type(found).__name__}), not a function"
-        call = vars(found).get("__call__") if isinstance(found, type) else found
+    def check_code(self, code: object, purpose: str) -> str:
+        if not callable(code):
+            return f"it is a value ({type(code).__name__}), not a function"
+        call = vars(code).get("__call__") if isinstance(code, type) else code
         if call is None:
             return "it is a class without __call__(self, batch, batch_id)"
-        arguments = (None,) * (3 if isinstance(found, type) else 2)
+        arguments = (None,) * (3 if isinstance(code, type) else 2)
         try:
             inspect.signature(call).bind(*arguments)
         except TypeError as error:

@@ -188,15 +188,15 @@ def written(frame: Node, sink: Sink, form: str) -> Node:
     """The calls that make rows messages: columns key, value and what else a message has."""
     known = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
     options = {known[k.casefold()]: v for k, v in sink.options if k.casefold() in known}
-    made: object = form
+    writer: object = form
     if form == "protobuf":
-        made = Call(Var("protobuf_writer"), (lit(options["descriptorFile"]), lit(options["message"])))
+        writer = Call(Var("protobuf_writer"), (lit(options["descriptorFile"]), lit(options["message"])))
     elif schema_registry.uses(sink):
-        made = _registered(sink)
+        writer = _registered(sink)
     elif form == "avro":
-        made = Call(Var("avro_writer"), (lit(options["avroSchema"]),) if "avroSchema" in options else ())
+        writer = Call(Var("avro_writer"), (lit(options["avroSchema"]),) if "avroSchema" in options else ())
     given = [[k, v] for k, v in options.items()] if form in ("json", "csv") else []
-    arguments = (frame, made, list(sink.key), *([given] if given else []))
+    arguments = (frame, writer, list(sink.key), *([given] if given else []))
     return Call(Var("to_messages"), tuple(map(lit, arguments)))
 
 

@@ -49,8 +49,8 @@ def placed(entry: Any) -> Any:
     """A stream or sink with its paths in full: the workspace may be opened from another folder."""
     if not entry.connector or entry.connector == "table":
         return entry
-    made = connector(Name(entry.connector))
-    specs: tuple[OptionSpec, ...] = (*(made.reads or ()), *(made.writes or ()))
+    using = connector(Name(entry.connector))
+    specs: tuple[OptionSpec, ...] = (*(using.reads or ()), *(using.writes or ()))
     paths = {s.name.casefold() for s in specs if s.kind == "path"}
     options = tuple((k, in_full(v) if k.casefold() in paths else v) for k, v in entry.options)
     return replace(entry, options=options)

@@ -42,12 +42,12 @@ class Python(Connector):
         writer = frame.attr("write").call("format", _format(sink)).call("mode", "append")
         return with_options(writer, sink.options, skip=("class", "folder")).call("save")
 
-    def check_code(self, found: object, purpose: str) -> str:
-        bases = found.__mro__ if isinstance(found, type) else ()
+    def check_code(self, code: object, purpose: str) -> str:
+        bases = code.__mro__ if isinstance(code, type) else ()
         base = next((c for c in bases if c.__name__ == "DataSource"), None)
         if base is None:
             return "it is not a subclass of pyspark.sql.datasource.DataSource"
         methods = ("simpleStreamReader", "streamReader") if purpose == "read" else ("streamWriter", "writer")
-        own = [m for m in methods if getattr(found, m, None) is not getattr(base, m, None)]
+        own = [m for m in methods if getattr(code, m, None) is not getattr(base, m, None)]
         verb = "reads no stream" if purpose == "read" else "writes nothing"
         return "" if own else f"it {verb}: it has no method {' or '.join(methods)}"

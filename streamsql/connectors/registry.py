@@ -39,10 +39,10 @@ _BUILT_IN: tuple[type[Connector], ...] = (
 @cache
 def connectors() -> dict[str, Connector]:
     """Connector name (folded) → connector."""
-    found: dict[str, Connector] = {c.name: c() for c in _BUILT_IN}
+    by_name: dict[str, Connector] = {c.name: c() for c in _BUILT_IN}
     for point in entry_points(group="streamsql.connectors"):
-        found[point.name.casefold()] = point.load()()
-    return found
+        by_name[point.name.casefold()] = point.load()()
+    return by_name
 
 
 def connector(name: Name, purpose: str = "") -> Connector:
@@ -51,26 +51,26 @@ def connector(name: Name, purpose: str = "") -> Connector:
     Raises NameFault with the nearest name.
     """
     known = connectors()
-    found = known.get(name.value.casefold())
+    named = known.get(name.value.casefold())
     can = {"read": lambda c: c.reads is not None, "write": lambda c: c.writes is not None}.get(
         purpose, lambda c: True
     )
     usable = [c.name for c in known.values() if can(c)]
     package = PACKAGES.get(name.value.casefold())
-    if found is None and package is not None and package.unreleased:
+    if named is None and package is not None and package.unreleased:
         raise RuleFault(
             f"{package.name} has no release for Spark 4.3", detail=package.unreleased, span=name.span
         )
-    if found is None:
+    if named is None:
         raise NameFault(
             f"there is no connector {name.value}",
             hint=did_you_mean(name.value, usable) or f"connectors: {', '.join(usable)}",
             span=name.span,
             code="UNKNOWN_CONNECTOR",
         )
-    if not can(found):
+    if not can(named):
         verb = "read from" if purpose == "read" else "written to"
         raise NameFault(
-            f"{found.name} cannot be {verb}", hint=f"connectors for it: {', '.join(usable)}", span=name.span
+            f"{named.name} cannot be {verb}", hint=f"connectors for it: {', '.join(usable)}", span=name.span
         )
-    return found
+    return named

@@ -1,4 +1,4 @@
-"""What to do: names resolved, options and streaming rules checked, the PySpark calls built.
+"""Planning: resolves names, checks options and streaming rules, and builds the PySpark calls.
 
-Pure: the same statement and catalog give an equal plan. No Spark, no files, no clock.
+It is pure: the same statement and catalog give an equal plan. It uses no Spark, no files and no clock.
 """

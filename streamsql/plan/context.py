@@ -1,4 +1,4 @@
-"""What planning looks at, and the helpers that all plans share."""
+"""The input of planning, and helpers that all plans share."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from streamsql.plan.plans import Reads
 
 @dataclass(frozen=True)
 class Context:
-    """What planning looks at: the names, where the console keeps things, and (here) the folder of the
-    script that is being run.
+    """The input of planning besides the statement: the catalog, the console's folders, and the folder of the
+    current script (here).
     """
 
     catalog: Catalog
@@ -25,7 +25,7 @@ class Context:
     here: str = ""
 
     def sources(self, *, counts: bool = True) -> Sources:
-        """The sources of a new program; it has none yet. counts: whether it counts malformed messages."""
+        """The empty sources of a new program. counts: whether it counts malformed messages."""
         return Sources(self.catalog, self.places, node_and_shape, counts=counts)
 
 
@@ -35,9 +35,9 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
         lowered = lower(body.text, sources)
     if lowered.shape.streaming and sources.states:
         raise RuleFault(
-            "a streaming query cannot read the state of another",
-            detail="it would read the state of one micro-batch again and again, until Spark removes it",
-            hint="SELECT … FROM STATE OF QUERY … by itself; or a live table, which holds the result",
+            "a streaming query cannot read the state of another query",
+            detail="it would read the state of the same micro-batch each time, until Spark removes it",
+            hint="SELECT … FROM STATE OF QUERY … without streams; or a live table, which has the result",
             span=body.origin.span(sources.states[0]),
         )
     ops = tuple(replace(op, span=body.origin.span(op.span)) for op in lowered.shape.ops)
@@ -55,6 +55,6 @@ def stream_hint(text: str, context: Context) -> str:
 
 
 def reads_of(sources: Sources) -> Reads:
-    """What a program reads, and the functions written in Python that it calls."""
+    """The relations that a program reads, and the functions written in Python that it calls."""
     streams = tuple(sources.streams.values())
     return Reads(tuple(sources.live.values()), tuple(sources.functions.values()), streams)

@@ -1,4 +1,4 @@
-"""The way of a statement to a plan: one function for each kind of statement."""
+"""Plans statements, with one function for each kind of statement."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = ["beginning", "plan", "restart"]
 
 
 def plan(statement: Statement, context: Context) -> Plan:
-    """The plan of a statement. Raises faults whose spans lie in the statement's source."""
+    """The plan of a statement. Raises faults with spans in the statement's source."""
     make = PLANNERS.get(type(statement))
     return make(statement, context) if make else named(statement, context)
 
@@ -62,28 +62,28 @@ def _spark(statement: Statement, context: Context) -> Plan:
 
 
 def _function(statement: DropFunction | DescribeFunction, context: Context) -> Plan:
-    """Ours when the function is one written in Python, else Spark's."""
-    found = context.catalog.functions.get(statement.name.value.casefold())
-    if found is None:
+    """The plan for a function written in Python, else for one of Spark."""
+    function = context.catalog.functions.get(statement.name.value.casefold())
+    if function is None:
         return _spark(statement, context)
-    return Direct(statement, (("functions", found.name),) if isinstance(statement, DropFunction) else ())
+    return Direct(statement, (("functions", function.name),) if isinstance(statement, DropFunction) else ())
 
 
 def _explain(statement: ExplainStatement, context: Context) -> Plan:
     if statement.query_name:
         return _explained(statement, start_query(StartQuery(name=statement.query_name), context))
     assert statement.body
-    made = plan(parse_text(Source("", statement.body.text), statement.body.origin), context)
-    return _explained(statement, made)
+    explained = plan(parse_text(Source("", statement.body.text), statement.body.origin), context)
+    return _explained(statement, explained)
 
 
-def _explained(statement: ExplainStatement, made: Plan) -> Explain:
-    if isinstance(made, Start) and len(made.queries) == 1:
-        if made.fault:
-            raise made.fault
-        made = made.queries[0].run or made
-    if isinstance(made, (Collect, Write, Run)):
-        return Explain(statement.mode, made, notes=made.notes)
+def _explained(statement: ExplainStatement, explained: Plan) -> Explain:
+    if isinstance(explained, Start) and len(explained.queries) == 1:
+        if explained.fault:
+            raise explained.fault
+        explained = explained.queries[0].run or explained
+    if isinstance(explained, (Collect, Write, Run)):
+        return Explain(statement.mode, explained, notes=explained.notes)
     assert statement.body
     raise SyntaxFault(
         "there is no program to explain: the console answers this statement itself",

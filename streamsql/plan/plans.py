@@ -1,4 +1,4 @@
-"""The kinds of plan that a statement becomes. All are values: equal inputs give equal plans."""
+"""The kinds of plan. All are values: equal inputs give equal plans."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from streamsql.plan.streaming.rules import Choice
 
 @dataclass(frozen=True)
 class Plan:
-    """notes: what the analyst is to be told beside the result, a line each."""
+    """notes: messages for the analyst in addition to the result, one line each."""
 
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def applied(self, catalog: Catalog) -> Catalog:
-        """The catalog once the plan is carried out, as far as planning can tell."""
+        """The catalog after the plan was executed, as far as planning knows."""
         return catalog
 
     @property
     def fault(self) -> StreamsqlError | None:
-        """Why a part of the plan cannot be carried out, where the others nevertheless are."""
+        """The error of a part of the plan that cannot be executed, although other parts can."""
         return None
 
 
 @dataclass(frozen=True)
 class Direct(Plan):
-    """A statement that the session answers from what it knows, without a program. drops: the entries that
-    it takes out of the catalog: (field of the catalog, name).
+    """A statement that the session answers itself, without a program. drops: the entries that it removes from
+    the catalog, as (field of the catalog, name).
     """
 
     statement: Statement
@@ -49,9 +49,9 @@ class Direct(Plan):
 
 @dataclass(frozen=True)
 class DefineStream(Plan):
-    """infer: the DataFrame whose columns become the stream's; infer_times: the same with times told
-    from texts, for the watermark's column; path: a folder that must exist; code: the name of a
-    Python object that must be there.
+    """infer: the DataFrame whose columns become the stream's; infer_times: the same with times inferred from
+    strings, for the watermark's column; path: a folder that must exist; code: the name of a Python object
+    that must exist.
     """
 
     stream: Stream
@@ -62,7 +62,7 @@ class DefineStream(Plan):
     code: Name | None = None
 
     def exists(self, catalog: Catalog) -> bool:
-        """Whether IF NOT EXISTS leaves the stream or sink as it is."""
+        """Whether the stream or sink exists and IF NOT EXISTS keeps it."""
         key = self.stream.name.casefold()
         return self.skip_existing and (key in catalog.streams or key in catalog.sinks)
 
@@ -72,14 +72,14 @@ class DefineStream(Plan):
 
 @dataclass(frozen=True)
 class DefineSink(Plan):
-    """code: the name of a Python object that must be there."""
+    """code: the name of a Python object that must exist."""
 
     sink: Sink
     skip_existing: bool = False
     code: Name | None = None
 
     def exists(self, catalog: Catalog) -> bool:
-        """Whether IF NOT EXISTS leaves the sink as it is."""
+        """Whether the sink exists and IF NOT EXISTS keeps it."""
         return self.skip_existing and self.sink.name.casefold() in catalog.sinks
 
     def applied(self, catalog: Catalog) -> Catalog:
@@ -88,9 +88,9 @@ class DefineSink(Plan):
 
 @dataclass(frozen=True)
 class DefineFunction(Plan):
-    """function: as written; its kind, form and folder are found out by looking at the module.
+    """function: as written; its kind, form and folder are determined later from the module.
 
-    target: 'module.attribute' with its place.
+    target: 'module.attribute' with its span.
     """
 
     function: Function
@@ -98,7 +98,7 @@ class DefineFunction(Plan):
     skip_existing: bool = False
 
     def exists(self, catalog: Catalog) -> bool:
-        """Whether IF NOT EXISTS leaves the function as it is."""
+        """Whether the function exists and IF NOT EXISTS keeps it."""
         return self.skip_existing and self.function.name.casefold() in catalog.functions
 
     def applied(self, catalog: Catalog) -> Catalog:
@@ -107,9 +107,9 @@ class DefineFunction(Plan):
 
 @dataclass(frozen=True)
 class Preview(Plan):
-    """The first records of a stream. propose: it is not there yet: its columns, event time and format are
-    to be found out, and how it would be made is to be told. place: what says where the records are.
-    path, code: as in DefineStream, but path may be a file.
+    """The first records of a stream. propose: the stream does not exist yet; infer its columns, event time
+    and format, and suggest a CREATE STREAM. place: the option with the location of the records. path, code:
+    as in DefineStream, but path can be a file.
     """
 
     stream: Stream
@@ -122,8 +122,8 @@ class Preview(Plan):
 
 @dataclass(frozen=True)
 class Topics(Plan):
-    """The topics of a Kafka cluster. settings: those of Kafka's own client; like: a pattern; place: what
-    says where the brokers are.
+    """The topics of a Kafka cluster. settings: for Kafka's client; like: a pattern; place: the part of the
+    statement that names the brokers.
     """
 
     settings: dict[str, str]
@@ -133,9 +133,7 @@ class Topics(Plan):
 
 @dataclass(frozen=True)
 class Reads:
-    """What a program needs beside Spark: the live tables whose rows it reads, the functions written in
-    Python that it calls; and the streams that it reads.
-    """
+    """The live tables and streams that a program reads, and the functions written in Python that it calls."""
 
     live: tuple[Sink, ...] = ()
     functions: tuple[Function, ...] = ()
@@ -144,7 +142,7 @@ class Reads:
 
 @dataclass(frozen=True)
 class Collect(Plan):
-    """A program whose last value is a DataFrame to show. creates: a table or view of Spark's made by it;
+    """A program whose last value is a DataFrame to show. creates: the Spark table or view that it creates;
     streaming: whether it reads a stream, so that the view is one.
     """
 
@@ -160,8 +158,8 @@ class Collect(Plan):
 
 @dataclass(frozen=True)
 class Write(Plan):
-    """A program that writes once and ends. message: what is said then; folder: a directory it writes into;
-    sinks: those that it writes into.
+    """A program with one batch write. message: the message after it; folder: the directory that it writes to;
+    sinks: the sinks that it writes to.
     """
 
     program: Program
@@ -173,10 +171,10 @@ class Write(Plan):
 
 @dataclass(frozen=True)
 class Target:
-    """One sink of a query: what makes its rows of the query's result, and the shape of those.
+    """One sink of a query, and the shape of its rows.
 
-    select: the name of a function of the program, from `result` or a micro-batch of it to the rows;
-    empty when the result is what the sink gets.
+    select: the program's function that computes the rows from `result` or a micro-batch of it; empty if the
+    rows are the result itself.
     """
 
     sink: Sink
@@ -184,7 +182,7 @@ class Target:
     select: str = ""
 
     def keys(self, mode: str) -> tuple[str, ...] | None:
-        """The columns by which the sink keeps one row each; None: it keeps all rows."""
+        """The columns for whose values the sink keeps one row each; None if it keeps all rows."""
         if mode != "update":
             return None
         return self.sink.key or self.shape.keys
@@ -197,11 +195,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Run(Plan):
-    """A streaming query: the program up to `result`, what gets it, and the modes to start it with.
+    """A streaming query: the program up to `result`, its sinks, and the output modes to try.
 
-    transient: a SELECT over a stream, shown and then gone. define: its sink is made by this
-    statement (CREATE LIVE TABLE). begins: where this start begins: "" (at the checkpoint), now or
-    beginning (a new one), accept (at the checkpoint, though the query has changed).
+    transient: a SELECT over a stream, which is only shown. define: the statement also creates its sink
+    (CREATE LIVE TABLE). begins: the start position: "" (the checkpoint), now or beginning (a new checkpoint),
+    accept (the checkpoint, although the query has changed).
     """
 
     query: Query
@@ -220,7 +218,7 @@ class Run(Plan):
     body_span: Span = field(default=Span(0, 0), compare=False)
 
     def exists(self, catalog: Catalog) -> bool:
-        """Whether IF NOT EXISTS leaves the live table as it is."""
+        """Whether the live table exists and IF NOT EXISTS keeps it."""
         return self.skip_existing and self.sink.name.casefold() in catalog.sinks
 
     def applied(self, catalog: Catalog) -> Catalog:
@@ -230,27 +228,27 @@ class Run(Plan):
 
     @property
     def sink(self) -> Sink:
-        """The sink of a query that has one, as a live table's has; else its first."""
+        """The sink of the query; the first of several."""
         return self.targets[0].sink
 
     @property
     def live(self) -> tuple[Sink, ...]:
-        """The live tables that it feeds."""
+        """The live tables among its sinks."""
         return tuple(t.sink for t in self.targets if t.sink.is_live)
 
     @property
     def feeds_batches(self) -> bool:
-        """Whether its sinks get each micro-batch after one another, and not Spark's own writer the stream."""
+        """Whether foreachBatch feeds its sinks one after the other, instead of a writer of Spark."""
         return len(self.targets) > 1 or bool(self.targets[0].select)
 
     def named(self, name: str, checkpoint: str, **changes: Any) -> Run:
-        """This query of one sink under another name; changes: fields of its sink."""
+        """This query, which has one sink, with another name; changes: fields of its sink."""
         target = replace(self.targets[0], sink=replace(self.sink, name=name, **changes))
         query = replace(self.query, name=name, sinks=(name,))
         return replace(self, query=query, targets=(target,), checkpoint=checkpoint)
 
     def keeping(self, mode: str) -> Program:
-        """The program, behind `result`, that makes the rows of each live table."""
+        """The part of the program after `result` that keeps the rows of each live table."""
         return tuple(
             Assign(
                 rows_variable(t.sink.name),
@@ -268,7 +266,7 @@ class Run(Plan):
         )
 
     def writer(self, mode: str) -> Program:
-        """The program, behind `keeping`, to the running query."""
+        """The part of the program after `keeping` that starts the query."""
         result: Node = Var("result")
         alone = len(self.targets) == 1 and not self.targets[0].select and self.sink.connector != "table"
         if alone:
@@ -292,10 +290,10 @@ class Run(Plan):
         return self.query.checkpoint or _call(Var("checkpoint"), self.query.name)
 
     def passing_over(self, mode: str) -> Program:
-        """The program that brings a new checkpoint to where the input ends now, for FROM NOW.
+        """The program that moves a new checkpoint to the current end of the input, for FROM NOW.
 
-        The query runs once without the rows of its streams: Spark then notes their offsets as done, and
-        there is state for what follows. So it works for every source, and reads none of it.
+        The query runs once without the rows of its streams: Spark then commits their offsets and initializes
+        the state. This works for every source and reads no rows.
         """
         own = {variable(s.name) for s in self.reads.streams if s.connector}
         steps = (Assign(s.name, s.node.call("where", "false")) if s.name in own else s for s in self.program)
@@ -304,8 +302,8 @@ class Run(Plan):
         return (*steps, Assign("query", writer.call("start")))
 
     def _pairs(self) -> tuple[list[list[Node | None]], Program]:
-        """For each sink the function that selects its rows and the one that writes them, and the
-        steps that make the latter.
+        """For each sink, the function that selects its rows and the one that writes them; and the steps that
+        define the writing functions.
         """
         pairs: list[list[Node | None]] = []
         steps = []
@@ -322,7 +320,7 @@ class Run(Plan):
 
 @dataclass(frozen=True)
 class Again:
-    """One query that is to be started again: its plan, or why there is none."""
+    """A query to start again: its plan, or the error that prevents it."""
 
     query: Query
     run: Run | None = None
@@ -331,7 +329,7 @@ class Again:
 
 @dataclass(frozen=True)
 class Start(Plan):
-    """START QUERY: one query's trouble does not reach another."""
+    """START QUERY; an error of one query does not affect the others."""
 
     queries: tuple[Again, ...]
 
@@ -342,7 +340,7 @@ class Start(Plan):
 
 @dataclass(frozen=True)
 class Explain(Plan):
-    """mode: pyspark, logical, extended, formatted or empty; plan: what it is about."""
+    """mode: pyspark, logical, extended, formatted or empty; plan: the plan to explain."""
 
     mode: str
     plan: Plan

@@ -1,4 +1,4 @@
-"""Which expressions hold the event time of a watermark, and which tell the groups of a key apart."""
+"""Which expressions contain the event time of a watermark, and which output columns identify a group."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from streamsql.language.expression import TIME_WINDOWS, Expression
 def is_event_time(
     expression: Expression, event_time: frozenset[str], unmarked: frozenset[str] = frozenset()
 ) -> bool:
-    """Whether an expression holds the event time of a watermark: the column, or a window of it.
+    """Whether an expression is the event time of a watermark: the column, or a window of it.
 
-    event_time: the columns that do, folded; unmarked: qualified names that do not.
+    event_time: the event-time columns, case-folded; unmarked: qualified names that are not event time.
     """
     column = expression.column
     if column:
@@ -23,8 +23,8 @@ def is_event_time(
 
 
 def carries(item: Expression, key: Expression) -> bool:
-    """Whether an output column tells the groups of a key apart: it is the key, or for a window its
-    start or end (a session's start, since sessions of one key do not overlap).
+    """Whether an output column identifies the groups of a key: it is the key or, for a window, its start or
+    end (for a session its start, since sessions of one key do not overlap).
     """
     if item.same(key):
         return True
@@ -34,8 +34,8 @@ def carries(item: Expression, key: Expression) -> bool:
     qualifier, name = (part.casefold() for part in shown)
     window = key.call or key.column_name
     if window in TIME_WINDOWS and not qualifier and name == window:
-        return True  # the window as a whole
+        return True  # the whole window
     if qualifier == window and name in ("start", "end"):
         return True
-    # t.k and k name the same column when one of them is bare.
+    # t.k and k are the same column if one of them has no qualifier.
     return grouped is not None and name == key.column_name and (bool(qualifier) != bool(grouped[0]))

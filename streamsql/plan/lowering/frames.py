@@ -1,4 +1,4 @@
-"""What a query is built of while it is lowered: relations, items of a SELECT list, what is known so far."""
+"""Intermediate results of lowering: relations, items of a SELECT list, and the state that clauses share."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from streamsql.plan.streaming import join_bounds
 
 
 class Unknown(Exception):
-    """A shape that the lowering leaves to Spark; the text says which."""
+    """A query that the lowering leaves to Spark; the message is the reason."""
 
 
 class RuleUnknown(Unknown):
-    """Something of our own language that has no reading; it becomes an error, not a fallback."""
+    """An unsupported use of the console's own clauses; it is an error, since Spark does not have them."""
 
     def __init__(self, message: str, span: Span) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class RuleUnknown(Unknown):
 
 @dataclass(frozen=True)
 class Item:
-    """One item of a SELECT list. name: of the column that comes out, as far as it is a plain one."""
+    """One item of a SELECT list. name: the name of the output column, if it is known."""
 
     expression: Expression
     alias: str
@@ -47,7 +47,7 @@ class Item:
         return f"{self.text} AS {quote_name(self.alias)}" if self.alias else self.text
 
     def without(self, fields: tuple[str, ...]) -> str:
-        """Its text, a `*` without the fields of messages that it would bring."""
+        """Its text; a `*` without the given message fields."""
         if not self.text.endswith("*"):
             return self.sql
         table = self.text.removesuffix("*").casefold()
@@ -61,10 +61,10 @@ class Item:
 
 @dataclass
 class Frame:
-    """A relation being built. hidden: columns to drop once the sort is done, which come first.
-    width: how many columns come behind them, None when not known.
-    distinct: the names of a SELECT DISTINCT, which alone may sort it; None when all may.
-    names: what its relations are called, folded; window: the window table that it is or holds.
+    """A relation while it is built. hidden: columns to drop after the sort; they come first.
+    width: the number of columns after them, None if not known.
+    distinct: the names of a SELECT DISTINCT, the only allowed sort keys; None if all are allowed.
+    names: the names of its relations, case-folded; window: the window table that it is or contains.
     """
 
     node: Node
@@ -83,23 +83,23 @@ class Frame:
 
     @property
     def side(self) -> join_bounds.Side:
-        """What the condition of a join may name of it."""
+        """Its names and columns for the condition of a join."""
         columns = self.shape.columns
         folded = None if columns is None else frozenset(c.casefold() for c in columns)
         return join_bounds.Side(self.names, folded, self.shape.event_time)
 
     def shown(self) -> Frame:
-        """This relation without its hidden columns; the groups they told apart are gone with them."""
+        """This relation without its hidden columns, and without the group keys among them."""
         if not self.hidden:
             return self
         return replace(self, node=self.node.call("drop", *self.hidden), hidden=(), aggregated=False)
 
 
 class Clauses:
-    """What all clauses share: the query, the sources, and what is known so far. Each clause is a method of a
-    class made of this one; `_Lowering` in lower.py is all of them.
+    """The state that all clauses share: the query, the sources and intermediate results. Each clause is a
+    method of a subclass; `_Lowering` in lower.py combines them.
 
-    names: what stands for each of the console's own relations; text: the query with these names in place.
+    names: the replacement of each console relation; text: the query with these replacements.
     """
 
     def __init__(self, query: Query, text: str, names: dict[str, str], sources: Sources) -> None:
@@ -110,19 +110,19 @@ class Clauses:
         self.ctes: dict[str, tuple[Node, Shape]] = {}
         self.sorted = False
         self.left = ""
-        # Of the block at hand: its SESSION table, and whether it has a WHERE; names that it wants to be 1.
+        # Of the current block: its SESSION table, whether it has a WHERE, the names that it requires to be 1.
         self.window: Frame | None = None
         self.filtered = False
         self.wanted = frozenset[str]()
-        # Relations (or structs) asked for by name.
+        # Relations (or structs) that the query names.
         self.qualified = query.qualifiers
 
     def leave(self, reason: str) -> None:
-        """The whole text goes to Spark, but what streaming makes of it is still determined here."""
+        """Leave the whole text to Spark; its shape is still determined here."""
         self.left = self.left or reason
 
     def checked(self, expression: Expression) -> Expression:
-        """An expression, as it is handed to Spark; the views that its sub-queries read are registered."""
+        """An expression for Spark; the relations of its sub-queries are registered as views."""
         if expression.has_subquery:
             if self.ctes:
                 raise Unknown("an expression reads a WITH query")

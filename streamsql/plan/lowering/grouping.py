@@ -72,27 +72,27 @@ class Grouping(Clauses):
         return keys
 
     def window_keys(self, frame: Frame, keys: list[Expression]) -> list[Expression]:
-        """The keys, with the window's time where its start or end is one: only that carries the watermark
-        (it stands for the same window, so the groups are the same).
+        """The keys, plus window_time if window_start or window_end is a key: only window_time carries the
+        watermark. It belongs to the same window, so the groups do not change.
         """
         if not frame.window or frame.window.session:
             return keys
-        found = [window_tables.column_in(k, frame.names) for k in keys]
+        columns = [window_tables.column_in(k, frame.names) for k in keys]
         edges = (window_tables.START, window_tables.END)
-        times = [q + window_tables.TIME for q, name in found if name in edges]
-        there = {name for _, name in found}
+        times = [q + window_tables.TIME for q, name in columns if name in edges]
+        there = {name for _, name in columns}
         return [*keys, read_expression(times[0])] if times and window_tables.TIME not in there else keys
 
     def check_session(self, table: window_tables.WindowTable, select: Block) -> None:
-        """A SESSION table is grouped by its window, at once."""
+        """Raise RuleFault if a SESSION table is not directly grouped by its window."""
         if not select.group_by:
             raise table.refuse(
                 "a SESSION table needs GROUP BY window_start, window_end", window_tables.SESSION_ONLY
             )
         if select.where:
             raise table.refuse(
-                "WHERE next to a SESSION table would filter after the sessions are made",
-                "Spark filters rows before it makes sessions: SESSION(TABLE (SELECT … WHERE …), …) does that",
+                "WHERE next to a SESSION table would filter after the sessions are built",
+                "Spark filters rows before it builds sessions: write SESSION(TABLE (SELECT … WHERE …), …)",
                 select.where.span,
             )
 
@@ -103,7 +103,7 @@ class Grouping(Clauses):
         keys: list[Expression],
         groups: GroupBy | None,
     ) -> list[Expression]:
-        """The grouping keys of Spark for those of a SESSION table: the session, and its partition."""
+        """Spark's grouping keys for a SESSION table: the session window and the partition keys."""
         assert groups
         mine = set(window_tables.session_fields())
         rest = [k for k in keys if k.text not in mine]
@@ -124,11 +124,11 @@ class Grouping(Clauses):
     def group_key(
         self, key: Expression, columns: set[str] | None, items: list[Item], aliases: dict[str, list[Item]]
     ) -> Expression:
-        """A grouping key with ordinals and aliases put in, as Spark's analyzer does it."""
+        """A grouping key with ordinals and aliases resolved, as in Spark's analyzer."""
         place = key.ordinal
         if place is not None:
             if not 1 <= place <= len(items):
-                raise Unknown("GROUP BY names an item that is not there")
+                raise Unknown("GROUP BY has an ordinal that is out of range")
             return items[place - 1].expression
         column = key.column
         if column and not column[0]:
@@ -142,9 +142,9 @@ class Grouping(Clauses):
         return key
 
     def grouped_shape(self, shape: Shape, items: list[Item], keys: list[Expression], place: Span) -> Shape:
-        # Spark names a window after its function; of other calls it makes up a name of their text.
+        # Spark names a window after its function, and other calls after their text.
         names = tuple(i.name or (c if (c := i.expression.call) in TIME_WINDOWS else "") for i in items)
-        # A window of event time is event time, under its own name too.
+        # A window of event time is event time, also under its own name.
         marked = [k for k in keys if is_event_time(k, shape.event_time, shape.unmarked)]
         marks = shape.event_time | {k.call for k in marked} - {""}
         event_time = {
@@ -174,12 +174,12 @@ class Grouping(Clauses):
 
 
 def _names_of_keys(names: tuple[str, ...], items: list[Item], keys: list[Expression]) -> list[str | None]:
-    """The column that tells the groups of each key apart, None for a key that does not come out."""
+    """The output column that identifies the groups of each key; None for a key that is not selected."""
     by_form: dict[str, str] = {}
     for name, item in zip(names, items, strict=True):
         if name:
             by_form.setdefault(item.expression.normal, name)
-    # One of a window's columns tells it from others.
+    # One column of a window identifies it.
     plain = [k for k in keys if k.column_name not in window_tables.COLUMNS]
     out: list[str | None] = []
     for key in plain:

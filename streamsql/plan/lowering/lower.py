@@ -1,9 +1,9 @@
-"""A SELECT to DataFrame calls: one method for each clause (FROM in relations.py, GROUP BY in grouping.py, the
-rest of a block in select_block.py; here what stands around blocks).
+"""Lowers a SELECT to DataFrame calls, with one method for each clause: FROM in relations.py, GROUP BY in
+grouping.py, other clauses of a block in select_block.py, and the clauses around blocks here.
 
-A relational clause becomes a method; a scalar expression stays the analyst's text in F.expr.
-A query whose shape is not known here (Unknown) becomes one spark.sql(text) over registered
-views, so nothing that Spark accepts is refused for the lowering's sake.
+A relational clause becomes a method call; a scalar expression stays the analyst's text in F.expr. A query
+that the lowering does not support (Unknown) becomes one spark.sql(text) over registered views, so that every
+query that Spark accepts is accepted here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from streamsql.plan.lowering.sources import Sources, mentioned
 
 @dataclass(frozen=True)
 class Lowered:
-    """node: the calls; shape: what streaming makes of it; as_text: why it went to Spark as text."""
+    """node: the calls; shape: its streaming operations; as_text: why it goes to Spark as text, if it does."""
 
     node: Node
     shape: Shape
@@ -31,13 +31,13 @@ class Lowered:
 
 
 def lower(text: str, sources: Sources) -> Lowered:
-    """The calls of a query. sources gets the streams it reads.
+    """The calls of a query. The relations that it reads are added to sources.
 
-    Raises placed faults (span in text) for what no reading of the text allows, such as a bad delay.
+    Raises faults, with spans in text, for errors that Spark could not accept either, such as a bad delay.
     """
     query = read_query(text)
     if not sources.depth:
-        # What the streams below name is among these words, too.
+        # These words include those of the queries of the streams below.
         sources.words |= mentioned(query, sources.catalog)
     sources.depth += 1
     try:
@@ -78,7 +78,7 @@ def _lower(query: Query, sources: Sources) -> Lowered:
 def _as_text(
     query: Query, names: dict[str, str], sources: Sources, shape: Shape | None, reason: str
 ) -> Lowered:
-    """One spark.sql over views. shape: what is known of the query all the same."""
+    """One spark.sql over views. shape: the shape of the query, if it is known."""
     streaming = sources.register_views(query, own=names) or query.has_stream
     refusal = refused_on_a_stream(query, sources.catalog) if streaming else None
     if refusal:
@@ -90,8 +90,8 @@ def _as_text(
 
 
 def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
-    """A statement of Spark's as Spark gets it: with names in place of the console's own relations, and a
-    view for each stream and live table that it may read. Also whether it reads a stream.
+    """The text of a Spark statement with names in place of console relations, and whether it reads a stream.
+    Each stream and live table that it can read is registered as a view.
     """
     query = read_query(text)
     names = lower_own_relations(query, sources)
@@ -101,12 +101,12 @@ def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
 
 
 def _by_place(query: Query, names: dict[str, str]) -> dict[Span, str]:
-    """What stands in the place of each of the console's own relations, once it has a name."""
+    """The replacement of each console relation by its span, if it has one."""
     return {own.span: names[own.name] for own in query.own if own.name in names}
 
 
 def node_and_shape(text: str, sources: Sources) -> tuple[Node, Shape]:
-    """The calls of a query and its shape, as `lower` gives them."""
+    """The calls and the shape of a query; see `lower`."""
     lowered = lower(text, sources)
     return lowered.node, lowered.shape
 
@@ -151,7 +151,7 @@ class _Lowering(Blocks):
         self.ctes[cte.name.casefold()] = (Var(name), frame.shape)
 
     def pushed_limit(self, body: Body) -> int | None:
-        """The LIMIT that may go into the reading of a live table: row by row work above it only."""
+        """The LIMIT that can be pushed down to a live table: only if all other work is row by row."""
         select = body.block
         if body.limit is None or body.order_by or body.offset or select is None:
             return None
@@ -165,8 +165,8 @@ class _Lowering(Blocks):
         frame = frame.shown()
         union, streaming, known = frame.node, frame.shape.streaming, frame.shape.known
         ops = list(frame.shape.ops)
-        # As in Spark, the names and the event time are those of the first side. A group of one side
-        # cannot be told from one of another side by its keys.
+        # As in Spark, the names and the event time are those of the first side. Keys do not identify a group,
+        # because both sides can have a group with the same keys.
         for tail in tails:
             right = self.term(tail.term, None).shown()
             sides = (streaming, right.shape.streaming)
@@ -203,12 +203,12 @@ class _Lowering(Blocks):
             if expression.aggregates and (not frame.aggregated or frame.filtered_groups):
                 raise Unknown("ORDER BY an aggregation that is not in the SELECT list")
             if frame.distinct is not None and not expression.column_names() <= frame.distinct:
-                raise Unknown("ORDER BY what SELECT DISTINCT may not select")
+                raise Unknown("ORDER BY an expression that SELECT DISTINCT may not select")
             place = expression.ordinal
             if place is not None and frame.hidden:
-                # Ordinals count the hidden columns too, and those come first.
+                # Ordinals also count the hidden columns, which come first.
                 if frame.width is None or place > frame.width:
-                    raise Unknown("ORDER BY names an item that is not there")
+                    raise Unknown("ORDER BY has an ordinal that is out of range")
                 text = str(place + len(frame.hidden))
             keys.append(expr(text).call(key.method))
         return replace(

@@ -1,6 +1,4 @@
-"""The console's own relations of a query that become variables of the program: states, stateful
-processors.
-"""
+"""The console relations that become variables of the program: states of queries, stateful processors."""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ from streamsql.plan.lowering.stateful_calls import lower_call
 
 
 def lower_own_relations(query: Query, sources: Sources) -> dict[str, str]:
-    """Lower each; the name that stands for it in the query → the name under which sources knows it.
+    """Lower each console relation. Returns its replacement in the query → its name in sources.
 
-    A window table is lowered where it stands, and a call of a table function is left to Spark. Raises placed
-    faults.
+    Window tables are lowered with FROM, and calls of other table functions are left to Spark. Raises faults
+    with spans.
     """
     _check_calls(query, sources)
     names: dict[str, str] = {}
@@ -30,7 +28,7 @@ def lower_own_relations(query: Query, sources: Sources) -> dict[str, str]:
 
 
 def _check_calls(query: Query, sources: Sources) -> None:
-    """Raise a placed SyntaxFault for a stateful processor that is not called as one."""
+    """Raise SyntaxFault, with its span, for an invalid call of a stateful processor."""
     for function, call in called(query.calls, sources.catalog):
         inside = any(own.span.start <= call.span.start < own.span.end for own in query.own)
         if not inside and (function.kind == "processor" or (not function.kind and call.parted)):

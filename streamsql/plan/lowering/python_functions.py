@@ -1,4 +1,4 @@
-"""Functions written in Python: planning CREATE FUNCTION, and the calls that make Spark know one."""
+"""Functions written in Python: their registration with Spark, and where streams do not support them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from streamsql.language.tree_nodes import Call
 
 
 def module_variable(module: str) -> str:
-    """The variable of a program that holds a Python module; no stream's variable ends like that."""
+    """The program's variable for a Python module; its ending differs from those of streams."""
     return module.replace(".", "_") + "_module"
 
 
 def target_of(function: Function) -> Node:
-    """The Python function or class, as an attribute of its module's variable."""
+    """The Python function or class: an attribute of its module's variable."""
     return Attr(Var(module_variable(function.module)), function.attribute)
 
 
 def registration(function: Function) -> Assign:
-    """The call that makes a scalar, aggregate or table function known to Spark under its name."""
-    made, returns, make = target_of(function), function.schema, Var("F")
+    """The call that registers a scalar, aggregate or table function with Spark under its name."""
+    target, returns, functions = target_of(function), function.schema, Var("F")
     if function.kind == "table":
-        table = make.call("udtf", made, returnType=returns)
+        table = functions.call("udtf", target, returnType=returns)
         return Assign("", Var("spark").attr("udtf").call("register", function.name, table))
     if function.form in ("pandas", "arrow"):
-        value = make.call(f"{function.form}_udf", made, returns)
+        value = functions.call(f"{function.form}_udf", target, returns)
     else:
-        value = make.call("udf", made, returns, useArrow=function.form == "batched")
+        value = functions.call("udf", target, returns, useArrow=function.form == "batched")
     return Assign("", Var("spark").attr("udf").call("register", function.name, value))
 
 
@@ -49,7 +49,7 @@ def has_python_aggregate(calls: Iterable[Call], catalog: Catalog) -> bool:
 
 
 def refused_on_a_stream(query: Query, catalog: Catalog) -> RuleFault | None:
-    """Why a stream does not take a function that a query calls; None when it takes them all."""
+    """The error for a called function that streams do not support; None if there is none."""
     for function, call in called(query.calls, catalog):
         name = query.text[call.span.start : call.span.end]
         if function.kind == "aggregate":
@@ -57,19 +57,19 @@ def refused_on_a_stream(query: Query, catalog: Catalog) -> RuleFault | None:
         if function.kind == "table" and call.parted:
             return RuleFault(
                 f"the table function {name} cannot be called with PARTITION BY or ORDER BY on a stream",
-                detail="Spark would have to sort the rows of a key, and more of them may come",
-                hint="leave it out, or write a stateful processor: a class with handleInputRows",
+                detail="Spark would have to sort the rows of a key, and more of them can arrive later",
+                hint="omit the clause, or write a stateful processor: a class with handleInputRows",
                 span=call.span,
             )
     return None
 
 
 def _no_streaming_aggregate(name: str, span: Span) -> RuleFault:
-    """Spark has no partial form of a Python aggregate, so it cannot go on with one in the next
+    """Spark has no partial aggregation for Python aggregates, so it cannot continue one in the next
     micro-batch (Spark: "Streaming aggregation doesn't support group aggregate pandas UDF").
     """
     return RuleFault(
-        f"the aggregate function {name} is written in Python, which a stream does not take",
+        f"the aggregate function {name} is written in Python, which is not supported on a stream",
         detail="a micro-batch would have to continue the groups of the previous one",
         hint=f"a function over the collected values: {name}(collect_list(x)), annotated for a list;\n"
         "or a stateful processor; or feed a live table and aggregate that",
@@ -78,5 +78,5 @@ def _no_streaming_aggregate(name: str, span: Span) -> RuleFault:
 
 
 def is_module_name(text: str) -> bool:
-    """Whether a text is a dotted name as Python's import takes it."""
+    """Whether a text is a valid dotted name for Python's import."""
     return all(part.isidentifier() and not keyword.iskeyword(part) for part in text.split("."))

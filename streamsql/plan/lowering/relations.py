@@ -1,4 +1,4 @@
-"""FROM to DataFrame calls: relations, joins, window tables, LATERAL VIEW."""
+"""Lowers FROM to DataFrame calls: relations, joins, window tables, LATERAL VIEW."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from streamsql.plan.streaming import join_bounds
 
 # Spark's own name for a sub-query without one; it hides the columns that are not selected.
 ANONYMOUS = "__auto_generated_subquery_name"
-# The methods behind which a DataFrame still finds columns that it does not select.
+# Methods after which a DataFrame can still resolve columns that it does not select.
 _HIDING = frozenset({"select", "agg", "drop"})
 
 
 def _unmarked(side: Frame, other: Frame) -> frozenset[str]:
-    """The columns of a side, with the names of its relations, of which only another side's is event time."""
+    """The qualified columns of a side that are not event time, though the other side's of that name are."""
     alone = other.shape.event_time - side.shape.event_time
     return side.shape.unmarked | {f"{name}.{column}" for name in side.names for column in alone}
 
@@ -44,7 +44,7 @@ class Relations(Clauses):
         alone = not select.joins
         sealed = not alone or select.where is not None or self.sorted or bool(self.qualified)
         frame = self.relation(select.relation, alone, sealed, limit)
-        # As in Spark, the joins behind a comma see all that stands before it.
+        # As in Spark, joins after a comma can use all relations before it.
         for join in select.joins:
             frame = self.combine(frame, self.relation(join.relation, False, True, None), join)
         for view in select.views:
@@ -74,14 +74,14 @@ class Relations(Clauses):
         if how in ("left_semi", "left_anti"):
             shape = replace(shape, columns=left.shape.columns, event_time=left.shape.event_time)
         sides = (left.shape.streaming, right.shape.streaming)
-        # The comma is an inner join that a WHERE may give its equality; a CROSS JOIN stays one.
+        # A comma is an inner join whose equality can be in WHERE; a CROSS JOIN remains a cross join.
         bare = join.condition is None and not join.using
         equi = read.equi is not False or (how == "inner" and bare and self.filtered)
         op = Op("join", join.span, how=how, sides=sides, equi=equi, timed=read.timed(how))
         return Frame(node, shape.then(op), names=left.names | right.names, window=left.window or right.window)
 
     def relation(self, relation: Relation, alone: bool, sealed: bool, limit: int | None) -> Frame:
-        """sealed: whether the block could see columns or names that the relation does not select."""
+        """sealed: whether to hide the columns and names that the relation does not select."""
         derived = True
         default = ANONYMOUS
         if relation.query is not None:
@@ -104,14 +104,14 @@ class Relations(Clauses):
         frame = self.sampled(frame, relation)
         name = relation.alias or default
         wanted = not alone or default.casefold() in self.qualified or (sealed and derived)
-        # A table of Spark brings its own, longer qualifier, which `db.t.c` may ask for.
+        # A Spark table has its own, longer qualifier, which `db.t.c` can use.
         if relation.alias or (wanted and (anonymous or not self.is_spark_table(default))):
             named_so = frame.shape.under(quote_name(name))
             frame = replace(frame, node=frame.node.call("alias", name), shape=named_so)
         return replace(frame, names=frozenset({name.rpartition(".")[2].casefold()}))
 
     def name_of(self, relation: Relation) -> str:
-        """The name that a relation is read under: its own, or what stands for a call or a state."""
+        """The name of a relation in sources: its own, or the replacement of a call or a state."""
         if relation.own is None:
             return relation.name
         name = self.own_names.get(relation.own.name)
@@ -120,7 +120,7 @@ class Relations(Clauses):
         return name
 
     def sampled(self, frame: Frame, relation: Relation) -> Frame:
-        """A relation with its TABLESAMPLE and PIVOT, which are left to Spark."""
+        """A relation with TABLESAMPLE and PIVOT, which are left to Spark."""
         if relation.sample:
             self.leave("TABLESAMPLE")
             frame = frame.then(Op("sample", relation.sample))
@@ -128,14 +128,14 @@ class Relations(Clauses):
             self.leave("PIVOT")
             if frame.shape.event_time:
                 raise Unknown("PIVOT may group by event time")
-            # Spark groups twice: by the values turned into columns, and by the rest.
+            # Spark groups twice: by the pivot values, and by the other columns.
             frame = frame.then(Op("aggregate", relation.pivot)).then(Op("aggregate", relation.pivot))
             frame = replace(frame, shape=replace(frame.shape, columns=None, keys=None))
         return frame
 
     def window_table(self, own: ConsoleRelation) -> tuple[Frame, str]:
-        """TUMBLE or HOP: the rows with the columns of their windows; SESSION: the rows alone, since
-        Spark makes sessions only while grouping. Also the name that the relation has.
+        """The rows of a window table, and the relation's name. TUMBLE and HOP add the columns of the windows;
+        SESSION does not, because Spark builds sessions only in GROUP BY.
         """
         table = window_tables.window_table(self.read.text, own.node)
         frame, name = self.window_input(own)
@@ -160,7 +160,7 @@ class Relations(Clauses):
         return replace(frame, node=node.call("drop", "__window"), shape=shape), name
 
     def window_input(self, own: ConsoleRelation) -> tuple[Frame, str]:
-        """What a window table reads: TABLE t or TABLE (SELECT …)."""
+        """The input of a window table: TABLE t or TABLE (SELECT …)."""
         call = own.node.get("WindowCall")
         data = call.get("Data") if call else None
         assert data
@@ -172,7 +172,7 @@ class Relations(Clauses):
         return self.inner_query(query.span), ANONYMOUS
 
     def inner_query(self, span: Span) -> Frame:
-        """A query inside one of the console's own relations."""
+        """A query inside a console relation."""
         inner = read_query(self.read.text[span.start : span.end])
         if inner.body is None:
             raise Unknown(inner.reason)
@@ -188,7 +188,7 @@ class Relations(Clauses):
         return replace(frame, shape=replace(frame.shape, ops=ops))
 
     def hides_columns(self, node: Node) -> bool:
-        """Whether a DataFrame selects fewer columns than WHERE and ORDER BY could still find in it."""
+        """Whether WHERE and ORDER BY could resolve columns that a DataFrame does not select."""
         while isinstance(node, (Call, Attr)):
             if isinstance(node, Attr) and node.name in _HIDING:
                 return True
@@ -214,7 +214,7 @@ class Relations(Clauses):
 
     def lateral_view(self, frame: Frame, view: LateralView) -> Frame:
         if view.name and view.name.casefold() in self.qualified:
-            raise Unknown("a LATERAL VIEW's columns are asked for by its name")
+            raise Unknown("columns of a LATERAL VIEW are qualified with its name")
         generator = self.checked(view.generator)
         name = generator.call
         text = generator.text

@@ -1,7 +1,7 @@
 """`row_number() OVER (PARTITION BY id ORDER BY ts) = 1`: the idiom for keeping the first row of each key.
 
-A stream has no window functions but those of time (Spark guide, "Unsupported Operations"); what this
-idiom is written for there is dropDuplicates (Spark guide, "Streaming Deduplication").
+Streams support no window functions except time windows (Spark guide, "Unsupported Operations"). The idiom is
+therefore run as dropDuplicates (Spark guide, "Streaming Deduplication").
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from streamsql.language.expression import Expression, RowNumber
 
 
 def number_of(condition: Expression, aliases: dict[str, Expression]) -> RowNumber | None:
-    """The row_number() that a condition wants to be 1, written out or by its alias."""
+    """The row_number() that a condition requires to be 1, given directly or by its alias."""
     wanted = condition.wanted_first()
     if wanted is None:
         return None
@@ -23,9 +23,9 @@ def number_of(condition: Expression, aliases: dict[str, Expression]) -> RowNumbe
 
 
 def columns_to_keep(number: RowNumber, is_time: Callable[[str], bool], span: Span) -> list[str]:
-    """The columns of which the first row to come is kept. is_time: whether a column, folded, holds time.
+    """The columns for which the first row to arrive is kept. is_time: whether a case-folded column is a time.
 
-    Raises a placed RuleFault when the order is another one than that of time.
+    Raises RuleFault, with its span, if the rows are not ordered by time.
     """
     if len(number.order) != 1:
         raise refused("the rows are ordered by more than the time of the event", _BY_VALUE, span)
@@ -55,7 +55,7 @@ _BY_VALUE = "SELECT id, min_by(x, price) AS x FROM s GROUP BY id keeps the row o
 
 
 def refused(detail: str, hint: str, span: Span) -> RuleFault:
-    """The error for a numbering of rows that a stream cannot do."""
+    """The error for a row_number() that is not supported on a stream."""
     return RuleFault(
         "over a stream, row_number() = 1 can only keep the first row of each key to arrive",
         detail=detail,

@@ -1,4 +1,4 @@
-"""One SELECT block to DataFrame calls: its list, WHERE, DISTINCT, and the first row of each key."""
+"""Lowers a SELECT block to DataFrame calls: its list, WHERE, DISTINCT, and the first row of each key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamsql.plan.lowering.shape import Op, Shape
 
 
 class Blocks(Relations, Grouping):
-    """The clauses of a block, in the order in which they happen."""
+    """The clauses of a block, in the order of their evaluation."""
 
     def select(self, select: Block, limit: int | None) -> Frame:
         outer, outer_filtered = self.window, self.filtered
@@ -77,8 +77,8 @@ class Blocks(Relations, Grouping):
         return frame.then(Op("filter", where.span)) if frame.shape.aggregates else frame
 
     def distinct(self, frame: Frame, items: list[Item], span: Span) -> Frame:
-        """SELECT DISTINCT: Spark groups by all columns, which is not what DataFrame.distinct does on a
-        stream (it deduplicates), so there the text goes to Spark.
+        """SELECT DISTINCT: Spark SQL groups by all columns, DataFrame.distinct deduplicates on a stream. A
+        streaming query with it therefore goes to Spark as text.
         """
         every = any(i.text == "*" for i in items)
         names = None if every else frozenset(i.name.casefold() for i in items)
@@ -92,16 +92,16 @@ class Blocks(Relations, Grouping):
         return replace(frame, node=node, shape=shape, aggregated=False, distinct=names)
 
     def caution_distinct(self, words: str, shape: Shape) -> None:
-        """Say of an aggregation by all columns that nothing ever ends its groups."""
+        """Warn that the state of an aggregation by all columns is unbounded."""
         if not shape.event_time:
             self.sources.cautions.append(
-                f"{words} groups by all columns and keeps every row in state: its state grows without "
-                "bound. The event time of a watermark among the columns, or SELECT DISTINCT ON (…) WITHIN "
+                f"{words} groups by all columns and keeps every row in state: the state is unbounded. "
+                "The event time of a watermark among the columns, or SELECT DISTINCT ON (…) WITHIN "
                 "WATERMARK, would bound the state"
             )
 
     def qualify(self, frame: Frame, clause: Clause, items: list[Item], aggregated: bool) -> Frame:
-        """QUALIFY over a stream: it can only mean the first row of each key; see row_number_dedup.py."""
+        """QUALIFY over a stream can only keep the first row of each key; see row_number_dedup.py."""
         if not frame.shape.streaming:
             raise Unknown("QUALIFY")
         condition = self.checked(clause.expression)
@@ -115,14 +115,14 @@ class Blocks(Relations, Grouping):
                 "QUALIFY numbers groups, which keep changing"
                 if aggregated
                 else "QUALIFY has a condition other than row_number() … = 1",
-                "keep the rows in a live table, and QUALIFY when reading that",
+                "write the rows to a live table, and use QUALIFY when reading it",
                 clause.span,
             )
         items[:] = [_first(i) if number.same(i.expression.row_number()) else i for i in items]
         return self.first(frame, number, clause.span, "QUALIFY row_number() … = 1")
 
     def first_of_subquery(self, select: Block) -> Item | None:
-        """The row_number() of this block that the block around it wants to be 1."""
+        """The row_number() of this block that the outer block requires to be 1."""
         wanted, self.wanted = self.wanted, frozenset[str]()
         if select.where and _is_over_a_block(select):
             names = [c.wanted_first() for c in select.where.expression.conjuncts()]
@@ -133,7 +133,7 @@ class Blocks(Relations, Grouping):
         return next((i for i in items if i.alias.casefold() in wanted and i.expression.row_number()), None)
 
     def numbered(self, frame: Frame, items: list[Item], item: Item) -> tuple[Frame, list[Item]]:
-        """The block with the row_number() that is wanted to be 1: only those rows, and the number is 1."""
+        """The block with only the rows whose row_number() is 1, and the number replaced by 1."""
         number = item.expression.row_number()
         assert number
         frame = self.first(frame, number, item.span, f"the row_number() {item.alias} = 1")
@@ -147,20 +147,20 @@ class Blocks(Relations, Grouping):
         listed = ", ".join(map(quote_name, names))
         self.sources.notes.append(
             f"{words} runs as SELECT DISTINCT ON ({listed}): the first row to arrive is kept, "
-            "which may not be the earliest"
+            "which is not always the earliest"
         )
         return self.keep_first(frame, names, False, span)
 
     def item(self, written: Written) -> Item:
         expression = self.checked(written.expression)
         if written.aliases:
-            # Spark allows parentheses behind a generator only, so they are kept.
+            # Spark allows parentheses only after a generator, so they are kept.
             if written.listed:
                 return Item(expression, "", written.span, written.aliases)
             return Item(expression, written.aliases[0], written.span)
         implicit = ""
         if self.window:
-            # The name that comes out is the one asked for, whatever stands for it while grouping.
+            # The output column has the name in the query, not that of its replacement in the grouping.
             _, implicit = window_tables.column_in(written.expression, self.window.names)
         return Item(expression, implicit, written.span)
 
@@ -173,13 +173,13 @@ class Blocks(Relations, Grouping):
         return self.keep_first(frame, names, distinct.within, distinct.span)
 
     def keep_first(self, frame: Frame, names: list[str], within: bool, span: Span) -> Frame:
-        """The first row to arrive for each value of these columns (Spark guide, Streaming Deduplication)."""
+        """The first row to arrive for each value of the columns (Spark guide, "Streaming Deduplication")."""
         method = "dropDuplicatesWithinWatermark" if within else "dropDuplicates"
         marks = frame.shape.event_time
         if frame.shape.streaming and not within and not marks & {n.casefold() for n in names}:
             keys = f"ON ({', '.join(map(quote_name, names))})"
             self.sources.cautions.append(
-                f"DISTINCT {keys} keeps every key in state: its state grows without bound. "
+                f"DISTINCT {keys} keeps every key in state: the state is unbounded. "
                 + ("WITHIN WATERMARK" if marks else "A watermark and WITHIN WATERMARK")
                 + " would bound the state"
             )
@@ -223,7 +223,7 @@ class Blocks(Relations, Grouping):
 
 
 def _first(item: Item) -> Item:
-    """The number of a row that is known to be the first."""
+    """The literal 1 in place of a row_number() that is known to be 1."""
     return replace(item, expression=one())
 
 
@@ -232,7 +232,7 @@ def one() -> Expression:
 
 
 def _is_over_a_block(select: Block) -> bool:
-    """Whether a block reads nothing but a sub-query that is one block."""
+    """Whether the only relation of a block is a sub-query with one block."""
     if not select.reads_one_relation or select.relation is None:
         return False
     body = select.relation.query

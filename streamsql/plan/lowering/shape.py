@@ -1,4 +1,4 @@
-"""What streaming makes of a query: the operations on a stream, in the order they happen."""
+"""The streaming shape of a query: its operations on a stream, in the order of their evaluation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Op:
 
     kind: filter (of groups), watermark, generate, now, aggregate, distinct, distinct_on, join, order,
     limit, offset, over, union, intersect, except, sample, key, stateful. Of these, union to sample and
-    order take part in rules only.
-    under: how many of the operations right before it in Shape.ops work on its input.
-    watermarked: its keys hold event time of a watermark (aggregate, distinct), or its rows have one.
+    order are used only by the rules.
+    under: the number of operations directly before it in Shape.ops that belong to its input.
+    watermarked: its keys include event time of a watermark (aggregate, distinct), or its rows have one.
     window: "", "window", "session_window", or "within". how: the kind of a join, or the output mode
-    that a stateful processor is called with; sides: which of both sides are streams; equi: whether an
-    equality joins them; timed: whether the condition and the watermarks tell when a row's last match
-    has come, None when only Spark can tell; of a distinct_on: whether event time is among its keys.
-    clock: whether a processor's timers or times to live go by processing time.
+    of the call of a stateful processor; sides: whether each side is a stream; equi: whether the join has
+    an equality; timed: whether the condition and the watermarks bound the time of a row's last match, None
+    if only Spark can decide; for distinct_on: whether event time is among its keys.
+    clock: whether a processor's timers or times to live use processing time.
     """
 
     kind: str
@@ -40,23 +40,23 @@ class Op:
 
     @property
     def replaces(self) -> bool:
-        """Whether a newer row of it takes the place of an older one with the same keys."""
+        """Whether a newer row replaces an older one with the same keys."""
         return self.kind in ("aggregate", "distinct") or self.is_replacing_processor
 
     @property
     def is_replacing_processor(self) -> bool:
-        """Whether it is a stateful processor in output mode update: its rows replace those before."""
+        """Whether it is a stateful processor in output mode update, whose rows replace older ones."""
         return self.kind == "stateful" and self.how == "update"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """streaming: whether it reads a stream. columns: names that come out, None when not known.
-    event_time: those that hold event time of a watermark; unmarked: qualified names of a join that do
-    not, though another side's column of that name does. keys: the columns that tell its groups
-    apart, None when there are no groups or a key does not come out. known: False when only Spark
-    can tell; then groups says whether there seem to be groups. fields: those of messages, there to
-    be named, as a SELECT would name them; `*` leaves them out.
+    """streaming: whether it reads a stream. columns: the names of the output columns, None if not known.
+    event_time: the columns with event time of a watermark; unmarked: qualified names in a join that are
+    not event time, although another side's column with that name is. keys: the columns that identify its
+    groups, None if there are no groups or a key is not selected. known: False if only Spark knows the
+    operations; then groups says whether the query seems to group. fields: message fields, which a SELECT
+    can name but `*` does not include.
     """
 
     streaming: bool = False
@@ -70,16 +70,16 @@ class Shape:
     fields: tuple[str, ...] = ()
 
     def then(self, op: Op) -> Shape:
-        """This shape with one more operation, if the rows are a stream's."""
+        """This shape with one more operation, if it is streaming."""
         if not self.streaming:
             return self
         shape = replace(self, ops=(*self.ops, replace(op, under=len(self.ops))))
-        # Known already: a chain of a thousand joins would search all its operations at each of them.
+        # Kept, because a chain of a thousand joins would search all operations for each join.
         shape.__dict__["replacing"] = (*self.replacing, *((shape.ops[-1],) if op.replaces else ()))
         return shape
 
     def beside(self, other: Shape) -> Shape:
-        """Two inputs read together; the groups of both cannot be told apart by the keys of one."""
+        """The shape of two inputs together. The keys of one do not identify the groups of both."""
         columns = None if self.columns is None or other.columns is None else self.columns + other.columns
         grouped = [side for side in (self, other) if side.replacing]
         both = Shape(
@@ -95,27 +95,27 @@ class Shape:
         return both
 
     def under(self, name: str) -> Shape:
-        """This shape as that of a relation of that name."""
+        """This shape for a relation with that name."""
         return replace(self, fields=tuple(f"{name}.{f}" for f in self.fields)) if self.fields else self
 
     def with_keys(self, rename: Callable[[str], str | None]) -> Shape:
-        """This shape after a projection: each key of the groups under its new name, if it has one."""
+        """This shape after a projection: each group key with its new name, if it is selected."""
         if self.keys is None:
             return self
         names = [rename(k) for k in self.keys]
         return replace(self, keys=tuple(n for n in names if n) if all(names) else None)
 
     def at(self, span: Span) -> Shape:
-        """This shape as that of a relation whose own text is elsewhere: all of it happens at its name."""
+        """This shape for a relation defined elsewhere: all operations have the span of its name."""
         return replace(self, ops=tuple(replace(op, span=span) for op in self.ops)) if self.ops else self
 
     def inputs(self, number: int) -> tuple[Op, ...]:
-        """The operations whose rows reach the one of that number."""
+        """The operations in the input of the operation with that number."""
         return self.ops[number - self.ops[number].under : number]
 
     @property
     def loses_groups(self) -> bool:
-        """Whether a group that was in the result can leave it again: a filter stands behind it."""
+        """Whether a group can leave the result again, because it is filtered."""
         return any(op.kind == "filter" for op in self.ops)
 
     @property
@@ -124,10 +124,10 @@ class Shape:
 
     @property
     def watches_the_clock(self) -> bool:
-        """Whether the query has something to do without any rows coming: time passes."""
+        """Whether the query has work without new input, because it depends on processing time."""
         return any(op.clock for op in self.ops)
 
     @cached_property
     def replacing(self) -> tuple[Op, ...]:
-        """The operations of which a newer row takes the place of an older one with the same keys."""
+        """The operations whose newer rows replace older ones with the same keys."""
         return tuple(op for op in self.ops if op.replaces)

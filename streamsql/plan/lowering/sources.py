@@ -25,7 +25,7 @@ from streamsql.language.tree_nodes import Call
 from streamsql.plan.lowering.python_functions import called, registration
 from streamsql.plan.lowering.shape import Op, Shape
 
-# What programs use themselves; Python's own names are left to Python, too.
+# Names that programs use; Python's keywords and builtins are avoided as well.
 RESERVED = frozenset(
     """spark result query checkpoint show_batch live_rows tempfile threading pa pc
     load load_module read_state flattened find data_source throw_away functools importlib os sys""".split()
@@ -34,7 +34,7 @@ RESERVED = frozenset(
 
 @lru_cache(maxsize=4096)
 def variable(name: str) -> str:
-    """A Python variable for a name of the catalog; two names never share one."""
+    """The Python variable for a name of the catalog, unique for each name."""
     text = name.casefold()
     if not text.isidentifier() or text.endswith("_") or unicodedata.normalize("NFKC", text) != text:
         plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
@@ -47,7 +47,7 @@ def variable(name: str) -> str:
 
 
 def watermarked(frame: Node, mark: Watermark | None) -> Node:
-    """frame with its event-time column computed, if need be, and its watermark set."""
+    """frame with its watermark and, if necessary, its computed event-time column."""
     if mark is None:
         return frame
     if mark.computed:
@@ -56,7 +56,7 @@ def watermarked(frame: Node, mark: Watermark | None) -> Node:
 
 
 def mentioned(query: Query, catalog: Catalog) -> frozenset[str]:
-    """The words, folded, of a query and of the queries of the streams that it names."""
+    """The case-folded words of a query and of the queries of the streams that it names."""
     words: set[str] = set()
     new = set(query.words)
     while new:
@@ -75,7 +75,7 @@ def mentioned(query: Query, catalog: Catalog) -> frozenset[str]:
 
 
 def columns_of(stream: Stream) -> tuple[str, ...] | None:
-    """The names of a stream's columns; None when they come from a query or are not known."""
+    """The names of a stream's columns; None if they come from a query or are not known."""
     columns = stream.columns
     if not columns and stream.connector:
         columns = connector(Name(stream.connector)).columns(stream)
@@ -89,19 +89,19 @@ def _all_columns(stream: Stream) -> tuple[Column, ...]:
     """The columns of a stream USING a connector, and the fields of its messages."""
     if not stream.connector:
         return stream.columns
-    made = connector(Name(stream.connector))
-    return (*(stream.columns or made.columns(stream)), *made.metadata(stream))
+    source = connector(Name(stream.connector))
+    return (*(stream.columns or source.columns(stream)), *source.metadata(stream))
 
 
-# From how many streams over streams on they are defined one by one.
+# The depth of streams over streams from which they are defined one by one.
 _DEEP = 20
 
 
 class Sources:
-    """The sources that one program reads: each is defined once, in the order first needed.
+    """The sources of a program. Each is defined once, in the order of first use.
 
-    lower: gives the calls and the shape of a query, such as one that a stream is made of. counts:
-    whether the program counts the messages that it cannot read.
+    lower: returns the calls and the shape of a query, such as that of a stream. counts: whether the program
+    counts malformed messages.
     """
 
     def __init__(
@@ -117,25 +117,25 @@ class Sources:
         self.lower = lower
         self.counts = counts
         self.program: list[Assign] = []
-        # How many queries are being lowered, each for the one before.
+        # The number of nested queries that are being lowered.
         self.depth = 0
         self.shapes: dict[str, Shape] = {}
         self.views: set[str] = set()
         self.live: dict[str, Sink] = {}
         self.streams: dict[str, Stream] = {}
         self.functions: dict[str, Function] = {}
-        # What the texts name, for the fields of messages that are read only then.
+        # The words of the queries: a message field is read only if a query names it.
         self.words: frozenset[str] = frozenset()
-        # Calls of stateful processors, by the name that stands for each in the text.
+        # Calls of stateful processors, by their replacement in the text.
         self.calls: dict[str, tuple[Node, Shape]] = {}
-        # Where states of queries are read; their names are among the calls.
+        # The states of queries that are read; their names are among the calls.
         self.states: list[Span] = []
-        # What the analyst is to be told of the reading, and (cautions) of a query that runs for long.
+        # Notes for the analyst; cautions apply only to queries that keep running.
         self.notes: list[str] = []
         self.cautions: list[str] = []
 
     def state(self) -> tuple[object, ...]:
-        """What `restore` takes back, but for the program."""
+        """A snapshot for `restore`, without the program."""
         return (
             dict(self.shapes),
             set(self.views),
@@ -146,16 +146,16 @@ class Sources:
         )
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        """Forget what was read since `state`."""
+        """Restore a snapshot of `state`."""
         self.shapes, self.views, self.live, self.notes, self.cautions, self.functions = state
 
     def is_time(self, name: str) -> bool:
-        """Whether a column of that name, folded, is a timestamp in a stream that is read."""
+        """Whether a column with that case-folded name is a timestamp in one of the streams."""
         columns = [c for s in self.streams.values() for c in _all_columns(s)]
         return any(c.name.casefold() == name and c.type.upper().startswith("TIMESTAMP") for c in columns)
 
     def stream(self, stream: Stream) -> tuple[Node, Shape]:
-        """The variable that holds a stream, defined on first use."""
+        """The variable of a stream, which is defined on first use."""
         name = variable(stream.name)
         if name not in self.shapes:
             self.shapes[name] = self._define(stream, name)
@@ -163,9 +163,7 @@ class Sources:
         return Var(name), self.shapes[name]
 
     def define_deep_streams(self, query: Query) -> None:
-        """Define the streams of a long chain of streams over streams from the bottom up, so that its length
-        is not the depth of a recursion.
-        """
+        """Define a long chain of streams over streams from the bottom up, to limit the recursion depth."""
         order: dict[str, Stream] = {}
         level = [s for r in query.relations if (s := self.catalog.streams.get(r.name.casefold()))]
         levels = 0
@@ -173,7 +171,7 @@ class Sources:
             levels += 1
             below: list[Stream] = []
             for stream in level:
-                # The last place counts: what is below comes first.
+                # The last position counts: lower streams are defined first.
                 order.pop(stream.name, None)
                 order[stream.name] = stream
                 relations = read_query(stream.query).relations if stream.query else ()
@@ -187,7 +185,7 @@ class Sources:
         mark = stream.watermark
         event_time = frozenset({mark.column.value.casefold()}) if mark else frozenset()
         if stream.query:
-            # Its notes were given when it was made.
+            # Its notes were shown when it was created.
             notes, cautions = list(self.notes), list(self.cautions)
             node, shape = self.lower(stream.query, self)
             self.notes, self.cautions = notes, cautions
@@ -196,38 +194,38 @@ class Sources:
             if mark and mark.computed and shape.columns is not None:
                 shape = replace(shape, columns=(*shape.columns, mark.column.value))
         else:
-            made = connector(Name(stream.connector))
-            wanted = tuple(f.name for f in made.metadata(stream) if f.name.casefold() in self.words)
-            frame = made.source(replace(stream, metadata=wanted, counted=self.counts), self.places)
+            source = connector(Name(stream.connector))
+            wanted = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in self.words)
+            frame = source.source(replace(stream, metadata=wanted, counted=self.counts), self.places)
             self.program.append(Assign(name, watermarked(frame, mark)))
             shape = Shape(True, columns_of(stream), event_time, fields=wanted)
         return shape.then(Op("watermark")) if mark else shape
 
     def live_table(self, sink: Sink, limit: int | None) -> Node:
-        """The rows of a live table as of now; at most limit of them when it is given."""
+        """The current rows of a live table, at most limit of them if it is given."""
         self.live[sink.name.casefold()] = sink
         rows = Var(rows_variable(sink.name))
         arguments = () if limit is None else (limit,)
         return rows.call("frame", Var("spark"), *arguments)
 
     def relation(self, name: str, limit: int | None = None, written: str = "") -> tuple[Node, Shape]:
-        """What FROM name reads: a stream, a live table, or a table of Spark.
+        """The relation of FROM name: a stream, a live table, or a Spark table.
 
-        written: the name in its backticks, for Spark, which reads it again.
+        written: the name with its backticks, for Spark.
         """
         if name.casefold() in self.calls:
             return self.calls[name.casefold()]
-        found = self.catalog.relation(name)
-        if isinstance(found, Stream):
-            return self.stream(found)
-        if isinstance(found, Sink):
-            return self.live_table(found, limit), Shape()
+        entry = self.catalog.relation(name)
+        if isinstance(entry, Stream):
+            return self.stream(entry)
+        if isinstance(entry, Sink):
+            return self.live_table(entry, limit), Shape()
         table = self.catalog.tables.get(name.casefold())
         shape = Shape(streaming=True, known=False) if table and table.streaming else Shape()
         return Var("spark").call("table", written or name), shape
 
     def free_variable(self, name: str) -> str:
-        """A variable of that name which no source has."""
+        """A variable based on that name that no source uses."""
         base = variable(name)
         taken = {a.name for a in self.program}
         while base in taken or self._is_of_relation(base, name):
@@ -235,17 +233,17 @@ class Sources:
         return base
 
     def _is_of_relation(self, base: str, name: str) -> bool:
-        """Whether a variable is that of a relation: two names never share one, so few come into question."""
+        """Whether a variable belongs to a relation. Variables are unique, so few names need to be checked."""
         names = (name, base, base.removesuffix("_"))
         return any(variable(n) == base and self.catalog.reads(n) for n in names)
 
     def free_call_name(self, function: str) -> str:
-        """A name that stands for a call of a stateful processor and for nothing else."""
+        """An unused name to replace a call of a stateful processor."""
         names = (function if n == 1 else f"{function}_{n}" for n in count(1))
         return next(n for n in names if n.casefold() not in self.calls and not self.catalog.reads(n))
 
     def register_functions(self, calls: Iterable[Call]) -> None:
-        """Make Spark know the functions written in Python among these calls."""
+        """Register the functions written in Python among these calls with Spark."""
         for function, _ in called(calls, self.catalog):
             if function.name.casefold() not in self.functions:
                 self.use(function)
@@ -253,18 +251,18 @@ class Sources:
                     self.program.append(registration(function))
 
     def stateful_ops(self) -> tuple[Op, ...]:
-        """The calls of stateful processors, for a query of which only Spark knows what is done with them."""
+        """The calls of stateful processors, for a query whose operations only Spark knows."""
         return tuple(op for _, shape in self.calls.values() for op in shape.ops if op.kind == "stateful")
 
     def use(self, function: Function) -> None:
-        """Remember that the program needs a function's module."""
+        """Note that the program needs a function's module."""
         self.functions[function.name.casefold()] = function
 
     def register_views(self, query: Query, inside: Span | None = None, own: Mapping[str, str] = {}) -> bool:
-        """Make each stream and live table that a query reads a temporary view for Spark.
+        """Register each stream and live table that a query reads as a temporary view.
 
-        inside: the part of the query meant, None for the whole; own: what stands for each of the console's
-        own relations. Returns whether one of them, or a view that it reads, is a stream.
+        inside: a part of the query, None for the whole; own: the replacements of console relations. Returns
+        whether one of the relations, or a view among them, is a stream.
         """
         named = [r for r in query.own if r.name in own]
         names = [own[r.name] for r in named if inside is None or _within(r.span, inside)]
@@ -276,7 +274,7 @@ class Sources:
         return self.register_names(names)
 
     def register_names(self, names: Iterable[str]) -> bool:
-        """The same for relations given by their names."""
+        """Like register_views, for relations given by name."""
         streaming = False
         for name in names:
             entry = self.catalog.relation(name)

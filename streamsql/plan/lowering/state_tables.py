@@ -1,7 +1,7 @@
 """The state of a query as a relation: FROM STATE OF QUERY q OPERATOR 0 AT BATCH 3.
 
-Spark's SQL has no relation with options, so each is read by itself through Spark's state reader (Spark
-guide, "State Data Source") and a name stands in its place.
+Spark SQL has no relations with options, so each state is read by Spark's state reader (Spark guide, "State
+Data Source") into a variable, and a name replaces it in the query.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ READER = "read_state"
 
 @dataclass(frozen=True)
 class StateTable:
-    """A relation as written. owner: whose state; metadata: what Spark knows of it, and not the state itself.
-    The parts are None or "" where they are not written; side: left or right; changes: the first and the
-    last micro-batch, None for the newest. places: where each part was written.
+    """A state relation. owner: the query or checkpoint; metadata: whether it reads the state's metadata
+    instead of the state. Parts that are not written are None or ""; side: left or right; changes: the first
+    and the last micro-batch, None for the newest. places: the span of each part.
     """
 
     span: Span
@@ -45,12 +45,12 @@ class StateTable:
     places: tuple[tuple[str, Span], ...] = ()
 
     def place(self, part: str) -> Span:
-        """Where a part was written: operator, store, side, …; else the whole."""
+        """The span of a part (operator, store, side, …), or of the whole relation if it is not written."""
         return dict(self.places).get(part, self.span)
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of Spark's state reader."""
+        """The options for Spark's state reader."""
         first, last = self.changes or (None, None)
         options = {
             "batchId": self.batch,
@@ -67,14 +67,12 @@ class StateTable:
 
 
 def state_tables(text: str) -> list[StateTable]:
-    """The states that the text of a query reads, left to right. Raises SyntaxFault or RuleFault, placed in
-    it.
-    """
+    """The states that a query reads, from left to right. Raises SyntaxFault or RuleFault, with its span."""
     return [state_table(own) for own in read_query(text).own if own.kind == "StateTable"]
 
 
 def state_table(own: ConsoleRelation) -> StateTable:
-    """What one relation says. Raises SyntaxFault or RuleFault, placed in the query."""
+    """Read a state relation. Raises SyntaxFault or RuleFault, with its span in the query."""
     node = own.node
     metadata = node.get("StateMetadata")
     if metadata:
@@ -90,17 +88,17 @@ def state_table(own: ConsoleRelation) -> StateTable:
         table = replace(table, **{name: _value(inner)})
     for one, other in _APART:
         if one in places and other in places:
-            raise RuleFault(f"{one.upper()} and {other.upper()} do not go together", span=places[other])
+            raise RuleFault(f"{one.upper()} and {other.upper()} cannot be combined", span=places[other])
     return replace(table, places=tuple(places.items()))
 
 
-# What says the same thing twice, or cannot both be.
+# Parts that mean the same or contradict each other.
 _APART = (("store", "side"), ("variable", "timers"), ("batch", "changes"), ("store", "variable"),
           ("store", "timers"), ("side", "variable"), ("side", "timers"), ("timers", "changes"))  # fmt: skip
 
 
 def _value(part: Parsed) -> Any:
-    """What a part of the relation says."""
+    """The value of a part of the relation."""
     numbers = [_number(n) for n in part.all("Number")]
     if part.name == "StateChanges":
         return (numbers[0], numbers[1] if len(numbers) > 1 else None)
@@ -112,11 +110,11 @@ def _value(part: Parsed) -> Any:
 
 
 def _number(node: Parsed) -> int:
-    return count_of(node, "a whole number is needed here", least=0)
+    return count_of(node, "this takes a whole number", least=0)
 
 
 def lower_state(own: ConsoleRelation, sources: Sources) -> str:
-    """Define a state as a variable of the program; the name under which sources knows it."""
+    """Define a state as a variable of the program. Returns its name in sources."""
     table = state_table(own)
     base = f"{table.owner.query}_state" if table.owner.query else "checkpoint_state"
     name = sources.free_call_name(base)
@@ -142,9 +140,7 @@ def reads_state(program: Program) -> bool:
 
 
 def checkpoint_of(owner: Owner, catalog: Catalog, places: Places) -> str:
-    """The checkpoint folder of a query, or the one that is named. Raises NameFault for a query that is
-    not there.
-    """
+    """The checkpoint folder of an owner. Raises NameFault for an unknown query."""
     if owner.folder:
         return owner.folder.value
     assert owner.query

@@ -1,7 +1,7 @@
 """Calls of stateful processors: FROM f(TABLE(clicks) PARTITION BY user_id, time_mode => 'eventTime').
 
-Spark has no SQL for transformWithState, so each call is lowered by itself and a name stands in its place, as
-a relation.
+Spark has no SQL for transformWithState, so each call is lowered to a variable, and a name replaces it in the
+query.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.sources import Sources
 
 STATE_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-# transformWithState keeps several states and timers for a key, which only this provider can.
+# transformWithState keeps several states and timers per key, which only this provider supports.
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHOOSES_ROCKSDB = Assign("", Var("spark").attr("conf").call("set", STATE_PROVIDER, ROCKSDB))
-"""The step of a program that needs this state store; the session has its own setting again afterwards."""
+"""The steps of a program that needs this state store; the session's setting is restored afterwards."""
 
 STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
-# Real-time mode refuses format 1, in which a micro-batch that is repeated could read what a failed one left.
+# Real-time mode refuses format 1, in which a retried micro-batch could read the state of a failed one.
 CHOOSES_FORMAT_2 = Assign("", Var("spark").attr("conf").call("set", STATE_FORMAT, "2"))
 CHOICES = {STATE_PROVIDER: CHOOSES_ROCKSDB, STATE_FORMAT: CHOOSES_FORMAT_2}
 
 
 @dataclass(frozen=True)
 class _Call:
-    """One call as written; its node's spans lie in the text of the query."""
+    """A call. The spans of its node refer to the text of the query."""
 
     function: Function
     node: Parsed
@@ -40,7 +40,7 @@ class _Call:
 
 @dataclass
 class _Options:
-    """What stands behind PARTITION BY beside the keys; place: where each was written."""
+    """The options after PARTITION BY; place: the span of each."""
 
     time_mode: str = "none"
     output_mode: str = "append"
@@ -50,12 +50,12 @@ class _Options:
 
 
 def lower_call(own: ConsoleRelation, query: Query, sources: Sources) -> str | None:
-    """Define a call of a stateful processor as a variable of the program; the name under which sources knows
-    it, None when the function is another one.
+    """Define a call of a stateful processor as a variable of the program. Returns its name in sources; None
+    for a call of another function.
     """
     name = own.node.text("FunctionName")
     function = sources.catalog.functions.get(name.casefold())
-    # Nobody has looked at a class of kind "" (--check): with PARTITION BY it is called as a processor is.
+    # A class of kind "" has not been loaded (--check): a call with PARTITION BY has the form of a processor.
     if function is None or function.kind not in ("processor", ""):
         return None
     sources.use(function)
@@ -103,18 +103,18 @@ def _lit(value: str) -> Node:
 
 
 def _key(text: str) -> Node:
-    """A grouping key: a column by its name, else an expression."""
+    """A grouping key: a column name or an expression."""
     return _lit(text) if _column(text) else expr(text)
 
 
 def _column(text: str) -> str:
-    """The name of the column that a key is; empty for an expression."""
+    """The name of a key that is a plain column; empty for an expression."""
     column = read_expression(text).column
     return column[1] if column and not column[0] else ""
 
 
 def _keys(node: Parsed) -> list[Parsed]:
-    """The expressions behind PARTITION BY, out of their parentheses."""
+    """The expressions after PARTITION BY, without parentheses."""
     listed = node.get("KeyList")
     return [*(listed.all("Expression") if listed else []), *node.all("Expression")]
 
@@ -137,7 +137,7 @@ def _shape(call: _Call, keys: list[str], options: _Options, shape: Shape) -> Sha
 
 
 def _table(argument: Parsed, query: Query, sources: Sources) -> tuple[Node, Shape]:
-    """What TABLE(…) reads: a stream, live table or table by name, or a query."""
+    """The input of TABLE(…): a stream, live table or table by name, or a query."""
     nested = argument.get("Query")
     if nested is None:
         named = argument.get("RelationName")
@@ -168,7 +168,7 @@ _OUTPUT_MODES = ("append", "update")
 
 
 def _options(call: _Call) -> _Options:
-    """The options of a call. Raises NameFault for one that is not there or has no such value."""
+    """The options of a call. Raises NameFault for an unknown option or value."""
     known = ("time_mode", "output_mode", "event_time_column", "initial_state")
     options = _Options()
     for part in call.node.all("StatefulOption"):
@@ -184,7 +184,7 @@ def _options(call: _Call) -> _Options:
         if name in options.place:
             raise NameFault(f"option {name} is given twice", span=word.span)
         if (table is not None) != (name == "initial_state"):
-            wanted = "TABLE(table)" if name == "initial_state" else "a text in quotes"
+            wanted = "TABLE(table)" if name == "initial_state" else "a quoted string"
             raise NameFault(f"{name} takes {wanted}", span=part.parts[-1].span)
         options.place[name] = part.span
         value: str | Parsed = table or part.text("String")
@@ -196,20 +196,20 @@ def _options(call: _Call) -> _Options:
 
 
 def _one_of(name: str, part: Parsed, values: tuple[str, ...]) -> str:
-    """The value of an option that has a few, in Spark's own spelling."""
+    """The value of an option with a few allowed values, in Spark's spelling."""
     written = part.text("String")
-    found = next((v for v in values if v.casefold() == written.casefold()), None)
-    if found is None:
+    value = next((v for v in values if v.casefold() == written.casefold()), None)
+    if value is None:
         raise NameFault(
             f"{name} is not {written}",
             hint=did_you_mean(written, values) or f"{name}: {', '.join(values)}",
             span=part.parts[-1].span,
         )
-    return found
+    return value
 
 
 def _check_time(options: _Options, shape: Shape, function: Function) -> None:
-    """What event time asks for: a watermark on the rows that come in (transformWithState, Spark guide)."""
+    """Check that event time has a watermark on the input rows (Spark guide, transformWithState)."""
     event = options.time_mode == "eventTime"
     if event and shape.streaming and shape.known and not shape.event_time:
         raise RuleFault(
@@ -225,7 +225,7 @@ def _check_time(options: _Options, shape: Shape, function: Function) -> None:
     columns = [c.name for c in function.columns]
     if not event:
         raise RuleFault(
-            "event_time_column goes with time_mode => 'eventTime'", span=options.place["event_time_column"]
+            "event_time_column requires time_mode => 'eventTime'", span=options.place["event_time_column"]
         )
     if column.casefold() not in (c.casefold() for c in columns):
         raise NameFault(

@@ -1,7 +1,7 @@
-"""TUMBLE, HOP and SESSION in FROM, as other streaming consoles have them, read as Spark's windows.
+"""TUMBLE, HOP and SESSION in FROM, as in other streaming consoles, as Spark's windows.
 
-Spark guide, "Window Operations on Event Time" and "Types of time windows": window() and
-session_window() are its forms of them. There is no CUMULATE.
+Spark's forms are window() and session_window() (Spark guide, "Window Operations on Event Time" and "Types of
+time windows"). Spark has no CUMULATE.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from streamsql.language.tokens import quote
 START, END, TIME = "window_start", "window_end", "window_time"
 COLUMNS = (START, END, TIME)
 SESSION_ONLY = "Spark builds session windows only in GROUP BY"
-# The lengths of each window table in the order of their places, and the order that Spark wants.
+# The lengths of each window table, in the order of its arguments and in Spark's order.
 _LENGTHS = {"TUMBLE": ("SIZE", "OFFSET"), "HOP": ("SLIDE", "SIZE", "OFFSET"), "SESSION": ("GAP",)}
 
 
 @dataclass(frozen=True)
 class WindowTable:
-    """A window table function. call: Spark's function for it; keys: the columns of PARTITION BY, folded."""
+    """A window table. call: Spark's function for it; keys: the columns of PARTITION BY, case-folded."""
 
     kind: str
     call: str
@@ -41,7 +41,7 @@ class WindowTable:
 
     @property
     def form(self) -> str:
-        """What to write instead in Spark's own words."""
+        """The equivalent in Spark's own syntax."""
         keys = "".join(f", {k}" for k in sorted(self.keys))
         return f"FROM … GROUP BY {self.call}{keys}"
 
@@ -55,12 +55,12 @@ class WindowTable:
         )
 
     def refuse(self, fact: str, detail: str = "", span: Span | None = None) -> RuleFault:
-        """The error for a use of it that Spark has no form for."""
+        """The error for a use that Spark does not support."""
         return RuleFault(fact, detail=detail, hint=self.form, span=span or self.span)
 
 
 def window_table(text: str, node: Node) -> WindowTable:
-    """A WindowTable node. Raises a placed RuleFault for CUMULATE and for lengths that do not fit."""
+    """A WindowTable node. Raises RuleFault, with its span, for CUMULATE and for invalid lengths."""
     call = node.get("WindowCall")
     time, data = (call.get("TimeColumn"), call.get("Data")) if call else (None, None)
     assert call and time and data
@@ -90,7 +90,7 @@ def window_table(text: str, node: Node) -> WindowTable:
 
 
 def _length(node: Node) -> tuple[str, str]:
-    """(name in `NAME => …` or "", Spark's interval text)."""
+    """(the name of `NAME => …` or "", Spark's interval text)."""
     argument, duration = node.get("Argument"), node.get("Duration")
     assert duration
     return (argument.text("Word").upper() if argument else ""), duration_of(duration)
@@ -106,7 +106,7 @@ def _by_name(kind: str, lengths: list[tuple[str, str]], node: Node) -> dict[str,
     if set(named) - set(places) or not set(needed) <= set(named) or len(named) != len(lengths):
         raise RuleFault(
             f"{kind} takes {', '.join(p.lower() for p in needed)}"
-            + (" and perhaps an offset" if "OFFSET" in places else ""),
+            + (" and optionally an offset" if "OFFSET" in places else ""),
             hint=f"{kind}(TABLE t, DESCRIPTOR(ts), {', '.join('INTERVAL 10 MINUTES' for _ in needed)})",
             span=node.span,
         )
@@ -114,8 +114,8 @@ def _by_name(kind: str, lengths: list[tuple[str, str]], node: Node) -> dict[str,
 
 
 def column_in(expression: Expression, names: frozenset[str]) -> tuple[str, str]:
-    """(qualifier with its dot as written, column folded) when an expression is a plain column of a relation
-    of these names (folded); otherwise two empty texts.
+    """(qualifier with its dot as written, case-folded column) of an expression that is a plain column of one
+    of the relations with these case-folded names; otherwise two empty strings.
     """
     column = expression.column
     if column is None or (column[0] and column[0].casefold() not in names):
@@ -124,7 +124,7 @@ def column_in(expression: Expression, names: frozenset[str]) -> tuple[str, str]:
 
 
 def with_session_columns(expression: Expression, names: frozenset[str]) -> Expression:
-    """An expression over a SESSION table with its window columns as Spark has them while grouping."""
+    """An expression over a SESSION table, with its window columns replaced by Spark's in a grouping."""
     text, start = expression.text, expression.span.start
     places = [
         (span, _SESSION[name])
@@ -139,11 +139,11 @@ def with_session_columns(expression: Expression, names: frozenset[str]) -> Expre
 _SESSION = {
     START: "session_window.start",
     END: "session_window.end",
-    # window_time() cannot stand beside the grouping that makes the session.
+    # window_time() is not allowed in the grouping that builds the session.
     TIME: "(session_window.end - INTERVAL '0.000001' SECOND)",
 }
 
 
 def session_fields() -> tuple[str, ...]:
-    """What a grouping key over a SESSION table's window columns has become (see with_session_columns)."""
+    """The replacements of a SESSION table's window columns in grouping keys (see with_session_columns)."""
     return tuple(_SESSION.values())

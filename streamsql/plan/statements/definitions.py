@@ -1,4 +1,4 @@
-"""CREATE STREAM and CREATE SINK to plans: names free, connector known, options and columns checked."""
+"""Plans for CREATE STREAM, SINK and FUNCTION: check names, connector, options and columns."""
 
 from __future__ import annotations
 
@@ -29,54 +29,54 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     if statement.query:
         return _stream_of_query(statement, context)
     assert statement.connector
-    made = connector(statement.connector, "read")
-    check_format(statement.format, made)
-    stream = _stream_as_written(statement, made, context)
+    using = connector(statement.connector, "read")
+    check_format(statement.format, using)
+    stream = _stream_as_written(statement, using, context)
     options = {o.key.value.casefold(): o for o in statement.options}
-    check_options(made, made.stream_options(stream.columns), statement.options, statement.connector)
-    made.check_stream(stream, options, statement.connector)
-    stream = replace(stream, options=made.settled(stream.options))
-    _check_columns(statement, stream, made)
+    check_options(using, using.stream_options(stream.columns), statement.options, statement.connector)
+    using.check_stream(stream, options, statement.connector)
+    stream = replace(stream, options=using.settled(stream.options))
+    _check_columns(statement, stream, using)
     _check_malformed(statement, stream, context)
-    columns = stream.columns or made.columns(stream)
-    check_watermark(stream.watermark, (*columns, *made.metadata(stream)) if columns else ())
-    path = options.get(made.path_option.casefold())
+    columns = stream.columns or using.columns(stream)
+    check_watermark(stream.watermark, (*columns, *using.metadata(stream)) if columns else ())
+    path = options.get(using.path_option.casefold())
     infer = infer_times = None
     if not columns:
-        infer = made.infer(stream)
+        infer = using.infer(stream)
         mark = stream.watermark
-        infer_times = made.infer_times(stream) if mark and not mark.computed else None
+        infer_times = using.infer_times(stream) if mark and not mark.computed else None
     return DefineStream(
         stream,
         statement.if_not_exists,
         infer,
         infer_times,
         path.value if path else None,
-        code_of(made.reads or (), options),
-        notes=made.notes_of(stream),
+        code_of(using.reads or (), options),
+        notes=using.notes_of(stream),
     )
 
 
-def _stream_as_written(statement: CreateStream, made: Connector, context: Context) -> Stream:
-    """The stream that a statement defines, before its options are checked."""
+def _stream_as_written(statement: CreateStream, using: Connector, context: Context) -> Stream:
+    """The stream of a statement, before its options are checked."""
     stream = Stream(
         statement.name.value,
-        made.name,
+        using.name,
         statement.format.value.lower() if statement.format else "",
         statement.columns,
-        filled_in(made.reads or (), statement.options, context.here),
+        filled_in(using.reads or (), statement.options, context.here),
         statement.watermark,
         statement.comment,
         malformed=statement.malformed,
         malformed_sink=statement.malformed_sink.value if statement.malformed_sink else "",
     )
-    if made.format_of(stream) in PAYLOAD_FORMATS:
-        stream = replace(stream, format=made.format_of(stream))
+    if using.format_of(stream) in PAYLOAD_FORMATS:
+        stream = replace(stream, format=using.format_of(stream))
     return stream
 
 
 def code_of(specs: tuple[OptionSpec, ...], options: dict[str, Option]) -> Name | None:
-    """The value of the option that names Python code, if there is one."""
+    """The value of the option with the name of Python code, or None."""
     named = (options.get(s.name.casefold()) for s in specs if s.kind == PYTHON_NAME)
     return next((option.value for option in named if option), None)
 
@@ -105,56 +105,56 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     return DefineStream(stream, statement.if_not_exists, notes=(*sources.notes, *sources.cautions))
 
 
-def _check_columns(statement: CreateStream, stream: Stream, made: Connector) -> None:
+def _check_columns(statement: CreateStream, stream: Stream, using: Connector) -> None:
     assert statement.connector
-    if made.needs_columns and not statement.columns:
+    if using.needs_columns and not statement.columns:
         raise RuleFault(
-            f"a {made.name} stream declares its columns",
-            hint=f"CREATE STREAM {statement.name} (id INT, ts TIMESTAMP) USING {made.name} …",
+            f"a {using.name} stream declares its columns",
+            hint=f"CREATE STREAM {statement.name} (id INT, ts TIMESTAMP) USING {using.name} …",
             span=statement.connector.span,
         )
     parsed = stream.format in PAYLOAD_FORMATS
-    fields = {f.name.casefold() for f in made.metadata(stream)}
+    fields = {f.name.casefold() for f in using.metadata(stream)}
     own = next((c for c in statement.columns if c.name.casefold() in fields), None)
     if own:
         raise RuleFault(
             f"{own.name} is a field of the message itself",
-            hint=f"leave it out of the columns: a query may name {own.name} all the same",
+            hint=f"omit it from the column list: queries can use {own.name} anyway",
             span=own.span,
         )
-    parsers = " | ".join(f for f in made.formats if f in PAYLOAD_FORMATS)
-    fixed = made.fixed_columns or (made.formats and not parsed)
-    if fixed and statement.columns and made.name != "text":
-        listed = ", ".join(f"{c.name} {c.type}" for c in made.fixed_columns) or "value STRING"
+    parsers = " | ".join(f for f in using.formats if f in PAYLOAD_FORMATS)
+    fixed = using.fixed_columns or (using.formats and not parsed)
+    if fixed and statement.columns and using.name != "text":
+        listed = ", ".join(f"{c.name} {c.type}" for c in using.fixed_columns) or "value STRING"
         raise RuleFault(
-            f"the columns of {made.name} are given: {listed}",
-            hint="leave the column list out" + (f", or add FORMAT {parsers}" if parsers else ""),
+            f"the columns of {using.name} are fixed: {listed}",
+            hint="omit the column list" + (f", or add FORMAT {parsers}" if parsers else ""),
             span=statement.columns[0].span,
         )
-    if parsed and not statement.columns and made.infer(stream) is None:
+    if parsed and not statement.columns and using.infer(stream) is None:
         assert statement.format
         raise RuleFault(
-            f"FORMAT {statement.format} needs the columns that the payload holds",
-            hint=f"CREATE STREAM {statement.name} (id INT, …) USING {made.name} FORMAT {statement.format} …",
+            f"FORMAT {statement.format} needs the columns of the payload",
+            hint=f"CREATE STREAM {statement.name} (id INT, …) USING {using.name} FORMAT {statement.format} …",
             span=statement.format.span,
         )
 
 
-def check_format(given: Name | None, made: Connector) -> None:
-    """Raise NameFault for a FORMAT that a connector does not read."""
-    if given is None or given.value.lower() in made.formats:
+def check_format(given: Name | None, using: Connector) -> None:
+    """Raise NameFault for a FORMAT that a connector does not support."""
+    if given is None or given.value.lower() in using.formats:
         return
-    formats = ", ".join(made.formats)
+    formats = ", ".join(using.formats)
     raise NameFault(
-        f"{made.name} has no format {given}" if formats else f"{made.name} takes no FORMAT",
-        hint=did_you_mean(given.value, made.formats)
+        f"{using.name} has no format {given}" if formats else f"{using.name} takes no FORMAT",
+        hint=did_you_mean(given.value, using.formats)
         or (f"formats: {formats}" if formats else "FORMAT is for message connectors such as kafka"),
         span=given.span,
     )
 
 
 def _check_malformed(statement: CreateStream, stream: Stream, context: Context) -> None:
-    """ON MALFORMED is for payloads and files with columns; the sink that it names is there already."""
+    """Check that ON MALFORMED has a payload or files with columns, and that its sink exists."""
     if not stream.malformed:
         return
     assert statement.connector
@@ -168,7 +168,7 @@ def _check_malformed(statement: CreateStream, stream: Stream, context: Context) 
     if mode and stream.connector in ROW_FILES:
         raise RuleFault(
             "ON MALFORMED and the option mode cannot be used together",
-            hint="leave one of them out",
+            hint="omit one of them",
             span=mode.key.span,
         )
     name = statement.malformed_sink
@@ -181,24 +181,25 @@ def _check_malformed(statement: CreateStream, stream: Stream, context: Context) 
 
 
 def check_watermark(mark: Watermark | None, columns: tuple[Column, ...]) -> None:
-    """The event-time column is a timestamp (withWatermark, Spark guide). No columns: not known yet.
+    """Check that the event-time column is a timestamp (Spark guide, withWatermark). columns: empty if they
+    are not known yet.
 
-    Raises NameFault or RuleFault under the watermark's column.
+    Raises NameFault or RuleFault with the span of the watermark's column.
     """
     if mark is None or mark.computed or not columns:
         return
     name = mark.column.value
-    found = next((c for c in columns if c.name.casefold() == name.casefold()), None)
-    if found is None:
+    column = next((c for c in columns if c.name.casefold() == name.casefold()), None)
+    if column is None:
         raise NameFault(
             f"there is no column {name} for the watermark",
             hint=did_you_mean(name, [c.name for c in columns])
             or f"columns: {', '.join(c.name for c in columns)}",
             span=mark.column.span,
         )
-    if not found.type.upper().startswith("TIMESTAMP"):
+    if not column.type.upper().startswith("TIMESTAMP"):
         raise RuleFault(
-            f"the watermark's column {name} is {found.type.lower()}, not a timestamp",
+            f"the watermark's column {name} is {column.type.lower()}, not a timestamp",
             hint=f"WITH WATERMARK to_timestamp({name}) AS event_time DELAY '{mark.delay}'",
             span=mark.column.span,
         )
@@ -209,40 +210,40 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
         statement.name.value.casefold() in context.catalog.streams
     ):
         context.catalog.check_free(statement.name)
-    made = connector(statement.connector, "write")
-    check_options(made, made.writes or (), statement.options, statement.connector)
-    check_format(statement.format, made)
-    if statement.key and not made.takes_key:
+    using = connector(statement.connector, "write")
+    check_options(using, using.writes or (), statement.options, statement.connector)
+    check_format(statement.format, using)
+    if statement.key and not using.takes_key:
         able = " | ".join(c.name for c in connectors().values() if c.takes_key)
         raise RuleFault(
-            f"{made.name} takes no KEY",
+            f"{using.name} takes no KEY",
             hint=f"KEY belongs to sinks USING {able}",
             span=statement.key[0].span,
         )
-    if statement.partitioned_by and made.path_option == "":
-        raise RuleFault(f"{made.name} takes no PARTITIONED BY", span=statement.partitioned_by[0].span)
-    if statement.retain is not None and made.name != "memory":
+    if statement.partitioned_by and using.path_option == "":
+        raise RuleFault(f"{using.name} takes no PARTITIONED BY", span=statement.partitioned_by[0].span)
+    if statement.retain is not None and using.name != "memory":
         raise RuleFault(
-            f"{made.name} takes no RETAIN",
+            f"{using.name} takes no RETAIN",
             detail="RETAIN limits the rows that a live table keeps in memory",
-            hint="leave RETAIN out, or write USING memory",
+            hint="omit RETAIN, or write USING memory",
             span=statement.retain_span,
         )
     _check_replaced(statement.name, statement.or_replace, context)
     sink = Sink(
         statement.name.value,
-        made.name,
+        using.name,
         statement.format.value.lower() if statement.format else "",
         statement.columns,
         tuple(k.value for k in statement.key),
         tuple(p.value for p in statement.partitioned_by),
-        made.settled(filled_in(made.writes or (), statement.options, context.here)),
+        using.settled(filled_in(using.writes or (), statement.options, context.here)),
         statement.retain or DEFAULT_RETAIN,
         statement.comment,
     )
     options = {o.key.value.casefold(): o for o in statement.options}
-    made.check_sink(sink, options, statement.key, statement.connector)
-    return DefineSink(sink, statement.if_not_exists, code_of(made.writes or (), options))
+    using.check_sink(sink, options, statement.key, statement.connector)
+    return DefineSink(sink, statement.if_not_exists, code_of(using.writes or (), options))
 
 
 def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
@@ -254,7 +255,7 @@ def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
 
 
 def create_function(statement: CreateFunction, context: Context) -> Plan:
-    """A function by its name and 'module.attribute'; the module itself is not looked at here."""
+    """Plan a function from its name and 'module.attribute'; the module is not loaded here."""
     name, target = statement.name, statement.target
     module, _, attribute = target.value.rpartition(".")
     if not module or not is_module_name(target.value):
@@ -265,7 +266,7 @@ def create_function(statement: CreateFunction, context: Context) -> Plan:
         )
     if name.value.lower() in reference.functions():
         raise NameFault(
-            f"{name} is a function of Spark's", hint=f"another name, such as my_{name}", span=name.span
+            f"{name} is a function of Spark", hint=f"use another name, such as my_{name}", span=name.span
         )
     there = context.catalog.functions.get(name.value.casefold())
     if there and not (statement.or_replace or statement.if_not_exists):

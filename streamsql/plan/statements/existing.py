@@ -1,4 +1,4 @@
-"""Statements about entries that are there: START QUERY, DROP, and those that only name one."""
+"""Plans for statements about existing entries: START QUERY, DROP, and those that only refer to one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamsql.plan.statements.query_run import beginning
 
 
 def named(statement: Statement, context: Context) -> Plan:
-    """A statement that the session answers itself: the entry that it refers to must be there."""
+    """A statement that the session answers itself. The entry that it refers to must exist."""
     name: Name | None = getattr(statement, "name", None)
     if statement.refers and name:
         getattr(context.catalog, statement.refers)(name)
@@ -33,7 +33,7 @@ def checkpoint_of(statement: ShowBatches | DescribeCheckpoint, context: Context)
 
 
 def setting(statement: Set, context: Context) -> Plan:
-    """SET. Raises NameFault or RuleFault for a preference that there is not, or a value it does not take."""
+    """SET. Raises NameFault or RuleFault for an unknown preference or an invalid value."""
     if statement.key and statement.value is not None and is_preference(statement.key.value):
         Preferences().set(statement.key.value, statement.value, span=statement.key.span)
     return Direct(statement)
@@ -49,23 +49,23 @@ def drop_sink(statement: DropSink, context: Context) -> Plan:
     catalog = context.catalog
     if statement.if_exists and statement.name.value.casefold() not in catalog.sinks:
         return Direct(statement)
-    found = catalog.sink(statement.name)
-    for query in catalog.queries_into(found.name):
-        raise _feeds(query, found.name, statement.name.span)
-    return Direct(statement, (("sinks", found.name),))
+    sink = catalog.sink(statement.name)
+    for query in catalog.queries_into(sink.name):
+        raise _feeds(query, sink.name, statement.name.span)
+    return Direct(statement, (("sinks", sink.name),))
 
 
 def drop_live_table(statement: DropLiveTable, context: Context) -> Plan:
-    """With its query, unless that feeds others, too."""
+    """DROP LIVE TABLE also drops its query. Raises NameFault if the query has other sinks."""
     catalog = context.catalog
     if statement.if_exists and statement.name.value.casefold() not in catalog.sinks:
         return Direct(statement)
-    found = catalog.live_table(statement.name)
-    feeding = catalog.queries_into(found.name)
+    sink = catalog.live_table(statement.name)
+    feeding = catalog.queries_into(sink.name)
     for query in feeding:
         if len(query.sinks) > 1:
             raise _feeds(query, query.sink, statement.name.span)
-    return Direct(statement, (*(("queries", q.name) for q in feeding), ("sinks", found.name)))
+    return Direct(statement, (*(("queries", q.name) for q in feeding), ("sinks", sink.name)))
 
 
 def _feeds(query: Query, sink: str, span: Span) -> NameFault:
@@ -78,16 +78,16 @@ def _feeds(query: Query, sink: str, span: Span) -> NameFault:
 
 
 def drop_query(statement: DropQuery, context: Context) -> Plan:
-    """A live table's query goes with the live table."""
+    """DROP QUERY also drops the live table of a query that was created with one."""
     if statement.if_exists and statement.name.value.casefold() not in context.catalog.queries:
         return Direct(statement)
-    found = context.catalog.query(statement.name)
-    table = (("sinks", found.sinks[0]),) if found.live_table else ()
-    return Direct(statement, (("queries", found.name), *table))
+    query = context.catalog.query(statement.name)
+    table = (("sinks", query.sinks[0]),) if query.live_table else ()
+    return Direct(statement, (("queries", query.name), *table))
 
 
 def start_query(statement: StartQuery, context: Context) -> Start:
-    """START QUERY name or ALL: the plans of the queries that the catalog has."""
+    """START QUERY name or ALL: the plans of these queries of the catalog."""
     queries = context.catalog.named(statement.name)
     return Start(tuple(_again(query, statement, context) for query in queries))
 

@@ -1,4 +1,4 @@
-"""INSERT and EXECUTE STATEMENT SET to plans: what is written where, once or as a query."""
+"""Plans for INSERT and EXECUTE STATEMENT SET: a batch write or a streaming query."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ from streamsql.plan.statements.query_run import beginning, run_plan
 
 
 def insert(statement: Insert, context: Context) -> Plan:
-    found = [context.catalog.target(name.value) for name in statement.targets]
-    if len(found) == 1 and isinstance(found[0], Stream):
-        return _insert_values(statement, found[0], context)
+    targets = [context.catalog.target(name.value) for name in statement.targets]
+    if len(targets) == 1 and isinstance(targets[0], Stream):
+        return _insert_values(statement, targets[0], context)
     sources = query_sources(context, statement.trigger)
     lowered = lower_fragment(statement.query, sources)
-    if found == [None]:
+    if targets == [None]:
         return _insert_table(statement, lowered, sources, context)
     sinks = _sinks(statement, context)
     if statement.columns:
         raise RuleFault("a sink takes no column list", span=statement.columns[0].span)
     if not lowered.shape.streaming:
         return _insert_static(statement, sinks, lowered, sources, context)
-    made = one_result(statement.query, sinks, sources, lowered)
-    return _insert_query(statement, statement.targets, made, context)
+    parts = one_result(statement.query, sinks, sources, lowered)
+    return _insert_query(statement, statement.targets, parts, context)
 
 
 def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
-    """The sinks that an INSERT names. Raises faults for what is none, or is named twice."""
+    """The sinks of an INSERT. Raises RuleFault or NameFault for other targets and duplicates."""
     sinks: list[Sink] = []
     for name in statement.targets:
-        found = context.catalog.target(name.value)
-        if isinstance(found, Stream):
+        entry = context.catalog.target(name.value)
+        if isinstance(entry, Stream):
             raise RuleFault(
-                f"{found.name} is a stream, and cannot be one of several sinks",
-                hint=f"INSERT INTO {found.name} VALUES (…);",
+                f"{entry.name} is a stream and cannot be one of several sinks",
+                hint=f"INSERT INTO {entry.name} VALUES (…);",
                 span=name.span,
             )
-        if found is None:
+        if entry is None:
             known = [s.name for s in context.catalog.sinks.values()]
             raise NameFault(
                 f"there is no sink {name.value}",
@@ -65,9 +65,9 @@ def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
                 span=name.span,
                 code="UNKNOWN_SINK",
             )
-        if found in sinks:
-            raise NameFault(f"the sink {found.name} is named twice", span=name.span)
-        sinks.append(found)
+        if entry in sinks:
+            raise NameFault(f"the sink {entry.name} is named twice", span=name.span)
+        sinks.append(entry)
     return tuple(sinks)
 
 
@@ -77,8 +77,8 @@ def insert_set(statement: InsertSet, context: Context) -> Plan:
 
 
 def insert_set_parts(statement: InsertSet, context: Context) -> QueryParts:
-    """The INSERTs of a set as one query: its result is the stream that all of them read, and each
-    SELECT becomes a function of it.
+    """The INSERTs of a set as one query. Its result is the stream that all of them read, and each SELECT
+    becomes a function of that result.
     """
     inserts = statement.inserts
     sinks = [_sinks(part, context) for part in inserts]
@@ -110,7 +110,7 @@ def insert_set_parts(statement: InsertSet, context: Context) -> QueryParts:
 
 
 def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context: Context) -> Plan:
-    """INSERT into a table of Spark: Spark's own when static, a query when streaming."""
+    """INSERT into a Spark table: Spark's own statement for a static query, else a streaming query."""
     name = statement.targets[0]
     streaming = lowered.shape.streaming
     catalog = context.catalog
@@ -128,8 +128,8 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
         if statement.columns:
             raise RuleFault("a streaming INSERT takes no column list", span=statement.columns[0].span)
         target = Target(Sink(name.value, "table"), lowered.shape)
-        made = QueryParts(statement.query, sources, lowered, (target,))
-        return _insert_query(statement, statement.targets, made, context)
+        parts = QueryParts(statement.query, sources, lowered, (target,))
+        return _insert_query(statement, statement.targets, parts, context)
     text_sources = context.sources()
     with statement.origin.errors():
         text, _ = lower_statement(statement.text, text_sources)
@@ -138,10 +138,10 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
 
 
 def _insert_query(
-    statement: Insert | InsertSet, names: tuple[Name, ...], made: QueryParts, context: Context
+    statement: Insert | InsertSet, names: tuple[Name, ...], parts: QueryParts, context: Context
 ) -> Plan:
-    """names: the sinks as written, for the places of faults."""
-    sinks = [t.sink for t in made.targets]
+    """The plan of a streaming INSERT. names: the sinks as written, for the spans of errors."""
+    sinks = [t.sink for t in parts.targets]
     own = "_".join(sink.name.rpartition(".")[2] for sink in sinks)
     name = statement.query_name or replace(names[0], value=own)
     check_new_name(name.value, name.span)
@@ -161,24 +161,24 @@ def _insert_query(
     query = Query(
         name.value,
         tuple(sink.name for sink in sinks),
-        statement.body if isinstance(statement, InsertSet) else made.body.text,
+        statement.body if isinstance(statement, InsertSet) else parts.body.text,
         statement.output_mode.value if statement.output_mode else "",
         statement.trigger,
         statement.checkpoint.value if statement.checkpoint else "",
         together=isinstance(statement, InsertSet),
         restart=statement.restart,
     )
-    return beginning(run_plan(query, made, context, statement.output_mode, names), statement.begins)
+    return beginning(run_plan(query, parts, context, statement.output_mode, names), statement.begins)
 
 
 def _insert_static(
     statement: Insert, sinks: tuple[Sink, ...], lowered: Lowered, sources: Sources, context: Context
 ) -> Plan:
-    """A static SELECT into a sink is one batch write."""
+    """INSERT of a static SELECT into sinks: one batch write for each sink."""
     listed = ", ".join(sink.name for sink in sinks)
     if statement.has_clauses:
         raise RuleFault(
-            "this query reads no stream, so it takes no streaming clause",
+            "this query reads no stream, so it cannot have streaming clauses",
             hint=stream_hint(statement.query.text, context) or f"INSERT INTO {listed} SELECT …  writes once",
             span=statement.query.span,
             code="NO_STREAM",
@@ -187,12 +187,12 @@ def _insert_static(
     if len(sinks) == 1:
         program[-1] = Assign("result", as_declared(lowered.node, sinks[0].columns))
     for sink, name in zip(sinks, statement.targets, strict=True):
-        made = connector(Name(sink.connector))
+        using = connector(Name(sink.connector))
         rows = Var("result") if len(sinks) == 1 else as_declared(Var("result"), sink.columns)
-        write = made.write_batch(sink, rows)
+        write = using.write_batch(sink, rows)
         if write is None:
             raise RuleFault(
-                f"a {made.name} sink takes streaming queries only",
+                f"a {using.name} sink takes streaming queries only",
                 hint=stream_hint(statement.query.text, context),
                 span=name.span,
             )
@@ -202,17 +202,18 @@ def _insert_static(
     )
 
 
-def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
+def _check_insert_values(statement: Insert, stream: Stream) -> None:
+    """Raise RuleFault or NameFault for a stream that takes no rows, a streaming clause or unknown columns."""
     if stream.connector != "values":
         raise RuleFault(
             f"rows cannot be inserted into the stream {stream.name}:"
             f" it reads {stream.connector or 'a query'}",
-            hint=f"only a stream USING values takes them: CREATE STREAM {stream.name}_in (…) USING values;",
+            hint=f"only a stream USING values takes rows: CREATE STREAM {stream.name}_in (…) USING values;",
             span=statement.targets[0].span,
         )
     if statement.has_clauses:
         raise RuleFault("an INSERT into a stream takes no streaming clause", span=statement.targets[0].span)
-    known = {c.name.casefold(): c for c in stream.columns}
+    known = {c.name.casefold() for c in stream.columns}
     for column in statement.columns:
         if column.value.casefold() not in known:
             raise NameFault(
@@ -220,6 +221,11 @@ def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
                 hint=did_you_mean(column.value, [c.name for c in stream.columns]),
                 span=column.span,
             )
+
+
+def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
+    """INSERT into a stream of values writes one file, which the stream reads as a micro-batch."""
+    _check_insert_values(statement, stream)
     sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
     if lowered.shape.streaming:
@@ -230,12 +236,12 @@ def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
         )
     given = [c.value for c in statement.columns] or [c.name for c in stream.columns]
     rows = lowered.node.call("toDF", *given)
-    fold = {g.casefold() for g in given}
+    folded = {g.casefold() for g in given}
     rows = rows.call(
         "select",
         *(
             expr(
-                f"CAST({quote_name(c.name) if c.name.casefold() in fold else 'NULL'} AS {c.type}) "
+                f"CAST({quote_name(c.name) if c.name.casefold() in folded else 'NULL'} AS {c.type}) "
                 f"AS {quote_name(c.name)}"
             )
             for c in stream.columns

@@ -1,4 +1,4 @@
-"""PREVIEW: what is to be looked at, and the programs that read its first records."""
+"""Plans for PREVIEW and SHOW TOPICS, and the programs that read the first records of a stream."""
 
 from __future__ import annotations
 
@@ -23,65 +23,70 @@ from streamsql.plan.statements.queries import select
 from streamsql.plan.statements.schema_guesses import stream_name
 
 SAMPLE = 1000
-"""So many records of a source are looked at to tell its columns; a preview reads no more of it."""
+"""The number of records from which the columns of a source are inferred; a preview reads no more of them."""
 
 
 _PLACES = ("path", "topic", "subscribe")
-"""The options that say what is read, and give a stream its name."""
+"""The options with the location of a source, from which the stream gets its name."""
 
 
 def preview(statement: PreviewStatement, context: Context) -> Plan:
-    """The stream to look at: one that is there, or one that CREATE STREAM would make."""
+    """PREVIEW of an existing stream, or of the stream that CREATE STREAM would define."""
     if statement.name:
-        found = context.catalog.relation(statement.name.value)
-        if found is not None and not isinstance(found, Stream):
+        relation = context.catalog.relation(statement.name.value)
+        if relation is not None and not isinstance(relation, Stream):
             raise RuleFault(
                 f"{statement.name} is a live table: read its rows with SELECT",
-                hint=f"SELECT * FROM {quote_name(found.name)} LIMIT {statement.limit};",
+                hint=f"SELECT * FROM {quote_name(relation.name)} LIMIT {statement.limit};",
                 span=statement.name.span,
             )
         return Preview(context.catalog.stream(statement.name), statement.limit, place=statement.name)
+    return _preview_of_source(statement, context)
+
+
+def _preview_of_source(statement: PreviewStatement, context: Context) -> Preview:
+    """PREVIEW USING: the stream that CREATE STREAM would define for this connector and these options."""
     assert statement.connector
-    made = connector(statement.connector, "read")
-    if made.needs_columns:
+    using = connector(statement.connector, "read")
+    if using.needs_columns:
         raise RuleFault(
-            f"there is nothing to preview: CREATE STREAM determines the rows of {made.name}",
-            hint=f"CREATE STREAM name (id INT, …) USING {made.name} …; then PREVIEW name;",
+            f"there is nothing to preview: CREATE STREAM determines the rows of {using.name}",
+            hint=f"CREATE STREAM name (id INT, …) USING {using.name} …; then PREVIEW name;",
             span=statement.connector.span,
         )
     options = {o.key.value.casefold(): o for o in statement.options}
-    check_options(made, made.stream_options(()), statement.options, statement.connector)
-    check_format(statement.format, made)
-    path = options.get(made.path_option.casefold())
+    check_options(using, using.stream_options(()), statement.options, statement.connector)
+    check_format(statement.format, using)
+    path = options.get(using.path_option.casefold())
     place = next((options[name] for name in _PLACES if name in options), None)
     taken = [*context.catalog.relation_names(), *(s.name for s in context.catalog.sinks.values())]
     stream = Stream(
-        stream_name(place.value.value.split(",")[0] if place else "", taken, made.name),
-        made.name,
+        stream_name(place.value.value.split(",")[0] if place else "", taken, using.name),
+        using.name,
         statement.format.value.lower() if statement.format else "",
         (),
-        filled_in(made.reads or (), statement.options, context.here),
+        filled_in(using.reads or (), statement.options, context.here),
     )
-    if made.format_of(stream) in PAYLOAD_FORMATS:
-        stream = replace(stream, format=made.format_of(stream))
-    made.check_stream(stream, options, statement.connector)
+    if using.format_of(stream) in PAYLOAD_FORMATS:
+        stream = replace(stream, format=using.format_of(stream))
+    using.check_stream(stream, options, statement.connector)
     return Preview(
         stream,
         statement.limit,
         True,
         place.value if place else None,
         path.value if path else None,
-        code_of(made.reads or (), options),
+        code_of(using.reads or (), options),
     )
 
 
 def show_topics(statement: ShowTopics, context: Context) -> Plan:
-    """Where the brokers are, and how one logs in there."""
+    """SHOW TOPICS: the addresses of the brokers and the settings of the client."""
     for option in statement.options:
         if not option.key.value.casefold().startswith("kafka."):
             raise NameFault(
                 f"SHOW TOPICS has no option {option.key}",
-                detail="it takes the settings of Kafka's client",
+                detail="its options are the settings of Kafka's client",
                 hint="kafka.security.protocol, kafka.sasl.mechanism, kafka.sasl.jaas.config, …",
                 span=option.key.span,
                 code="UNKNOWN_OPTION",
@@ -96,25 +101,25 @@ def show_topics(statement: ShowTopics, context: Context) -> Plan:
     entry = context.catalog.target(statement.entry.value)
     if entry is None:
         entries = (context.catalog.streams, context.catalog.sinks)
-        known = [e.name for found in entries for e in found.values() if e.connector == "kafka"]
+        known = [e.name for part in entries for e in part.values() if e.connector == "kafka"]
         raise NameFault(
             f"there is no stream or sink {statement.entry}",
-            hint=did_you_mean(statement.entry.value, known) or "SHOW TOPICS FROM 'host:port'; asks brokers",
+            hint=did_you_mean(statement.entry.value, known) or "SHOW TOPICS FROM 'host:port'; names brokers",
             span=statement.entry.span,
         )
     if entry.connector != "kafka":
         raise RuleFault(
             f"{entry.name} is not a Kafka stream or sink",
-            hint="SHOW TOPICS FROM 'host:port'; asks brokers",
+            hint="SHOW TOPICS FROM 'host:port'; names brokers",
             span=statement.entry.span,
         )
     return Topics(client_settings([*entry.options, *given]), statement.like, statement.entry)
 
 
 def first_rows(stream: Stream, limit: int, context: Context) -> tuple[Program, Reads] | None:
-    """The program that reads the first records of a stream as a static DataFrame, from what is there;
-    None when its sources, or one of them, are only read as rows come. A stream that is a query is
-    made from the first records of each of its sources.
+    """The program that reads the first existing records of a stream as a static DataFrame; None if one of its
+    sources supports only streaming reads. A stream over a query is computed from the first records of each
+    of its sources.
     """
     sources = context.sources()
     if stream.connector:
@@ -126,9 +131,9 @@ def first_rows(stream: Stream, limit: int, context: Context) -> tuple[Program, R
     for step in sources.program:
         base = bases.get(step.name)
         if base:
-            made = connector(Name(base.connector))
-            fields = tuple(f.name for f in made.metadata(base) if f.name.casefold() in sources.words)
-            frame = made.at_rest(replace(base, metadata=fields), context.places)
+            source = connector(Name(base.connector))
+            fields = tuple(f.name for f in source.metadata(base) if f.name.casefold() in sources.words)
+            frame = source.at_rest(replace(base, metadata=fields), context.places)
             if frame is None:
                 return None
             taken = frame.call("limit", SAMPLE if stream.query else limit)
@@ -138,9 +143,9 @@ def first_rows(stream: Stream, limit: int, context: Context) -> tuple[Program, R
 
 
 def as_they_come(stream: Stream, context: Context) -> Run:
-    """The query that reads a stream for as long as somebody looks."""
+    """The query that reads a stream as rows arrive, until the preview ends."""
     catalog = context.catalog.having(stream)
     statement = Select(query=Fragment(f"SELECT * FROM {quote_name(stream.name)}"))
-    made = select(statement, replace(context, catalog=catalog))
-    assert isinstance(made, Run)
-    return replace(made, query=replace(made.query, trigger=None))
+    run = select(statement, replace(context, catalog=catalog))
+    assert isinstance(run, Run)
+    return replace(run, query=replace(run.query, trigger=None))

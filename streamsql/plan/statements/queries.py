@@ -1,4 +1,4 @@
-"""SELECT, CREATE LIVE TABLE and the queries of the catalog to plans."""
+"""Plans for SELECT, CREATE LIVE TABLE and the queries of the catalog."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def select(statement: Select, context: Context) -> Plan:
     sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
     if lowered.shape.streaming:
-        # With the clock something is always available; such a query is ended once it has read all.
+        # With processing time there is always new work; such a query is stopped after it has read all input.
         trigger = None if lowered.shape.watches_the_clock else Trigger("available_now")
         query = Query("select", ("select",), statement.query.text, trigger=trigger)
-        # Every row that is read is shown.
+        # All rows are shown, so none is dropped.
         target = Target(Sink("select", "memory", retain=sys.maxsize), lowered.shape)
-        made = QueryParts(statement.query, sources, lowered, (target,))
-        return run_plan(query, made, context, transient=True)
+        parts = QueryParts(statement.query, sources, lowered, (target,))
+        return run_plan(query, parts, context, transient=True)
     program = (*sources.program, Assign("result", lowered.node))
     return Collect(program, reads_of(sources), lowered.as_text, notes=tuple(sources.notes))
 
@@ -71,36 +71,34 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     )
     sources = context.sources()
     lowered = streaming_query(statement.query, sources, context, f"the query of live table {name}")
-    made = QueryParts(statement.query, sources, lowered, (Target(sink, lowered.shape),))
-    run = run_plan(query, made, context, statement.output_mode)
+    parts = QueryParts(statement.query, sources, lowered, (Target(sink, lowered.shape),))
+    run = run_plan(query, parts, context, statement.output_mode)
     run = replace(run, define=True, skip_existing=statement.if_not_exists)
     return beginning(run, statement.begins)
 
 
 def restart(query: Query, context: Context, span: Span | None = None) -> Run:
-    """The plan that runs a query of the catalog (again). span: where it is named, for faults."""
+    """The plan that starts a query of the catalog. span: the name of the query, for errors."""
     origin = Origin.of(span)
     if query.together:
         statement = parse_text(Source("", f"EXECUTE STATEMENT SET BEGIN {query.text} END"), origin)
         assert isinstance(statement, InsertSet)
-        made = insert_set_parts(statement, context)
+        parts = insert_set_parts(statement, context)
     else:
         sources = query_sources(context, query.trigger)
         body = Fragment(query.text, span or Span(0, 0), origin)
         sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
         _check_relations(body, context)
         lowered = streaming_query(body, sources, context, f"the query {query.name}")
-        made = one_result(body, sinks, sources, lowered)
-    return run_plan(query, made, context, Name(query.mode) if query.mode else None)
+        parts = one_result(body, sinks, sources, lowered)
+    return run_plan(query, parts, context, Name(query.mode) if query.mode else None)
 
 
 def _check_relations(body: Fragment, context: Context) -> None:
-    """Raise NameFault where nothing that a stored query reads is a stream any more, and one of the names
-    is gone: it read a stream when it was created.
-    """
+    """Raise NameFault if a stored query no longer reads a stream because one of its relations is missing."""
     written = read_query(body.text)
     entries = [(r, context.catalog.relation(r.name)) for r in written.relations]
-    # STREAM t reads a table of Spark's catalog, which is not known here.
+    # STREAM t reads a table of Spark's catalog, which planning does not know.
     if not written.has_stream and not any(isinstance(entry, Stream) for _, entry in entries):
         for relation, entry in entries:
             if entry is None and relation.name.casefold() not in context.catalog.tables:

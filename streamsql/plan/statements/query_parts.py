@@ -1,4 +1,4 @@
-"""What a query is made of before it is planned: its SELECT, its sources, its sinks."""
+"""The parts of a query before it is planned: its SELECT, its sources, its sinks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from streamsql.plan.plans import Target
 
 @dataclass(frozen=True)
 class QueryParts:
-    """What a query is made of: its text, the sources with the program up to the result, the result,
-    its sinks, and the functions that make their rows of it.
+    """The parts of a query: its text, the sources with the program up to the result, the result, its sinks,
+    and the functions that compute the rows of each sink from the result.
     """
 
     body: Fragment
@@ -29,7 +29,7 @@ class QueryParts:
 
 
 def one_result(body: Fragment, sinks: tuple[Sink, ...], sources: Sources, lowered: Lowered) -> QueryParts:
-    """One SELECT for one sink or several."""
+    """The parts of a query with one SELECT for one or more sinks."""
     if len(sinks) == 1:
         result = replace(lowered, node=as_declared(lowered.node, sinks[0].columns))
         return QueryParts(body, sources, result, (Target(sinks[0], lowered.shape),))
@@ -44,7 +44,7 @@ def one_result(body: Fragment, sinks: tuple[Sink, ...], sources: Sources, lowere
 
 
 def as_declared(node: Node, columns: tuple[Column, ...]) -> Node:
-    """A result under the names and types that its sink declares."""
+    """A result with the column names and types that its sink declares."""
     if not columns:
         return node
     return node.call("toDF", *(c.name for c in columns)).call(
@@ -66,7 +66,7 @@ def streaming_query(body: Fragment, sources: Sources, context: Context, whose: s
 
 
 def query_sources(context: Context, trigger: Trigger | None) -> Sources:
-    """The sources of a query with that trigger: CONTINUOUS takes no operation that counts."""
+    """The sources of a query with that trigger. CONTINUOUS cannot count malformed messages."""
     counts = trigger is None or trigger.kind != "continuous"
     return context.sources(counts=counts)
 
@@ -74,19 +74,19 @@ def query_sources(context: Context, trigger: Trigger | None) -> Sources:
 def no_checkpoint(checkpoint: Name) -> RuleFault:
     return RuleFault(
         "a live table takes no CHECKPOINT",
-        detail="its rows are kept by the console, so an older checkpoint would not match them",
+        detail="the console keeps its rows, so another checkpoint would not match them",
         hint="omit CHECKPOINT: the console creates one",
         span=checkpoint.span,
     )
 
 
 def check_query_free(name: Name, context: Context, sink: str = "") -> None:
-    found = context.catalog.queries.get(name.value.casefold())
-    if found is not None:
+    query = context.catalog.queries.get(name.value.casefold())
+    if query is not None:
         raise NameFault(
-            f"there is already a query {found.name}, which writes to {found.sink}",
+            f"there is already a query {query.name}, which writes to {query.sink}",
             hint=(f"INSERT INTO {sink} AS QUERY another_name …, or " if sink else "")
-            + f"DROP QUERY {found.name};",
+            + f"DROP QUERY {query.name};",
             span=name.span,
             code="ALREADY_EXISTS",
         )

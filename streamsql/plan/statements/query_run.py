@@ -1,4 +1,4 @@
-"""A query over streams to the plan of its run: output mode, keys, trigger, program."""
+"""Plans the run of a streaming query: output mode, keys, trigger, program."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from streamsql.plan.streaming import rules
 
 def run_plan(
     query: Query,
-    made: QueryParts,
+    parts: QueryParts,
     context: Context,
     mode: Name | None = None,
     names: tuple[Name, ...] = (),
     *,
     transient: bool = False,
 ) -> Run:
-    """names: where each sink is named, for faults."""
-    targets = tuple(replace(t, shape=_with_key(t.shape, t.sink)) for t in made.targets)
+    """The plan of a streaming query. names: the sinks as written, for the spans of errors."""
+    targets = tuple(replace(t, shape=_with_key(t.shape, t.sink)) for t in parts.targets)
     sinks = [t.sink for t in targets]
     several = len(targets) > 1 or bool(targets[0].select)
     if several:
         _check_several(sinks, names)
-    _check_keys(targets, made.body.span)
-    shape = _with_key(made.result.shape, sinks[0]) if len(sinks) == 1 else made.result.shape
+    _check_keys(targets, parts.body.span)
+    shape = _with_key(parts.result.shape, sinks[0]) if len(sinks) == 1 else parts.result.shape
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
     choices = _choices(query, targets, shape, takes, mode)
-    check_trigger(query.trigger, sinks, shape, made.sources)
+    check_trigger(query.trigger, sinks, shape, parts.sources)
     if query.trigger is not None and query.trigger.kind == "real_time":
         choices = _real_time_modes(choices, takes, mode)
-        made.sources.program += [c for c in CHOICES.values() if c not in made.sources.program]
-    program = (*made.sources.program, Assign("result", made.result.node), *made.functions)
+        parts.sources.program += [c for c in CHOICES.values() if c not in parts.sources.program]
+    program = (*parts.sources.program, Assign("result", parts.result.node), *parts.functions)
     return Run(
         query,
         targets,
@@ -50,19 +50,19 @@ def run_plan(
         tuple(choices),
         shape,
         query.checkpoint or context.places.checkpoint(query.name),
-        reads_of(made.sources),
-        made.result.as_text,
+        reads_of(parts.sources),
+        parts.result.as_text,
         transient,
         mode_span=mode.span if mode else None,
-        body_span=made.body.span,
-        notes=(*made.sources.notes, *(() if transient else made.sources.cautions)),
+        body_span=parts.body.span,
+        notes=(*parts.sources.notes, *(() if transient else parts.sources.cautions)),
     )
 
 
 def _choices(
     query: Query, targets: tuple[Target, ...], shape: Shape, takes: tuple[str, ...], mode: Name | None
 ) -> list[rules.Choice]:
-    """The output modes to try, best first: the one that is written, or those that query and sinks take."""
+    """The output modes to try, best first: the mode as written, or those that query and sinks support."""
     if mode:
         for target in targets:
             _check_mode(mode, shape, target)
@@ -77,17 +77,17 @@ def _choices(
     return choices
 
 
-def beginning(made: Run, begins: str) -> Run:
-    """A query's plan that begins there: see Run. Raises RuleFault for FROM NOW where it cannot be had."""
-    if begins == "now" and made.query.trigger and made.query.trigger.kind == "continuous":
+def beginning(run: Run, begins: str) -> Run:
+    """A query's plan with a start position; see Run. Raises RuleFault if FROM NOW is not supported."""
+    if begins == "now" and run.query.trigger and run.query.trigger.kind == "continuous":
         raise RuleFault(
-            "FROM NOW does not go with TRIGGER CONTINUOUS",
-            detail="it needs a micro-batch, whose offsets a continuous query does not take up",
-            hint="an option of the source, such as startingOffsets 'latest'",
-            span=made.body_span,
+            "FROM NOW is not supported with TRIGGER CONTINUOUS",
+            detail="it runs a micro-batch, and a continuous query does not resume from its offsets",
+            hint="use an option of the source, such as startingOffsets 'latest'",
+            span=run.body_span,
             code="TRIGGER_NOT_SUPPORTED",
         )
-    return replace(made, begins=begins)
+    return replace(run, begins=begins)
 
 
 def _modes(sink: Sink) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def _modes(sink: Sink) -> tuple[str, ...]:
 
 
 def _check_keys(targets: tuple[Target, ...], span: Span) -> None:
-    """A sink's KEY is among the columns that it gets. Raises NameFault at the query."""
+    """Raise NameFault if a KEY of a sink is not a column of its rows."""
     for target in targets:
         columns = tuple(c.name for c in target.sink.columns) or target.shape.columns or ()
         known = {c.casefold() for c in columns}
@@ -109,7 +109,7 @@ def _check_keys(targets: tuple[Target, ...], span: Span) -> None:
 
 
 def _check_several(sinks: list[Sink], names: tuple[Name, ...]) -> None:
-    """Several sinks are fed by foreachBatch, so each must be able to write a micro-batch."""
+    """Raise RuleFault if one of several sinks cannot write micro-batches, since foreachBatch feeds them."""
     for at, sink in enumerate(sinks):
         if sink.connector != "table" and connector(Name(sink.connector)).batch_writer(sink) is not None:
             continue
@@ -123,14 +123,14 @@ def _check_several(sinks: list[Sink], names: tuple[Name, ...]) -> None:
 
 
 def _with_key(shape: Shape, sink: Sink) -> Shape:
-    """A KEY of the sink tells the groups apart even where the query's own keys are not known."""
+    """The shape with the KEY of the sink, which identifies groups even if the query's keys are unknown."""
     if not sink.key:
         return shape
     return replace(shape if shape.aggregates else shape.then(Op("key")), keys=sink.key)
 
 
 def _keeps_groups(shape: Shape) -> bool:
-    """Whether a live table in update mode can tell which row a newer one replaces."""
+    """Whether a live table in update mode can identify the row that a newer row replaces."""
     keyed = [op for op in shape.ops if op.kind == "key" or op.replaces]
     if not shape.known:
         return any(op.kind == "key" for op in keyed)
@@ -156,16 +156,16 @@ def _check_mode(mode: Name, shape: Shape, target: Target) -> None:
 def _real_time_modes(
     choices: list[rules.Choice], takes: tuple[str, ...], mode: Name | None
 ) -> list[rules.Choice]:
-    """Real-time mode has output mode update only. Raises RuleFault where another one is written, or the
-    sink does not take it.
+    """The output modes for real-time mode, which supports only update. Raises RuleFault if another mode is
+    written, or the sink does not support update.
     """
     if (mode and mode.value != "update") or "update" not in takes:
         raise RuleFault(
-            "TRIGGER REAL TIME takes output mode update only",
-            hint="OUTPUT MODE UPDATE" if "update" in takes else "a sink that takes OUTPUT MODE UPDATE",
+            "TRIGGER REAL TIME supports only output mode update",
+            hint="OUTPUT MODE UPDATE" if "update" in takes else "a sink that supports OUTPUT MODE UPDATE",
             span=mode.span if mode else None,
             code="TRIGGER_NOT_SUPPORTED",
         )
     return [c for c in choices if c.mode == "update"] or [
-        rules.Choice("update", "real-time mode has no other")
+        rules.Choice("update", "real-time mode supports only this")
     ]

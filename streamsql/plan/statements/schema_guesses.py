@@ -1,6 +1,7 @@
-"""What a source's first records look like: separator and header, event time, a name for the stream.
+"""Infers the clauses of a CREATE STREAM from the first records of a source: separator, header, event time,
+and a name for the stream.
 
-Pure: from texts and values that were read to what CREATE STREAM would say. Types are Spark's to infer.
+Pure functions of the lines and values that were read. Spark infers the types.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from streamsql.language.statements.base import Column, Fragment, Name, Watermark
 from streamsql.language.tokens import NOT_A_NAME, quote, quote_name
 
 SEPARATORS = (",", ";", "\t", "|")
-# Of so many lines in a hundred a separator must make equally many fields.
+# The percentage of lines that must have the same number of fields.
 _ALIKE = 90
 
 
 def separator(lines: Sequence[str], quoting: str = '"') -> str:
-    """What stands between the fields of delimited lines: the sign that makes equally many fields, at
-    least two, of nearly all of them, and most; empty when none does.
+    """The separator of delimited lines: the one that splits nearly all lines into the same number of fields,
+    at least two, and into the most fields; empty if there is none.
     """
     best, most = "", 1
     for sign in SEPARATORS:
@@ -34,7 +35,7 @@ def separator(lines: Sequence[str], quoting: str = '"') -> str:
 
 
 def fields(lines: Iterable[str], sign: str, quoting: str = '"') -> list[list[str]]:
-    """The fields of delimited lines; an unclosed quote ends with its line."""
+    """The fields of delimited lines; an unclosed quote ends at the end of its line."""
     return [row for line in lines for row in csv.reader([line], delimiter=sign, quotechar=quoting or None)]
 
 
@@ -42,16 +43,14 @@ _TITLE = re.compile(r"[^\W\d][\w .:/()#%-]{0,63}\Z")
 
 
 def has_header(rows: Sequence[Sequence[str]], typed: bool) -> bool:
-    """Whether the first of the rows names the columns. typed: below it some column is not text, which
-    with it would be.
-    """
+    """Whether the first row is a header. typed: without the first row, some column is not a string."""
     if not rows or not all(_TITLE.match(cell.strip()) for cell in rows[0]):
         return False
     if len(set(rows[0])) < len(rows[0]):
         return False
     if typed:
         return True
-    # All is text: names do not come again below themselves.
+    # All columns are strings: the names in a header do not occur again in their columns.
     below = [row for row in rows[1:] if row != rows[0]]
     return bool(below) and all(
         cell not in {row[at] for row in below if at < len(row)} for at, cell in enumerate(rows[0])
@@ -59,18 +58,18 @@ def has_header(rows: Sequence[Sequence[str]], typed: bool) -> bool:
 
 
 def in_order(names: Iterable[str], texts: Iterable[str]) -> list[str]:
-    """Names of columns in the order in which the JSON objects of the texts first have them; Spark
-    gives them by the alphabet.
+    """The names of columns in the order in which they first occur in JSON objects; Spark sorts them
+    alphabetically.
     """
     known = list(names)
     seen: dict[str, None] = {}
     for text in texts:
         try:
-            found = json.loads(text)
+            value = json.loads(text)
         except ValueError:
             continue
-        if isinstance(found, dict):
-            seen.update(dict.fromkeys(k for k in found if k in known))
+        if isinstance(value, dict):
+            seen.update(dict.fromkeys(k for k in value if k in known))
         if len(seen) == len(known):
             break
     return [*seen, *(n for n in known if n not in seen)]
@@ -80,7 +79,7 @@ _ENDING = re.compile(r"(\.(json|jsonl|ndjson|csv|tsv|txt|log|parquet|orc|avro|gz
 
 
 def stream_name(place: str, taken: Iterable[str], otherwise: str) -> str:
-    """A free name for a stream that reads a folder or a topic."""
+    """An unused name for a stream that reads a folder or a topic."""
     parts = [p for p in re.split(r"[/\\]+", place) if p and not re.search(r"[*?\[\]{}=:]|^\.+$", p)]
     last = _ENDING.sub("", parts[-1]) if parts else ""
     name = re.sub(r"\W+", "_", last).strip("_").lower() or otherwise.replace("-", "_")
@@ -96,7 +95,7 @@ def stream_name(place: str, taken: Iterable[str], otherwise: str) -> str:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A column, or (path of several names) a field inside one, with values that were read."""
+    """A column, or (with a path of several names) a field inside one, and some of its values."""
 
     path: tuple[str, ...]
     type: str
@@ -112,7 +111,7 @@ _ISO = re.compile(rf"\d{{4}}-\d{{2}}-\d{{2}}[T ]\d{{2}}:\d{{2}}(:\d{{2}}(\.\d{{1
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _DIGITS = re.compile(r"\d{9,19}(\.\d+)?\Z")
 _CLOCK = r"\d{2}:\d{2}:\d{2}"
-# How other times look → Spark's pattern for them ("Datetime patterns").
+# Other formats of times → Spark's patterns for them (Spark guide, "Datetime patterns").
 _PATTERNS = (
     (rf"\d{{2}}/[A-Z][a-z]{{2}}/\d{{4}}:{_CLOCK} [+-]\d{{4}}", "dd/MMM/yyyy:HH:mm:ss Z"),
     (rf"\d{{4}}-\d{{2}}-\d{{2}} {_CLOCK},\d{{3}}", "yyyy-MM-dd HH:mm:ss,SSS"),
@@ -122,7 +121,7 @@ _PATTERNS = (
     (rf"\d{{2}}/\d{{2}}/\d{{4}} {_CLOCK}", "dd/MM/yyyy HH:mm:ss"),
     (r"\d{8}T\d{6}(Z|[+-]\d{4})", "yyyyMMdd'T'HHmmssX"),
 )
-# 2000 to 2040, in seconds.
+# The years 2000 to 2040, in seconds.
 _FROM, _TO = 946_684_800, 2_208_988_800
 _EPOCHS = (
     (1, "timestamp_seconds({})"),
@@ -131,19 +130,19 @@ _EPOCHS = (
     (1_000_000_000, "timestamp_micros({} DIV 1000)"),
 )
 _WORDS = "ts time timestamp datetime date at when epoch millis ms created occurred logged".split()
-# Times that are not those of the event.
+# Names of times that are not event time.
 _OTHERS = (
     "updated modified ingest ingested received processed expires expiry deleted birth birthday until".split()
 )
 
 
 def is_iso(values: Sequence[Any]) -> bool:
-    """Whether texts are moments as Spark reads them without a pattern."""
+    """Whether all values are timestamps that Spark reads without a pattern."""
     return _all(_ISO, values)
 
 
 def is_day(values: Sequence[Any]) -> bool:
-    """Whether texts are dates as Spark reads them without a pattern."""
+    """Whether all values are dates that Spark reads without a pattern."""
     return _all(_DAY, values)
 
 
@@ -153,27 +152,29 @@ def _all(pattern: re.Pattern[str], values: Sequence[Any]) -> bool:
 
 
 def event_time(leaves: Iterable[Leaf], taken: Iterable[str]) -> Watermark | None:
-    """The watermark that the records suggest: the column that is most likely the time of the event.
-    taken: the names of all columns, which a computed one must not have.
+    """A watermark on the column that is most likely the event time, or None. taken: the names of all columns,
+    which a computed column must not have.
     """
     ranked = []
     for place, leaf in enumerate(leaves):
-        found = _moment(leaf)
-        if found:
-            worth, made, delay = found
-            ranked.append((_rank(leaf, worth), place, made, delay, leaf))
+        moment = _moment(leaf)
+        if moment:
+            worth, expression, delay = moment
+            ranked.append((_rank(leaf, worth), place, expression, delay, leaf))
     if not ranked:
         return None
-    _, _, made, delay, leaf = min(ranked, key=lambda r: r[:2])
-    if not made:
+    _, _, expression, delay, leaf = min(ranked, key=lambda r: r[:2])
+    if not expression:
         return Watermark(Name(leaf.path[0]), delay)
     used = {t.casefold() for t in taken}
     name = next(n for n in ("event_time", *(f"event_time_{i}" for i in range(2, 99))) if n not in used)
-    return Watermark(Name(name), delay, Fragment(made))
+    return Watermark(Name(name), delay, Fragment(expression))
 
 
 def _moment(leaf: Leaf) -> tuple[str, str, str] | None:
-    """(kind, the expression that makes a timestamp of it: empty when it is one, delay)."""
+    """(kind, expression that converts it to a timestamp, empty if it is one, watermark delay) of a column
+    with times; else None.
+    """
     kind, values = leaf.type.upper(), [v for v in leaf.values if v is not None]
     if not values or len(values) * 2 < len(leaf.values):
         return None
@@ -199,17 +200,19 @@ def _moment(leaf: Leaf) -> tuple[str, str, str] | None:
 
 
 def _epoch(values: list[float], written: str) -> tuple[str, str, str] | None:
-    """Numbers that count from 1970, in the unit that makes days of our time of them."""
+    """Like _moment for numbers: times since 1970, in the unit that puts them between 2000 and 2040."""
     whole = all(v % 1 == 0 for v in values)
-    for unit, make in _EPOCHS:
+    for unit, template in _EPOCHS:
         if all(_FROM * unit <= v < _TO * unit for v in values):
-            made = make.format(written) if whole or unit == 1 else f"timestamp_seconds({written} / {unit})"
-            return "epoch", made, "10 minutes"
+            expression = (
+                template.format(written) if whole or unit == 1 else f"timestamp_seconds({written} / {unit})"
+            )
+            return "epoch", expression, "10 minutes"
     return None
 
 
 def _rank(leaf: Leaf, kind: str) -> tuple[int, int, int]:
-    """The less, the likelier: by what the name says, then by what it is, then by how deep it lies."""
+    """A rank by name, kind and nesting depth; the lowest is most likely the event time."""
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", leaf.path[-1]).lower()
     parts = set(re.split(r"[\W_]+", words))
     other = bool(parts & set(_OTHERS))
@@ -224,12 +227,12 @@ def _rank(leaf: Leaf, kind: str) -> tuple[int, int, int]:
 
 
 def typed_times(columns: Sequence[Column], values: dict[str, Sequence[Any]]) -> tuple[Column, ...]:
-    """Columns of which the texts are moments or dates as those types."""
-    made = []
+    """The columns, where strings with only timestamps or dates get these types."""
+    typed = []
     for column in columns:
         seen = values.get(column.name, ())
         kind = column.type
         if kind == "STRING":
             kind = "TIMESTAMP" if is_iso(seen) else "DATE" if is_day(seen) else kind
-        made.append(Column(column.name, kind))
-    return tuple(made)
+        typed.append(Column(column.name, kind))
+    return tuple(typed)

@@ -1,4 +1,4 @@
-"""Statement sets: the stream that several SELECTs read together, and each SELECT as a function of it."""
+"""Statement sets: the stream that all SELECTs share, and each SELECT as a function of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Part:
-    """A SELECT over the rows of the shared stream: the steps before it, and the live tables it reads."""
+    """A SELECT over the rows of the shared stream, with the steps before it and the live tables it reads."""
 
     lowered: Lowered
     program: Program
@@ -38,11 +38,11 @@ class Part:
 
 
 def stream_of(queries: list[Fragment], context: Context) -> tuple[Stream, list[Lowered], list[Part]]:
-    """The stream that all queries can be functions of, each query as it is by itself, and each as a
-    function of a micro-batch of that stream.
+    """The stream that all queries read, each lowered query, and each query as a function of a micro-batch of
+    that stream.
 
-    Of several such streams the most derived one is taken, so that its work is done once. Raises
-    RuleFault, placed at what stands in the way.
+    If they share several streams, the most derived one is used, so that its work is done once. Raises
+    RuleFault with the span of the unsupported part.
     """
     whole: list[Lowered] = []
     read: list[dict[str, Stream]] = []
@@ -54,13 +54,13 @@ def stream_of(queries: list[Fragment], context: Context) -> tuple[Stream, list[L
                 "this INSERT of the set reads no stream", hint=_ALONE[3:], span=query.span, code="NO_STREAM"
             )
         read.append(sources.streams)
-    # A stream that is made of others comes after them.
+    # A stream over other streams comes after them.
     common = [s for name, s in reversed(read[0].items()) if all(name in other for other in read)]
     if not common:
         first = list(read[0].values())[-1].name
         other = next(i for i, streams in enumerate(read) if variable(first) not in streams)
         raise RuleFault(
-            f"the INSERTs of a statement set read one stream together, and this one does not read {first}",
+            f"all INSERTs of a statement set must read the same stream, and this one does not read {first}",
             hint="EXECUTE STATEMENT SET for each stream, " + _ALONE,
             span=queries[other].span,
         )
@@ -74,7 +74,7 @@ def stream_of(queries: list[Fragment], context: Context) -> tuple[Stream, list[L
 
 
 def _over(query: Fragment, stream: Stream, context: Context) -> Part:
-    """A query as a function of the rows of a stream. Raises RuleFault when it is none."""
+    """A query as a function of the rows of a stream. Raises RuleFault if that is not possible."""
     own = context.sources()
     _, shape = own.stream(stream)
     sources = context.sources()
@@ -84,12 +84,12 @@ def _over(query: Fragment, stream: Stream, context: Context) -> Part:
     if beside:
         raise RuleFault(
             f"this INSERT of the set reads {beside.name} as well as {stream.name}",
-            detail="the INSERTs of a statement set read one stream together",
+            detail="all INSERTs of a statement set must read the same stream",
             hint=_ALONE[3:],
             span=query.span,
         )
     _check_stateless(lowered, sources, stream, query)
-    # Inside foreachBatch a micro-batch has a session of its own.
+    # Inside foreachBatch, a micro-batch has its own session.
     session = Assign("spark", Var(variable(stream.name)).attr("sparkSession"))
     needs = "spark" in variables_in((*sources.program, Assign("", lowered.node)))
     program = ((session,) if needs else ()) + tuple(sources.program)
@@ -97,7 +97,7 @@ def _over(query: Fragment, stream: Stream, context: Context) -> Part:
 
 
 def _check_stateless(lowered: Lowered, sources: Sources, stream: Stream, query: Fragment) -> None:
-    """Only what treats each row by itself means the same over micro-batches as over the stream."""
+    """Raise RuleFault for operations whose results over micro-batches differ from those over the stream."""
     detail = (
         f"each SELECT of a set is applied to every micro-batch of {stream.name} separately, so it cannot "
         "keep rows of an earlier one"
@@ -113,7 +113,7 @@ def _check_stateless(lowered: Lowered, sources: Sources, stream: Stream, query: 
     of_file = read_query(query.text).words & {"input_file_name", "_metadata"}
     if not lowered.shape.known or streams or of_file:
         cause = lowered.as_text or ("a sub-query reads the stream" if streams else "")
-        cause = cause or f"{min(of_file)} is not known of a micro-batch"
+        cause = cause or f"{min(of_file)} is not available in a micro-batch"
         raise RuleFault(
             "this SELECT is not supported in a statement set",
             detail=f"{detail}\n{cause}",

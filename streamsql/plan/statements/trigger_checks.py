@@ -1,4 +1,4 @@
-"""Which trigger a query takes: what its sources, its sinks and its operations allow.
+"""Which triggers a query supports, given its sources, sinks and operations.
 
 Spark guide, "Triggers" and "Supported Queries" of continuous processing.
 """
@@ -16,29 +16,29 @@ from streamsql.plan.streaming import rules
 
 
 def check_trigger(trigger: Trigger | None, sinks: list[Sink], shape: Shape, sources: Sources) -> None:
-    """Raise a placed RuleFault where a source, the sink or an operation does not take the trigger."""
+    """Raise RuleFault, with its span, if a source, a sink or an operation does not support the trigger."""
     kind = trigger.kind if trigger else "default"
     span = trigger.span if trigger else None
     for stream in sources.streams.values():
         source = connector(Name(stream.connector)) if stream.connector else None
         if source and kind not in source.triggers:
             what = f"{source.name}, which {stream.name} reads from,"
-            raise _not_taken(what, kind, span, "TRIGGER EVERY INTERVAL 1 SECOND, or leave TRIGGER out")
+            raise _not_taken(what, kind, span, "TRIGGER EVERY INTERVAL 1 SECOND, or omit TRIGGER")
     if kind == "available_now" and any(op.clock for op in shape.ops):
         raise RuleFault(
             "TRIGGER AVAILABLE NOW never ends with time_mode 'processingTime'",
             detail="time passes, so there is always new work",
-            hint="leave TRIGGER out, and AWAIT QUERY … IDLE before STOP QUERY",
+            hint="omit TRIGGER, and AWAIT QUERY … IDLE before STOP QUERY",
             span=span,
             code="TRIGGER_NOT_SUPPORTED",
         )
     several = len(sinks) > 1
     for sink in sinks:
-        # Several sinks are fed by foreachBatch, whatever each takes by itself.
+        # Several sinks are fed by foreachBatch, whatever each sink supports itself.
         own = sink.connector != "table" and not several
         if kind not in (connector(Name(sink.connector)).sink_triggers if own else MICRO_BATCH):
             raise _not_taken(
-                "a query of several sinks" if several else f"a {sink.connector} sink", kind, span
+                "a query with several sinks" if several else f"a {sink.connector} sink", kind, span
             )
     refusal = rules.trigger_verdict(shape, kind)
     if refusal:
@@ -46,8 +46,8 @@ def check_trigger(trigger: Trigger | None, sinks: list[Sink], shape: Shape, sour
     python = next(iter(sources.functions.values()), None)
     if python and kind == "real_time":
         raise RuleFault(
-            f"TRIGGER REAL TIME does not take {python.name}, which is written in Python",
-            detail="Python functions are not among the operators that real-time mode has",
+            f"TRIGGER REAL TIME does not support {python.name}, which is written in Python",
+            detail="real-time mode does not support Python functions",
             hint="TRIGGER EVERY INTERVAL 1 SECOND",
             span=span,
             code="TRIGGER_NOT_SUPPORTED",
@@ -57,9 +57,9 @@ def check_trigger(trigger: Trigger | None, sinks: list[Sink], shape: Shape, sour
 def _not_taken(
     what: str, kind: str, span: Span | None, hint: str = "TRIGGER EVERY INTERVAL 1 SECOND"
 ) -> RuleFault:
-    """The error for a source or sink that does not take a kind of trigger."""
+    """The error for a source or sink that does not support a kind of trigger."""
     return RuleFault(
-        f"{what} does not take TRIGGER {_TRIGGERS[kind]}",
+        f"{what} does not support TRIGGER {_TRIGGERS[kind]}",
         detail=_who_takes(kind),
         hint=hint,
         span=span,
@@ -72,12 +72,10 @@ _TRIGGERS = {"continuous": "CONTINUOUS", "real_time": "REAL TIME", "available_no
 
 
 def _who_takes(kind: str) -> str:
-    """Which sources and sinks take a kind of trigger, in words."""
-    made = connectors().values()
-    reads = [c.name for c in made if c.reads is not None and kind in c.triggers]
-    writes = [c.name for c in made if c.writes is not None and kind in c.sink_triggers]
+    """The sources and sinks that support a kind of trigger, for the detail of an error."""
+    known = connectors().values()
+    reads = [c.name for c in known if c.reads is not None and kind in c.triggers]
+    writes = [c.name for c in known if c.writes is not None and kind in c.sink_triggers]
     if not reads and not writes:
-        return "Spark runs it row by row, which none of the sources and sinks here can do"
-    sources = f"the sources {', '.join(reads)}" if reads else "none of the sources here"
-    sinks = f"the sinks {', '.join(writes)}" if writes else "none of the sinks here"
-    return f"Spark runs it row by row: {sources} and {sinks} can do that"
+        return "no source or sink supports it"
+    return f"supported sources: {', '.join(reads) or 'none'}; supported sinks: {', '.join(writes) or 'none'}"

@@ -1,9 +1,9 @@
-"""What the condition of a join says about event time: until when a row can still find a match.
+"""Time bounds in the condition of a join: until when a row can still match.
 
-A reading of Spark's StreamingJoinHelper (Spark guide, "Outer Joins with Watermarking"):
-an unmatched row is emitted once the watermark has passed its last possible match, so its event
-time must be a join key, or be bounded from below by the event time of the other side.
-Whatever is not surely read here is None: Spark's own checker decides it.
+They follow Spark's StreamingJoinHelper (Spark guide, "Outer Joins with Watermarking"): an unmatched row is
+emitted after the watermark has passed its last possible match. Its event time must therefore be a join key,
+or be bounded from below by the event time of the other side. None means that only Spark's own check can
+decide.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from streamsql.language.expression import Expression
 
 @dataclass(frozen=True)
 class Side:
-    """One input of a join. names: what its relations are called, folded; columns: None when not
-    known; event_time: the columns that hold event time of a watermark.
+    """One input of a join. names: the names of its relations, case-folded; columns: None if not known;
+    event_time: the columns with event time of a watermark.
     """
 
     names: frozenset[str]
@@ -27,7 +27,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Condition:
-    """equi: an equality of one side with the other; keyed: one over event time; left, right: rows of
+    """equi: it has an equality between both sides; keyed: an equality of event times; left, right: rows of
     that side have a last possible match. None: not known.
     """
 
@@ -37,7 +37,7 @@ class Condition:
     right: bool | None
 
     def timed(self, how: str) -> bool | None:
-        """Whether a join of that kind knows when a row's last match has come."""
+        """Whether the time of a row's last match is bounded in a join of that kind."""
         ranges = {"left": (self.left,), "left_semi": (self.left,), "right": (self.right,)}
         return _any((self.keyed, *ranges.get(how.removesuffix("_outer"), (self.left, self.right))))
 
@@ -62,13 +62,13 @@ def of_condition(condition: Expression, left: Side, right: Side) -> Condition:
 
 
 def _any(answers: Iterable[bool | None]) -> bool | None:
-    """True if one is, else None if one may be, else False."""
+    """True if one is True, else None if one is None, else False."""
     listed = list(answers)
     return True if True in listed else None if None in listed else False
 
 
 def _belongs(reference: tuple[str, str], side: Side, other: Side) -> bool | None:
-    """Whether a column is of a side and not of the other."""
+    """Whether a column belongs to a side and not to the other."""
     qualifier, name = reference
     if qualifier:
         mine = qualifier in side.names
@@ -79,7 +79,7 @@ def _belongs(reference: tuple[str, str], side: Side, other: Side) -> bool | None
 
 
 def _across(a: Expression, b: Expression, left: Side, right: Side) -> bool | None:
-    """Whether one expression is of one side and the other of the other."""
+    """Whether the two expressions belong to different sides."""
     first = [_belongs(r, left, right) for r in a.references()]
     second = [_belongs(r, left, right) for r in b.references()]
     if None in first or None in second:
@@ -107,7 +107,7 @@ def _bounds(small: Expression, big: Expression, state: Side, other: Side) -> boo
         references, column = term.references(), term.bare_column()
         if not references:
             if term.is_call:
-                return None  # a call of constants
+                return None  # a call with constant arguments
             continue
         sides = [_belongs(r, state, other) for r in references]
         if None in sides or column is None:

@@ -1,8 +1,8 @@
-"""What of a query is no longer as it was when its checkpoint was begun, and what that means.
+"""The changes of a query since its checkpoint was created, and their effects.
 
-Spark itself compares next to nothing: it takes another window, another aggregate of the same type or
-another path silently and mixes what they make with the state that is there (Spark guide,
-"Recovery Semantics after Changes in a Streaming Query"; what 4.3 accepts and refuses was tried).
+Spark itself checks very little: it silently accepts another window, another aggregate of the same type or
+another path, and mixes their results with the existing state (Spark guide, "Recovery Semantics after Changes
+in a Streaming Query"; tested with Spark 4.3).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from streamsql.plan.plans import Run
 from streamsql.secrets import HIDDEN, redact_option
 
 MIXED, REFUSED = "mixed", "refused"
-"""What Spark does about a change: it continues, with results that are neither the old nor the new
-query's; or it ends the query."""
+"""The effects of a change: Spark continues with mixed results of the old and the new query, or refuses to
+start the query."""
 
 _PACE = frozenset(
     """maxfilespertrigger maxbytespertrigger maxoffsetspertrigger minoffsetspertrigger maxtriggerdelay
@@ -30,32 +30,32 @@ _PACE = frozenset(
     failondataloss startingoffsets endingoffsets startingtimestamp groupidprefix numpartitions schemainference
     kafkaconsumer.polltimeoutms fetchoffset.numretries fetchoffset.retryintervalms""".split()
 )
-"""Options, folded, that change how fast a source is read, or what is read before there is a checkpoint."""
+"""Case-folded options that affect the rate of a source, or its start without a checkpoint."""
 _PLACE = frozenset(
     "path table dbtable topic url class function folder kafka.bootstrap.servers host port".split()
 )
-"""Options, folded, that say where a sink writes to."""
+"""Case-folded options with the target of a sink."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """what: a line for a person; effect: MIXED or REFUSED."""
+    """what: a description in one line; effect: MIXED or REFUSED."""
 
     what: str
     effect: str = MIXED
 
 
-def facts_of(made: Run, mode: str, state: list[dict[str, Any]] | None) -> dict[str, Any]:
-    """What a checkpoint remembers of its query, as plain values: to be compared by `changes`.
+def facts_of(run: Run, mode: str, state: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """The facts about a query that are stored with its checkpoint, as plain values for `changes`.
 
-    state: what Spark keeps for it, one entry an operator (kind; types of keys and values), None when not
-    known. Options that are secrets are left out.
+    state: its state operators (kind, types of keys and values), None if not known. Secret options are
+    omitted.
     """
     return {
-        "select": redact(made.query.text),
+        "select": redact(run.query.text),
         "mode": mode,
-        "streams": [_entry(s) for s in made.reads.streams],
-        "sinks": [_entry(t.sink) for t in made.targets],
+        "streams": [_entry(s) for s in run.reads.streams],
+        "sinks": [_entry(t.sink) for t in run.targets],
         "state": state,
     }
 
@@ -80,13 +80,13 @@ def _entry(entry: Stream | Sink) -> dict[str, Any]:
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
-    """What of a query has changed, of `facts_of` then and now; what makes no difference is left out."""
-    found = [*_sources(old["streams"], new["streams"]), *_texts("", old["select"], new["select"])]
-    found += _state(old["state"], new["state"])
-    found += _sinks(old["sinks"], new["sinks"])
+    """The changes between two results of `facts_of`, without those that have no effect."""
+    changes = [*_sources(old["streams"], new["streams"]), *_texts("", old["select"], new["select"])]
+    changes += _state(old["state"], new["state"])
+    changes += _sinks(old["sinks"], new["sinks"])
     if old["mode"] != new["mode"]:
-        found.append(Change(f"output mode: {old['mode']} → {new['mode']}"))
-    return found
+        changes.append(Change(f"output mode: {old['mode']} → {new['mode']}"))
+    return changes
 
 
 def _sources(old: list[Any], new: list[Any]) -> Iterator[Change]:
@@ -95,7 +95,7 @@ def _sources(old: list[Any], new: list[Any]) -> Iterator[Change]:
         gone = sorted({s["name"] for s in before} - {s["name"] for s in after})
         come = sorted({s["name"] for s in after} - {s["name"] for s in before})
         yield from (Change(f"sources: {name} is no longer read", REFUSED) for name in gone)
-        yield from (Change(f"sources: {name} is read as well", REFUSED) for name in come)
+        yield from (Change(f"sources: {name} is also read now", REFUSED) for name in come)
     else:
         for then, now in zip(before, after, strict=True):
             yield from _source(then, now)
@@ -108,7 +108,7 @@ def _sources(old: list[Any], new: list[Any]) -> Iterator[Change]:
 
 
 def _source(old: Any, new: Any) -> Iterator[Change]:
-    """Spark knows a source by its place in the query only, so two of them are compared place by place."""
+    """The changes of one source. Spark identifies a source only by its position in the query."""
     name = new["name"]
     if _kind(old["connector"]) != _kind(new["connector"]):
         what = f"source {name}: {old['name']} USING {old['connector']} → {name} USING {new['connector']}"
@@ -119,13 +119,13 @@ def _source(old: Any, new: Any) -> Iterator[Change]:
     yield from _options(f"{{}} of {name}", old["options"], new["options"], lambda key: key not in _PACE)
     yield from _listed(f"columns of {name}", old["columns"], new["columns"])
     yield from _pair(f"watermark of {name}", old["watermark"], new["watermark"])
-    yield from _pair(f"what becomes of malformed rows of {name}", old["malformed"], new["malformed"])
+    yield from _pair(f"handling of malformed rows of {name}", old["malformed"], new["malformed"])
 
 
 def _kind(name: str) -> str:
-    """All directories are one kind of source for Spark."""
-    made = connectors().get(name)
-    return "files" if name == "values" or (made is not None and made.keeps_log) else name
+    """The kind of source for Spark: all files are the same kind."""
+    source = connectors().get(name)
+    return "files" if name == "values" or (source is not None and source.keeps_log) else name
 
 
 def _sinks(old: list[Any], new: list[Any]) -> Iterator[Change]:
@@ -184,7 +184,7 @@ def _options(what: str, old: Mapping[str, str], new: Mapping[str, str], counts: 
 
 
 def _texts(what: str, old: str, new: str) -> Iterator[Change]:
-    """The parts of a query's text that differ, clause by clause: columns, conditions, groups, joins."""
+    """The differences between the texts of two queries, clause by clause."""
     before, after = clauses_of(old), clauses_of(new)
     for clause in {**before, **after}:
         then, now = before.get(clause, []), after.get(clause, [])

@@ -1,4 +1,4 @@
-"""What streaming does not allow, in the console's words, and what to write instead."""
+"""The errors for unsupported streaming queries, each with its cause and a hint."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from streamsql.errors import RuleFault, Span
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a mode cannot be: the fact, the cause, what to write instead, and the place at fault. clause: the
-    kind of operation at fault, where the place is not known; code: OUTPUT_MODE where another mode helps.
+    """Why an output mode is not supported: the fact, the cause, a hint, and the span. clause: the kind of
+    operation, if the span is not known; code: OUTPUT_MODE if another mode would be supported.
     """
 
     fact: str
@@ -40,8 +40,8 @@ WATERMARK_HINT = (
 MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
 NO_WATERMARK = Refusal(
     "output mode append is not supported for streaming aggregations without watermark",
-    "without a watermark a group is never finished, so append would never show it",
-    WATERMARK_HINT + "\nor write into a live table or another sink that takes OUTPUT MODE UPDATE",
+    "without a watermark a group is never final, so append mode would never emit it",
+    WATERMARK_HINT + "\nor write into a live table or another sink that supports OUTPUT MODE UPDATE",
     condition=MODE,
     clause="aggregate",
     code=OUTPUT_MODE,
@@ -49,14 +49,14 @@ NO_WATERMARK = Refusal(
 NO_GROUPS = Refusal(
     "output mode complete is not supported without an aggregation",
     "complete mode emits the whole result each time, so Spark would have to keep every row",
-    "leave OUTPUT MODE out, or write OUTPUT MODE APPEND",
+    "omit OUTPUT MODE, or write OUTPUT MODE APPEND",
     condition=MODE,
     code=OUTPUT_MODE,
 )
 SORTED = Refusal(
-    "sorting a stream is not supported, unless after an aggregation in output mode complete",
+    "sorting a stream is supported only after an aggregation in output mode complete",
     "later rows could belong before rows that have been emitted",
-    "leave ORDER BY out and sort when reading: CREATE LIVE TABLE t AS …; SELECT * FROM t ORDER BY …",
+    "omit ORDER BY and sort when reading: CREATE LIVE TABLE t AS …; SELECT * FROM t ORDER BY …",
     clause="order",
     code=OUTPUT_MODE,
 )
@@ -102,16 +102,16 @@ NO_EQUALITY = Refusal(
 
 PROCESSOR = {
     how: Refusal(
-        f"the stateful processor is called in output mode {how}, so the query has that mode too",
+        f"the stateful processor is called in output mode {how}, so the query must have the same mode",
         "",
         hint,
         code=OUTPUT_MODE,
     )
     for how, hint in (
-        ("append", "output_mode => 'update' in the call, or leave OUTPUT MODE out"),
+        ("append", "output_mode => 'update' in the call, or omit OUTPUT MODE"),
         (
             "update",
-            "output_mode => 'append' in the call, or a sink that takes update: a live table, with "
+            "output_mode => 'append' in the call, or a sink that supports update: a live table, with "
             "KEY (column, …) where the keys are not selected",
         ),
     )
@@ -131,7 +131,7 @@ THIS_ORDER_OF_STATE = replace(
 WITHIN = Refusal(
     "dropDuplicatesWithinWatermark is not supported without watermark: WITHIN WATERMARK needs one",
     "the watermark sets how long an id is kept in state",
-    "CREATE STREAM … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES, or leave WITHIN WATERMARK out",
+    "CREATE STREAM … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES, or omit WITHIN WATERMARK",
     clause="distinct_on",
 )
 UNTIMED = Refusal(
@@ -143,7 +143,7 @@ UNTIMED = Refusal(
 )
 JOIN_MODE = Refusal(
     "{0} join of two streams is not supported in {1} output mode",
-    "each row is emitted once, when it is final, and the whole result is not kept",
+    "each row is emitted only once, when it is final, and the whole result is not kept",
     "OUTPUT MODE APPEND",
     clause="join",
     code=OUTPUT_MODE,

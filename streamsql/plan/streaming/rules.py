@@ -1,8 +1,7 @@
-"""Streaming rules: which output modes a query can have, why, and what to write instead.
+"""Streaming rules: which output modes a query supports, with causes and hints.
 
-The rules are those of the Spark guide, "Output Modes" and "Unsupported Operations". What is said
-here before Spark is asked is a part of them; Spark's own checker is asked before every start, and
-`explain_refusal` puts its words into the same form.
+The rules are those of the Spark guide, "Output Modes" and "Unsupported Operations". Only some of them are
+checked here; Spark's own check runs before every start, and `explain_refusal` translates its errors.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from streamsql.plan.streaming.refusals import Refusal
 
 @dataclass(frozen=True)
 class Choice:
-    """An output mode and the reason for it, as said to the analyst."""
+    """An output mode and the reason for it, as shown to the analyst."""
 
     mode: str
     reason: str
 
 
 def verdict(shape: Shape, mode: str) -> Refusal | None:
-    """Why a query of that shape cannot have that mode; None when nothing is known against it."""
+    """Why a query with that shape does not support that output mode; None if no rule is violated."""
     for number, op in enumerate(shape.ops):
         if not shape.known and not op.is_replacing_processor:
-            continue  # only Spark can tell
-        found = _verdict_of(op, shape, number, mode)
-        if found:
-            return replace(found, span=op.span)
+            continue  # only Spark can decide
+        refusal = _verdict_of(op, shape, number, mode)
+        if refusal:
+            return replace(refusal, span=op.span)
     if shape.known and mode == "complete" and not shape.aggregates:
         return refusals.NO_GROUPS
     return None
@@ -42,7 +41,7 @@ def _filled(refusal: Refusal, *words: str) -> Refusal:
 
 
 def _verdict_of(op: Op, shape: Shape, number: int, mode: str) -> Refusal | None:
-    """What speaks against one operation (Spark guide, "Unsupported Operations")."""
+    """The refusal for one operation, or None (Spark guide, "Unsupported Operations")."""
     if op.kind in _NEVER:
         return _NEVER[op.kind]
     inputs = shape.inputs(number)
@@ -60,22 +59,22 @@ def _verdict_of(op: Op, shape: Shape, number: int, mode: str) -> Refusal | None:
     if op.kind == "distinct_on" and op.window == "within" and not op.watermarked:
         return refusals.WITHIN
     if op.kind == "join":
-        found = _verdict_of_join(op, mode)
-        if found:
-            return found
+        refusal = _verdict_of_join(op, mode)
+        if refusal:
+            return refusal
     if op.kind == "stateful" and mode != op.how and not (shape.aggregates or shape.groups):
         return refusals.PROCESSOR[op.how]
     if op.kind in ("aggregate", "distinct"):
-        found = _verdict_of_aggregate(op, mode)
-        if found:
-            return found
+        refusal = _verdict_of_aggregate(op, mode)
+        if refusal:
+            return refusal
     stateful = op.kind in ("aggregate", "distinct") or (op.kind == "join" and all(op.sides))
     stateful = stateful or (op.kind == "distinct_on" and (op.window == "within" or bool(op.timed)))
     return _filled(refusals.ORDER_OF_STATE, mode) if stateful and groups and mode != "append" else None
 
 
 _NEVER = {"over": refusals.OVER, "offset": refusals.OFFSET, "sample": refusals.SAMPLE}
-# Spark's names of the kinds of join, as its own refusals say them.
+# Spark's names for the kinds of join in its errors.
 _KINDS = {"left": "LeftOuter", "left_outer": "LeftOuter", "right": "RightOuter", "right_outer": "RightOuter",
           "full": "FullOuter", "full_outer": "FullOuter", "left_semi": "LeftSemi", "left_anti": "LeftAnti",
           "inner": "Inner", "cross": "Cross"}  # fmt: skip
@@ -110,8 +109,8 @@ def _verdict_of_aggregate(op: Op, mode: str) -> Refusal | None:
 
 
 def trigger_verdict(shape: Shape, kind: str) -> Refusal | None:
-    """Why a query of that shape cannot have that kind of trigger (Spark guide, "Continuous Processing"
-    and "Real-time Mode").
+    """Why a query with that shape does not support that kind of trigger (Spark guide, "Continuous Processing"
+    and "Real-time Mode"), or None.
     """
     if kind == "real_time":
         return _real_time_verdict(shape)
@@ -121,23 +120,23 @@ def trigger_verdict(shape: Shape, kind: str) -> Refusal | None:
     if op is None:
         return None
     return Refusal(
-        "TRIGGER CONTINUOUS takes projections and filters only",
-        f"continuous processing does not have {_OPERATIONS.get(op.kind, op.kind.upper())}",
+        "TRIGGER CONTINUOUS supports only projections and filters",
+        f"continuous processing does not support {_OPERATIONS.get(op.kind, op.kind.upper())}",
         "TRIGGER EVERY INTERVAL 1 SECOND",
         op.span,
         code="TRIGGER_NOT_SUPPORTED",
     )
 
 
-# Operations that Spark's RealTimeModeAllowlist leaves out, and why; all others of a Shape it has (those
-# that output mode update does not take are refused for that).
+# Operations that are not in Spark's RealTimeModeAllowlist, and why. It includes all others of a Shape, except
+# for those that output mode update does not support anyway.
 _NOT_IN_REAL_TIME = {
-    "session_window": "session windows are not among the operators that real-time mode has",
-    "within": "WITHIN WATERMARK is not among the operators that real-time mode has, DISTINCT ON is",
-    "join": "it joins a stream with static tables only, by equality (broadcast joins)",
+    "session_window": "real-time mode does not support session windows",
+    "within": "real-time mode does not support WITHIN WATERMARK, but it supports DISTINCT ON",
+    "join": "real-time mode joins a stream only with static tables, by equality (broadcast joins)",
     "union": "a UNION must come before stateful operations (GROUP BY, DISTINCT, DISTINCT ON)",
-    "stateful": "stateful processors in Python are not among the operators that real-time mode has",
-    "limit": "it has no end at which rows could be counted",
+    "stateful": "real-time mode does not support stateful processors in Python",
+    "limit": "real-time mode never ends, so rows cannot be counted",
 }
 
 
@@ -150,7 +149,7 @@ def _real_time_verdict(shape: Shape) -> Refusal | None:
         if kind in _NOT_IN_REAL_TIME:
             what = "this join" if kind == "join" else _OPERATIONS.get(kind, f"{kind.upper()} here")
             return Refusal(
-                f"TRIGGER REAL TIME does not take {what}",
+                f"TRIGGER REAL TIME does not support {what}",
                 _NOT_IN_REAL_TIME[kind],
                 "TRIGGER EVERY INTERVAL 1 SECOND",
                 op.span,
@@ -167,10 +166,10 @@ _OPERATIONS = {
 
 
 def choices(shape: Shape, takes: tuple[str, ...], *, keyed: bool) -> list[Choice]:
-    """The modes to try, best first, each with its reason.
+    """The output modes to try, best first, each with its reason.
 
-    takes: modes of the sink. keyed: whether the sink shows the newest row of each group (a live
-    table, the console), so that update is worth more than waiting for the watermark.
+    takes: the modes of the sink. keyed: whether the sink shows the newest row of each group (a live table,
+    the console), so that update is better than waiting for the watermark.
     """
     reasons = _reasons(shape, keyed)
     order = [m for m in reasons if m in takes and verdict(shape, m) is None]
@@ -183,7 +182,7 @@ def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
         only = "each row is emitted once" if shape.known else "Spark accepts it"
         update = "the stateful processor replaces rows" if shape.replacing else "Spark accepts only this"
         modes = {"append": only, "update": update, "complete": "Spark accepts it"}
-        # Complete shows at once what append may hold back; Spark refuses it where nothing is grouped.
+        # Complete mode shows rows earlier than append mode; Spark refuses it without an aggregation.
         return {"complete": modes.pop("complete"), **modes} if shape.groups and keyed else modes
     ordered = any(op.kind == "order" for op in shape.ops)
     closes = next((op for op in groups if op.watermarked), None)
@@ -205,12 +204,12 @@ def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
 
 
 def refuse_all(shape: Shape, takes: tuple[str, ...], sink: str) -> RuleFault:
-    """The error when no mode works: why the first that the sink takes does not, and what helps."""
+    """The error if no mode is supported: the refusal of the sink's first mode, with its hint."""
     reasons = {m: verdict(shape, m) for m in takes}
     first = next((r for r in reasons.values() if r), None)
     if first is None:
-        return RuleFault(f"no output mode of {sink} suits this query", code=refusals.OUTPUT_MODE)
-    also = f"the sink {sink} takes only {' and '.join(takes)}" if len(takes) < 3 else ""
+        return RuleFault(f"this query supports no output mode of {sink}", code=refusals.OUTPUT_MODE)
+    also = f"the sink {sink} supports only {' and '.join(takes)}" if len(takes) < 3 else ""
     return RuleFault(
         first.fact,
         detail="\n".join(p for p in (first.cause, also) if p),
@@ -222,17 +221,17 @@ def refuse_all(shape: Shape, takes: tuple[str, ...], sink: str) -> RuleFault:
 
 
 def bad_mode(mode: str, takes: tuple[str, ...], sink: str, connector: str, span: Span) -> RuleFault:
-    """The error for a mode that the sink does not take."""
+    """The error for a mode that the sink does not support."""
     return RuleFault(
-        f"the sink {sink} does not take output mode {mode}",
-        detail=f"{connector} takes {', '.join(takes)}",
-        hint="write into a live table, or leave OUTPUT MODE out and give the stream a watermark",
+        f"the sink {sink} does not support output mode {mode}",
+        detail=f"{connector} supports {', '.join(takes)}",
+        hint="write into a live table, or omit OUTPUT MODE and give the stream a watermark",
         span=span,
         code=refusals.OUTPUT_MODE,
     )
 
 
-# Spark's words (ENGINE.md, "Output mode x query") → ours. {0} is what the pattern caught.
+# Spark's messages (ENGINE.md, "Output mode x query") → refusals. {0} is the first group of the pattern.
 _SPARKS: tuple[tuple[str, Refusal], ...] = (
     (r"streaming aggregations without watermark", refusals.NO_WATERMARK),
     (r"output mode: complete.*no streaming aggregations", refusals.NO_GROUPS),
@@ -256,18 +255,18 @@ _SPARKS: tuple[tuple[str, Refusal], ...] = (
     (r"Window function is not supported|NON_TIME_WINDOW", refusals.OVER),
     (r"Sampling is not supported", refusals.SAMPLE),
     (r"Continuous processing does not support (.*?) operations", Refusal(
-        "TRIGGER CONTINUOUS takes projections and filters only",
-        "continuous processing does not have {0}",
+        "TRIGGER CONTINUOUS supports only projections and filters",
+        "continuous processing does not support {0}",
         "TRIGGER EVERY INTERVAL 1 SECOND", code="TRIGGER_NOT_SUPPORTED")),
 )  # fmt: skip
 
 
 def explain_refusal(message: str) -> Refusal | None:
-    """Spark's refusal in the console's words; None when its message is not known here."""
+    """The refusal for an error message of Spark; None if the message is not known."""
     for pattern, refusal in _SPARKS:
-        found = re.search(pattern, message, re.IGNORECASE | re.DOTALL)
-        if found:
-            caught = [g or "" for g in found.groups()]
+        match = re.search(pattern, message, re.IGNORECASE | re.DOTALL)
+        if match:
+            caught = [g or "" for g in match.groups()]
             if not caught:
                 return refusal
             return replace(refusal, fact=refusal.fact.format(*caught), cause=refusal.cause.format(*caught))
@@ -275,5 +274,5 @@ def explain_refusal(message: str) -> Refusal | None:
 
 
 def span_of(refusal: Refusal, shape: Shape) -> Span | None:
-    """The clause of the query that a refusal of Spark's most likely means."""
+    """The span of the operation that most likely caused a refusal by Spark."""
     return next((op.span for op in shape.ops if op.kind == refusal.clause), None)
