@@ -44,6 +44,19 @@ class Span:
         return self.end > 0
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is to be known beside a result. code: what it is about, as error_codes.NOTES lists it; text: for a
+    person, on one line.
+    """
+
+    code: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 

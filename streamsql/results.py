@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamsql.errors import StreamsqlError
+from streamsql.errors import Note, StreamsqlError
 
 
 def unique_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -27,7 +27,7 @@ def unique_names(names: Iterable[str]) -> tuple[str, ...]:
 class Result:
     """Base. notes: what is to be known beside the result, a line each (they go to stderr)."""
 
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)

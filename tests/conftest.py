@@ -34,6 +34,11 @@ for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
 SHARED_CASES = ROOT.parent / "shared" / "cases"
 
 
+def notes_of(result: Any) -> tuple[str, ...]:
+    """What the notes of a result, or of a plan, say."""
+    return tuple(note.text for note in result.notes)
+
+
 @pytest.fixture(scope="session")
 def packages(spark: Any) -> Callable[[str], None]:
     """Gives the shared Spark a package by its name, as a connector's first use does; skips the test when

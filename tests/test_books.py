@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 
 from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import Checker
-from streamsql.errors import Source, StreamsqlError
+from streamsql.errors import Note, Source, StreamsqlError
 from streamsql.language.parser import parse_script
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.stateful_calls import ROCKSDB
@@ -99,7 +99,7 @@ def test_batches_of_a_running_query_and_of_a_stopped_one(windows: Console) -> No
     ]
     assert all(isinstance(row[6], int) and row[6] > 0 for row in shown.rows)
     assert all(str(row[2]).startswith("20") for row in shown.rows)
-    assert shown.notes == ("4 micro-batches are in the log: 0 to 3",)
+    assert notes_of(shown) == ("4 micro-batches are in the log: 0 to 3",)
     windows.run("STOP QUERY t;")
     assert answer(windows, "SHOW BATCHES OF QUERY t;").rows == shown.rows
     assert answer(windows, "SHOW BATCHES OF QUERY t LAST 2;").rows == shown.rows[2:]
@@ -108,7 +108,7 @@ def test_batches_of_a_running_query_and_of_a_stopped_one(windows: Console) -> No
 def test_batches_of_a_query_that_has_read_nothing_yet(console: Console) -> None:
     console.run(WORDS + WINDOWS + "AWAIT QUERY t IDLE;")
     shown = answer(console, "SHOW BATCHES OF QUERY t;")
-    assert (shown.rows, shown.notes) == ([], ("no micro-batch has been planned yet",))
+    assert (shown.rows, notes_of(shown)) == ([], ("no micro-batch has been planned yet",))
 
 
 def test_a_batch_that_is_planned_and_not_done(console: Console, plain: Path, tmp_path: Path) -> None:
@@ -121,12 +121,12 @@ def test_a_batch_that_is_planned_and_not_done(console: Console, plain: Path, tmp
         (1, "done", "0: logOffset -> 1; 1: logOffset -> 1", None, None),
         (2, "planned", "0: logOffset 1 -> 2; 1: logOffset 1 -> 2", None, None),
     ]
-    [said] = shown.notes
+    [said] = notes_of(shown)
     assert said.startswith("2 micro-batches are in the log: 1 to 2; Spark keeps the newest 100")
     (there / "offsets" / "2").write_text("v1\n{")
     shown = answer(console, f"SHOW BATCHES OF CHECKPOINT '{there}';")
     assert [r[1] for r in shown.rows] == ["done", "damaged"]
-    assert shown.notes[-1] == "micro-batch 2: offsets/2 is incomplete"
+    assert notes_of(shown)[-1] == "micro-batch 2: offsets/2 is incomplete"
 
 
 @pytest.mark.parametrize(
@@ -418,7 +418,7 @@ def test_state_of_format_2_is_read(spark: Any, console: Console, tmp_path: Path)
 def test_a_script_that_reads_the_books_is_checked_without_spark() -> None:
     checker = Checker(Context(Catalog()))
 
-    def check(script: str) -> list[str]:
+    def check(script: str) -> list[Note]:
         statements = parse_script(Source("books.sql", script))
         return [note for statement in statements for note in checker.check(statement)]
 
@@ -426,7 +426,7 @@ def test_a_script_that_reads_the_books_is_checked_without_spark() -> None:
     notes = check(
         WORDS + WINDOWS + f"SHOW BATCHES OF QUERY t; SELECT word {read}; SELECT 1 {read} WINDOW w AS ();"
     )
-    assert [n for n in notes if "taken for a table" in n] == []
+    assert [n for n in notes if n.code == "ASSUMED_TABLE"] == []
     for script in (
         "SHOW BATCHES OF QUERY tt;",
         "DESCRIBE CHECKPOINT OF QUERY tt;",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.output.error_text import format_error
@@ -51,7 +51,7 @@ class Place:
             f" CHECKPOINT '{self.folder}/ck' {select};"
         )
         self.console.run("AWAIT QUERY q; DROP QUERY q;")
-        return list(results[0].notes)
+        return list(notes_of(results[0]))
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows that have come out since the last time."""

@@ -11,7 +11,7 @@ import pytest
 from streamsql import errors
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
-from streamsql.error_codes import CODES
+from streamsql.error_codes import CODES, NOTES
 from streamsql.errors import QueryFault, Source, StreamsqlError
 from streamsql.language.parser import parse_script
 from streamsql.plan.context import Context
@@ -48,9 +48,31 @@ def test_every_code_is_listed_and_every_listed_code_is_used() -> None:
     assert set(CODES) - used - listed_by_name - by_kind == set()
 
 
+def test_every_code_of_a_note_is_listed_and_every_listed_one_is_used() -> None:
+    used = set()
+    for place, node in nodes():
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Note":
+            code = node.args[0]
+            if isinstance(code, ast.Constant):
+                assert code.value in NOTES, f"{place}: {code.value} is not listed in error_codes"
+                used.add(code.value)
+            else:
+                assert ast.unparse(code) == "note.code", f"{place}: the code is not written there"
+    assert used == set(NOTES)
+
+
+def test_only_what_prints_reads_the_text_of_a_note() -> None:
+    texts = (place for place, node in nodes() if isinstance(node, ast.Attribute) and is_text_of_note(node))
+    assert {place.rpartition(":")[0] for place in texts} <= {"output/printer.py", "cli/dry_run.py"}
+
+
+def is_text_of_note(node: ast.Attribute) -> bool:
+    return node.attr == "text" and isinstance(node.value, ast.Name) and node.value.id in ("note", "n")
+
+
 def test_every_class_of_errors_has_a_code_of_its_own() -> None:
     assert len({kind.code for kind in KINDS}) == len(KINDS)
-    for code, meaning in CODES.items():
+    for code, meaning in (*CODES.items(), *NOTES.items()):
         assert code.replace("_", "").isalpha() and code.isupper()
         assert meaning and "\n" not in meaning and not meaning.endswith(".")
 

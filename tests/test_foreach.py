@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 from test_explain import program, run_program
 
 from streamsql.errors import InputFault, QueryFault, RuleFault, StreamsqlError, SyntaxFault
@@ -198,7 +198,7 @@ def test_the_result_can_be_updated_groups(console: Console, here: Path) -> None:
         STREAM + "CREATE SINK b USING foreach_batch OPTIONS (function 'sinks.keep');"
         "INSERT INTO b SELECT word, count(*) AS c FROM s GROUP BY word;"
     )[-1]
-    assert started.notes == ("output mode update: updated groups are emitted",)
+    assert notes_of(started) == ("output mode update: updated groups are emitted",)
     console.run("INSERT INTO s VALUES ('a', 1); AWAIT QUERY b IDLE; INSERT INTO s VALUES ('a', 1), ('b', 1);")
     console.run("AWAIT QUERY b IDLE;")
     assert [{r["word"]: r["c"] for r in rows} for rows in written(out)] == [{"a": 1}, {"a": 2, "b": 1}]
@@ -236,17 +236,17 @@ def test_changed_code_over_an_old_checkpoint_is_said(console: Console, here: Pat
         f"INSERT INTO b CHECKPOINT '{here}/one' SELECT * FROM s;"
         f"INSERT INTO n CHECKPOINT '{here}/two' SELECT g(n) AS w FROM s; STOP QUERY ALL;"
     )
-    assert console.run("START QUERY ALL; STOP QUERY ALL;")[0].notes == ()
+    assert notes_of(console.run("START QUERY ALL; STOP QUERY ALL;")[0]) == ()
     write("another")
     (here / "kept.py").rename(here / "away.py")
     with pytest.raises(InputFault, match="Python code cannot be loaded: No module named 'kept'"):
         console.run("START QUERY b;")
     (here / "away.py").rename(here / "kept.py")
-    (note,) = console.run("START QUERY b;")[0].notes
+    (note,) = notes_of(console.run("START QUERY b;")[0])
     assert note.startswith("the Python code of kept has changed since this checkpoint was written")
-    assert console.run("STOP QUERY b; START QUERY b;")[1].notes == ()
+    assert notes_of(console.run("STOP QUERY b; START QUERY b;")[1]) == ()
     # A function is as it was when it was created.
-    assert console.run("START QUERY n; STOP QUERY n;")[0].notes == ()
+    assert notes_of(console.run("START QUERY n; STOP QUERY n;")[0]) == ()
     console.run("DROP QUERY n; CREATE OR REPLACE FUNCTION g AS 'kept.g' LANGUAGE PYTHON RETURNS STRING;")
     started = console.run(f"INSERT INTO n CHECKPOINT '{here}/two' SELECT g(n) AS w FROM s;")[0]
-    assert "the Python code of kept has changed" in started.notes[-1]
+    assert "the Python code of kept has changed" in notes_of(started)[-1]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 
 from streamsql.errors import QueryFault, StreamsqlError
 from streamsql.output.error_text import format_error
@@ -42,7 +42,7 @@ def test_what_is_written_is_read_with_its_types(
         CREATE STREAM back USING {format} OPTIONS ({read} path '{tmp_path}/out')
           WITH WATERMARK at DELAY '1 minute';"""
     )[-1]
-    assert created.notes == (f"columns of back, as inferred and recorded: {columns}",)
+    assert notes_of(created) == (f"columns of back, as inferred and recorded: {columns}",)
     assert sorted(console.rows("SELECT id, word, at FROM back;")) == [(1, "a", TIMES[0]), (2, "b", TIMES[1])]
 
 

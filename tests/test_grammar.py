@@ -125,6 +125,7 @@ ODD_SCALARS = [
     "b WITH CUBE", "b GROUPING SETS ((a), ())", "t.a = u.a AND t.ts < u.ts", "/*+ h */ a", "a AS b", "FROM", "",
 ]  # fmt: skip
 RESTS = ["TABLE t (a INT)", "1 + 1", "'it\\'s; -- x'", "SELECT 1 FROM (SELECT 2)"]
+EXPLAINED = ["CREATE TABLE t (a INT)", "SHOW STREAMS", "SELECT 1 FROM (SELECT 2)", "DROP STREAM s"]
 LENGTHS = ["10 minutes", "1 day 2 hours", "interval 5 seconds", "0.5 seconds", "2 weeks"]
 # Heads of Spark's statements behind which the console always, or in these tests, reads its own.
 OWN_HEADS = {"EXPLAIN", "INSERT", "SET", "RESET", "CLEAR", "MAP", "REDUCE"}
@@ -299,7 +300,8 @@ class Walk:
             return self.one_of(sorted(SIMPLE_TYPES))
         if name == "Expression" and "QueryBody" in self.made:
             return self.one_of(self.one_of([SCALARS] * 7 + [ODD_SCALARS]))
-        pools = {"Query": QUERIES, "Expression": EXPRESSIONS, "Rest": RESTS}
+        rests = EXPLAINED if "Explain" in self.made else RESTS
+        pools = {"Query": QUERIES, "Expression": EXPRESSIONS, "Rest": rests}
         if name in pools:
             return self.one_of(pools[name])
         if name in ("ColumnName", "Target", "RelationName"):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 from test_explain import program
 
 from streamsql.errors import QueryFault, StreamsqlError
@@ -153,7 +153,7 @@ def test_groups_replace_the_rows_of_their_key(console: Console, database: Databa
         + database.sink("t", "counts", "word")
         + "INSERT INTO t SELECT word, count(*) AS c, sum(n) AS total FROM s GROUP BY word;"
     )[-1]
-    assert started.notes == ("output mode update: updated groups are emitted",)
+    assert notes_of(started) == ("output mode update: updated groups are emitted",)
     console.run("INSERT INTO s VALUES ('a', 1), ('b', 2); AWAIT QUERY t IDLE; STOP QUERY t;")
     console.run("START QUERY t; INSERT INTO s VALUES ('a', 5), ('c', 7); AWAIT QUERY t IDLE;")
     assert sorted(database.query("SELECT word, c, total FROM counts")) == [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from broker import PASSWORD, USER, Broker, Message
-from conftest import Console
+from conftest import Console, notes_of
 
 from streamsql.errors import StreamsqlError
 from streamsql.output.error_text import format_error
@@ -227,7 +227,7 @@ def test_where_a_query_begins(kafka: Broker, console: Console) -> None:
     second = 1_704_067_200_000
     topic = kafka.topic(*(Message(str(i), timestamp=second + i * 1000) for i in range(5)))
     created = console.run(source(kafka, topic, "", "FORMAT text"))[-1]
-    assert "startingOffsets 'latest'" in " ".join(created.notes)
+    assert "startingOffsets 'latest'" in " ".join(notes_of(created))
     for options, expected in (
         ({}, 5),
         ({"startingOffsets": "latest"}, 0),
@@ -236,7 +236,7 @@ def test_where_a_query_begins(kafka: Broker, console: Console) -> None:
     ):
         script = source(kafka, topic, "", "FORMAT text", **options)
         found = console.run(script)[-1]
-        assert bool(options) != bool(found.notes), options  # the note is for those who say nothing
+        assert bool(options) != bool(notes_of(found)), options  # the note is for those who say nothing
         assert len(console.rows("SELECT value FROM s;")) == expected, options
 
 
@@ -364,7 +364,7 @@ def test_from_topic_to_topic_without_micro_batches(
         + f"INSERT INTO o AS QUERY q {mode} TRIGGER {trigger} SELECT k, n + 1 AS n FROM s;"
     )[-1]
     note = "state store of this query: RocksDB, which real-time mode needs"
-    assert (note in started.notes) == ("REAL" in trigger)
+    assert (note in notes_of(started)) == ("REAL" in trigger)
     eventually(lambda: len(kafka.read(copies)) == 2)
     kafka.produce(topic, as_json(("cid", 3)))
     eventually(lambda: len(kafka.read(copies)) == 3)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from broker import PASSWORD, USER, Broker, Message
-from conftest import Console
+from conftest import Console, notes_of
 from test_preview import look, taken
 
 from streamsql.errors import StreamsqlError
@@ -143,9 +143,9 @@ def test_malformed_messages_are_counted_and_passed_over(console: Console, kafka:
     topic = kafka.topic('{"a": 1}', "oops", '{"a": 2}')
     shown = preview(console, kafka, topic)
     assert [r[0] for r in shown.rows] == [1, 2]
-    assert "1 of the first 3 records are not JSON objects, or are empty" in shown.notes
+    assert "1 of the first 3 records are not JSON objects, or are empty" in notes_of(shown)
     assert "ON MALFORMED SKIP" in shown.proposal
-    assert "no event time in the payload: _timestamp is the time of the message" in shown.notes
+    assert "no event time in the payload: _timestamp is the time of the message" in notes_of(shown)
     assert "WITH WATERMARK _timestamp DELAY '10 minutes'" in shown.proposal
     assert sorted(r[0] for r in taken(console, shown)) == [1, 2]
 
@@ -165,7 +165,7 @@ def test_the_format_of_messages_is_guessed(
     assert said in shown.proposal
     assert shown.rows[0][0] == value
     if isinstance(value, bytes):
-        assert any("wireFormat 'confluent'" in note for note in shown.notes)
+        assert any("wireFormat 'confluent'" in note for note in notes_of(shown))
     assert taken(console, shown)[0][0] == value
 
 

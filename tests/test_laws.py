@@ -1,15 +1,23 @@
-"""Law 1 of the architecture: SQL text is read behind language/ and nowhere else."""
+"""Laws of the architecture: SQL text is read behind language/ and nowhere else (1), and planning is pure."""
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from streamsql.catalog import Catalog
+from streamsql.connectors.base import Places
+from streamsql.errors import Source, StreamsqlError
 from streamsql.language import reference
+from streamsql.language.parser import parse_script
 from streamsql.language.statements.base import SIMPLE_TYPES
+from streamsql.plan.context import Context
+from streamsql.plan.planner import plan
 
 PACKAGE = Path(__file__).resolve().parents[1] / "streamsql"
 
@@ -109,3 +117,84 @@ def test_other_texts_are_no_keyword_list(code: str) -> None:
 )
 def test_a_tokenizer_is_seen(code: str) -> None:
     assert len(list(tokenizers_of(ast.parse(code)))) == 1
+
+
+# ---- planning is pure
+
+SCRIPT = """
+CREATE STREAM clicks (id INT, ts TIMESTAMP) USING json OPTIONS (path '{folder}')
+  WITH WATERMARK ts DELAY OF INTERVAL 1 MINUTE;
+CREATE STREAM inferred USING csv OPTIONS (path '{folder}', header 'true');
+CREATE STREAM avro USING kafka FORMAT avro OPTIONS (servers 'h:1', topic 't', avroSchemaFile '{folder}/a.avsc');
+CREATE STREAM proto (id INT) USING kafka FORMAT protobuf
+  OPTIONS (servers 'h:1', topic 't', descriptorFile '{folder}/a.desc', message 'M');
+CREATE STREAM gone USING kafka FORMAT avro OPTIONS (servers 'h:1', topic 't', avroSchemaFile '{folder}/none');
+CREATE SINK files USING parquet OPTIONS (path '{folder}/out');
+CREATE SINK messages USING kafka FORMAT avro
+  OPTIONS (servers 'h:1', topic 't', avroSchemaFile '{folder}/a.avsc');
+CREATE SINK each USING foreach_batch OPTIONS (function 'code.write', folder '{folder}');
+CREATE FUNCTION twice AS 'code.twice' LANGUAGE PYTHON RETURNS INT;
+CREATE LIVE TABLE counts AS SELECT window(ts, '1 minute') AS w, count(*) FROM clicks GROUP BY 1;
+INSERT INTO files CHECKPOINT '{folder}/ck' SELECT twice(id) AS id FROM clicks;
+INSERT INTO messages AS QUERY m SELECT * FROM avro;
+EXECUTE STATEMENT SET AS QUERY both BEGIN INSERT INTO files SELECT id FROM clicks; INSERT INTO each SELECT id
+  FROM clicks; END;
+SELECT * FROM counts JOIN json.`{folder}/x.json` USING (id);
+CREATE TEMPORARY VIEW v AS SELECT * FROM counts;
+SELECT * FROM STATE OF QUERY counts;
+PREVIEW USING json OPTIONS (path '{folder}');
+INSERT INTO files AS QUERY p SELECT id FROM proto;
+EXPLAIN PYSPARK INSERT INTO files AS QUERY x SELECT id FROM clicks;
+SHOW BATCHES OF QUERY files;
+SET streamsql.offline = on;
+STOP QUERY ALL;
+START QUERY counts;
+DROP QUERY m;
+"""
+"""One of each kind that names files, in which planning could look."""
+OUTSIDE = ("open", "os.listdir", "os.scandir", "subprocess.Popen", "socket.connect")
+"""What Python reports when a program looks at files, or asks another one."""
+
+
+class Watch:
+    """Notes what is opened below a folder, while it is on, and any other program that is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = str(folder)
+        self.on = False
+        self.seen: list[str] = []
+        sys.addaudithook(self.notice)
+
+    def notice(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.on and event in OUTSIDE:
+            name = str(arguments[0]) if arguments else ""
+            if event not in ("open", "os.listdir", "os.scandir") or name.startswith(self.folder):
+                self.seen.append(f"{event} {name}")
+
+
+def test_planning_opens_no_file(tmp_path: Path) -> None:
+    (tmp_path / "a.avsc").write_text('{"type": "record", "name": "r", "fields": []}')
+    for name in ("a.desc", "x.json", "code.py", "x.csv"):
+        (tmp_path / name).write_text("")
+    watch, context, planned = Watch(tmp_path), Context(Catalog(), Places(str(tmp_path)), str(tmp_path)), 0
+    for statement in parse_script(Source("a.sql", SCRIPT.format(folder=tmp_path))):
+        watch.on = True
+        try:
+            made = plan(statement, context)
+        except StreamsqlError as error:
+            raise AssertionError(f"{statement.text}: {error.message}") from None
+        finally:
+            watch.on = False
+        context = Context(made.applied(context.catalog), context.places, context.here)
+        planned += 1
+    assert watch.seen == []
+    assert planned >= 20
+
+
+def test_an_opened_file_is_seen(tmp_path: Path) -> None:
+    watch = Watch(tmp_path)
+    watch.on = True
+    (tmp_path / "x").touch()
+    open(tmp_path / "x").close()
+    watch.on = False
+    assert watch.seen == [f"open {tmp_path}/x"] * 2

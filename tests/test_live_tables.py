@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 
 from streamsql.errors import StreamsqlError
 from streamsql.results import Started
@@ -56,7 +56,7 @@ def test_a_group_that_a_filter_takes_out_again_is_not_kept(console: Console) -> 
         SELECT word, count(*) AS c FROM words GROUP BY word HAVING count(*) < 2;"""
     )[-1]
     assert isinstance(started, Started)
-    assert "output mode complete: " in started.notes[0]
+    assert "output mode complete: " in notes_of(started)[0]
     console.run("INSERT INTO words VALUES ('a', 1), ('b', 1); AWAIT QUERY once IDLE;")
     console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY once IDLE;")
     assert console.rows("SELECT * FROM once;") == [("b", 1)]

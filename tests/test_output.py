@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from streamsql.config.preferences import Preferences
-from streamsql.errors import NameFault, Source, Span, cells
+from streamsql.errors import NameFault, Note, Source, Span, cells
 from streamsql.output.cells import cut, harmless, plain, text, visible
 from streamsql.output.chart import chart
 from streamsql.output.colors import unpainted, wants_color
@@ -365,7 +365,7 @@ def test_each_stream_is_judged_by_itself(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("TERM", "xterm")
     out, words = io.StringIO(), Screen()
     made = Printer("table", out, words)
-    made.show(Rows(("careful",), ("a",), [(None,)], (False,)))
+    made.show(Rows((Note("NO_ROWS", "careful"),), ("a",), [(None,)], (False,)))
     assert "\x1b" not in out.getvalue()
     assert "\x1b[36mnote:\x1b[0m careful" in words.getvalue()
 
@@ -554,7 +554,7 @@ def test_nothing_in_data_steers_a_terminal(format: str) -> None:
     with os.fdopen(other, "w") as terminal:
         printer = Printer(Preferences(format=format, color="never"), terminal, terminal)
         printer.show(rows)
-        printer.show(Text((f"note {STEERING}",), f"text {STEERING}"))
+        printer.show(Text((Note("NO_ROWS", f"note {STEERING}"),), f"text {STEERING}"))
         printer.error(NameFault(f"no {STEERING}", hint=STEERING))
         terminal.flush()
         shown = os.read(main, 100_000).decode()
@@ -572,7 +572,7 @@ def test_only_formats_for_programs_write_data_as_it_is(format: str) -> None:
         assert list(csv_module.reader(io.StringIO(out.getvalue(), newline="")))[1] == [STEERING]
     if format == "jsonl":
         assert json_module.loads(out.getvalue()) == {"x": STEERING}
-    printer.show(Text((f"note {STEERING}",), f"text {STEERING}"))
+    printer.show(Text((Note("NO_ROWS", f"note {STEERING}"),), f"text {STEERING}"))
     printer.error(NameFault(f"no {STEERING}"))
     assert "\x1b" not in words.getvalue()
 

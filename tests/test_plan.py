@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 import pytest
+from conftest import notes_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -125,7 +126,7 @@ def describe(made: Plan) -> str:
     if isinstance(made, Write):
         return "\n".join([head, made.message, *notes, render(made.program).rstrip()])
     notes += [f"as text: {made.as_text}"] if made.as_text else []
-    notes += [f"note: {note}" for note in made.notes]
+    notes += [f"note: {note}" for note in notes_of(made)]
     program = made.program
     if isinstance(made, Run):
         notes += [f"{choice.mode}: {choice.reason}".rstrip(": ") for choice in made.choices]
@@ -532,10 +533,10 @@ def test_what_a_lasting_query_is_warned_of() -> None:
     """A SELECT that ends is not warned of state that grows."""
     query = "SELECT DISTINCT ON (id) * FROM clicks"
     warning = "DISTINCT ON (id) keeps every key in state: the state is unbounded. "
-    assert planned(f"INSERT INTO nothing AS QUERY q {query}").notes == (
+    assert notes_of(planned(f"INSERT INTO nothing AS QUERY q {query}")) == (
         warning + "A watermark and WITHIN WATERMARK would bound the state",
     )
-    assert planned(query).notes == ()
+    assert notes_of(planned(query)) == ()
     for forever, words in (
         (
             "SELECT DISTINCT id FROM events",
@@ -543,11 +544,11 @@ def test_what_a_lasting_query_is_warned_of() -> None:
         ),
         ("SELECT id FROM events UNION SELECT id FROM clicks", "UNION without ALL groups by all columns"),
     ):
-        (note,) = planned(f"CREATE LIVE TABLE t AS {forever}").notes
+        (note,) = notes_of(planned(f"CREATE LIVE TABLE t AS {forever}"))
         assert note.startswith(words)
         assert "SELECT DISTINCT ON (…) WITHIN WATERMARK" in note
     for bounded in ("DISTINCT ON (id, ts) *", "DISTINCT ON (id) WITHIN WATERMARK *", "DISTINCT id, ts"):
-        assert planned(f"INSERT INTO nothing AS QUERY q SELECT {bounded} FROM events").notes == ()
+        assert notes_of(planned(f"INSERT INTO nothing AS QUERY q SELECT {bounded} FROM events")) == ()
 
 
 @pytest.mark.parametrize(

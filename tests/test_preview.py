@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 from scripts import run_here
 
 from streamsql.errors import Source, StreamsqlError
@@ -58,7 +58,7 @@ def test_json_with_folders_that_name_a_column_and_a_line_that_is_none(
         "CREATE STREAM clicks (user STRING, ts TIMESTAMP, n BIGINT, day DATE)\n"
         f"  USING json\n  OPTIONS (path '{clicks}')\n  WITH WATERMARK ts DELAY '10 minutes';"
     )
-    assert shown.notes == ("1 of the first 2 records are not JSON objects, or are empty",)
+    assert notes_of(shown) == ("1 of the first 2 records are not JSON objects, or are empty",)
     assert taken(console, shown) == shown.rows
 
 
@@ -68,7 +68,7 @@ def test_texts_that_are_no_times_stay_texts(console: Console, tmp_path: Path) ->
     shown = look(console, f"PREVIEW USING json OPTIONS (path '{tmp_path}/in');")
     assert "(zip STRING, clock STRING, n STRING, deep STRUCT<`a b`: ARRAY<BIGINT>>)" in shown.proposal
     assert "WATERMARK" not in shown.proposal
-    assert "no column looks like an event time" in shown.notes[-1]
+    assert "no column looks like an event time" in notes_of(shown)[-1]
     assert len(taken(console, shown)) == 1
 
 
@@ -141,7 +141,7 @@ def test_names_that_spark_does_not_tell_apart(console: Console, tmp_path: Path) 
     write(tmp_path / "in", "a.json", '{"Id": 1, "id": 2, "select": 3}')
     shown = look(console, f"PREVIEW USING json OPTIONS (path '{tmp_path}/in');")
     assert "(Id BIGINT, `select` BIGINT)" in shown.proposal
-    assert shown.notes[0] == "id is omitted: Spark does not distinguish it from Id"
+    assert notes_of(shown)[0] == "id is omitted: Spark does not distinguish it from Id"
     assert len(taken(console, shown)) == 1
 
 
@@ -176,7 +176,7 @@ def test_a_stream_that_is_there(console: Console, tmp_path: Path) -> None:
     console.run("CREATE STREAM n AS SELECT user, count(*) AS n FROM s GROUP BY user;")
     shown = look(console, "PREVIEW STREAM n;")
     assert sorted(shown.rows) == [("a", 2), ("b", 3)]
-    assert shown.notes == ("computed from the first 1000 records of what n reads",)
+    assert notes_of(shown) == ("computed from the first 1000 records of what n reads",)
 
 
 def test_an_operation_that_only_streams_have(console: Console) -> None:

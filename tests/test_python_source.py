@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 from test_explain import program, run_program
 
 from streamsql.errors import StreamsqlError
@@ -91,7 +91,7 @@ def here(console: Console, tmp_path: Path) -> Path:
 
 def test_a_stream_has_the_columns_of_its_class(console: Console, here: Path) -> None:
     created = console.run(STREAM)[0]
-    assert created.notes == ("columns of c, as inferred and recorded: n int, city string",)
+    assert notes_of(created) == ("columns of c, as inferred and recorded: n int, city string",)
     console.run("CREATE LIVE TABLE t AS SELECT city FROM c WHERE n > 3; AWAIT QUERY t IDLE;")
     assert console.rows("SELECT * FROM t ORDER BY city;") == [("Oslo 4",), ("Oslo 5",)]
     assert ("column n", "int") in console.rows("DESCRIBE STREAM c;")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 
 from streamsql.errors import QueryFault, StreamsqlError, TimeFault
 from streamsql.results import Done, Rows, Started, Text
@@ -83,7 +83,7 @@ def test_append_says_why_nothing_comes_out(console: Console, tmp_path: Path) -> 
         INSERT INTO w VALUES ('2024-05-01 12:00:00');"""
     )
     done = console.run("AWAIT QUERY out IDLE;")[0]
-    assert done.notes == (
+    assert notes_of(done) == (
         "out: 1 groups are still open: append mode emits a window when the watermark "
         "(now 2024-05-01T11:50:00.000Z) has passed its end",
     )
@@ -98,7 +98,7 @@ def test_the_mode_is_chosen_and_the_reason_said(console: Console, tmp_path: Path
         "INSERT INTO out SELECT k, window.start AS s, count(*) AS c FROM w GROUP BY window(at, '5 minutes'), k;"
     )[0]
     assert isinstance(started, Started)
-    assert started.notes == ("output mode append: the watermark closes the groups",)
+    assert notes_of(started) == ("output mode append: the watermark closes the groups",)
 
 
 def test_await_with_a_time_limit(console: Console) -> None:

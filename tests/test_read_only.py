@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import notes_of
 from scripts import run_process
 
 from streamsql.errors import Source, StreamsqlError
@@ -93,7 +94,7 @@ def test_it_shows_what_is_there_now(two: Two) -> None:
         ("counts", "running elsewhere", 0),
         ("copied", "running elsewhere", 0),
     }
-    assert f"queries run in another console (process {os.getpid()}" in shown.notes[0]
+    assert f"queries run in another console (process {os.getpid()}" in notes_of(shown)[0]
     # Whatever the owner does from now on is seen by the next statement.
     run(two.owner, "INSERT INTO words VALUES ('cat'), ('owl'); AWAIT QUERY ALL IDLE; STOP QUERY copied;")
     run(two.owner, "CREATE STREAM later (n INT) USING values;")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Console
+from conftest import ROOT, Console, notes_of
 from scripts import run_here, run_process
 
 from streamsql.config.config_file import read_config
@@ -92,7 +92,7 @@ def test_each_row_once(console: Console, written: str, runs_as: str, remembers: 
     def notes(query: str) -> str:
         started = console.run(f"INSERT INTO nothing TRIGGER AVAILABLE NOW {query};")[0]
         console.run("AWAIT QUERY nothing; DROP QUERY nothing;")
-        return "\n".join(started.notes)
+        return "\n".join(notes_of(started))
 
     query = written.strip("`")
     text = console.run(f"EXPLAIN PYSPARK {query};")[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import notes_of
 from scripts import run_process
 from terminal import Terminal
 
@@ -32,7 +33,7 @@ class Opened:
         self.session = Session(Config(settings, run, folder / "log", folder, store=Store(folder)), spark)
         opened = reopen(self.session.parts)
         self.words, self.notes, self.warnings = (
-            list(lines) for lines in (opened.words, opened.notes, opened.warnings)
+            list(lines) for lines in (opened.words, notes_of(opened), opened.warnings)
         )
 
     def run(self, script: str) -> list[Result]:
@@ -169,7 +170,7 @@ def test_a_secret_is_never_written(opened: Open, tmp_path: Path) -> None:
         "CREATE STREAM s (n INT) USING values;"
         "CREATE SINK t USING jdbc OPTIONS (url 'jdbc:sqlite:x.db', table 't', password 'hush-hush');"
     )
-    assert made[-1].notes == (
+    assert notes_of(made[-1]) == (
         "the workspace does not save the password; it saves a reference: password '${env:NAME}'",
     )
     (tmp_path / "in").mkdir()
@@ -235,7 +236,7 @@ def test_a_full_disk_is_said_and_nothing_in_the_console_is_lost(
 
     monkeypatch.setattr(os, "fsync", full)
     (made,) = first.run("CREATE STREAM t (n INT) USING values;")
-    assert made.notes == ("the workspace could not be written: no space left on device",)
+    assert notes_of(made) == ("the workspace could not be written: no space left on device",)
     monkeypatch.undo()
     assert (tmp_path / "w" / "catalog.sql").read_text() == before
     assert len(first.rows("SHOW STREAMS;")) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 from scripts import run_process
 from test_python_source import SOURCE
 
@@ -243,7 +243,7 @@ def test_what_spark_says_of_queries_and_plans_holds_no_secret(console: Console, 
         """
     )
     shown = "\n".join(
-        str(getattr(r, "rows", "")) + str(getattr(r, "text", "")) + str(r.notes) for r in results
+        str(getattr(r, "rows", "")) + str(getattr(r, "text", "")) + str(notes_of(r)) for r in results
     )
     assert SECRET not in shown, leak(shown)
     with pytest.raises(StreamsqlError) as failed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 
 from streamsql.errors import StreamsqlError
 
@@ -41,7 +41,7 @@ def test_value_state_is_kept_from_batch_to_batch(functions: Console) -> None:
         f"""{WORDS} {COUNTER}
         CREATE LIVE TABLE t AS SELECT * FROM counter(TABLE(words) PARTITION BY word);"""
     )[-1]
-    assert "RocksDB" in started.notes[-1]
+    assert "RocksDB" in notes_of(started)[-1]
     insert(functions, "t", "a", "b", "a")
     insert(functions, "t", "a")
     assert functions.rows("SELECT * FROM t ORDER BY word, n;") == [("a", 2), ("a", 3), ("b", 1)]

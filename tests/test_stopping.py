@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 from test_queries import status
 
 from streamsql.errors import Cancelled, NameFault, TimeFault
@@ -108,7 +108,7 @@ def test_a_micro_batch_that_takes_too_long_is_broken_off_and_done_over(
     console: Console, gate: Gate, out: Path
 ) -> None:
     done = console.run("STOP QUERY q TIMEOUT INTERVAL 1 SECOND;")[0]
-    assert done.notes == (
+    assert notes_of(done) == (
         "the micro-batch of q did not complete in time and was aborted: it is retried on restart",
     )
     assert status(console, "q")["status"] == "stopped"

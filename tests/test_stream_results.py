@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 
 COLUMNS = "(id INT, k STRING, v INT, ts TIMESTAMP)"
 STREAMS = ("c", "w")
@@ -209,20 +209,20 @@ def test_window_tables_over_tables_of_spark(console: Console) -> None:
 def test_a_note_says_how_other_consoles_words_are_read(console: Console) -> None:
     console.run(f"CREATE STREAM c {COLUMNS} USING values WITH WATERMARK ts DELAY '10 minutes'")
     started = console.run(f"CREATE LIVE TABLE t AS {STATEFUL['SESSION'].query}")[0]
-    assert started.notes[0] == (
+    assert notes_of(started)[0] == (
         "SESSION is read as session_window(ts, '5 minutes'): window_start is session_window.start, "
         "window_end session_window.end, window_time a microsecond before that"
     )
     started = console.run(f"CREATE LIVE TABLE u AS {STATEFUL['QUALIFY'].query}")[0]
-    assert started.notes[:2] == (
+    assert notes_of(started)[:2] == (
         "QUALIFY row_number() … = 1 runs as SELECT DISTINCT ON (id): the first row to arrive is kept, "
         "which is not always the earliest",
         "DISTINCT ON (id) keeps every key in state: the state is unbounded. "
         "WITHIN WATERMARK would bound the state",
     )
     made = console.run(f"CREATE STREAM once AS {STATEFUL['QUALIFY'].query}")[0]
-    assert len(made.notes) == 2
+    assert len(notes_of(made)) == 2
     # They were said when the stream was made.
-    assert console.run("CREATE LIVE TABLE v AS SELECT * FROM once")[0].notes == (
+    assert notes_of(console.run("CREATE LIVE TABLE v AS SELECT * FROM once")[0]) == (
         "output mode append: each row is emitted once",
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
 
 from streamsql.errors import RuleFault, Source, StreamsqlError
 from streamsql.language.parser import parse_text
@@ -42,7 +42,7 @@ def test_columns_are_inferred_once_and_kept(console: Console, tmp_path: Path) ->
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").write_text("id,price,at\n1,2.5,2024-01-01 00:00:00\n")
     result = console.run(f"CREATE STREAM s USING csv OPTIONS (path '{tmp_path}/in', header true);")[0]
-    assert result.notes == ("columns of s, as inferred and recorded: id int, price double, at timestamp",)
+    assert notes_of(result) == ("columns of s, as inferred and recorded: id int, price double, at timestamp",)
     (tmp_path / "in" / "b.csv").write_text("id,price,at,more\n2,3,2024-01-02 00:00:00,x\n")
     rows = console.run("SELECT * FROM s;")[0]
     assert isinstance(rows, Rows)
@@ -174,7 +174,7 @@ def test_a_select_over_a_source_with_nothing_yet_says_so(console: Console) -> No
     result = console.run("SELECT * FROM r;")[0]
     assert isinstance(result, Rows)
     assert result.rows == []
-    assert result.notes[0].startswith("no rows: the streams had no input at this moment")
+    assert notes_of(result)[0].startswith("no rows: the streams had no input at this moment")
 
 
 @pytest.mark.parametrize(("format", "line"), [("json", '{"n": 7, "word": "x"}'), ("csv", "7,x")])
@@ -249,7 +249,7 @@ def test_the_watermark_of_a_json_stream_without_declared_columns(console: Consol
     made = f"CREATE STREAM {{}} USING json OPTIONS (path '{tmp_path}') WITH WATERMARK {{}} DELAY '1 minute';"
     done = console.run(made.format("s", "ts"))[0]
     # Only the watermark's own column: a code such as 2024 stays a text.
-    assert "at string, code string, ts timestamp" in done.notes[0]
+    assert "at string, code string, ts timestamp" in notes_of(done)[0]
     assert console.rows("SELECT code, ts FROM s;") == [("2024", dt.datetime(2026, 1, 1, 10))]
     with pytest.raises(RuleFault) as raised:
         console.run(made.format("t", "at"))
@@ -302,7 +302,7 @@ def test_a_view_that_a_new_spark_cannot_make_again_is_said_and_tried_again(
     for name in ("v", "w"):
         session.spark.catalog.dropTempView(name)
     session.parts.temporary.restore(session.spark)  # as on a new Spark
-    (said,) = console.run("SELECT b FROM w;")[0].notes
+    (said,) = notes_of(console.run("SELECT b FROM w;")[0])
     assert said.startswith("the temporary view v could not be made again: ")
     assert "tries again" in said
     with pytest.raises(StreamsqlError, match="the temporary view v cannot be made again: .*") as caught:

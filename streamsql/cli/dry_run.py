@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from streamsql.catalog import Catalog
-from streamsql.errors import NameFault, Source, StreamsqlError, did_you_mean
+from streamsql.errors import NameFault, Note, Source, StreamsqlError, did_you_mean
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Statement
@@ -38,7 +38,7 @@ class Checker:
         """What is defined up to now."""
         return self.context.catalog
 
-    def check(self, statement: Statement) -> list[str]:
+    def check(self, statement: Statement) -> list[Note]:
         """Plan one statement and take over what it defines. Returns notes; raises placed faults."""
         planned = plan(statement, self.context)
         if planned.fault:
@@ -49,18 +49,19 @@ class Checker:
         self.context = replace(self.context, catalog=planned.applied(self.catalog))
         return notes
 
-    def _read(self, query: Fragment, as_text: str) -> list[str]:
+    def _read(self, query: Fragment, as_text: str) -> list[Note]:
         """A note for a query that only Spark can read, which then looks at it when the statement runs."""
         written = read_query(query.text)
         if written.tree is not None or not as_text:
             return []
         stopped = written.stopped
         at = f" at {query.text[stopped.start : stopped.end]}" if stopped else ""
-        return [f"the query is left to Spark, which reads it when it runs: it was not understood{at}"]
+        text = f"the query is left to Spark, which reads it when it runs: it was not understood{at}"
+        return [Note("LEFT_TO_SPARK", text)]
 
-    def _unknown_relations(self, statement: Statement) -> list[str]:
+    def _unknown_relations(self, statement: Statement) -> list[Note]:
         """Names after FROM and JOIN that nothing in the script makes: a misspelling, or Spark's."""
-        notes: list[str] = []
+        notes: list[Note] = []
         for query in queries_of(statement):
             written = read_query(query.text)
             for relation in written.relations:
@@ -76,7 +77,8 @@ class Checker:
                         span=query.origin.span(relation.span),
                         code="UNKNOWN_RELATION",
                     )
-                notes.append(f"{name} is not defined in this script: assumed to be a table of Spark")
+                text = f"{name} is not defined in this script: assumed to be a table of Spark"
+                notes.append(Note("ASSUMED_TABLE", text))
         return notes
 
 
@@ -123,7 +125,9 @@ class _Reader:
             ):
                 self.variables[statement.name.value] = statement.value
             for note in self.checker.check(statement):
-                self.printer.show(replace(Leave(), notes=(f"{written.source.name}: {note}",)))
+                self.printer.show(
+                    replace(Leave(), notes=(Note(note.code, f"{written.source.name}: {note.text}"),))
+                )
             source = included(statement, written, self.opened) if isinstance(statement, SourceFile) else None
         except StreamsqlError as error:
             return self._failed(error.at(written.source, written.span))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from streamsql.calls import Call, Node, Var, lit
 from streamsql.catalog import Sink, Stream
 from streamsql.definition_sql import column_sql
-from streamsql.errors import NameFault, RuleFault, SyntaxFault, did_you_mean
+from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_mean
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import refers
 
@@ -142,11 +142,7 @@ class Connector:
         """The metadata columns of its messages; `SELECT *` omits them."""
         return ()
 
-    def settled(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-        """Options as CREATE keeps them: what lies in files that they name is taken over now."""
-        return options
-
-    def notes_of(self, stream: Stream) -> tuple[str, ...]:
+    def notes_of(self, stream: Stream) -> tuple[Note, ...]:
         """Notes for the analyst about a new stream."""
         return ()
 

@@ -20,7 +20,7 @@ from streamsql.connectors.base import (
     with_options,
 )
 from streamsql.connectors.messages import Payload
-from streamsql.errors import RuleFault, SyntaxFault
+from streamsql.errors import Note, RuleFault, SyntaxFault
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import refers
 
@@ -228,13 +228,11 @@ class Kafka(Connector):
     def schema_servers(self, entry: Stream | Sink) -> tuple[tuple[str, int], ...]:
         return schema_registry.servers(entry)
 
-    def settled(self, options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-        return messages.settled(options)
-
-    def notes_of(self, stream: Stream) -> tuple[str, ...]:
+    def notes_of(self, stream: Stream) -> tuple[Note, ...]:
         if any(stream.option(s) for s in _STARTS):
             return ()
-        return ("it is read from the oldest message; startingOffsets 'latest' starts with new messages",)
+        text = "it is read from the oldest message; startingOffsets 'latest' starts with new messages"
+        return (Note("READ_FROM_START", text),)
 
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         _check_servers(options, at)

@@ -6,17 +6,15 @@ that a query names, `_key` and so on, and that `SELECT *` leaves out.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from streamsql.calls import Call, Node, Var, expr, lit
 from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.connectors import schema_registry
 from streamsql.connectors.base import OptionSpec, schema_text
 from streamsql.error_codes import MALFORMED_MESSAGE
-from streamsql.errors import InputFault, RuleFault
+from streamsql.errors import RuleFault
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import quote, quote_name, quote_option
 
@@ -24,6 +22,9 @@ MALFORMED = "_malformed"
 """The field that takes a payload that cannot be read (Spark guide: columnNameOfCorruptRecord)."""
 COUNTED = "malformed"
 """How the names of metrics begin that count malformed messages, in Spark's progress reports."""
+
+SCHEMA, SCHEMA_FILE = "avroSchema", "avroSchemaFile"
+"""The options that hold the Avro schema of the payload, or name the file that does."""
 
 _TIMES = (
     OptionSpec("dateFormat", "pattern of dates in the payload", default="yyyy-MM-dd"),
@@ -39,8 +40,8 @@ _CSV = (
     OptionSpec("nullValue", "text that means NULL in a csv payload"),
 )
 _AVRO = (
-    OptionSpec("avroSchema", "the Avro schema of the payload, as JSON"),
-    OptionSpec("avroSchemaFile", "a file with the Avro schema of the payload", "path"),
+    OptionSpec(SCHEMA, "the Avro schema of the payload, as JSON"),
+    OptionSpec(SCHEMA_FILE, "a file with the Avro schema of the payload", "path"),
     OptionSpec(
         "wireFormat",
         "plain, or confluent: five bytes (a zero and the schema's id) before the payload",
@@ -224,7 +225,7 @@ def check_format(form: str, options: dict[str, Option], at: Name, *, reads: bool
     wanted = []
     known = {"avroschema", "avroschemafile", "schemaregistry"}
     if form == "avro" and reads and not known & set(options):
-        wanted = ["avroSchemaFile"]
+        wanted = [SCHEMA_FILE]
     if form == "protobuf":
         wanted = [n for n in ("descriptorFile", "message") if n.casefold() not in options]
     if wanted:
@@ -236,19 +237,3 @@ def check_format(form: str, options: dict[str, Option], at: Name, *, reads: bool
             span=at.span,
             code="MISSING_OPTION",
         )
-
-
-def settled(options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """Options with the Avro schema itself in the place of the file that holds it, so that it stays as
-    it is now. Raises InputFault when the file cannot be read.
-    """
-    return tuple(("avroSchema", _read(v)) if k.casefold() == "avroschemafile" else (k, v) for k, v in options)
-
-
-def _read(path: str) -> str:
-    try:
-        return json.dumps(json.loads(Path(path).expanduser().read_text("utf-8")))
-    except OSError as error:
-        raise InputFault(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
-    except ValueError as error:
-        raise InputFault(f"{path} is not JSON: {error}") from None

@@ -25,12 +25,6 @@ def word_at(text: str, offset: int) -> Span:
     return token.span if token else Span(max(0, len(text) - 1), len(text))
 
 
-def names_in(text: str) -> dict[str, Span]:
-    """The words and quoted names of a text, case-folded, each with its last position."""
-    tokens = tokenize(text, strict=False)
-    return {unquote(t).casefold(): t.span for t in tokens if t.kind in ("word", "quoted")}
-
-
 @dataclass(frozen=True)
 class WordsForSpark:
     """Names in a text, case-folded: formats (USING kafka, kafka.`path`), functions, JDBC URLs of options."""

@@ -10,6 +10,7 @@ from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault, nearest
 from streamsql.language.grammar import State, load, syntax_fault
 from streamsql.language.origin import Origin, located
 from streamsql.language.statements.base import Statement
+from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.registry import STATEMENTS, first_words
 from streamsql.language.tokens import Token, split, substitute, tokenize
 
@@ -67,7 +68,7 @@ def parse(written: Written, variables: dict[str, str] | None = None, *, literal:
     """
     start = written.span.start
     text, origin = written.text, Origin(((0, start),))
-    tokens = [Token(t.kind, t.text, t.start - start, t.end - start) for t in written.tokens] or None
+    tokens = [t.behind(start) for t in written.tokens] or None
     try:
         if "${" in text and not literal:
             with origin.errors():
@@ -102,7 +103,11 @@ def _read(source: Source, tokens: list[Token]) -> Statement:
         if node is not None:
             if rule == "Spark":
                 check_second_word(tokens)
-            return STATEMENTS[rule].read(node, source)
+            statement = STATEMENTS[rule].read(node, source)
+            rest = node.get("Rest")
+            if isinstance(statement, Explain) and rest:
+                return replace(statement, body=_explained(source, rest.span, tokens))
+            return statement
         if state.committed:
             raise syntax_fault(state, tokens)
         if furthest is None or state.furthest > furthest.furthest:
@@ -110,6 +115,16 @@ def _read(source: Source, tokens: list[Token]) -> Statement:
         elif state.furthest == furthest.furthest:
             furthest.expected.update(state.expected)
     return _left_to_spark(tokens, furthest)
+
+
+def _explained(source: Source, place: Span, tokens: list[Token]) -> Statement:
+    """The statement behind EXPLAIN."""
+    behind = [t for t in tokens if t.start >= place.start]
+    if behind[0].upper == "EXPLAIN":
+        raise SyntaxFault("EXPLAIN takes no other EXPLAIN", hint="leave one of them out", span=place)
+    own = [t.behind(place.start) for t in behind]
+    text = source.text[place.start : place.end]
+    return parse_text(Source(source.name, text), Origin(((0, place.start),)), own)
 
 
 def _candidates(first: Token) -> list[str]:

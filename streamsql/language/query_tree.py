@@ -234,13 +234,13 @@ class Query:
         return unread_query.words_of(self.tokens)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """All names and words outside console relations, as written: in a statement that is not a query, each
-        can be a relation.
+    def names(self) -> tuple[Named, ...]:
+        """Each name and word outside of the console's own relations: in a statement that is not a query, any
+        of them may be a relation.
         """
         inside = [own.span for own in self.own]
         return tuple(
-            unquote(t)
+            Named(unquote(t), t.span)
             for t in self.tokens
             if t.kind in ("word", "quoted") and not any(s.start <= t.start < s.end for s in inside)
         )

@@ -40,6 +40,10 @@ class Token(NamedTuple):
     def upper(self) -> str:
         return self.text.upper()
 
+    def behind(self, start: int) -> Token:
+        """The same token in the text from an offset on, to be matched by the grammar."""
+        return Token(self.kind, self.text, self.start - start, self.end - start)
+
 
 def tokenize(text: str, *, strict: bool = True) -> list[Token]:
     """All tokens of a text, without comments.

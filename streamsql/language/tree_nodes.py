@@ -178,6 +178,8 @@ def normal_form(tree: Any, source: str) -> str:
         return str(tree.name).casefold()
     if isinstance(tree, exp.Literal):
         return repr(tree.name) if tree.is_string else str(tree.name).casefold()
+    if isinstance(tree, (exp.RawString, exp.National, exp.UnicodeString)):
+        return f"{type(tree).__name__}({tree.name!r})"
     name = name_of(tree, source)
     parts = []
     for key, value in tree.args.items():

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TextIO
 
 from streamsql.config.preferences import PREFIX, Preferences
-from streamsql.errors import StreamsqlError, cells
+from streamsql.errors import Note, StreamsqlError, cells
 from streamsql.output.cells import harmless, visible
 from streamsql.output.colors import is_terminal, paint_error, paint_labels, unpainted, wants_color
 from streamsql.output.error_text import format_error
@@ -54,7 +54,7 @@ class Printer:
         self.width = width
         self.height = height
         self.present: Callable[[Live], None] = self._follow
-        self.offer: Callable[[str], list[str]] = lambda statement: []
+        self.offer: Callable[[str], list[Note]] = lambda statement: []
         """Called with a statement that is shown as a proposal; gives what is to be said of taking it."""
         self.last: Rows | Text | None = None
         self.paging = threading.Event()
@@ -93,9 +93,9 @@ class Printer:
             self.say(result.message)
         self._notes(notes)
 
-    def _notes(self, notes: Iterable[str]) -> None:
+    def _notes(self, notes: Iterable[Note]) -> None:
         for note in notes:
-            self._word(f"note: {note}")
+            self._word(f"note: {note.text}")
         self.words.flush()
 
     def _follow(self, live: Live) -> None:
@@ -232,7 +232,7 @@ class Printer:
 
     # ---- rows -----------------------------------------------------------------------------
 
-    def _rows(self, rows: Rows, *, paging: bool) -> tuple[int, list[str]]:
+    def _rows(self, rows: Rows, *, paging: bool) -> tuple[int, list[Note]]:
         """Write rows. Returns how many were written, and what is to be said about that."""
         if not self.width():
             self._write(self._made(self._format(), rows, self._look()))
@@ -266,7 +266,7 @@ class Printer:
             numeric=tuple(rows.numeric[i] for i in filled),
         )
 
-    def _whole(self, rows: Rows) -> tuple[list[str], list[str]]:
+    def _whole(self, rows: Rows) -> tuple[list[str], list[Note]]:
         """All rows and columns, for a pager: lines, and what is to be said about them."""
         format, look = self._format(), self._look(rows.glance)
         if format != "table":
@@ -276,24 +276,25 @@ class Printer:
             return list(self._made("vertical", rows, look)), []
         return drawn.lines, [_cut_note(look.max_cell)] if drawn.cut else []
 
-    def _fitted(self, rows: Rows) -> tuple[list[str], int, list[str]]:
+    def _fitted(self, rows: Rows) -> tuple[list[str], int, list[Note]]:
         """What fits the window: lines, how many rows they hold, what is to be said about them."""
         limit = self.preferences.count("max_rows") if self.width() else 0
         part = replace(rows, rows=rows.rows[:limit]) if limit else rows
         format, look = self._format(), self._look(rows.glance)
-        notes = []
+        notes: list[Note] = []
         if len(part.rows) < len(rows.rows):
-            notes.append(f"SET {PREFIX}max_rows = 0; shows all rows")
+            notes.append(Note("NOT_ALL_SHOWN", f"SET {PREFIX}max_rows = 0; shows all rows"))
         if format != "table":
             return list(self._made(format, part, look)), len(part.rows), notes
         drawn = draw(part, replace(look, width=self.width()))
         if drawn.left_out and self.preferences["expanded"] == "auto" and part.rows:
             return list(self._made("vertical", part, look)), len(part.rows), notes
         if drawn.left_out:
-            notes.append(
+            text = (
                 f"{drawn.left_out} of {len(rows.columns)} columns have no room (…): "
                 f"SET {PREFIX}expanded = auto; shows them row by row"
             )
+            notes.append(Note("NOT_ALL_SHOWN", text))
         if drawn.cut:
             notes.append(_cut_note(look.max_cell))
         return drawn.lines, len(part.rows), notes
@@ -333,7 +334,7 @@ class Printer:
         finally:
             self.paging.clear()
         if not shown:
-            self._word(f"note: the pager could not start: {command}")
+            self._notes([Note("PAGER_NOT_STARTED", f"the pager could not start: {command}")])
         return shown
 
     def _too_large(self, lines: list[str]) -> bool:
@@ -347,7 +348,7 @@ class Printer:
         return sum(max(1, -(-cells(part) // width)) for part in inner) > room
 
 
-def _with_unique_names(rows: Rows) -> tuple[Rows, list[str]]:
+def _with_unique_names(rows: Rows) -> tuple[Rows, list[Note]]:
     """Rows whose columns have names of their own, and what is to be said about that: JSON would drop all
     but the last column of a name, and other programs mix them up.
     """
@@ -357,7 +358,7 @@ def _with_unique_names(rows: Rows) -> tuple[Rows, list[str]]:
         for old, new in zip(rows.columns, columns, strict=True)
         if old != new
     ]
-    notes = [f"{', '.join(renamed)}: name it with AS"] if renamed else []
+    notes = [Note("COLUMNS_RENAMED", f"{', '.join(renamed)}: name it with AS")] if renamed else []
     return replace(rows, columns=columns), notes
 
 
@@ -367,7 +368,8 @@ def _wrap(value: object, room: int) -> list[str]:
     return [p for line in lines for p in textwrap.wrap(line, max(room, 20), drop_whitespace=False) or [""]]
 
 
-def _cut_note(max_cell: int) -> str:
+def _cut_note(max_cell: int) -> Note:
     if not max_cell:
-        return "values longer than the window are cut"
-    return f"values longer than {max_cell} cells are cut: SET {PREFIX}max_cell = 0; shows them in full"
+        return Note("NOT_ALL_SHOWN", "values longer than the window are cut")
+    in_full = f"SET {PREFIX}max_cell = 0; shows them in full"
+    return Note("NOT_ALL_SHOWN", f"values longer than {max_cell} cells are cut: {in_full}")

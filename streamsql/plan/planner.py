@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamsql.calls import Assign, Var
-from streamsql.errors import Source, SyntaxFault
-from streamsql.language.parser import parse_text
+from streamsql.errors import SyntaxFault
 from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
@@ -73,8 +72,7 @@ def _explain(statement: ExplainStatement, context: Context) -> Plan:
     if statement.query_name:
         return _explained(statement, start_query(StartQuery(name=statement.query_name), context))
     assert statement.body
-    explained = plan(parse_text(Source("", statement.body.text), statement.body.origin), context)
-    return _explained(statement, explained)
+    return _explained(statement, plan(statement.body, context))
 
 
 def _explained(statement: ExplainStatement, explained: Plan) -> Explain:

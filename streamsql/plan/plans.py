@@ -9,7 +9,7 @@ from streamsql.calls import Assign, Node, Program, Var
 from streamsql.catalog import Catalog, Function, Query, Sink, Stream, Table
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
-from streamsql.errors import Span, StreamsqlError
+from streamsql.errors import Note, Span, StreamsqlError
 from streamsql.language.statements.base import Name, Statement, Trigger
 from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.lowering.sources import variable
@@ -20,7 +20,7 @@ from streamsql.plan.streaming.rules import Choice
 class Plan:
     """notes: messages for the analyst in addition to the result, one line each."""
 
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    notes: tuple[Note, ...] = field(default=(), kw_only=True)
 
     def applied(self, catalog: Catalog) -> Catalog:
         """The catalog after the plan was executed, as far as planning knows."""
@@ -51,7 +51,7 @@ class Direct(Plan):
 class DefineStream(Plan):
     """infer: the DataFrame whose columns become the stream's; infer_times: the same with times inferred from
     strings, for the watermark's column; path: a folder that must exist; code: the name of a Python object
-    that must exist.
+    that must exist; schema_file: the name of a file with the schema of the messages.
     """
 
     stream: Stream
@@ -60,6 +60,7 @@ class DefineStream(Plan):
     infer_times: Node | None = None
     path: Name | None = None
     code: Name | None = None
+    schema_file: Name | None = None
 
     def exists(self, catalog: Catalog) -> bool:
         """Whether the stream or sink exists and IF NOT EXISTS keeps it."""
@@ -72,11 +73,12 @@ class DefineStream(Plan):
 
 @dataclass(frozen=True)
 class DefineSink(Plan):
-    """code: the name of a Python object that must exist."""
+    """code: the name of a Python object that must exist; schema_file: see DefineStream."""
 
     sink: Sink
     skip_existing: bool = False
     code: Name | None = None
+    schema_file: Name | None = None
 
     def exists(self, catalog: Catalog) -> bool:
         """Whether the sink exists and IF NOT EXISTS keeps it."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from streamsql.errors import EngineFault, Source, StreamsqlError
+from streamsql.errors import EngineFault, Note, Source, StreamsqlError
 from streamsql.language.parser import split_script
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
@@ -179,9 +179,9 @@ class Desk:
                 return False
         return True
 
-    def _offer(self, statement: str) -> list[str]:
+    def _offer(self, statement: str) -> list[Note]:
         self.offered = statement
-        return ["press ↑ to edit and run this statement"]
+        return [Note("PROPOSAL", "press ↑ to edit and run this statement")]
 
     # ---- live views -----------------------------------------------------------------------
 

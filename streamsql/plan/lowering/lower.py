@@ -96,7 +96,7 @@ def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
     query = read_query(text)
     names = lower_own_relations(query, sources)
     sources.register_functions(query.calls)
-    streaming = sources.register_names([*query.names, *names.values()])
+    streaming = sources.register_names([*(n.name for n in query.names), *names.values()])
     return query.with_names(_by_place(query, names)), streaming
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.calls import expr
-from streamsql.errors import Span
+from streamsql.errors import Note, Span
 from streamsql.language.expression import Expression, RowNumber
 from streamsql.language.query import Block, Clause, Distinct, read_expression
 from streamsql.language.query import Item as Written
@@ -95,9 +95,12 @@ class Blocks(Relations, Grouping):
         """Warn that the state of an aggregation by all columns is unbounded."""
         if not shape.event_time:
             self.sources.cautions.append(
-                f"{words} groups by all columns and keeps every row in state: the state is unbounded. "
-                "The event time of a watermark among the columns, or SELECT DISTINCT ON (…) WITHIN "
-                "WATERMARK, would bound the state"
+                Note(
+                    "UNBOUNDED_STATE",
+                    f"{words} groups by all columns and keeps every row in state: the state is unbounded. "
+                    "The event time of a watermark among the columns, or SELECT DISTINCT ON (…) WITHIN "
+                    "WATERMARK, would bound the state",
+                )
             )
 
     def qualify(self, frame: Frame, clause: Clause, items: list[Item], aggregated: bool) -> Frame:
@@ -146,8 +149,11 @@ class Blocks(Relations, Grouping):
         names = row_number_dedup.columns_to_keep(number, is_time, span)
         listed = ", ".join(map(quote_name, names))
         self.sources.notes.append(
-            f"{words} runs as SELECT DISTINCT ON ({listed}): the first row to arrive is kept, "
-            "which is not always the earliest"
+            Note(
+                "FIRST_ROW_KEPT",
+                f"{words} runs as SELECT DISTINCT ON ({listed}): the first row to arrive is kept, "
+                "which is not always the earliest",
+            )
         )
         return self.keep_first(frame, names, False, span)
 
@@ -178,10 +184,13 @@ class Blocks(Relations, Grouping):
         marks = frame.shape.event_time
         if frame.shape.streaming and not within and not marks & {n.casefold() for n in names}:
             keys = f"ON ({', '.join(map(quote_name, names))})"
+            bound = "WITHIN WATERMARK" if marks else "A watermark and WITHIN WATERMARK"
             self.sources.cautions.append(
-                f"DISTINCT {keys} keeps every key in state: the state is unbounded. "
-                + ("WITHIN WATERMARK" if marks else "A watermark and WITHIN WATERMARK")
-                + " would bound the state"
+                Note(
+                    "UNBOUNDED_STATE",
+                    f"DISTINCT {keys} keeps every key in state: the state is unbounded. {bound} would bound "
+                    "the state",
+                )
             )
         timed = bool(marks & {n.casefold() for n in names}) if names else bool(marks)
         window = "within" if within else ""

@@ -17,7 +17,7 @@ from streamsql.catalog import Catalog, Function, Sink, Stream
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
-from streamsql.errors import Span
+from streamsql.errors import Note, Span
 from streamsql.language.query import Query, read_query
 from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import quote_name
@@ -131,8 +131,8 @@ class Sources:
         # The states of queries that are read; their names are among the calls.
         self.states: list[Span] = []
         # Notes for the analyst; cautions apply only to queries that keep running.
-        self.notes: list[str] = []
-        self.cautions: list[str] = []
+        self.notes: list[Note] = []
+        self.cautions: list[Note] = []
 
     def state(self) -> tuple[object, ...]:
         """A snapshot for `restore`, without the program."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamsql.errors import RuleFault, Span
+from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.durations import duration_of
 from streamsql.language.expression import Expression
 from streamsql.language.grammar import Node
@@ -46,12 +46,13 @@ class WindowTable:
         return f"FROM … GROUP BY {self.call}{keys}"
 
     @property
-    def note(self) -> str:
+    def note(self) -> Note:
         name = "session_window" if self.session else "window"
         time = "a microsecond before that" if self.session else "window_time(window)"
-        return (
+        return Note(
+            "WINDOW_TABLE",
             f"{self.kind} is read as {self.call}: window_start is {name}.start, window_end {name}.end, "
-            f"window_time {time}"
+            f"window_time {time}",
         )
 
     def refuse(self, fact: str, detail: str = "", span: Span | None = None) -> RuleFault:

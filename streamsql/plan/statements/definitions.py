@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from streamsql.catalog import DEFAULT_RETAIN, PAYLOAD_FORMATS, ROW_FILES, Function, Sink, Stream
 from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec, check_options, filled_in
+from streamsql.connectors.messages import SCHEMA_FILE
 from streamsql.connectors.registry import connector, connectors
 from streamsql.errors import NameFault, RuleFault, SyntaxFault, did_you_mean
 from streamsql.language import reference
@@ -35,12 +36,11 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     options = {o.key.value.casefold(): o for o in statement.options}
     check_options(using, using.stream_options(stream.columns), statement.options, statement.connector)
     using.check_stream(stream, options, statement.connector)
-    stream = replace(stream, options=using.settled(stream.options))
     _check_columns(statement, stream, using)
     _check_malformed(statement, stream, context)
     columns = stream.columns or using.columns(stream)
     check_watermark(stream.watermark, (*columns, *using.metadata(stream)) if columns else ())
-    path = options.get(using.path_option.casefold())
+    path, schema_file = options.get(using.path_option.casefold()), options.get(SCHEMA_FILE.casefold())
     infer = infer_times = None
     if not columns:
         infer = using.infer(stream)
@@ -53,6 +53,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
         infer_times,
         path.value if path else None,
         code_of(using.reads or (), options),
+        schema_file.value if schema_file else None,
         notes=using.notes_of(stream),
     )
 
@@ -237,13 +238,15 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
         statement.columns,
         tuple(k.value for k in statement.key),
         tuple(p.value for p in statement.partitioned_by),
-        using.settled(filled_in(using.writes or (), statement.options, context.here)),
+        filled_in(using.writes or (), statement.options, context.here),
         statement.retain or DEFAULT_RETAIN,
         statement.comment,
     )
     options = {o.key.value.casefold(): o for o in statement.options}
     using.check_sink(sink, options, statement.key, statement.connector)
-    return DefineSink(sink, statement.if_not_exists, code_of(using.writes or (), options))
+    schema_file = options.get(SCHEMA_FILE.casefold())
+    code = code_of(using.writes or (), options)
+    return DefineSink(sink, statement.if_not_exists, code, schema_file.value if schema_file else None)
 
 
 def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:

@@ -7,6 +7,7 @@ in a Streaming Query"; tested with Spark 4.3).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -15,7 +16,7 @@ from typing import Any
 from streamsql.catalog import Sink, Stream
 from streamsql.connectors.registry import connectors
 from streamsql.definition_sql import column_sql
-from streamsql.language.clause_texts import clauses_of
+from streamsql.language.query_clauses import clauses_of
 from streamsql.language.redaction import redact
 from streamsql.plan.plans import Run
 from streamsql.secrets import HIDDEN, redact_option
@@ -182,16 +183,31 @@ def _options(what: str, old: Mapping[str, str], new: Mapping[str, str], counts: 
 
 # ---- the text of a SELECT ---------------------------------------------------------------------
 
+LONGEST = 100
+"""Characters of a part that are shown."""
+
 
 def _texts(what: str, old: str, new: str) -> Iterator[Change]:
     """The differences between the texts of two queries, clause by clause."""
     before, after = clauses_of(old), clauses_of(new)
     for clause in {**before, **after}:
         then, now = before.get(clause, []), after.get(clause, [])
-        folded = [[part.casefold() for part in parts] for parts in (then, now)]
-        for _, a, b, c, d in SequenceMatcher(None, folded[0], folded[1], autojunk=False).get_opcodes():
-            if then[a:b] and now[c:d] and folded[0][a:b] != folded[1][c:d]:
-                yield Change(f"{what}{clause}: {', '.join(then[a:b])} → {', '.join(now[c:d])}")
-            elif folded[0][a:b] != folded[1][c:d]:
-                word = "removed" if then[a:b] else "added"
-                yield Change(f"{what}{clause}: {', '.join(then[a:b] or now[c:d])} {word}")
+        for kind, a, b, c, d in SequenceMatcher(None, then, now, autojunk=False).get_opcodes():
+            gone, come = ", ".join(p.text for p in then[a:b]), ", ".join(p.text for p in now[c:d])
+            if kind == "replace":
+                yield Change(f"{what}{clause}: {' → '.join(_shortened(gone, come))}")
+            elif kind != "equal":
+                word = "removed" if gone else "added"
+                yield Change(f"{what}{clause}: {_shortened(gone or come, '')[0]} {word}")
+
+
+def _shortened(*texts: str) -> list[str]:
+    """Texts to be compared by a reader: long ones from shortly before the place where they differ."""
+    same = len(os.path.commonprefix(texts))
+    start = max(0, same - LONGEST // 4) if max(map(len, texts)) > LONGEST else 0
+    return [_cut(text, start) for text in texts]
+
+
+def _cut(text: str, start: int) -> str:
+    rest = ("…" if start else "") + text[start:]
+    return rest if len(rest) <= LONGEST else rest[: LONGEST - 1] + "…"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from streamsql.errors import RuleFault
+from streamsql.errors import Note, RuleFault
 from streamsql.language.redaction import redact
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.query_changes import REFUSED, Change, changes, facts_of
@@ -105,7 +105,7 @@ def facts_now(plan: Run, mode: str, frame: Any) -> dict[str, Any]:
 
 def check_unchanged(
     plan: Run, folder: Folder, facts: dict[str, Any], settings: Any, *, known: bool
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Raise RuleFault when a checkpoint was begun by another query than this one, unless the plan accepts
     that and Spark can resume. settings: Spark's; known: whether START QUERY can start it. Returns notes for
     the analyst.
@@ -116,14 +116,16 @@ def check_unchanged(
     check_version(owner, CHECKPOINT, f"the checkpoint {plan.checkpoint}")
     then = owner.get("facts")
     if then is None:
-        return (f"{plan.checkpoint} was created by another program, which may have run another query",)
+        text = f"{plan.checkpoint} was created by another program, which may have run another query"
+        return (Note("FOREIGN_CHECKPOINT", text),)
     found = changes(then, facts)
     if not found:
         return tuple(_kept(folder, facts, settings))
     refused = any(c.effect == REFUSED for c in found)
     if plan.begins != "accept" or refused:
         raise _changed(plan, str(owner.get("query")), found, refused=refused, known=known)
-    said = tuple(f"changed since the checkpoint was created, and accepted: {c.what}" for c in found)
+    accepted = "changed since the checkpoint was created, and accepted"
+    said = (Note("CHANGE_ACCEPTED", f"{accepted}: {c.what}") for c in found)
     return (*said, *_kept(folder, facts, settings))
 
 
@@ -149,7 +151,7 @@ def _changed(plan: Run, owner: str, found: list[Change], *, refused: bool, known
     )
 
 
-def _kept(folder: Folder, facts: dict[str, Any], settings: Any) -> Iterator[str]:
+def _kept(folder: Folder, facts: dict[str, Any], settings: Any) -> Iterator[Note]:
     """What a checkpoint with state keeps although the settings say otherwise now."""
     if not facts["state"]:
         return
@@ -162,7 +164,7 @@ def _kept(folder: Folder, facts: dict[str, Any], settings: Any) -> Iterator[str]
         if then and then != now:
             now, then = (v.rpartition(".")[2] for v in (now, then))
             begun = f"{what} of the state: {then}, as when its checkpoint was created"
-            yield f"{begun}; {key} = {now} applies to new checkpoints only"
+            yield Note("SETTING_OF_CHECKPOINT", f"{begun}; {key} = {now} applies to new checkpoints only")
 
 
 def _state_of(frame: Any) -> list[dict[str, Any]] | None:

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from streamsql.calls import Program
 from streamsql.connectors.packages import Package, Release, needed
-from streamsql.errors import EngineFault
+from streamsql.errors import EngineFault, Note
 from streamsql.runtime.engine.cancel import CancelToken
 
 NOTES = "packages.json"
@@ -47,7 +47,7 @@ class Packages:
         self.cache = cache
         self.offline = offline
         self.say = say
-        self.news: list[str] = []
+        self.news: list[Note] = []
         self._lock = threading.Lock()
 
     def provide(self, spark: Any, program: Program, cancel: CancelToken) -> None:
@@ -143,7 +143,8 @@ class Packages:
             self._remember(package, version, jars)
             first = releases[0].coordinates[0]
             instead = f", since {first.rpartition(':')[2]} is not available here" if reasons else ""
-            self.news.append(f"{package.name}: fetched {release.coordinates[0]}{instead}")
+            text = f"{package.name}: fetched {release.coordinates[0]}{instead}"
+            self.news.append(Note("PACKAGE_FETCHED", text))
             return jars
         raise _missing(package, releases[0], reasons[0])
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from streamsql.catalog import CurrentCatalog
-from streamsql.errors import EngineFault, StreamsqlError
-from streamsql.language.lexical import names_in
+from streamsql.errors import EngineFault, Note, StreamsqlError
+from streamsql.language.names_read import relations_of
 from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Statement
 from streamsql.runtime.engine.spark_errors import translate
@@ -31,7 +31,7 @@ class TemporaryViews:
         self._make = make
         self._made: dict[str, Statement] = {}
         self._missing: set[str] = set()
-        self._untold: dict[str, str] = {}
+        self._untold: dict[str, Note] = {}
 
     def remember(self, statement: Statement, creates: str) -> None:
         """Take notice of a statement that was carried out. creates: the view or table that it makes."""
@@ -42,9 +42,9 @@ class TemporaryViews:
         if definition.drops:
             self.forget(definition.drops)
 
-    def texts(self) -> list[tuple[str, str]]:
+    def statements(self) -> list[tuple[str, Statement]]:
         """(name, statement) of each view."""
-        return [(name, statement.text) for name, statement in list(self._made.items())]
+        return list(self._made.items())
 
     def forget(self, name: str) -> None:
         """A view that is dropped."""
@@ -66,12 +66,13 @@ class TemporaryViews:
             if fault:
                 self._missing.add(name)
             if fault and not deferred:  # else it may read one that is made later
-                self._untold[name] = (
+                self._untold[name] = Note(
+                    "VIEW_NOT_RESTORED",
                     f"the temporary view {name} could not be made again: {fault.message}; the next statement "
-                    "that names it tries again"
+                    "that names it tries again",
                 )
 
-    def news(self) -> tuple[str, ...]:
+    def news(self) -> tuple[Note, ...]:
         """What `restore` has to tell, once."""
         lines = tuple(self._untold.values())
         self._untold.clear()
@@ -82,7 +83,8 @@ class TemporaryViews:
 
         Raises EngineFault for one that cannot be made, unless the statement drops or replaces it.
         """
-        named = names_in(statement.text) if self._made else {}
+        relations = relations_of(statement) if self._made else ()
+        named = {relation.name.casefold(): relation.span for relation in relations}
         views = [name for name in self._made if name in named]
         session = spark() if views else None  # one that starts now makes the views
         if any(name in self._missing for name in views):
@@ -100,7 +102,7 @@ class TemporaryViews:
                     f"the temporary view {name} cannot be made again: {fault.message}",
                     detail="it ended with the Spark that it was made in",
                     hint=f"CREATE OR REPLACE TEMPORARY VIEW {name} AS …, or DROP VIEW IF EXISTS {name};",
-                    span=statement.origin.span(named[name]),
+                    span=named[name],
                 )
 
     def _make_missing(self, spark: Any, but: set[str]) -> None:

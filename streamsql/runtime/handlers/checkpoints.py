@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
+from streamsql.errors import Note
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, Owner, ShowBatches
 from streamsql.results import Rows
 from streamsql.runtime.checkpoints.checkpoint_log import (
@@ -76,27 +77,29 @@ def _query_of(owner: Owner, checkpoint: Checkpoint, parts: SessionParts) -> str:
     return query.name if query else ""
 
 
-def _how_many(checkpoint: Checkpoint, parts: SessionParts) -> Iterator[str]:
+def _how_many(checkpoint: Checkpoint, parts: SessionParts) -> Iterator[Note]:
     numbers = checkpoint.planned_numbers()
     if not numbers:
-        yield "no micro-batch has been planned yet"
+        yield Note("MICRO_BATCHES", "no micro-batch has been planned yet")
         return
     what = "1 micro-batch is" if len(numbers) == 1 else f"{len(numbers)} micro-batches are"
     said = f"{what} in the log: {_range(numbers)}"
     if numbers[0] > 0:
         retained = parts.settings.start_conf().get(RETAINED, "100")
         said += f"; Spark keeps the newest {retained} and has removed those before"
-    yield said
+    yield Note("MICRO_BATCHES", said)
     if any(after - before > 1 for before, after in pairwise(numbers)):
-        yield "some numbers are missing: asynchronous progress tracking records only some"
+        text = "some numbers are missing: asynchronous progress tracking records only some"
+        yield Note("MICRO_BATCHES", text)
 
 
 def _range(numbers: list[int]) -> str:
     return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
 
 
-def _damage(batches: Iterable[Batch]) -> Iterator[str]:
-    return (f"micro-batch {b.number}: {b.damage}" for b in batches if b.damage)
+def _damage(batches: Iterable[Batch]) -> Iterator[Note]:
+    damaged = (batch for batch in batches if batch.damage)
+    return (Note("DAMAGED_MICRO_BATCH", f"micro-batch {b.number}: {b.damage}") for b in damaged)
 
 
 def _time(milliseconds: int | None) -> str:

@@ -10,7 +10,7 @@ from streamsql.calls import Assign, Node, evaluate
 from streamsql.catalog import Sink, Stream
 from streamsql.connectors.option_values import not_kept, placed
 from streamsql.connectors.registry import connector
-from streamsql.errors import InputFault
+from streamsql.errors import InputFault, Note
 from streamsql.language.statements import function, live_table, sink, stream
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Statement
@@ -25,6 +25,7 @@ from streamsql.runtime.preflight.function_kinds import WHAT
 from streamsql.runtime.preflight.local_paths import check_path
 from streamsql.runtime.preflight.python_code_checks import check_code
 from streamsql.runtime.preflight.registry_subjects import with_schema
+from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.queries.start import forget_query
 from streamsql.runtime.workspace.owned_folders import claim, empty_trash, remove
 
@@ -37,7 +38,7 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
         check_path(plan.path)
     if plan.code:
         check_code(plan.code, plan.stream.option("folder"), connector(Name(plan.stream.connector)), "read")
-    entry, notes = with_schema(plan.stream), tuple[str, ...]()
+    entry, notes = with_schema(with_schema_file(plan.stream, plan.schema_file)), tuple[Note, ...]()
     if plan.infer is not None:
         infer = connector(Name(entry.connector)).infer(entry)
         plan = replace(plan, stream=entry, infer=infer)
@@ -45,7 +46,7 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
         entry = replace(entry, columns=columns, inferred=True)
         check_watermark(entry.watermark, columns)
         listed = ", ".join(f"{c.name} {c.type}" for c in entry.columns)
-        notes = (f"columns of {name}, as inferred and recorded: {listed}",)
+        notes = (Note("COLUMNS_INFERRED", f"columns of {name}, as inferred and recorded: {listed}"),)
     if entry.connector == "values":
         folder = Path(parts.places.values(name))
         remove(folder)
@@ -96,17 +97,17 @@ def _define_sink(parts: SessionParts, plan: plans.DefineSink, statement: Stateme
         return Done(message=f"sink {plan.sink.name} already exists")
     if plan.code:
         check_code(plan.code, plan.sink.option("folder"), connector(Name(plan.sink.connector)), "write")
-    parts.update(replace(plan, sink=placed(plan.sink) if parts.store else plan.sink).applied)
-    kind = "live table" if plan.sink.is_live else "sink"
-    return Done(_not_kept(parts, plan.sink), f"{kind} {plan.sink.name} created")
+    entry = with_schema_file(plan.sink, plan.schema_file)
+    parts.update(replace(plan, sink=placed(entry) if parts.store else entry).applied)
+    kind = "live table" if entry.is_live else "sink"
+    return Done(_not_kept(parts, entry), f"{kind} {entry.name} created")
 
 
-def _not_kept(parts: SessionParts, entry: Stream | Sink) -> tuple[str, ...]:
+def _not_kept(parts: SessionParts, entry: Stream | Sink) -> tuple[Note, ...]:
     """Notes about the secrets of a stream or sink that a workspace does not save."""
     names = not_kept(entry) if parts.store else []
-    return tuple(
-        f"the workspace does not save the {n}; it saves a reference: {n} '${{env:NAME}}'" for n in names
-    )
+    text = "the workspace does not save the {0}; it saves a reference: {0} '${{env:NAME}}'"
+    return tuple(Note("SECRET_NOT_KEPT", text.format(n)) for n in names)
 
 
 def _define_function(parts: SessionParts, plan: plans.DefineFunction, statement: Statement) -> Result:
@@ -162,7 +163,8 @@ def _empty_trash(parts: SessionParts, statement: session_statements.EmptyTrash) 
     if parts.store is None:
         return Done(message="this console has no workspace and no trash")
     removed, left = empty_trash(parts.store.folder)
-    notes = (f"kept in the trash, because streamsql did not create it: {', '.join(left)}",) if left else ()
+    kept = f"kept in the trash, because streamsql did not create it: {', '.join(left)}"
+    notes = (Note("NOT_DELETED", kept),) if left else ()
     return Done(notes, f"{removed} folder{'' if removed == 1 else 's'} deleted")
 
 

@@ -17,7 +17,7 @@ from streamsql.calls import Assign, Node, evaluate, run
 from streamsql.catalog import PAYLOAD_FORMATS, Stream
 from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector
-from streamsql.errors import InputFault, QueryFault, StreamsqlError
+from streamsql.errors import InputFault, Note, QueryFault, StreamsqlError
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.statements.preview import FIRST
 from streamsql.plan import plans
@@ -32,6 +32,7 @@ from streamsql.runtime.preflight.kafka_topics import check_topics
 from streamsql.runtime.preflight.local_paths import check_path
 from streamsql.runtime.preflight.python_code_checks import check_code
 from streamsql.runtime.preflight.registry_subjects import with_schema
+from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.preflight.schema_inference import (
     Seen,
     first_texts,
@@ -53,7 +54,7 @@ class Previewer:
     def __init__(self, parts: SessionParts, context: Context) -> None:
         self.parts = parts
         self.context = context
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
 
     def preview(self, plan: plans.Preview) -> Preview:
         """Preview an existing stream, or (propose) what a connector with options would read."""
@@ -65,7 +66,7 @@ class Previewer:
             check_code(plan.code, stream.option("folder"), connector(Name(stream.connector)), "read")
         options = stream.options
         try:
-            stream = with_schema(stream)
+            stream = with_schema(with_schema_file(stream))
             self._ask_brokers(stream)
             if plan.propose:
                 stream, rows = self._proposed(stream, plan.limit)
@@ -79,9 +80,8 @@ class Previewer:
             stream = replace(stream, options=(*options, *more))
             proposal = stream.sql() + ";"
             if stream.watermark is None and stream.columns:
-                self.notes.append(
-                    "no column looks like an event time; windows need WITH WATERMARK column DELAY …"
-                )
+                text = "no column looks like an event time; windows need WITH WATERMARK column DELAY …"
+                self.notes.append(Note("NO_EVENT_TIME", text))
         seconds = time.monotonic() - began
         return Preview(tuple(self.notes), rows.columns, rows.rows, rows.numeric, seconds, proposal=proposal)
 
@@ -90,7 +90,6 @@ class Previewer:
     def _proposed(self, stream: Stream, limit: int) -> tuple[Stream, Rows]:
         """The stream that is inferred, and its first rows."""
         source = connector(Name(stream.connector))
-        stream = replace(stream, options=source.settled(stream.options))
         if source.formats:
             return self._messages(stream, limit)
         records = source.records(stream)
@@ -129,7 +128,8 @@ class Previewer:
         arrival = next((f for f in source.metadata(stream) if f.type == "TIMESTAMP"), None)
         if stream.watermark is None and arrival:
             stream = replace(stream, watermark=Watermark(Name(arrival.name), "10 minutes"))
-            self.notes.append(f"no event time in the payload: {arrival.name} is the time of the message")
+            text = f"no event time in the payload: {arrival.name} is the time of the message"
+            self.notes.append(Note("MESSAGE_TIME", text))
         return stream, replace(rows, rows=rows.rows[:limit])
 
     def _texts(self, stream: Stream, records: Node | None, limit: int) -> tuple[Stream, Rows | None]:
@@ -147,8 +147,11 @@ class Previewer:
         form, seen = of_messages(stream, texts, self.parts.spark)
         if form == "raw" and all(t.startswith("\0") for t in texts):
             self.notes.append(
-                "the messages have the header of a schema registry: schemaRegistry 'http://host:8081' "
-                "reads their Avro with its schemas, FORMAT avro with wireFormat 'confluent' with yours"
+                Note(
+                    "REGISTRY_MESSAGES",
+                    "the messages have the header of a schema registry: schemaRegistry 'http://host:8081' "
+                    "reads their Avro with its schemas, FORMAT avro with wireFormat 'confluent' with yours",
+                )
             )
         stream = replace(stream, format=form)
         if seen is not None:
@@ -199,7 +202,8 @@ class Previewer:
                 raise
             return self._as_they_come(stream, limit)  # an operation that batch queries do not support
         if stream.query:
-            self.notes.append(f"computed from the first {SAMPLE} records of what {stream.name} reads")
+            text = f"computed from the first {SAMPLE} records of what {stream.name} reads"
+            self.notes.append(Note("SAMPLED", text))
         return rows
 
     def _as_they_come(self, stream: Stream, limit: int) -> Rows:
@@ -226,9 +230,8 @@ class Previewer:
             parts.live.pop(name, None)
             remove(Path(plan.checkpoint).parent)
         if not enough.is_set():
-            self.notes.append(
-                f"{stream.connector or stream.name}: rows that arrived within {PATIENCE:.0f} seconds"
-            )
+            text = f"{stream.connector or stream.name}: rows that arrived within {PATIENCE:.0f} seconds"
+            self.notes.append(Note("TIME_LIMITED", text))
         return rows
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from streamsql.catalog import REJECTED
 from streamsql.connectors.option_values import in_full
-from streamsql.errors import NameFault, QueryFault, RuleFault, Source, StreamsqlError
+from streamsql.errors import NameFault, Note, QueryFault, RuleFault, Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements import query as query_statements
 from streamsql.language.statements.base import Name, Statement
@@ -43,18 +43,20 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
     # The query runs: from here on the statement is no longer cancelled.
     parts.current.update(replace(plan, skip_existing=False).applied)
     what = f"live table {plan.sink.name}" if plan.define else f"query {plan.query.name}"
-    notes = [f"output mode {running.mode}: {running.reason}"] if running.reason else []
+    notes = list(running.mode_notes)
     if CHOOSES_ROCKSDB in plan.program:
         processor = any(f.kind == "processor" for f in plan.reads.functions)
         whose = "stateful processors need" if processor else "real-time mode needs"
-        notes.append(f"state store of this query: RocksDB, which {whose}")
+        notes.append(Note("STATE_STORE", f"state store of this query: RocksDB, which {whose}"))
     for table in plan.live:
         if parts.live[table.name.casefold()].dropped:
-            notes.append(f"only the last {table.retain} rows of {table.name} are kept")
+            text = f"only the last {table.retain} rows of {table.name} are kept"
+            notes.append(Note("ROWS_DROPPED", text))
     notes += running.notes
     durable = len(plan.live) < len(plan.targets)
     beside = _start_rejected(parts, plan)
-    notes += [f"query {name} started: it writes malformed messages" for name in beside]
+    malformed = "it writes malformed messages"
+    notes += [Note("MALFORMED_QUERY", f"query {name} started: {malformed}") for name in beside]
     return Started(tuple(notes), (plan.query.name, *beside), f"{what} started", durable or bool(beside))
 
 
@@ -107,7 +109,7 @@ def _follow(parts: SessionParts, plan: plans.Run, statement: Statement) -> Resul
 
 
 def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statements.StartQuery) -> Result:
-    started, notes, faults = list[str](), tuple[str, ...](), list[StreamsqlError]()
+    started, notes, faults = list[str](), tuple[Note, ...](), list[StreamsqlError]()
     for again in plan.queries:
         query = again.query
         running = parts.queries.all.get(query.name.casefold())

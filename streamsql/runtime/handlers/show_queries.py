@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from streamsql.errors import Note
 from streamsql.language.statements import query as query_statements
 from streamsql.plan.plans import Run
 from streamsql.results import Result
@@ -155,19 +156,21 @@ def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress
     return table(columns, rows, (0, 2, 3, 4, 6, 7))
 
 
-def why_empty(running: Running, plan: Run) -> tuple[str, ...]:
+def why_empty(running: Running, plan: Run) -> tuple[Note, ...]:
     """A note for a SELECT over a stream that returned no rows."""
     running.catch_up()
     rows_in = running.reports.rows_in
     if rows_in == 0:
-        return (
+        text = (
             "no rows: the streams had no input at this moment; rate and socket produce rows over "
-            "time: CREATE LIVE TABLE t AS SELECT … keeps reading",
+            "time: CREATE LIVE TABLE t AS SELECT … keeps reading"
         )
-    return held_back(running) or (f"no rows: none of the {rows_in} rows that were read is in the result",)
+        return (Note("NO_ROWS", text),)
+    none = f"no rows: none of the {rows_in} rows that were read is in the result"
+    return held_back(running) or (Note("NO_ROWS", none),)
 
 
-def held_back(running: Running) -> tuple[str, ...]:
+def held_back(running: Running) -> tuple[Note, ...]:
     """A note about windows that append mode does not emit before the watermark passes them."""
     reports = running.progress()
     if running.mode != "append" or not reports:
@@ -178,10 +181,11 @@ def held_back(running: Running) -> tuple[str, ...]:
     watermark = last.get("eventTime", {}).get("watermark", "")
     if not kept or not watermark:
         return ()
-    return (
+    text = (
         f"{running.name}: {kept} groups are still open: append mode emits a window when the watermark "
-        f"(now {watermark}) has passed its end",
+        f"(now {watermark}) has passed its end"
     )
+    return (Note("GROUPS_OPEN", text),)
 
 
 _GROUPS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")

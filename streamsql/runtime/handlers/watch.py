@@ -110,10 +110,9 @@ def follow(plan: plans.Run, parts: SessionParts) -> Live:
         return "" if over else "its query was stopped; CREATE LIVE TABLE name AS SELECT … keeps one running"
 
     live = _live("SELECT", rows, lambda: running, parts)
-    notes = (f"output mode {running.mode}: {running.reason}",) if running.reason else ()
     enough = _limit(plan) if running.mode == "append" else 0
     may_keep = None if parts.config.read_only else keep
-    return replace(live, notes=notes, said=leave, keep=may_keep, enough=enough)
+    return replace(live, notes=running.mode_notes, said=leave, keep=may_keep, enough=enough)
 
 
 def _free_name(parts: SessionParts) -> str:

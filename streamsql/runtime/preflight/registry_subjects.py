@@ -29,7 +29,7 @@ def with_schema(stream: Stream) -> Stream:
     """
     if not schema_registry.uses(stream):
         return stream
-    if not stream.option("avroSchema") and not stream.option("avroSchemaFile"):
+    if not stream.option("avroSchema"):
         check_registries((stream,))
         env = {"SchemaRegistry": SchemaRegistry, "filled": filled}
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from streamsql.catalog import Stream
 from streamsql.connectors.registry import connector
-from streamsql.errors import InputFault
+from streamsql.errors import InputFault, Note
 from streamsql.language.statements.base import Column, Name
 from streamsql.plan.statements.previews import SAMPLE
 from streamsql.plan.statements.schema_guesses import (
@@ -42,7 +42,7 @@ class Seen:
     types: Any
     values: Sequence[Sequence[Any]]
     options: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     missed: int = 0
     order: tuple[str, ...] = ()
 
@@ -107,9 +107,8 @@ def of_json(stream: Stream, texts: list[str], spark: Any) -> Seen | None:
     if not types.fields:
         return None
     wrong = sum(all(v is None for v in row) for row in values)
-    notes = (
-        (f"{wrong} of the first {len(texts)} records are not JSON objects, or are empty",) if wrong else ()
-    )
+    text = f"{wrong} of the first {len(texts)} records are not JSON objects, or are empty"
+    notes = (Note("MALFORMED_RECORDS", text),) if wrong else ()
     return Seen(types, values, (), notes, wrong, tuple(in_order([f.name for f in types.fields], texts)))
 
 
@@ -146,7 +145,7 @@ def of_csv(stream: Stream, texts: list[str], spark: Any, *, header: bool = True)
     header: whether the first may be one.
     """
     given, guessed = {k.casefold() for k, _ in stream.options}, dict[str, str]()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     quoting = stream.option("quote", '"')[:1]
     sign = stream.option("sep") or stream.option("delimiter")
     if not given & {"sep", "delimiter"}:
@@ -163,7 +162,8 @@ def of_csv(stream: Stream, texts: list[str], spark: Any, *, header: bool = True)
         typed = _kinds(read(header="true")) != _kinds(read())
         if has_header(fields(texts[:100], sign if len(sign) == 1 else ",", quoting), typed):
             guessed["header"] = "true"
-            notes = ("the first line looks like names; OPTIONS (header 'false') when it is data",)
+            text = "the first line looks like names; OPTIONS (header 'false') when it is data"
+            notes = (Note("HEADER_GUESSED", text),)
     frame = read()
     return Seen(frame.schema, [tuple(row) for row in frame.collect()], tuple(guessed.items()), notes)
 
@@ -182,7 +182,7 @@ def type_sql(kind: Any) -> str:
 # ---- the stream that they suggest ----------------------------------------------------------------
 
 
-def suggested(stream: Stream, seen: Seen, folders: Sequence[Any] = ()) -> tuple[Stream, tuple[str, ...]]:
+def suggested(stream: Stream, seen: Seen, folders: Sequence[Any] = ()) -> tuple[Stream, tuple[Note, ...]]:
     """The stream with the columns, options and event time that were seen, and what is to be said of it.
 
     folders: fields that the names of the folders give.
@@ -197,7 +197,8 @@ def suggested(stream: Stream, seen: Seen, folders: Sequence[Any] = ()) -> tuple[
     for at, field in [*listed, *((-1, f) for f in folders)]:
         twin = columns.get(field.name.casefold())
         if twin:
-            notes.append(f"{field.name} is omitted: Spark does not distinguish it from {twin.name}")
+            text = f"{field.name} is omitted: Spark does not distinguish it from {twin.name}"
+            notes.append(Note("COLUMN_OMITTED", text))
             continue
         columns[field.name.casefold()] = Column(field.name, type_sql(field.dataType))
         types[field.name] = field.dataType

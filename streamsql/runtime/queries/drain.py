@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from streamsql.errors import StreamsqlError, TimeFault
+from streamsql.errors import Note, StreamsqlError, TimeFault
 from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.query import StopQuery
 from streamsql.plan.planner import restart
@@ -26,7 +26,7 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
     (once all are stopped) the fault of the first query that could not be drained.
     """
     began = time.monotonic()
-    stopped, notes, faults = [], list[str](), list[StreamsqlError]()
+    stopped, notes, faults = [], list[Note](), list[StreamsqlError]()
     for query in parts.catalog.named(statement.name):
         running = parts.queries.all.get(query.name.casefold())
         if running is None or running.status() not in GOING_ON:
@@ -42,7 +42,7 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
                     raise
                 faults.append(fault)
         elif not parts.queries.stop(running, parts.cancel, _patience(statement.timeout)):
-            notes.append(_broken_off(running))
+            notes += _broken_off(running)
         running = parts.queries.all[query.name.casefold()]
         if running.status() == "FAILED" and running.fault and running.fault not in faults:
             faults.append(running.fault)
@@ -50,19 +50,17 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
         raise faults[0]
     if statement.name and not stopped:
         return Done(message=f"query {statement.name} was not running")
-    return Done(
-        tuple(n for n in notes if n), f"stopped: {', '.join(stopped)}" if stopped else "no query was running"
-    )
+    return Done(tuple(notes), f"stopped: {', '.join(stopped)}" if stopped else "no query was running")
 
 
-def _broken_off(running: Running) -> str:
+def _broken_off(running: Running) -> Iterator[Note]:
     trigger = running.plan.query.trigger
-    if trigger and trigger.kind in ("continuous", "real_time"):
-        return ""
-    return (
-        f"the micro-batch of {running.name} did not complete in time and was aborted: it is retried on "
-        "restart"
-    )
+    if not trigger or trigger.kind not in ("continuous", "real_time"):
+        yield Note(
+            "MICRO_BATCH_ABORTED",
+            f"the micro-batch of {running.name} did not complete in time and was aborted: it is retried on "
+            "restart",
+        )
 
 
 def _drain(running: Running, parts: QueryParts, timeout: float | None) -> None:

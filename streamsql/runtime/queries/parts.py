@@ -12,7 +12,7 @@ from streamsql.calls import Program
 from streamsql.catalog import Catalog, CurrentCatalog, Function, Query, Sink, Stream, Table
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
-from streamsql.errors import EngineFault
+from streamsql.errors import EngineFault, Note
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.lowering.stateful_calls import CHOICES
@@ -143,7 +143,7 @@ class QueryParts:
         if len(rows.rows) == SHOWN:
             # There may be more rows, and Spark saves the state of a micro-batch only if all are computed.
             batch.write.format("noop").mode("append").save()
-        self.show_batch(replace(rows, notes=(f"batch {batch_id}",)), batch_id)
+        self.show_batch(replace(rows, notes=(Note("MICRO_BATCH", f"batch {batch_id}"),)), batch_id)
 
     @contextmanager
     def own_state_provider(self, program: Program) -> Iterator[None]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from streamsql.calls import evaluate, run
 from streamsql.error_codes import OUTPUT_MODE
-from streamsql.errors import Cancelled, NameFault, RuleFault, StreamsqlError, TimeFault
+from streamsql.errors import Cancelled, NameFault, Note, RuleFault, StreamsqlError, TimeFault
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker, write_marker
@@ -103,7 +103,7 @@ class Queries:
         code = (code or {}) | digests((*plan.program, *writer))
         changed = [module for module, text in code.items() if before.get(module, text) != text]
         if changed:
-            running.notes = (_CHANGED.format(" and ".join(changed)),)
+            running.notes = (Note("CODE_CHANGED", _CHANGED.format(" and ".join(changed))),)
         if facts is not None:  # the checkpoint of a transient query is never resumed
             write_marker(folder, plan, facts, code)
         return running

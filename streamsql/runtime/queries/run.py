@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from streamsql.errors import QueryFault, Source, Span, StreamsqlError
+from streamsql.errors import Note, QueryFault, Source, Span, StreamsqlError
 from streamsql.plan.plans import Run
 from streamsql.runtime.engine.spark_errors import comes_again, query_fault
 from streamsql.runtime.queries.progress import Reports
@@ -41,7 +41,7 @@ class Running:
     span: Span | None = None
     reports: Reports = field(default_factory=Reports)
     catch_up: Callable[[], None] = lambda: None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     stopped: bool = False
     broken_off: bool = False
     ending: Ending | None = None
@@ -53,6 +53,11 @@ class Running:
     on_fault: Callable[[Running], None] = lambda running: None
     reported: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def mode_notes(self) -> tuple[Note, ...]:
+        """Why its output mode was chosen, if it was."""
+        return (Note("OUTPUT_MODE", f"output mode {self.mode}: {self.reason}"),) if self.reason else ()
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from streamsql.calls import evaluate, run
 from streamsql.catalog import Sink, Stream
 from streamsql.connectors.option_values import check_secrets
 from streamsql.connectors.registry import connector
-from streamsql.errors import Cancelled, EngineFault, RuleFault
+from streamsql.errors import Cancelled, EngineFault, Note, RuleFault
 from streamsql.language.statements.base import Name
 from streamsql.plan import plans
 from streamsql.plan.streaming.rules import Choice
@@ -51,7 +51,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
     env["LiveRows"] = helper("LiveRows")  # imports pyarrow, too slow for the start of a prompt
     with parts.own_state_provider(plan.program):
         choice = parts.queries.prepare(plan, env, fresh=replaces)
-        facts, notes = None, tuple[str, ...]()
+        facts, notes = None, tuple[Note, ...]()
         if not plan.transient:
             facts = facts_now(plan, choice.mode, env["result"])
         if facts and not anew:
@@ -98,7 +98,7 @@ def _make_private(plan: plans.Run) -> None:
 
 def _begin_anew(
     parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any], folder: Folder
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Move an old checkpoint aside and remove the rows of its live tables. FROM NOW also skips the
     available input. Returns notes.
     """
@@ -108,7 +108,7 @@ def _begin_anew(
         parts.live.forget(table.name.casefold())
     if plan.begins == "now":
         _pass_over(parts, plan, choice, env)
-    return (f"the old checkpoint is kept as {aside}",) if aside else ()
+    return (Note("CHECKPOINT_KEPT", f"the old checkpoint is kept as {aside}"),) if aside else ()
 
 
 def _pass_over(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any]) -> None:

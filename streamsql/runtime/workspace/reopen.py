@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streamsql.catalog import Catalog, CurrentCatalog, Function, Table
+from streamsql.errors import Note
 from streamsql.language.parser import parse
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Set
@@ -14,6 +15,7 @@ from streamsql.plan import plans
 from streamsql.plan.planner import plan
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts, StatementBegins
+from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.workspace import owned_folders
 from streamsql.runtime.workspace.folder import holder
 from streamsql.runtime.workspace.store import CATALOG, ENDED, STATUS, Store
@@ -25,7 +27,7 @@ class Reopened:
     """What to report about a workspace that was opened: what it holds, what was done, what is wrong."""
 
     words: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
@@ -58,11 +60,12 @@ def reopen(parts: SessionParts) -> Reopened:
     return Reopened(_words(parts, store), (*_withheld(store), *notes), tuple(warnings))
 
 
-def _withheld(store: Store) -> Iterator[str]:
+def _withheld(store: Store) -> Iterator[Note]:
     if store.withheld:
-        yield (
+        yield Note(
+            "SETTINGS_NOT_APPLIED",
             f"settings of the workspace that can run code are not applied: {', '.join(store.withheld)} "
-            "(--trust-workspace applies them)"
+            "(--trust-workspace applies them)",
         )
 
 
@@ -135,9 +138,9 @@ def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
         return
     made = plan(statement, parts.context())
     if isinstance(made, plans.DefineStream):
-        parts.define(made.stream)
+        parts.define(with_schema_file(made.stream))
     elif isinstance(made, plans.DefineSink):
-        parts.define(made.sink)
+        parts.define(with_schema_file(made.sink))
     elif isinstance(made, plans.DefineFunction):
         parts.define(_function(made.function, store))
     elif isinstance(made, plans.Run):
@@ -153,7 +156,7 @@ def _function(function: Function, store: Store) -> Function:
     return replace(function, **(known | store.functions.get(function.name.casefold(), {})))
 
 
-def _clear_up(parts: SessionParts, workspace: Path) -> list[str]:
+def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
     """Move what an earlier console left of queries, live tables and streams that nobody knows any more into
     the trash. Returns what to report about that.
     """
@@ -167,12 +170,15 @@ def _clear_up(parts: SessionParts, workspace: Path) -> list[str]:
         owned_folders.adopt(workspace / "run", known)
         moved = owned_folders.put_into_trash(workspace, known)
     except OSError as error:
-        return [f"leftovers of the workspace could not be moved: {(error.strerror or str(error)).lower()}"]
+        reason = (error.strerror or str(error)).lower()
+        return [Note("LEFTOVERS_NOT_MOVED", f"leftovers of the workspace could not be moved: {reason}")]
     if not moved:
         return []
     what = "a folder" if len(moved) == 1 else f"{len(moved)} folders"
     trash = workspace / owned_folders.TRASH
-    return [f"{what} that no definition uses moved to {trash}: {', '.join(moved)}; EMPTY TRASH; deletes"]
+    listed = ", ".join(moved)
+    text = f"{what} that no definition uses moved to {trash}: {listed}; EMPTY TRASH; deletes"
+    return [Note("LEFTOVERS_MOVED", text)]
 
 
 def _start(text: str) -> str:

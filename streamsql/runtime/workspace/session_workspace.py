@@ -8,6 +8,7 @@ from pathlib import Path
 
 from streamsql.catalog import CurrentCatalog
 from streamsql.connectors.base import Places
+from streamsql.errors import Note
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.engine.temporary_views import TemporaryViews
 from streamsql.runtime.queries.query_runs import Queries
@@ -42,14 +43,14 @@ class SessionWorkspace:
 
     # ---- writing --------------------------------------------------------------------------
 
-    def save(self, why: str = "") -> tuple[str, ...]:
+    def save(self, why: str = "") -> tuple[Note, ...]:
         """Write definitions and the queries' status. Returns what to report about that.
 
         why: the reason for which running queries are about to end.
         """
         if self._store is None or self._read_only:
             return ()
-        views = self._temporary.texts()
+        views = self._temporary.statements()
         try:
             with self._saving:
                 self._store.save(self._current.snapshot, self._settings.changed, views)
@@ -57,7 +58,7 @@ class SessionWorkspace:
             return (_not_written(error),)
         return self.save_status(why)
 
-    def save_status(self, why: str = "") -> tuple[str, ...]:
+    def save_status(self, why: str = "") -> tuple[Note, ...]:
         """Write how the queries are. May be called on any thread."""
         if self._store is None or self._read_only:
             return ()
@@ -99,15 +100,15 @@ class SessionWorkspace:
         except OSError:
             return -1
 
-    def where_queries_run(self) -> tuple[str, ...]:
+    def where_queries_run(self) -> tuple[Note, ...]:
         """What SHOW QUERIES has to say of queries that are another console's."""
         if not self._read_only or self._store is None:
             return ()
         who = holder(self._store.folder)
-        return (
-            f"queries run in {who}; this one only reads" if who else "no console holds the workspace now",
-        )
+        text = f"queries run in {who}; this one only reads" if who else "no console holds the workspace now"
+        return (Note("QUERIES_ELSEWHERE", text),)
 
 
-def _not_written(error: OSError) -> str:
-    return f"the workspace could not be written: {(error.strerror or str(error)).lower()}"
+def _not_written(error: OSError) -> Note:
+    reason = (error.strerror or str(error)).lower()
+    return Note("WORKSPACE_NOT_WRITTEN", f"the workspace could not be written: {reason}")

@@ -14,12 +14,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from streamsql.catalog import Catalog, Function
+from streamsql.catalog import Catalog, Function, Stream
 from streamsql.definition_sql import setting_sql
 from streamsql.errors import InputFault, Source
-from streamsql.language.lexical import names_in
+from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.parser import Written, split_script
 from streamsql.language.redaction import holds_secret
+from streamsql.language.statements.base import Statement
 from streamsql.runtime.queries.restart_policy import Failure
 from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.workspace.formats import STATUS as STATUS_VERSION
@@ -50,13 +51,14 @@ class Past:
 
 @dataclass(frozen=True)
 class Kept:
-    """An entry of the catalog: its kind and name, and the statement that makes it. readable: whether
-    other statements may name it.
+    """An entry of the catalog: its kind and name, and the statement that makes it. names: the entries,
+    folded, that must be there before it; readable: whether other statements may name it.
     """
 
     kind: str
     name: str
     text: str
+    names: frozenset[str] = frozenset()
     readable: bool = True
 
 
@@ -121,7 +123,9 @@ class Store:
 
     # ---- writing --------------------------------------------------------------------------
 
-    def save(self, catalog: Catalog, settings: Mapping[str, str], views: Iterable[tuple[str, str]]) -> None:
+    def save(
+        self, catalog: Catalog, settings: Mapping[str, str], views: Iterable[tuple[str, Statement]]
+    ) -> None:
         """Write the definitions if they have changed. Raises OSError."""
         entries = {(e.kind, e.name.casefold()): e for e in _entries(catalog, views)}
         self._order = [k for k in self._order if k in entries]
@@ -158,25 +162,34 @@ class Store:
         self._last[name] = text
 
 
-def _entries(catalog: Catalog, views: Iterable[tuple[str, str]]) -> Iterable[Kept]:
+def _entries(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterable[Kept]:
     for function in catalog.functions.values():
         yield Kept("function", function.name, function.sql())
     for stream in catalog.streams.values():
-        yield Kept("stream", stream.name, stream.sql())
+        yield Kept("stream", stream.name, stream.sql(), _named_by(stream))
     fed = {s.casefold() for q in catalog.queries.values() if q.live_table for s in q.sinks}
     for key, sink in catalog.sinks.items():
         if key not in fed:
             yield Kept("sink", sink.name, sink.sql())
-    for name, text in views:
-        if not holds_secret(text):
-            yield Kept("view", name, text)
+    for name, view in views:
+        if not holds_secret(view.text):
+            named = frozenset(relation.name.casefold() for relation in relations_of(view))
+            yield Kept("view", name, view.text, named)
     for query in catalog.queries.values():
         text = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
-        yield Kept("query", query.name, text, query.live_table)
+        names = names_in_query(query.text).union(s.casefold() for s in query.sinks)
+        yield Kept("query", query.name, text, names, query.live_table)
+
+
+def _named_by(stream: Stream) -> frozenset[str]:
+    """What a stream names: what its query reads and calls, and where malformed messages go to."""
+    computed = stream.watermark.computed if stream.watermark else None
+    texts = [text for text in (stream.query, computed.text if computed else "") if text]
+    return frozenset((stream.malformed_sink.casefold(),)).union(*map(names_in_query, texts))
 
 
 def _sorted(entries: list[Kept]) -> list[Kept]:
-    """Each entry after those that its text names; else as they were made."""
+    """Each entry after those that it names; else as they were made."""
     by_name: dict[str, list[Kept]] = {}
     for entry in entries:
         if entry.readable:
@@ -188,7 +201,7 @@ def _sorted(entries: list[Kept]) -> list[Kept]:
         if entry in done or entry in under_way:
             return
         under_way.add(entry)
-        for name in names_in(entry.text):
+        for name in entry.names:
             for other in by_name.get(name.partition("$")[0], ()):
                 put(other)
         done[entry] = None

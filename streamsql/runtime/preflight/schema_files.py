@@ -1,0 +1,49 @@
+"""The file that a stream or sink names for the Avro schema of its messages: read once, when it is created."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from streamsql.catalog import Sink, Stream
+from streamsql.connectors.messages import SCHEMA, SCHEMA_FILE
+from streamsql.errors import InputFault
+from streamsql.language.statements.base import Name
+
+Entry = TypeVar("Entry", Stream, Sink)
+
+
+def with_schema_file(entry: Entry, place: Name | None = None) -> Entry:
+    """A stream or sink with the Avro schema itself in the place of the file that holds it, so that it stays
+    as it is now; others as they are.
+
+    place: where the file is named. Raises InputFault when it cannot be read.
+    """
+    file = entry.option(SCHEMA_FILE)
+    if not file:
+        return entry
+    schema = _read(file, place)
+    options = (
+        (SCHEMA, schema) if k.casefold() == SCHEMA_FILE.casefold() else (k, v) for k, v in entry.options
+    )
+    return replace(entry, options=tuple(options))
+
+
+def _read(path: str, place: Name | None) -> str:
+    span = place.span if place else None
+    try:
+        return json.dumps(json.loads(Path(path).expanduser().read_text("utf-8")))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputFault(
+            f"cannot read {path}: {reason}",
+            hint="the path of an .avsc file; a relative one starts at the current folder",
+            span=span,
+            code="MISSING_PATH" if isinstance(error, FileNotFoundError) else "",
+        ) from None
+    except ValueError as error:
+        raise InputFault(
+            f"{path} is not JSON: {error}", hint="an Avro schema is a JSON text", span=span
+        ) from None
