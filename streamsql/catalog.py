@@ -121,7 +121,8 @@ class Query:
     """The definition of a streaming query. mode "" means: chosen at each start.
 
     sinks: all that it writes into; text: the SELECT as written, or (together) the INSERTs of a
-    statement set, each with its `;`; checkpoint "": the console's own folder.
+    statement set, each with its `;`; checkpoint "": the console's own folder; columns: those of its sink
+    that INSERT names.
     """
 
     name: str
@@ -133,6 +134,7 @@ class Query:
     live_table: bool = False
     together: bool = False
     restart: Restart | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def sink(self) -> str:
@@ -166,6 +168,8 @@ class Query:
         if self.together:
             return "\n  ".join(["EXECUTE STATEMENT SET", *named]) + f"\nBEGIN\n  {redact(self.text)}\nEND"
         into = "INSERT INTO " + ", ".join(map(quote_name, self.sinks))
+        if self.columns:
+            into += f" ({', '.join(map(quote_name, self.columns))})"
         return "\n  ".join([into, *named, redact(self.text)])
 
 

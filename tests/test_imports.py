@@ -66,6 +66,7 @@ PLAN = [
     "lowering.stateful_calls",
     "lowering.own_relations",
     "lowering.frames",
+    "lowering.hidden_keys",
     "lowering.relations lowering.grouping",
     "lowering.select_block",
     "lowering.lower",

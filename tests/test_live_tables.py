@@ -50,13 +50,13 @@ def test_a_global_aggregation_is_one_row(console: Console) -> None:
 
 
 def test_a_group_that_a_filter_takes_out_again_is_not_kept(console: Console) -> None:
-    """HAVING count(*) < 2: update mode would never say that a row has gone; complete mode does."""
+    """HAVING count(*) < 2: the rows of output mode update say themselves whether they are kept."""
     started = console.run(
         f"""{WORDS} CREATE LIVE TABLE once AS
         SELECT word, count(*) AS c FROM words GROUP BY word HAVING count(*) < 2;"""
     )[-1]
     assert isinstance(started, Started)
-    assert "output mode complete: " in notes_of(started)[0]
+    assert "output mode update: " in notes_of(started)[0]
     console.run("INSERT INTO words VALUES ('a', 1), ('b', 1); AWAIT QUERY once IDLE;")
     console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY once IDLE;")
     assert console.rows("SELECT * FROM once;") == [("b", 1)]
@@ -72,7 +72,7 @@ def test_keys_that_are_renamed_or_left_out_behind_the_aggregation(console: Conso
     )
     console.run("INSERT INTO words VALUES ('a', 1), ('b', 1); AWAIT QUERY ALL IDLE;")
     console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY ALL IDLE;")
-    assert (mode_of(console, "renamed"), mode_of(console, "left_out")) == ("update", "complete")
+    assert (mode_of(console, "renamed"), mode_of(console, "left_out")) == ("update", "update")
     assert console.rows("SELECT * FROM renamed ORDER BY name;") == [("a", 4), ("b", 2)]
     assert console.rows("SELECT * FROM left_out ORDER BY c;") == [(1,), (2,)]
 

@@ -11,7 +11,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.errors import Note, Span, StreamsqlError
 from streamsql.language.statements.base import Name, Statement, Trigger
-from streamsql.plan.lowering.shape import Shape
+from streamsql.plan.lowering.shape import KEPT, Shape
 from streamsql.plan.lowering.sources import variable
 from streamsql.plan.streaming.rules import Choice
 
@@ -261,6 +261,7 @@ class Run(Plan):
                     _names(t.keys(mode)),
                     t.sink.retain,
                     bool(t.sink.key),
+                    **_hidden(t.shape),
                 ),
             )
             for t in self.targets
@@ -348,10 +349,16 @@ class Explain(Plan):
     plan: Plan
 
 
-def _call(function: Node, *args: object) -> Node:
+def _call(function: Node, *args: object, **kwargs: object) -> Node:
     from streamsql.calls import Call, lit
 
-    return Call(function, tuple(map(lit, args)))
+    return Call(function, tuple(map(lit, args)), tuple((k, lit(v)) for k, v in kwargs.items()))
+
+
+def _hidden(shape: Shape) -> dict[str, object]:
+    """What LiveRows is told of hidden columns."""
+    hidden: dict[str, object] = {"hidden": list(shape.hidden)} if shape.hidden else {}
+    return hidden | ({"kept": KEPT} if shape.kept else {})
 
 
 def _names(keys: tuple[str, ...] | None) -> object:

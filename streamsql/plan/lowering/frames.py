@@ -46,12 +46,12 @@ class Item:
             return f"{self.text} AS ({', '.join(map(quote_name, self.aliases))})"
         return f"{self.text} AS {quote_name(self.alias)}" if self.alias else self.text
 
-    def without(self, fields: tuple[str, ...]) -> str:
-        """Its text; a `*` without the given message fields."""
+    def without(self, fields: tuple[str, ...], hidden: tuple[str, ...] = ()) -> str:
+        """Its text; a `*` without the given message fields and hidden columns."""
         if not self.text.endswith("*"):
             return self.sql
         table = self.text.removesuffix("*").casefold()
-        left_out = [f for f in fields if f.casefold().startswith(table)]
+        left_out = [*(f for f in fields if f.casefold().startswith(table)), *hidden]
         return f"{self.text} EXCEPT ({', '.join(left_out)})" if left_out else self.sql
 
     @property
@@ -116,6 +116,8 @@ class Clauses:
         self.wanted = frozenset[str]()
         # Relations (or structs) that the query names.
         self.qualified = query.qualifiers
+        # Whether the rows of the block at hand reach a live table row by row: see hidden_keys.py.
+        self.keeps_keys = False
 
     def leave(self, reason: str) -> None:
         """Leave the whole text to Spark; its shape is still determined here."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.calls import expr
+from streamsql.calls import Node, expr
 from streamsql.errors import Span
 from streamsql.language.expression import TIME_WINDOWS, Expression
-from streamsql.language.query import Block, GroupBy, read_expression
+from streamsql.language.query import Block, Clause, GroupBy, read_expression
 from streamsql.plan.lowering import window_tables
 from streamsql.plan.lowering.event_time import carries, is_event_time
-from streamsql.plan.lowering.frames import Clauses, Frame, Item, Unknown
-from streamsql.plan.lowering.shape import Op, Shape
+from streamsql.plan.lowering.frames import Frame, Item, Unknown
+from streamsql.plan.lowering.hidden_keys import HiddenKeys, hidden_names
+from streamsql.plan.lowering.shape import KEPT, Op, Shape
 
 
-class Grouping(Clauses):
+class Grouping(HiddenKeys):
     """The clauses of an aggregation."""
 
     def aggregate(self, frame: Frame, items: list[Item], block: Block) -> Frame:
@@ -25,24 +26,42 @@ class Grouping(Clauses):
         leading = len(keys) <= len(items) and all(
             key.same(item.expression) for key, item in zip(keys, items, strict=False)
         )
+        shape = self.grouped_shape(frame.shape, items, keys, groups.span if groups else block.span)
+        hides = self.keeps_keys and shape.streaming and (shape.keys is None or self.sources.hides_all)
         rest = items[len(keys) :] if leading else items
-        if leading and rest:
+        hidden: tuple[str, ...] = ()
+        if leading and rest and not hides:
             shown = [expr(i.sql) for i in items[: len(keys)]]
-            hidden: tuple[str, ...] = ()
         else:
             rest = items
-            hidden = tuple(f"__key{n}" for n in range(1, len(keys) + 1))
+            hidden = hidden_names(len(keys))
             shown = [expr(k.text).call("alias", h) for k, h in zip(keys, hidden, strict=True)]
-        node = frame.node.call("groupBy", *shown).call("agg", *(expr(i.sql) for i in rest))
-        having = self.checked(block.having.expression) if block.having else None
-        if having:
-            self.check_having(having, items)
-            node = node.call("where", expr(having.text))
-        shape = self.grouped_shape(frame.shape, items, keys, groups.span if groups else block.span)
+        if hides:
+            self.sources.keeps_hidden = True
+            shape, hidden = replace(shape, keys=hidden, hidden=hidden), ()
+        grouped = Frame(frame.node.call("groupBy", *shown), shape, hidden, True, names=frame.names)
+        columns = [expr(i.sql) for i in rest]
         if block.having:
-            shape = shape.then(Op("filter", block.having.span))
-        filtered = having is not None and having.aggregates
-        return Frame(node, shape, hidden, True, filtered, names=frame.names)
+            return self.having(grouped, columns, items, block.having)
+        return replace(grouped, node=grouped.node.call("agg", *columns))
+
+    def having(self, grouped: Frame, columns: list[Node], items: list[Item], clause: Clause) -> Frame:
+        """The groups, before their aggregation to these columns, with HAVING: a filter, or (hidden_keys.py)
+        a column that says whether a group is kept.
+        """
+        having = self.checked(clause.expression)
+        self.check_having(having, items)
+        shape, flag = grouped.shape, None
+        constant = self.keeps_groups(grouped) and self.is_over_keys(shape, having)
+        if self.keeps_groups(grouped) and not constant:
+            flag = self.having_flag(having, items)
+        if flag:
+            node = grouped.node.call("agg", *columns, expr(flag).call("alias", KEPT))
+            return replace(grouped, node=node, shape=replace(shape, kept=True))
+        node = grouped.node.call("agg", *columns).call("where", expr(having.text))
+        if not constant:
+            shape = shape.then(Op("filter", clause.span))
+        return replace(grouped, node=node, shape=shape, filtered_groups=having.aggregates)
 
     def check_having(self, having: Expression, items: list[Item]) -> None:
         renamed = {i.alias.casefold() for i in items if i.alias and i.text.casefold() != i.alias.casefold()}

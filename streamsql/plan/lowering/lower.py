@@ -14,6 +14,7 @@ from streamsql.calls import Assign, Node, Var, expr
 from streamsql.errors import RuleFault, Span
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
 from streamsql.plan.lowering.frames import Frame, Unknown
+from streamsql.plan.lowering.hidden_keys import ctes_on_the_way, is_plain_body
 from streamsql.plan.lowering.own_relations import lower_own_relations
 from streamsql.plan.lowering.python_functions import has_python_aggregate, refused_on_a_stream
 from streamsql.plan.lowering.select_block import Blocks
@@ -36,6 +37,7 @@ def lower(text: str, sources: Sources) -> Lowered:
     Raises faults, with spans in text, for errors that Spark could not accept either, such as a bad delay.
     """
     query = read_query(text)
+    keeps_keys, sources.keeps_keys = sources.keeps_keys, False
     if not sources.depth:
         # These words include those of the queries of the streams below.
         sources.words |= mentioned(query, sources.catalog)
@@ -43,20 +45,27 @@ def lower(text: str, sources: Sources) -> Lowered:
     try:
         if sources.depth == 1:
             sources.define_deep_streams(query)
-        return _lower(query, sources)
+        return _lower(query, sources, keeps_keys)
     finally:
         sources.depth -= 1
 
 
-def _lower(query: Query, sources: Sources) -> Lowered:
+def _lower(query: Query, sources: Sources, keeps_keys: bool) -> Lowered:
     names = lower_own_relations(query, sources)
     sources.register_functions(query.calls)
     before, kept = len(sources.program), sources.state()
     try:
         lowering = _Lowering(query, query.with_names(_by_place(query, names)), names, sources)
+        lowering.keeps_keys = keeps_keys
         lowered = lowering.whole()
         if not lowering.left:
             return lowered
+        if keeps_keys:  # the text hides nothing
+            del sources.program[before:]
+            sources.restore(kept)
+            kept = sources.state()
+            lowering = _Lowering(query, query.with_names(_by_place(query, names)), names, sources)
+            lowered = lowering.whole()
         reason, shape = Unknown(lowering.left), lowered.shape
         told = list(sources.notes), list(sources.cautions)
     except (Unknown, RecursionError) as problem:
@@ -127,10 +136,13 @@ class _Lowering(Blocks):
         return Lowered(frame.node, frame.shape)
 
     def body(self, body: Body) -> Frame:
-        outer, outer_sorted = dict(self.ctes), self.sorted
+        outer, outer_sorted, keeps_keys = dict(self.ctes), self.sorted, self.keeps_keys
         self.sorted = body.order_by is not None
+        on_the_way = ctes_on_the_way(body) if keeps_keys and body.ctes else frozenset[str]()
         for cte in body.ctes:
+            self.keeps_keys = cte.name.casefold() in on_the_way
             self.cte(cte)
+        self.keeps_keys = keeps_keys and is_plain_body(body)
         frame = self.term(body.term, self.pushed_limit(body))
         if body.tails:
             frame = self.set_operation(frame, body.tails)
@@ -141,7 +153,7 @@ class _Lowering(Blocks):
         for clause, method in ((body.offset, "offset"), (body.limit, "limit")):
             if clause:
                 frame = self.count_clause(frame, clause, method)
-        self.ctes, self.sorted = outer, outer_sorted
+        self.ctes, self.sorted, self.keeps_keys = outer, outer_sorted, keeps_keys
         return frame
 
     def cte(self, cte: Cte) -> None:

@@ -12,7 +12,8 @@ from streamsql.language.tokens import quote_name
 from streamsql.language.tree_nodes import names_of_kind
 from streamsql.plan.lowering import window_tables
 from streamsql.plan.lowering.event_time import is_event_time
-from streamsql.plan.lowering.frames import Clauses, Frame, Unknown
+from streamsql.plan.lowering.frames import Frame, Unknown
+from streamsql.plan.lowering.hidden_keys import HiddenKeys, without_hidden_columns
 from streamsql.plan.lowering.own_relations import lower_own_relations
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.sources import watermarked
@@ -30,7 +31,7 @@ def _unmarked(side: Frame, other: Frame) -> frozenset[str]:
     return side.shape.unmarked | {f"{name}.{column}" for name in side.names for column in alone}
 
 
-class Relations(Clauses):
+class Relations(HiddenKeys):
     """The clauses of FROM."""
 
     def body(self, body: Body) -> Frame:
@@ -43,10 +44,11 @@ class Relations(Clauses):
             return Frame(Var("spark"), Shape())
         alone = not select.joins
         sealed = not alone or select.where is not None or self.sorted or bool(self.qualified)
-        frame = self.relation(select.relation, alone, sealed, limit)
-        # As in Spark, joins after a comma can use all relations before it.
+        frame = self.with_hidden_keys(self.relation(select.relation, alone, sealed, limit), select)
+        # As in Spark, the joins behind a comma see all that stands before it.
         for join in select.joins:
-            frame = self.combine(frame, self.relation(join.relation, False, True, None), join)
+            right = self.with_hidden_keys(self.relation(join.relation, False, True, None), select)
+            frame = self.combine(frame, right, join)
         for view in select.views:
             frame = self.lateral_view(frame, view)
         return frame
@@ -55,6 +57,9 @@ class Relations(Clauses):
         for side in (left, right):
             if side.window and side.window.session:
                 raise side.window.refuse("a SESSION table cannot be joined", window_tables.SESSION_ONLY)
+        if left.shape.streaming and right.shape.streaming:
+            # Only one side's groups can be told apart, and only if its rows alone make those of the join.
+            left, right = (without_hidden_columns(side, Op("filter", join.span)) for side in (left, right))
         shape = left.shape.beside(right.shape)
         read = join_bounds.Condition(False, False, False, False)
         how = join.kind
@@ -78,6 +83,8 @@ class Relations(Clauses):
         bare = join.condition is None and not join.using
         equi = read.equi is not False or (how == "inner" and bare and self.filtered)
         op = Op("join", join.span, how=how, sides=sides, equi=equi, timed=read.timed(how))
+        if self.loses_groups(left, right, join):
+            shape = shape.then(Op("filter", join.span))
         return Frame(node, shape.then(op), names=left.names | right.names, window=left.window or right.window)
 
     def relation(self, relation: Relation, alone: bool, sealed: bool, limit: int | None) -> Frame:
@@ -177,6 +184,7 @@ class Relations(Clauses):
         if inner.body is None:
             raise Unknown(inner.reason)
         outer = self.read, self.text, self.own_names, self.qualified
+        kept, self.keeps_keys = self.keeps_keys, False
         names = lower_own_relations(inner, self.sources)
         self.read, self.own_names, self.qualified = inner, names, inner.qualifiers
         self.text = inner.with_names({o.span: names[o.name] for o in inner.own if o.name in names})
@@ -184,6 +192,7 @@ class Relations(Clauses):
             frame = self.body(inner.body)
         finally:
             self.read, self.text, self.own_names, self.qualified = outer
+            self.keeps_keys = kept
         ops = tuple(replace(op, span=op.span.shift(span.start)) for op in frame.shape.ops)
         return replace(frame, shape=replace(frame.shape, ops=ops))
 
@@ -209,7 +218,7 @@ class Relations(Clauses):
             view = self.sources.catalog.tables.get(name.casefold())
             shape = Shape(True, known=view is None or not view.streaming)
             return Frame(Var("spark").attr("readStream").call("table", table), shape)
-        node, shape = self.sources.relation(name, limit, table)
+        node, shape = self.sources.relation(name, limit, table, keeps_keys=self.keeps_keys)
         return Frame(node, shape.at(span))
 
     def lateral_view(self, frame: Frame, view: LateralView) -> Frame:

@@ -14,30 +14,41 @@ from streamsql.plan.lowering import row_number_dedup, window_tables
 from streamsql.plan.lowering.event_time import is_event_time
 from streamsql.plan.lowering.frames import Frame, Item, RuleUnknown, Unknown
 from streamsql.plan.lowering.grouping import Grouping
+from streamsql.plan.lowering.hidden_keys import (
+    computed_if_kept,
+    has_partial_star,
+    is_row_by_row,
+    without_hidden_columns,
+)
 from streamsql.plan.lowering.relations import Relations
-from streamsql.plan.lowering.shape import Op, Shape
+from streamsql.plan.lowering.shape import KEPT, Op, Shape
 
 
 class Blocks(Relations, Grouping):
     """The clauses of a block, in the order of their evaluation."""
 
     def select(self, select: Block, limit: int | None) -> Frame:
-        outer, outer_filtered = self.window, self.filtered
+        outer = self.window, self.filtered, self.keeps_keys
         self.window, self.filtered = None, select.where is not None
+        if select.distinct or select.qualify or self.wanted:
+            self.keeps_keys = False
         try:
             return self.block(select, limit)
         finally:
-            self.window, self.filtered = outer, outer_filtered
+            self.window, self.filtered, self.keeps_keys = outer
 
     def block(self, select: Block, limit: int | None) -> Frame:
         if select.other:
             raise Unknown(select.other)
         first = self.first_of_subquery(select)
+        keeps_keys = self.keeps_keys
+        self.keeps_keys = keeps_keys and is_row_by_row(select)
         frame = self.from_clause(select, limit)
         if frame.window and frame.window.session:
             self.check_session(frame.window, select)
             self.window = frame
-        frame = self.where(frame, select.where)
+        frame = self.where(frame, select)
+        self.keeps_keys = keeps_keys
         items = [self.item(i) for i in select.items]
         having = select.having
         aggregated = any(i.expression.aggregates for i in items) or bool(
@@ -67,10 +78,15 @@ class Blocks(Relations, Grouping):
         starred = any(i.expression.is_star for i in items)
         return frame if starred else replace(frame, width=len(items))
 
-    def where(self, frame: Frame, where: Clause | None) -> Frame:
+    def where(self, frame: Frame, select: Block) -> Frame:
+        where = select.where
         if where is None:
             return frame
         condition = self.checked(where.expression)
+        filtered = self.group_filter(frame, condition, select)
+        if filtered is not None:
+            return filtered
+        frame = without_hidden_columns(frame, Op("filter", where.span)) if frame.shape.kept else frame
         frame = replace(frame, node=frame.node.call("where", expr(condition.text)))
         if condition.asks_the_time:
             frame = frame.then(Op("now", where.span))
@@ -199,6 +215,10 @@ class Blocks(Relations, Grouping):
         return replace(frame, node=frame.node.call(method, *arguments)).then(op)
 
     def project(self, frame: Frame, items: list[Item]) -> Frame:
+        kept = computed_if_kept(items) if frame.shape.kept else items
+        if kept is None or has_partial_star(items):
+            frame = without_hidden_columns(frame, Op("filter", items[0].span))
+        items = items if kept is None else kept
         shape = frame.shape
         columns: list[str] | None = []
         event_time: set[str] = set()
@@ -224,11 +244,14 @@ class Blocks(Relations, Grouping):
         )
         if len(items) == 1 and items[0].sql.strip() == "*" and not shape.fields:
             return replace(frame, shape=shape)
-        star = any(i.expression.is_star for i in items)
+        star = any(i.text.endswith("*") for i in items if i.expression.is_star)
         out = {i.expression.column_name: i.name for i in items if i.expression.column_name}
         shape = shape.with_keys(lambda name: out.get(name.casefold()) or (name if star else None))
-        shown = (expr(i.without(shape.fields)) for i in items)
-        return replace(frame, node=frame.node.call("select", *shown), shape=replace(shape, fields=()))
+        shown, shape = self.hidden_columns(frame.shape, shape)
+        flag = (KEPT,) if shape.kept else ()
+        shown += [expr(i.without(shape.fields, (*shape.hidden, *flag))) for i in items]
+        node = frame.node.call("select", *shown, *map(expr, flag))
+        return replace(frame, node=node, shape=replace(shape, fields=()))
 
 
 def _first(item: Item) -> Item:

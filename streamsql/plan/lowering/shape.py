@@ -8,6 +8,9 @@ from functools import cached_property
 
 from streamsql.errors import Span
 
+KEPT = "__kept"
+"""The hidden column that says whether a row of a group is in the result."""
+
 
 @dataclass(frozen=True)
 class Op:
@@ -56,7 +59,8 @@ class Shape:
     not event time, although another side's column with that name is. keys: the columns that identify its
     groups, None if there are no groups or a key is not selected. known: False if only Spark knows the
     operations; then groups says whether the query seems to group. fields: message fields, which a SELECT
-    can name but `*` does not include.
+    can name but `*` does not include. hidden: keys of its groups that are not selected, before its columns;
+    kept: whether the column KEPT stands behind them (hidden_keys.py).
     """
 
     streaming: bool = False
@@ -68,6 +72,8 @@ class Shape:
     keys: tuple[str, ...] | None = None
     unmarked: frozenset[str] = frozenset()
     fields: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    kept: bool = False
 
     def then(self, op: Op) -> Shape:
         """This shape with one more operation, if it is streaming."""
@@ -90,6 +96,8 @@ class Shape:
             self.known and other.known,
             keys=grouped[0].keys if len(grouped) == 1 else None,
             fields=self.fields + other.fields,
+            hidden=self.hidden + other.hidden,
+            kept=self.kept or other.kept,
         )
         both.__dict__["replacing"] = self.replacing + other.replacing
         return both

@@ -133,6 +133,11 @@ class Sources:
         # Notes for the analyst; cautions apply only to queries that keep running.
         self.notes: list[Note] = []
         self.cautions: list[Note] = []
+        # Whether the query to be lowered next keeps the keys of its groups, also those that are selected
+        # (hides_all); whether a column was hidden.
+        self.keeps_keys = False
+        self.hides_all = False
+        self.keeps_hidden = False
 
     def state(self) -> tuple[object, ...]:
         """A snapshot for `restore`, without the program."""
@@ -154,10 +159,11 @@ class Sources:
         columns = [c for s in self.streams.values() for c in _all_columns(s)]
         return any(c.name.casefold() == name and c.type.upper().startswith("TIMESTAMP") for c in columns)
 
-    def stream(self, stream: Stream) -> tuple[Node, Shape]:
-        """The variable of a stream, which is defined on first use."""
+    def stream(self, stream: Stream, *, keeps_keys: bool = False) -> tuple[Node, Shape]:
+        """The variable that holds a stream, defined on first use. keeps_keys: see hidden_keys.py."""
         name = variable(stream.name)
         if name not in self.shapes:
+            self.keeps_keys = keeps_keys and bool(stream.query)
             self.shapes[name] = self._define(stream, name)
             self.streams[name] = stream
         return Var(name), self.shapes[name]
@@ -208,16 +214,18 @@ class Sources:
         arguments = () if limit is None else (limit,)
         return rows.call("frame", Var("spark"), *arguments)
 
-    def relation(self, name: str, limit: int | None = None, written: str = "") -> tuple[Node, Shape]:
-        """The relation of FROM name: a stream, a live table, or a Spark table.
+    def relation(
+        self, name: str, limit: int | None = None, written: str = "", *, keeps_keys: bool = False
+    ) -> tuple[Node, Shape]:
+        """What FROM name reads: a stream, a live table, or a table of Spark.
 
-        written: the name with its backticks, for Spark.
+        written: the name in its backticks, for Spark, which reads it again. keeps_keys: as in `stream`.
         """
         if name.casefold() in self.calls:
             return self.calls[name.casefold()]
         entry = self.catalog.relation(name)
         if isinstance(entry, Stream):
-            return self.stream(entry)
+            return self.stream(entry, keeps_keys=keeps_keys)
         if isinstance(entry, Sink):
             return self.live_table(entry, limit), Shape()
         table = self.catalog.tables.get(name.casefold())

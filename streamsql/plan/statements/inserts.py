@@ -24,6 +24,7 @@ from streamsql.plan.statements.query_parts import (
     one_result,
     query_sources,
     streaming_query,
+    with_kept_keys,
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 
@@ -32,17 +33,53 @@ def insert(statement: Insert, context: Context) -> Plan:
     targets = [context.catalog.target(name.value) for name in statement.targets]
     if len(targets) == 1 and isinstance(targets[0], Stream):
         return _insert_values(statement, targets[0], context)
-    sources = query_sources(context, statement.trigger)
-    lowered = lower_fragment(statement.query, sources)
-    if targets == [None]:
+    sinks = () if targets == [None] else _sinks(statement, context)
+    given = tuple(c.value for c in statement.columns)
+    sources, lowered = with_kept_keys(
+        sinks,
+        statement.output_mode.value if statement.output_mode else "",
+        lambda: query_sources(context, statement.trigger),
+        lambda s: lower_fragment(statement.query, s),
+        given,
+    )
+    if not sinks:
         return _insert_table(statement, lowered, sources, context)
-    sinks = _sinks(statement, context)
-    if statement.columns:
-        raise RuleFault("a sink takes no column list", span=statement.columns[0].span)
+    _check_columns(statement, sinks, lowered)
     if not lowered.shape.streaming:
         return _insert_static(statement, sinks, lowered, sources, context)
-    parts = one_result(statement.query, sinks, sources, lowered)
+    parts = one_result(statement.query, sinks, sources, lowered, given)
     return _insert_query(statement, statement.targets, parts, context)
+
+
+def _check_columns(statement: Insert, sinks: tuple[Sink, ...], lowered: Lowered) -> None:
+    """The columns that INSERT names are its one sink's. Raises faults at the column, or at the SELECT when it
+    has another number of columns.
+    """
+    columns = statement.columns
+    if columns and len(sinks) > 1:
+        raise RuleFault(
+            "an INSERT into several sinks takes no column list",
+            hint="an INSERT for each sink",
+            span=columns[0].span,
+        )
+    declared = [c.name for sink in sinks for c in sink.columns]
+    seen: set[str] = set()
+    for column in columns:
+        name = column.value.casefold()
+        if name in seen:
+            raise NameFault(f"the column {column} is named twice", span=column.span)
+        if declared and name not in {c.casefold() for c in declared}:
+            raise NameFault(
+                f"the sink {sinks[0].name} has no column {column}",
+                hint=did_you_mean(column.value, declared) or f"columns: {', '.join(declared)}",
+                span=column.span,
+            )
+        seen.add(name)
+    width = len(lowered.shape.columns or ()) - len(lowered.shape.fields)
+    if columns and lowered.shape.columns is not None and width != len(columns):
+        raise RuleFault(
+            f"the INSERT names {len(columns)} columns, and its SELECT has {width}", span=statement.query.span
+        )
 
 
 def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
@@ -167,6 +204,7 @@ def _insert_query(
         statement.checkpoint.value if statement.checkpoint else "",
         together=isinstance(statement, InsertSet),
         restart=statement.restart,
+        columns=tuple(c.value for c in statement.columns) if isinstance(statement, Insert) else (),
     )
     return beginning(run_plan(query, parts, context, statement.output_mode, names), statement.begins)
 
@@ -185,7 +223,8 @@ def _insert_static(
         )
     program = [*sources.program, Assign("result", lowered.node)]
     if len(sinks) == 1:
-        program[-1] = Assign("result", as_declared(lowered.node, sinks[0].columns))
+        given = tuple(c.value for c in statement.columns)
+        program[-1] = Assign("result", as_declared(lowered.node, sinks[0].columns, None, given))
     for sink, name in zip(sinks, statement.targets, strict=True):
         using = connector(Name(sink.connector))
         rows = Var("result") if len(sinks) == 1 else as_declared(Var("result"), sink.columns)

@@ -25,20 +25,21 @@ from streamsql.plan.statements.query_parts import (
     one_result,
     query_sources,
     streaming_query,
+    with_kept_keys,
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 
 
 def select(statement: Select, context: Context) -> Plan:
-    sources = context.sources()
-    lowered = lower_fragment(statement.query, sources)
+    shown = Sink("select", "memory", retain=sys.maxsize)  # every row that is read is shown
+    sources, lowered = with_kept_keys(
+        (shown,), "", context.sources, lambda sources: lower_fragment(statement.query, sources)
+    )
     if lowered.shape.streaming:
         # With processing time there is always new work; such a query is stopped after it has read all input.
         trigger = None if lowered.shape.watches_the_clock else Trigger("available_now")
         query = Query("select", ("select",), statement.query.text, trigger=trigger)
-        # All rows are shown, so none is dropped.
-        target = Target(Sink("select", "memory", retain=sys.maxsize), lowered.shape)
-        parts = QueryParts(statement.query, sources, lowered, (target,))
+        parts = QueryParts(statement.query, sources, lowered, (Target(shown, lowered.shape),))
         return run_plan(query, parts, context, transient=True)
     program = (*sources.program, Assign("result", lowered.node))
     return Collect(program, reads_of(sources), lowered.as_text, notes=tuple(sources.notes))
@@ -69,8 +70,10 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
         live_table=True,
         restart=statement.restart,
     )
-    sources = context.sources()
-    lowered = streaming_query(statement.query, sources, context, f"the query of live table {name}")
+    whose = f"the query of live table {name}"
+    sources, lowered = with_kept_keys(
+        (sink,), query.mode, context.sources, lambda s: streaming_query(statement.query, s, context, whose)
+    )
     parts = QueryParts(statement.query, sources, lowered, (Target(sink, lowered.shape),))
     run = run_plan(query, parts, context, statement.output_mode)
     run = replace(run, define=True, skip_existing=statement.if_not_exists)
@@ -85,12 +88,17 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
         assert isinstance(statement, InsertSet)
         parts = insert_set_parts(statement, context)
     else:
-        sources = query_sources(context, query.trigger)
         body = Fragment(query.text, span or Span(0, 0), origin)
         sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
         _check_relations(body, context)
-        lowered = streaming_query(body, sources, context, f"the query {query.name}")
-        parts = one_result(body, sinks, sources, lowered)
+        sources, lowered = with_kept_keys(
+            sinks,
+            query.mode,
+            lambda: query_sources(context, query.trigger),
+            lambda s: streaming_query(body, s, context, f"the query {query.name}"),
+            query.columns,
+        )
+        parts = one_result(body, sinks, sources, lowered, query.columns)
     return run_plan(query, parts, context, Name(query.mode) if query.mode else None)
 
 

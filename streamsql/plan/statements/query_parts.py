@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from streamsql.calls import Assign, Function, Node, Var, expr
@@ -11,8 +12,10 @@ from streamsql.language.statements.base import Column, Fragment, Name, Trigger
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, stream_hint
 from streamsql.plan.lowering.lower import Lowered
+from streamsql.plan.lowering.shape import KEPT, Shape
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.plans import Target
+from streamsql.plan.streaming import rules
 
 
 @dataclass(frozen=True)
@@ -28,11 +31,19 @@ class QueryParts:
     functions: tuple[Assign, ...] = ()
 
 
-def one_result(body: Fragment, sinks: tuple[Sink, ...], sources: Sources, lowered: Lowered) -> QueryParts:
-    """The parts of a query with one SELECT for one or more sinks."""
+def one_result(
+    body: Fragment,
+    sinks: tuple[Sink, ...],
+    sources: Sources,
+    lowered: Lowered,
+    given: tuple[str, ...] = (),
+) -> QueryParts:
+    """One SELECT for one sink or several. given: the columns of the one sink that INSERT names."""
     if len(sinks) == 1:
-        result = replace(lowered, node=as_declared(lowered.node, sinks[0].columns))
-        return QueryParts(body, sources, result, (Target(sinks[0], lowered.shape),))
+        columns = sinks[0].columns
+        node = as_declared(lowered.node, columns, lowered.shape, given)
+        result = replace(lowered, node=node, shape=shape_as_declared(lowered.shape, columns, given))
+        return QueryParts(body, sources, result, (Target(sinks[0], result.shape),))
     targets, functions = [], []
     for sink in sinks:
         select = ""
@@ -43,14 +54,69 @@ def one_result(body: Fragment, sinks: tuple[Sink, ...], sources: Sources, lowere
     return QueryParts(body, sources, lowered, tuple(targets), tuple(functions))
 
 
-def as_declared(node: Node, columns: tuple[Column, ...]) -> Node:
-    """A result with the column names and types that its sink declares."""
+def as_declared(
+    node: Node, columns: tuple[Column, ...], shape: Shape | None = None, given: tuple[str, ...] = ()
+) -> Node:
+    """A result under the names and types that its sink declares. shape: its hidden columns stay; given: the
+    columns that INSERT names; the others are NULL.
+    """
+    given = given or tuple(c.name for c in columns)
+    if not given:
+        return node
+    hidden = shape.hidden if shape else ()
+    flag = (KEPT,) if shape and shape.kept else ()
+    node = node.call("toDF", *hidden, *given, *flag)
     if not columns:
         return node
-    return node.call("toDF", *(c.name for c in columns)).call(
+    there = {name.casefold() for name in given}
+    values = [
+        f"CAST({quote_name(c.name) if c.name.casefold() in there else 'NULL'} AS {c.type})" for c in columns
+    ]
+    return node.call(
         "select",
-        *(expr(f"CAST({quote_name(c.name)} AS {c.type}) AS {quote_name(c.name)}") for c in columns),
+        *map(expr, hidden),
+        *(expr(f"{value} AS {quote_name(c.name)}") for value, c in zip(values, columns, strict=True)),
+        *map(expr, flag),
     )
+
+
+def shape_as_declared(shape: Shape, columns: tuple[Column, ...], given: tuple[str, ...] = ()) -> Shape:
+    """The shape of a result under the names that its sink declares (given: as in `as_declared`)."""
+    given = given or tuple(c.name for c in columns)
+    if not given:
+        return shape
+    if shape.columns is None or len(shape.columns) != len(given):
+        names: dict[str, str] = {}
+    else:
+        names = dict(zip((c.casefold() for c in shape.columns), given, strict=True))
+    renamed = shape.with_keys(lambda key: key if key in shape.hidden else names.get(key.casefold()))
+    return replace(renamed, columns=tuple(c.name for c in columns) or given)
+
+
+def with_kept_keys(
+    sinks: tuple[Sink, ...],
+    mode: str,
+    sources: Callable[[], Sources],
+    lowering: Callable[[Sources], Lowered],
+    given: tuple[str, ...] = (),
+) -> tuple[Sources, Lowered]:
+    """The sources and the result of a query. A live table of its own, in output mode update, gets the keys of
+    the groups that are not selected as hidden columns (lowering/hidden_keys.py).
+
+    mode: as written; lowering: lowers the query with new sources; given: as in `one_result`.
+    """
+    if len(sinks) == 1 and sinks[0].is_live and not sinks[0].key and mode in ("", "update"):
+        keeping = sources()
+        keeping.keeps_keys, keeping.hides_all = True, bool(sinks[0].columns or given)
+        lowered = lowering(keeping)
+        shape = lowered.shape
+        if not keeping.keeps_hidden:
+            return keeping, lowered
+        can_update = shape.known and not shape.loses_groups and rules.verdict(shape, "update") is None
+        if (shape.hidden or shape.kept) and can_update:
+            return keeping, lowered
+    plain = sources()
+    return plain, lowering(plain)
 
 
 def streaming_query(body: Fragment, sources: Sources, context: Context, whose: str) -> Lowered:

@@ -72,6 +72,8 @@ def _choices(
     choices = rules.choices(shape, takes, keyed=keyed)
     if not all(_keeps_groups(t.shape) for t in targets if t.sink.is_live):
         choices = [c for c in choices if c.mode != "update"]
+    if shape.hidden or shape.kept:
+        choices = [c for c in choices if c.mode == "update"]
     if not choices:
         raise rules.refuse_all(shape, takes, query.sink)
     return choices

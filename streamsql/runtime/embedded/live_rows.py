@@ -14,14 +14,18 @@ class LiveRows:
     row for each value of `keys` (a list of columns; None keeps all rows, as in append). When the
     keys are those of groups, a micro-batch holds all rows of a group that changed (a join behind
     the aggregation may make several); `one` says that of rows with equal keys only the last counts.
+    hidden: columns that are keys and nothing else; kept: a column that says whether a row is in the
+    result: a group whose rows are not is removed. Neither is shown.
     keep, if it is set, is called before a micro-batch counts: (batch_id, the table after it, its rows);
     watchers behind it: (the table before it, after it, its rows).
     """
 
     KEY = "__live_key"
 
-    def __init__(self, schema, mode, keys, retain, one=False):
-        self.schema = schema
+    def __init__(self, schema, mode, keys, retain, one=False, hidden=(), kept=None):
+        self.schema = type(schema)([f for f in schema.fields if f.name not in (*hidden, kept)])
+        self.hidden = list(hidden)
+        self.kept = kept
         self.mode = mode
         self.keys = keys if mode == "update" else None
         self.retain = retain
@@ -43,18 +47,21 @@ class LiveRows:
             return
         if self.keys is not None:
             batch = batch.selectExpr("*", f"{self._key_text()} AS {self.KEY}")
+            if self.hidden:
+                batch = batch.drop(*self.hidden)
         self.take(self._newest(batch.toArrow()), batch_id)
 
     def take(self, new, batch_id, whole=False):
         """Take the rows of one micro-batch; whole: they are all that there are."""
         with self._lock:
             before = after = self.table
+            rows = self.in_result(new)
             if whole or self.mode == "complete" or before is None:
-                after = new
+                after = rows
             elif self.keys is not None:
-                after = self._replace(new)
+                after = self._replace(new, rows)
             elif new.num_rows:
-                after = pa.concat_tables([before, new])
+                after = pa.concat_tables([before, rows])
             after, over = self._trimmed(after)
             if self.keep:
                 self.keep(batch_id, after, new)
@@ -83,11 +90,22 @@ class LiveRows:
         last = {key: row for row, key in enumerate(new[self.KEY].to_pylist())}
         return new.take(sorted(last.values()))
 
-    def _replace(self, new):
+    def in_result(self, table):
+        """The rows that are in the result."""
+        return table if self.kept is None else table.filter(table[self.kept])
+
+    def shown(self, table):
+        """The columns of rows that are shown."""
+        if self.keys is None:
+            return table
+        return table.drop_columns([self.KEY] if self.kept is None else [self.KEY, self.kept])
+
+    def _replace(self, new, rows):
+        """The table with the rows of the groups in new replaced by those that are in the result."""
         if not new.num_rows:
             return self.table
-        kept = self.table.filter(pc.invert(pc.is_in(self.table[self.KEY], new[self.KEY].combine_chunks())))
-        return pa.concat_tables([kept, new])
+        others = self.table.filter(pc.invert(pc.is_in(self.table[self.KEY], new[self.KEY].combine_chunks())))
+        return pa.concat_tables([others, rows])
 
     def _trimmed(self, table):
         """(at most as many rows as are kept, how many were too many)."""
@@ -113,9 +131,7 @@ class LiveRows:
         """(an Arrow table of the rows as of now, or None before the first batch; its version)."""
         with self._lock:
             table = self.table
-            if table is not None and self.keys is not None:
-                table = table.drop_columns([self.KEY])
-            return table, self.version
+            return table if table is None else self.shown(table), self.version
 
     def frame(self, spark, limit=None):
         """A DataFrame of the rows as of now, of at most limit of them when it is given."""

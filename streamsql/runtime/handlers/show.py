@@ -130,13 +130,20 @@ def _live_numbers(entry: Sink, parts: SessionParts) -> tuple[int, int, str, str]
     return (table.num_rows if table is not None else 0), rows.dropped, rows.mode, listed
 
 
+def _key(live: Any) -> str:
+    """What tells the rows of a live table apart, if it keeps one of each."""
+    if live is None or not live.keys:
+        return ""
+    return "the keys of GROUP BY" if live.hidden else ", ".join(live.keys)
+
+
 def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Result:
     rows = []
     for entry in parts.catalog.sinks.values():
         if entry.is_live:
             kept, dropped, mode, listed = _live_numbers(entry, parts)
             live = parts.live.get(entry.name.casefold())
-            key = ", ".join(live.keys) if live and live.keys else ""
+            key = _key(live)
             fed = ", ".join(_fed_by(entry, parts))
             rows.append((entry.name, kept, dropped, mode, key, listed, fed))
     return table(("name", "rows", "dropped", "mode", "key", "columns", "query"), rows, (1, 2))
@@ -150,8 +157,8 @@ def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable)
         pairs += [(f"column {f.name}", f.dataType.simpleString()) for f in live.schema.fields]
     kept, dropped, mode, _ = _live_numbers(entry, parts)
     pairs += [("rows", kept), ("dropped", dropped or ""), ("output mode", mode)]
-    if live and live.keys:
-        pairs.append(("key", ", ".join(live.keys)))
+    if key := _key(live):
+        pairs.append(("key", key))
     limit = f"{entry.retain} rows" if mode == "append" else ""
     return pairs_of([*pairs, ("keeps", limit), ("query", ", ".join(_fed_by(entry, parts)))])
 

@@ -42,6 +42,8 @@ class Journal:
             "keys": rows.keys,
             "retain": rows.retain,
             "one": rows.one,
+            "kept": rows.kept,
+            "hidden": rows.hidden,
         }
         with open(self.folder / "kind.json", "w", encoding="utf-8", opener=private) as out:
             out.write(json.dumps(kind))
@@ -77,7 +79,13 @@ class Journal:
             kind = json.loads((self.folder / "kind.json").read_text("utf-8"))
             check_version(kind, LIVE_TABLE, str(self.folder / "kind.json"))
             rows = LiveRows(
-                StructType.fromJson(kind["schema"]), kind["mode"], kind["keys"], kind["retain"], kind["one"]
+                StructType.fromJson(kind["schema"]),
+                kind["mode"],
+                kind["keys"],
+                kind["retain"],
+                kind["one"],
+                kind.get("hidden", []),
+                kind.get("kept"),
             )
             for batch, file in self._files():
                 rows.take(_read(file), batch, whole=file.suffix == ".all")

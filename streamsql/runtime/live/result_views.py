@@ -178,13 +178,12 @@ class ChangesView:
         if self.rows.mode == "complete":
             return self._whole(before, after)
         if self.rows.keys is None or before is None:
+            new = self.rows.in_result(new)
             return [("+I", *row) for row in self._rows(new.slice(max(0, new.num_rows - KEPT_CHANGES)))]
         return self._keyed(before, new)
 
     def _rows(self, table: Any) -> list[tuple[Any, ...]]:
-        if self.rows.KEY in table.column_names:
-            table = table.drop_columns([self.rows.KEY])
-        return values(table, self._values)
+        return values(self.rows.shown(table), self._values)
 
     def _keyed(self, before: Any, new: Any) -> list[tuple[Any, ...]]:
         import pyarrow.compute as pc
@@ -194,9 +193,13 @@ class ChangesView:
         for key, row in zip(touched[self.rows.KEY].to_pylist(), self._rows(touched), strict=True):
             old.setdefault(key, []).append(row)
         changes: list[tuple[Any, ...]] = []
-        for key, row in zip(new[self.rows.KEY].to_pylist(), self._rows(new), strict=True):
+        stays = new[self.rows.kept].to_pylist() if self.rows.kept else [True] * new.num_rows
+        for key, row, there in zip(new[self.rows.KEY].to_pylist(), self._rows(new), stays, strict=True):
             earlier = old.pop(key, [])
-            if row in earlier:
+            if row in earlier and there:
+                continue
+            if not there:
+                changes += [("-D", *r) for r in earlier]
                 continue
             changes += [("-U", *r) for r in earlier] + [("+U" if earlier else "+I", *row)]
         return changes

@@ -9,7 +9,7 @@ from streamsql.errors import UsageFault
 
 WORKSPACE = 1
 STATUS = 1
-LIVE_TABLE = 1
+LIVE_TABLE = 2
 CHECKPOINT = 1
 BATCHES = 1
 UPGRADE = "use the version of streamsql that wrote it, or a later one"

@@ -1,0 +1,207 @@
+"""The keys of groups that are not selected travel hidden to a live table, which keeps one row of each group.
+
+They are columns `__key1`, …, before those that are selected. A condition over groups (HAVING, or WHERE around
+the aggregation) becomes the column `__kept`, so that a group that leaves the result is removed from it:
+output mode update would not say so. Both only where nothing but projections, filters and joins with tables
+stands between the groups and the live table: there each row belongs to one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from streamsql.calls import Node, expr
+from streamsql.language.expression import Expression
+from streamsql.language.query import Block, Body, Join, Relation, read_expression
+from streamsql.language.tokens import quote_name
+from streamsql.plan.lowering.frames import Clauses, Frame, Item
+from streamsql.plan.lowering.shape import KEPT, Op, Shape
+
+
+def hidden_names(count: int) -> tuple[str, ...]:
+    """Names for so many hidden keys."""
+    return tuple(f"__key{n}" for n in range(1, count + 1))
+
+
+def is_row_by_row(select: Block) -> bool:
+    """Whether each row of a block is made of one row of what it reads (joins with tables aside)."""
+    expressions = [i.expression for i in select.items]
+    if select.group_by or select.having or select.distinct or select.qualify:
+        return False
+    return not any(e.aggregates or e.has_window_function for e in expressions)
+
+
+def is_plain_body(body: Body) -> bool:
+    """Whether a query is one block, without set operations, sorting and limits around it."""
+    return body.block is not None and not (body.order_by or body.sort_by or body.limit or body.offset)
+
+
+def ctes_on_the_way(body: Body) -> frozenset[str]:
+    """The WITH queries of a body, folded, whose rows reach its result row by row."""
+    ctes = {c.name.casefold(): c.query for c in body.ctes}
+    names: set[str] = set()
+    bodies = [body]
+    while bodies:
+        at = bodies.pop()
+        for relation in _relations(at):
+            name = relation.name.casefold()
+            if relation.query is not None:
+                bodies.append(relation.query)
+            elif name in ctes and name not in names:
+                names.add(name)
+                bodies.append(ctes[name])
+    return frozenset(names)
+
+
+def _relations(body: Body) -> Iterator[Relation]:
+    block = body.block
+    if block is None or not is_plain_body(body) or not is_row_by_row(block) or block.relation is None:
+        return
+    yield block.relation
+    yield from (join.relation for join in block.joins)
+
+
+class HiddenKeys(Clauses):
+    """What of a block's clauses keeps the groups apart."""
+
+    def keeps_groups(self, frame: Frame) -> bool:
+        """Whether the rows of a relation are those of groups that a live table is to tell apart."""
+        shape = frame.shape
+        return self.keeps_keys and shape.streaming and bool(shape.replacing) and shape.keys is not None
+
+    def with_hidden_keys(self, frame: Frame, select: Block) -> Frame:
+        """One side of a join with the keys of its groups hidden beside them, if not all are selected: behind
+        the join their names may be those of another side, too.
+        """
+        names = {i.expression.column_name for i in select.items}
+        keys = frame.shape.keys
+        if not self.keeps_groups(frame) or frame.shape.hidden or not keys or not select.joins:
+            return frame
+        if any(i.expression.is_star for i in select.items) or {k.casefold() for k in keys} <= names:
+            return frame
+        hidden, shown = self.hide(frame.shape)
+        node = frame.node.call("select", *shown, expr("*"))
+        return replace(frame, node=node, shape=replace(frame.shape, hidden=hidden))
+
+    def loses_groups(self, left: Frame, right: Frame, join: Join) -> bool:
+        """Whether a join of groups with a table can lose a group again: by a condition on more than its
+        keys.
+        """
+        if left.shape.streaming == right.shape.streaming or not (
+            left.shape.replacing or right.shape.replacing
+        ):
+            return False
+        grouped = left if left.shape.streaming else right
+        preserved = "left" if grouped is left else "right"
+        if join.kind in (preserved, f"{preserved}_outer", "cross"):
+            return False
+        keys = {k.casefold() for k in grouped.shape.keys or ()}
+        if join.using:
+            return not {u.casefold() for u in join.using} <= keys
+        if join.condition is None:
+            return False
+        columns = grouped.side.columns
+        return not all(
+            name in keys
+            for table, name in join.condition.references()
+            if (table in grouped.names if table else columns is None or name in columns)
+        )
+
+    def hide(self, shape: Shape) -> tuple[tuple[str, ...], list[Node]]:
+        """The names of a shape's keys once they are hidden, and the columns that they then are."""
+        keys = shape.keys or ()
+        if shape.hidden:
+            return shape.hidden, [expr(h) for h in shape.hidden]
+        hidden = hidden_names(len(keys))
+        self.sources.keeps_hidden = True
+        return hidden, [expr(quote_name(k)).call("alias", h) for k, h in zip(keys, hidden, strict=True)]
+
+    def group_filter(self, frame: Frame, condition: Expression, select: Block) -> Frame | None:
+        """A condition over groups: their keys alone leave a group in or out for good; else its rows say
+        whether they are kept. None when that cannot be.
+        """
+        if not self.keeps_groups(frame) or not _can_be_kept(condition):
+            return None
+        if any(j.comma or (j.condition is None and not j.using) for j in select.joins):
+            return None  # it may be what joins
+        if self.is_over_keys(frame.shape, condition):
+            return replace(frame, node=frame.node.call("where", expr(condition.text)))
+        kept = f"coalesce({condition.text}, false)"
+        kept = f"{KEPT} AND {kept}" if frame.shape.kept else kept
+        self.sources.keeps_hidden = True
+        node = frame.node.call("withColumn", KEPT, expr(kept))
+        return replace(frame, node=node, shape=replace(frame.shape, kept=True))
+
+    def is_over_keys(self, shape: Shape, condition: Expression) -> bool:
+        """Whether a condition names nothing but the keys of groups."""
+        names = condition.column_names()
+        return bool(names) and not condition.aggregates and names <= {k.casefold() for k in shape.keys or ()}
+
+    def having_flag(self, having: Expression, items: list[Item]) -> str | None:
+        """HAVING as a column of the aggregation: names of items stand for what they are there. None when it
+        cannot be one.
+        """
+        if not _can_be_kept(having):
+            return None
+        forms = {i.alias.casefold(): f"({i.text})" for i in items if i.alias}
+        text, start = having.text, having.span.start
+        places = [(span, forms[n]) for q, n, span in having.columns() if not q and n in forms]
+        for span, form in sorted(places, key=lambda p: p[0].start, reverse=True):
+            text = text[: span.start - start] + form + text[span.end - start :]
+        return f"coalesce({text}, false)"
+
+    def hidden_columns(self, before: Shape, after: Shape) -> tuple[list[Node], Shape]:
+        """The keys that a projection hides, and its shape with them. before, after: the shapes of what it is
+        made of, and of its items.
+        """
+        grouped = self.keeps_keys and before.streaming and before.replacing
+        if not before.hidden and not (grouped and before.keys and after.keys is None):
+            return [], after
+        hidden, columns = self.hide(before)
+        return columns, replace(after, keys=hidden, hidden=hidden)
+
+
+def _can_be_kept(condition: Expression) -> bool:
+    """Whether a condition over a group changes only when the group does."""
+    return not (condition.has_subquery or condition.asks_the_time or condition.has_window_function)
+
+
+def without_hidden_columns(frame: Frame, op: Op) -> Frame:
+    """A relation without hidden columns: its groups are not told apart any more, and those that are not kept
+    are filtered out (op).
+    """
+    shape = frame.shape
+    node = frame.node
+    if shape.kept:
+        node = node.call("where", expr(KEPT))
+    gone = (*shape.hidden, *((KEPT,) if shape.kept else ()))
+    if not gone:
+        return frame
+    if shape.kept:
+        shape = shape.then(op)
+    return replace(
+        frame, node=node.call("drop", *gone), shape=replace(shape, hidden=(), kept=False, keys=None)
+    )
+
+
+def computed_if_kept(items: list[Item]) -> list[Item] | None:
+    """Items that are computed only for rows that are kept, as behind a filter. None when one of them cannot
+    be put so.
+    """
+    guarded: list[Item] = []
+    for item in items:
+        plain = item.expression.column or item.expression.is_star
+        if not plain and (not item.alias or item.expression.generates):
+            return None
+        guarded.append(item if plain else replace(item, expression=_if_kept(item.expression)))
+    return guarded
+
+
+def _if_kept(expression: Expression) -> Expression:
+    return read_expression(f"CASE WHEN {KEPT} THEN {expression.text} END")
+
+
+def has_partial_star(items: list[Item]) -> bool:
+    """Whether an item is a `*` with an EXCEPT of its own."""
+    return any(i.expression.is_star and not i.text.endswith("*") for i in items)
