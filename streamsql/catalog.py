@@ -122,7 +122,8 @@ class Query:
 
     sinks: all that it writes into; text: the SELECT as written, or (together) the INSERTs of a
     statement set, each with its `;`; checkpoint "": the console's own folder; columns: those of its sink
-    that INSERT names.
+    that INSERT names; inputs: the live tables that it reads, where it reads no stream: its live table is
+    computed again after their micro-batches.
     """
 
     name: str
@@ -135,6 +136,7 @@ class Query:
     together: bool = False
     restart: Restart | None = None
     columns: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
     @property
     def sink(self) -> str:
@@ -312,6 +314,10 @@ class Catalog:
     def queries_into(self, sink: str) -> list[Query]:
         """The queries that write into a sink."""
         return [q for q in self.queries.values() if q.writes_into(sink)]
+
+    def readers_of(self, table: str) -> list[Query]:
+        """The queries that compute live tables from a live table."""
+        return [q for q in self.queries.values() if table.casefold() in map(str.casefold, q.inputs)]
 
     def function(self, name: Name) -> Function:
         return _get(self.functions, name, "function written in Python")

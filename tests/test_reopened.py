@@ -396,3 +396,21 @@ def test_what_a_later_version_has_written_is_refused_and_stays(opened: Open, tmp
         file.write_text(written)
     again.run("INSERT INTO s VALUES (2); START QUERY t; AWAIT QUERY t IDLE;")
     assert again.rows("SELECT * FROM t;") == [(1,), (2,)]
+
+
+def test_live_tables_over_live_tables_are_resumed(opened: Open) -> None:
+    one = opened()
+    one.run(
+        """CREATE STREAM words (word STRING) USING values;
+        CREATE LIVE TABLE counts AS SELECT word, count(*) AS c FROM words GROUP BY word;
+        CREATE LIVE TABLE most AS SELECT max(c) AS c FROM counts;
+        CREATE LIVE TABLE words_of_most AS SELECT word FROM counts JOIN most USING (c) ORDER BY word;
+        INSERT INTO words VALUES ('a'), ('b'), ('a'); AWAIT QUERY ALL IDLE;"""
+    )
+    two = opened()
+    assert two.rows("SELECT * FROM words_of_most;") == [("a",)]
+    assert two.text("SHOW CREATE LIVE TABLE most;") == (
+        "CREATE LIVE TABLE most\n  AS SELECT max(c) AS c FROM counts;"
+    )
+    two.run("START QUERY ALL; INSERT INTO words VALUES ('b'); AWAIT QUERY words_of_most IDLE;")
+    assert two.rows("SELECT * FROM words_of_most;") == [("a",), ("b",)]

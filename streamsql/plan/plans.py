@@ -322,6 +322,22 @@ class Run(Plan):
 
 
 @dataclass(frozen=True)
+class Refresh(Run):
+    """A live table that is computed from live tables: the program, which reads one snapshot of these, is
+    run again after their micro-batches. It has no streaming query, and no checkpoint.
+    """
+
+    def keeping(self, mode: str) -> Program:
+        table, name = self.sink, rows_variable(self.sink.name)
+        rows = _call(Var("LiveRows"), Var("result").attr("schema"), mode, None, table.retain, False)
+        return (Assign(name, rows),)
+
+    def writer(self, mode: str) -> Program:
+        rows = Var(rows_variable(self.sink.name))
+        return (Assign("", rows.call("take", Var("result").call("toArrow"), 0)),)
+
+
+@dataclass(frozen=True)
 class Again:
     """A query to start again: its plan, or the error that prevents it."""
 

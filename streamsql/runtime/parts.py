@@ -17,6 +17,7 @@ from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.temporary_views import Deferred, TemporaryViews
 from streamsql.runtime.live.journal import LiveTables
+from streamsql.runtime.live.refreshes import Refreshes
 from streamsql.runtime.preflight.function_kinds import Modules
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.query_runs import Queries
@@ -61,7 +62,8 @@ def session_parts(config: Config, spark: Any = None) -> SessionParts:
     """The parts of a new session. spark: a running SparkSession that the session does not own (tests)."""
     events, current, settings, places = Events(), CurrentCatalog(), config.settings, _places(config)
     engine = Engine(settings, config.folder, config.log, config.cache, config.java, events, spark)
-    queries = Queries(events)
+    live = _live_tables(config, places, current)
+    queries = Queries(events, Refreshes(live, current))
 
     def make_view(statement: Statement, session: Any, imports: bool) -> None:
         plan = planner.plan(statement, parts.context())
@@ -81,7 +83,7 @@ def session_parts(config: Config, spark: Any = None) -> SessionParts:
         variables={},
         packages=_packages(config, engine),
         modules=Modules(),
-        live=_live_tables(config, places, current),
+        live=live,
         kept=KeptBatches(places, lasting=config.store is not None),
         queries=queries,
         show_batch=config.show_batch,

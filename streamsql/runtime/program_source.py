@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from streamsql.calls import Attr, Call, Lit, Node, Program, render, variables_in
+from streamsql.calls import Assign, Attr, Call, Lit, Node, Program, Var, render, variables_in
 from streamsql.calls import Function as Written
 from streamsql.catalog import Function
 from streamsql.connectors.memory import rows_variable
@@ -14,7 +14,7 @@ from streamsql.language.redaction import redact
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.python_functions import module_variable
 from streamsql.plan.planner import restart
-from streamsql.plan.plans import Collect, Plan, Reads, Run, Write
+from streamsql.plan.plans import Collect, Plan, Reads, Refresh, Run, Write
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.program_helpers import sources
 from streamsql.secrets import redact_option
@@ -45,8 +45,11 @@ def program_text(
     assert isinstance(plan, (Collect, Write, Run))
     feeding = _feeding(plan.reads, context)
     functions = dict.fromkeys(f for p in (plan, *feeding) for f in p.reads.functions)
-    body = "".join(_run(f) + "query.processAllAvailable()\n\n" for f in feeding)
-    if isinstance(plan, Run):
+    refresh = _refreshing(plan, feeding) if isinstance(plan, Refresh) else ()
+    body = "" if refresh else "".join(map(_fed, feeding))
+    if isinstance(plan, Refresh):
+        body += _render(refresh)
+    elif isinstance(plan, Run):
         if plan.query.restart:
             body += f"# RESTART {plan.query.restart.sql()} is the console's work, and not in this program.\n"
         body += _run(plan) + "query.awaitTermination()\n"
@@ -56,7 +59,7 @@ def program_text(
         body += _note(plan) + _render(plan.program)
         if isinstance(plan, Collect):
             body += "result.show(truncate=False)\n"
-    steps = tuple(step for part in (*feeding, plan) for step in _steps(part))
+    steps = (*refresh, *(step for part in (*feeding, plan) for step in _steps(part)))
     return _prelude(body, steps, settings, _modules(list(functions)), packages(steps)) + body
 
 
@@ -117,13 +120,59 @@ def _render(program: Program) -> str:
 
 
 def _feeding(reads: Reads, context: Context) -> list[Run]:
-    """The queries whose live tables a program reads."""
-    wanted = {s.name.casefold() for s in reads.live}
-    return [
-        restart(q, context)
-        for q in context.catalog.queries.values()
-        if {s.casefold() for s in q.sinks} & wanted
-    ]
+    """The queries whose live tables a program reads, directly or through other live tables: each after
+    those that it reads itself.
+    """
+    found: dict[str, Run] = {}
+
+    def put(table: str) -> None:
+        for query in context.catalog.queries_into(table):
+            if query.name not in found:
+                for name in query.inputs:
+                    put(name)
+                found[query.name] = restart(query, context)
+
+    for table in reads.live:
+        put(table.name)
+    return list(found.values())
+
+
+def _fed(feeding: Run) -> str:
+    """The program that fills the live tables of a query with what is there."""
+    if isinstance(feeding, Refresh):
+        program = (*feeding.program, *feeding.keeping("complete"), *feeding.writer("complete"))
+        return f"# {feeding.query.name}: {feeding.choices[0].reason}\n{_note(feeding)}{_render(program)}\n"
+    return _run(feeding) + "query.processAllAvailable()\n\n"
+
+
+def _refreshing(plan: Refresh, feeding: list[Run]) -> Program:
+    """The program that keeps a live table over live tables up to date."""
+    steps = [Assign("refreshing", Call(Var("Refreshing")))]
+    for each in (*feeding, plan):
+        if isinstance(each, Refresh):
+            steps += _refreshed(each)
+            continue
+        mode = each.choices[0].mode
+        steps += (*each.program, *each.keeping(mode), *each.writer(mode))
+        tables = (Var(rows_variable(table.name)) for table in each.live)
+        steps.append(Assign("", Var("refreshing").call("follow", Var("query"), *tables)))
+    return (*steps, Assign("", Var("refreshing").call("run")))
+
+
+def _refreshed(plan: Refresh) -> Program:
+    """The function that computes a live table from the rows of its inputs, and its place among the others."""
+    rows = rows_variable(plan.sink.name)
+    inputs = tuple(rows_variable(name) for name in plan.query.inputs)
+    compute, arguments = f"compute_{rows.removesuffix('_rows')}", tuple(map(Var, inputs))
+    now = (each.call("now") for each in arguments)
+    schema = Assign(rows, Call(Var("LiveRows"), (
+        Call(Var(compute), tuple(now)).attr("schema"), Lit("complete"), Lit(None), Lit(plan.sink.retain),
+    )))  # fmt: skip
+    return (
+        Assign(compute, Written(inputs, plan.program[:-1], plan.program[-1].node)),
+        schema,
+        Assign("", Var("refreshing").call("add", Var(rows), Var(compute), *arguments)),
+    )
 
 
 def _run(plan: Run) -> str:

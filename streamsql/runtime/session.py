@@ -30,6 +30,7 @@ from streamsql.runtime.handlers import (
     queries,
     settings,
     show,
+    show_live_tables,
     show_queries,
 )
 from streamsql.runtime.live.journal import LiveTables
@@ -51,6 +52,7 @@ DIRECT: Answers = {
     **queries.DIRECT,
     **settings.DIRECT,
     **show.DIRECT,
+    **show_live_tables.DIRECT,
     **show_queries.DIRECT,
     **help.DIRECT,
     **checkpoints.DIRECT,

@@ -16,6 +16,7 @@ from streamsql.plan.context import Context
 from streamsql.plan.plans import Again, Direct, Plan, Start
 from streamsql.plan.statements.queries import restart
 from streamsql.plan.statements.query_run import beginning
+from streamsql.plan.statements.refreshes import check_unread
 
 
 def named(statement: Statement, context: Context) -> Plan:
@@ -50,6 +51,7 @@ def drop_sink(statement: DropSink, context: Context) -> Plan:
     if statement.if_exists and statement.name.value.casefold() not in catalog.sinks:
         return Direct(statement)
     sink = catalog.sink(statement.name)
+    check_unread(statement.name, sink.name, catalog)
     for query in catalog.queries_into(sink.name):
         raise _feeds(query, sink.name, statement.name.span)
     return Direct(statement, (("sinks", sink.name),))
@@ -61,6 +63,7 @@ def drop_live_table(statement: DropLiveTable, context: Context) -> Plan:
     if statement.if_exists and statement.name.value.casefold() not in catalog.sinks:
         return Direct(statement)
     sink = catalog.live_table(statement.name)
+    check_unread(statement.name, sink.name, catalog)
     feeding = catalog.queries_into(sink.name)
     for query in feeding:
         if len(query.sinks) > 1:
@@ -83,6 +86,8 @@ def drop_query(statement: DropQuery, context: Context) -> Plan:
         return Direct(statement)
     query = context.catalog.query(statement.name)
     table = (("sinks", query.sinks[0]),) if query.live_table else ()
+    if query.live_table:
+        check_unread(statement.name, query.sinks[0], context.catalog)
     return Direct(statement, (("queries", query.name), *table))
 
 

@@ -28,6 +28,7 @@ from streamsql.plan.statements.query_parts import (
     with_kept_keys,
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
+from streamsql.plan.statements.refreshes import create_refreshed, refresh_again
 
 
 def select(statement: Select, context: Context) -> Plan:
@@ -61,6 +62,9 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
         retain=statement.retain or DEFAULT_RETAIN,
         comment=statement.comment,
     )
+    refresh = create_refreshed(statement, sink, context)
+    if refresh is not None:
+        return replace(refresh, skip_existing=statement.if_not_exists)
     query = Query(
         name.value,
         (name.value,),
@@ -89,6 +93,8 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
         parts = insert_set_parts(statement, context)
     else:
         body = Fragment(query.text, span or Span(0, 0), origin)
+        if query.inputs:
+            return refresh_again(query, body, context, span)
         sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
         _check_relations(body, context)
         sources, lowered = with_kept_keys(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from streamsql.calls import Assign, Function, Node, Var, expr
 from streamsql.catalog import Sink
-from streamsql.errors import NameFault, RuleFault
+from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.base import Column, Fragment, Name, Trigger
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, stream_hint
@@ -121,6 +121,12 @@ def with_kept_keys(
 
 def streaming_query(body: Fragment, sources: Sources, context: Context, whose: str) -> Lowered:
     lowered = lower_fragment(body, sources)
+    check_streaming(lowered, body, context, whose)
+    return lowered
+
+
+def check_streaming(lowered: Lowered, body: Fragment, context: Context, whose: str) -> None:
+    """Raise RuleFault for a query that reads no stream. whose: the query, for the message."""
     if not lowered.shape.streaming:
         raise RuleFault(
             f"{whose} reads no stream",
@@ -128,13 +134,26 @@ def streaming_query(body: Fragment, sources: Sources, context: Context, whose: s
             span=body.span,
             code="NO_STREAM",
         )
-    return lowered
 
 
 def query_sources(context: Context, trigger: Trigger | None) -> Sources:
     """The sources of a query with that trigger. CONTINUOUS cannot count malformed messages."""
     counts = trigger is None or trigger.kind != "continuous"
     return context.sources(counts=counts)
+
+
+def check_keys(targets: tuple[Target, ...], span: Span) -> None:
+    """A sink's KEY is among the columns that it gets. Raises NameFault at the query."""
+    for target in targets:
+        columns = tuple(c.name for c in target.sink.columns) or target.shape.columns or ()
+        known = {c.casefold() for c in columns}
+        missing = [k for k in target.sink.key if k.casefold() not in known] if columns else []
+        if missing:
+            raise NameFault(
+                f"the KEY of {target.sink.name}, {', '.join(missing)}, is not a column of this query",
+                hint=did_you_mean(missing[0], columns) or f"columns: {', '.join(columns)}",
+                span=span,
+            )
 
 
 def no_checkpoint(checkpoint: Name) -> RuleFault:

@@ -8,13 +8,13 @@ from streamsql.calls import Assign
 from streamsql.catalog import Query, Sink
 from streamsql.connectors.base import ALL_MODES
 from streamsql.connectors.registry import connector, connectors
-from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
+from streamsql.errors import RuleFault
 from streamsql.language.statements.base import Name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.plans import Run, Target
-from streamsql.plan.statements.query_parts import QueryParts
+from streamsql.plan.statements.query_parts import QueryParts, check_keys
 from streamsql.plan.statements.trigger_checks import check_trigger
 from streamsql.plan.streaming import rules
 
@@ -34,7 +34,7 @@ def run_plan(
     several = len(targets) > 1 or bool(targets[0].select)
     if several:
         _check_several(sinks, names)
-    _check_keys(targets, parts.body.span)
+    check_keys(targets, parts.body.span)
     shape = _with_key(parts.result.shape, sinks[0]) if len(sinks) == 1 else parts.result.shape
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
     choices = _choices(query, targets, shape, takes, mode)
@@ -94,20 +94,6 @@ def beginning(run: Run, begins: str) -> Run:
 
 def _modes(sink: Sink) -> tuple[str, ...]:
     return ("append",) if sink.connector == "table" else connector(Name(sink.connector)).modes_of(sink)
-
-
-def _check_keys(targets: tuple[Target, ...], span: Span) -> None:
-    """Raise NameFault if a KEY of a sink is not a column of its rows."""
-    for target in targets:
-        columns = tuple(c.name for c in target.sink.columns) or target.shape.columns or ()
-        known = {c.casefold() for c in columns}
-        missing = [k for k in target.sink.key if k.casefold() not in known] if columns else []
-        if missing:
-            raise NameFault(
-                f"the KEY of {target.sink.name}, {', '.join(missing)}, is not a column of this query",
-                hint=did_you_mean(missing[0], columns) or f"columns: {', '.join(columns)}",
-                span=span,
-            )
 
 
 def _check_several(sinks: list[Sink], names: tuple[Name, ...]) -> None:

@@ -1,10 +1,36 @@
-"""The rows of a live table. EXPLAIN PYSPARK prints this class into its programs, so it stands alone."""
+"""The rows of a live table. EXPLAIN PYSPARK prints these classes into its programs, so they stand alone."""
 
 import threading
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+
+class RowsAt:
+    """The rows of a live table after one of its micro-batches: an Arrow table that stays as it is, None
+    before the first micro-batch.
+    """
+
+    def __init__(self, schema, table, batch):
+        self.schema = schema
+        self.table = table
+        self.batch = batch
+        self._frame = (None, None)
+
+    @property
+    def count(self):
+        return 0 if self.table is None else self.table.num_rows
+
+    def frame(self, spark, limit=None):
+        """A DataFrame of the rows, of at most limit of them when it is given."""
+        if self.table is None:
+            return spark.createDataFrame([], self.schema)
+        if limit is not None:
+            return spark.createDataFrame(self.table.slice(0, limit), self.schema)
+        if self._frame[0] is not spark:
+            self._frame = (spark, spark.createDataFrame(self.table, self.schema))
+        return self._frame[1]
 
 
 class LiveRows:
@@ -37,7 +63,7 @@ class LiveRows:
         self.keep: Any = None
         self.watchers: list = []
         self._lock = threading.Lock()
-        self._frame: Any = (None, None)
+        self._now: Any = (None, None, None)
 
     def feed(self, batch, batch_id):
         """Take one micro-batch; one that was taken before is passed over (exactly once)."""
@@ -133,13 +159,20 @@ class LiveRows:
             table = self.table
             return table if table is None else self.shown(table), self.version
 
+    def now(self):
+        """The rows as of now, as a RowsAt; the same one until the next micro-batch, and with the same
+        table as long as no rows come.
+        """
+        with self._lock:
+            version, of, at = self._now
+            if version != self.version:
+                if of is not self.table:
+                    of, at = self.table, RowsAt(self.schema, self.shown(self.table), self.last_batch)
+                else:
+                    at = RowsAt(self.schema, at and at.table, self.last_batch)
+                self._now = (self.version, of, at)
+            return at
+
     def frame(self, spark, limit=None):
         """A DataFrame of the rows as of now, of at most limit of them when it is given."""
-        table, version = self.rows()
-        if table is None:
-            return spark.createDataFrame([], self.schema)
-        if limit is not None:
-            return spark.createDataFrame(table.slice(0, limit), self.schema)
-        if self._frame[0] != (spark, version):
-            self._frame = ((spark, version), spark.createDataFrame(table, self.schema))
-        return self._frame[1]
+        return self.now().frame(spark, limit)

@@ -26,6 +26,13 @@ def activate(spark: Any) -> None:
     sessions.setActiveSession(spark._jsparkSession)
 
 
+def own_session(spark: Any) -> Any:
+    """A session with the temporary views, functions and settings of another as they are now; what is
+    changed in one is not seen in the other.
+    """
+    return type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+
+
 @dataclass
 class Progress:
     """How far the jobs of the statement that is being carried out are."""

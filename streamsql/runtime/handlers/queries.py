@@ -22,6 +22,7 @@ from streamsql.results import Done, Result, Started
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
 from streamsql.runtime.handlers.show_queries import held_back, why_empty
 from streamsql.runtime.handlers.watch import follow, watch
 from streamsql.runtime.parts import SessionParts
@@ -180,10 +181,13 @@ def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Resul
     names = [n for n in names if n in parts.queries.all]
     parts.queries.wait(names, parts.cancel, idle=statement.idle, timeout=statement.timeout)
     notes = tuple(n for name in names for n in held_back(parts.queries.all[name]))
+    notes += tuple(
+        Note("NOT_REFRESHED", f"{name}: {n}") for name in names for n in refresh_remarks(name, parts)
+    )
     return Done(notes, "idle" if statement.idle else "ended")
 
 
-PLANS: Answers = {plans.Run: _run, plans.Start: _start_again}
+PLANS: Answers = {plans.Run: _run, plans.Refresh: _run, plans.Start: _start_again}
 DIRECT: Answers = {
     query_statements.StopQuery: lambda parts, statement: stop_queries(statement, parts),
     query_statements.DropQuery: _drop_query,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streamsql.catalog import Function, Sink, Stream
 from streamsql.connectors.registry import connector
-from streamsql.language.statements import function, live_table, sink, stream
+from streamsql.language.statements import function, sink, stream
 from streamsql.language.statements.base import Name
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.results import Result, Text
@@ -120,57 +118,6 @@ def _create_function(parts: SessionParts, statement: function.ShowCreateFunction
     return Text(text=parts.catalog.function(statement.name).sql() + ";")
 
 
-def _live_numbers(entry: Sink, parts: SessionParts) -> tuple[int, int, str, str]:
-    """(rows kept, rows dropped, mode, columns) of a live table."""
-    rows = parts.live.get(entry.name.casefold())
-    if rows is None:
-        return 0, 0, "", ""
-    table, _ = rows.rows()
-    listed = ", ".join(f.name for f in rows.schema.fields)
-    return (table.num_rows if table is not None else 0), rows.dropped, rows.mode, listed
-
-
-def _key(live: Any) -> str:
-    """What tells the rows of a live table apart, if it keeps one of each."""
-    if live is None or not live.keys:
-        return ""
-    return "the keys of GROUP BY" if live.hidden else ", ".join(live.keys)
-
-
-def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Result:
-    rows = []
-    for entry in parts.catalog.sinks.values():
-        if entry.is_live:
-            kept, dropped, mode, listed = _live_numbers(entry, parts)
-            live = parts.live.get(entry.name.casefold())
-            key = _key(live)
-            fed = ", ".join(_fed_by(entry, parts))
-            rows.append((entry.name, kept, dropped, mode, key, listed, fed))
-    return table(("name", "rows", "dropped", "mode", "key", "columns", "query"), rows, (1, 2))
-
-
-def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable) -> Result:
-    entry = parts.catalog.live_table(statement.name)
-    live = parts.live.get(entry.name.casefold())
-    pairs: list[tuple[str, Any]] = []
-    if live:
-        pairs += [(f"column {f.name}", f.dataType.simpleString()) for f in live.schema.fields]
-    kept, dropped, mode, _ = _live_numbers(entry, parts)
-    pairs += [("rows", kept), ("dropped", dropped or ""), ("output mode", mode)]
-    if key := _key(live):
-        pairs.append(("key", key))
-    limit = f"{entry.retain} rows" if mode == "append" else ""
-    return pairs_of([*pairs, ("keeps", limit), ("query", ", ".join(_fed_by(entry, parts)))])
-
-
-def _create_live(parts: SessionParts, statement: live_table.ShowCreateLiveTable) -> Result:
-    entry = parts.catalog.live_table(statement.name)
-    feeding = parts.catalog.queries.get(entry.name.casefold())
-    if feeding and feeding.live_table:
-        return Text(text=feeding.sql(entry) + ";")
-    return _create_text(entry)
-
-
 DIRECT: Answers = {
     stream.ShowStreams: _show_streams,
     stream.DescribeStream: _describe_stream,
@@ -181,7 +128,4 @@ DIRECT: Answers = {
     function.ShowPythonFunctions: _show_functions,
     function.DescribeFunction: _describe_function,
     function.ShowCreateFunction: _create_function,
-    live_table.ShowLiveTables: _show_live,
-    live_table.DescribeLiveTable: _describe_live,
-    live_table.ShowCreateLiveTable: _create_live,
 }

@@ -14,6 +14,7 @@ from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.results import Live, Snapshot, Status
+from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
 from streamsql.runtime.live.result_views import ChangesView, TableView, status_of
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
@@ -66,6 +67,18 @@ def watch(statement: Watch, parts: SessionParts) -> Live:
         chart=chart,
         mode="chart" if chart else "changes" if statement.changes else "table",
     )
+
+
+def _of_refresh(running: Running, parts: SessionParts) -> Status:
+    """What a footer says of a live table over live tables. In a script it is over once nothing more comes."""
+    status, refreshes = status_of(running), parts.queries.refreshes
+    if status.over:
+        return status
+    status = replace(status, error="; ".join(refresh_remarks(running.name, parts)))
+    feeding = [parts.queries.all.get(key) for key in refreshes.feeding(running.name)]
+    ended = all(query is None or query.over for query in feeding)
+    over = ended and not parts.config.interactive and refreshes.settled(running.handle)
+    return replace(status, word="finished") if over else status
 
 
 def _column(name: Name, rows: LiveRows, table: str) -> str:
@@ -153,7 +166,9 @@ def _live(title: str, rows: LiveRows, current: Callable[[], Running | None], par
 
     def status() -> Status:
         running = current()
-        return status_of(running) if running else Status(title, "stopped")
+        if running is None:
+            return Status(title, "stopped")
+        return _of_refresh(running, parts) if running.is_refresh else status_of(running)
 
     def fault() -> QueryFault | None:
         running = current()

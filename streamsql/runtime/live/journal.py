@@ -24,7 +24,7 @@ COMPACT = 50
 
 class Journal:
     """The files of one live table: kind.json, and for each micro-batch n either n.all (all rows after
-    it) or n.new (only its own rows).
+    it) or n.new (only its own rows), or n.none for the newest one without rows.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,6 +63,8 @@ class Journal:
                 self._drop_before(batch)
             elif new.num_rows:
                 self._write(f"{batch}.new", new)
+            else:
+                self._note_empty(batch)
 
         rows.keep = keep
 
@@ -89,6 +91,7 @@ class Journal:
             )
             for batch, file in self._files():
                 rows.take(_read(file), batch, whole=file.suffix == ".all")
+            rows.last_batch = max([rows.last_batch, *(int(f.stem) for f in self.folder.glob("*.none"))])
         except (OSError, ValueError, KeyError, pa.ArrowException):
             return None
         return rows
@@ -135,9 +138,17 @@ class Journal:
             writer.write_table(table)
         part.replace(self.folder / name)
 
+    def _note_empty(self, batch: int) -> None:
+        """Note a micro-batch without rows: the tables of one query are compared by their last ones."""
+        with open(self.folder / f"{batch}.none", "w", encoding="utf-8", opener=private):
+            pass
+        for file in self.folder.glob("*.none"):
+            if int(file.stem) < batch:
+                file.unlink()
+
     def _drop_before(self, batch: int) -> None:
         for file in self.folder.iterdir():
-            if file.suffix in (".all", ".new") and int(file.stem) < batch:
+            if file.suffix in (".all", ".new", ".none") and int(file.stem) < batch:
                 file.unlink()
 
 
@@ -153,12 +164,14 @@ class LiveTables(dict[str, "LiveRows"]):
 
     places: where they are persisted; None when they need not outlive the console. With places, `get`
     also returns the rows that an earlier console persisted. known: whether a name is in the catalog.
+    on_begin: called when a live table begins without rows.
     """
 
     def __init__(self, places: Places | None, known: Callable[[str], bool]) -> None:
         super().__init__()
         self.places = places
         self.known = known
+        self.on_begin: Callable[[], object] = lambda: None
         self._journals: dict[str, Journal] = {}
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -180,6 +193,7 @@ class LiveTables(dict[str, "LiveRows"]):
         self[name] = rows
         if self.places is not None:
             self._journal(name).begin(rows)
+        self.on_begin()
 
     def forget(self, name: str) -> None:
         """Remove a live table and its persisted rows."""

@@ -55,7 +55,7 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
 
 def _broken_off(running: Running) -> Iterator[Note]:
     trigger = running.plan.query.trigger
-    if not trigger or trigger.kind not in ("continuous", "real_time"):
+    if not running.is_refresh and (not trigger or trigger.kind not in ("continuous", "real_time")):
         yield Note(
             "MICRO_BATCH_ABORTED",
             f"the micro-batch of {running.name} did not complete in time and was aborted: it is retried on "
@@ -70,7 +70,7 @@ def _drain(running: Running, parts: QueryParts, timeout: float | None) -> None:
     queries, name = parts.queries, running.name.casefold()
     left = _countdown(timeout)
     clock = running.plan.shape.watches_the_clock  # such a query always has a micro-batch to run
-    if clock or any(s.connector in _LOSING for s in running.plan.reads.streams):
+    if clock or running.is_refresh or any(s.connector in _LOSING for s in running.plan.reads.streams):
         try:
             queries.wait([name], parts.cancel, idle=True, timeout=left())
         finally:

@@ -125,7 +125,7 @@ class QueryParts:
         activate(spark)
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
                                "checkpoint": self.places.transient}  # fmt: skip
-        env |= {name: helper(name) for name in HELPERS if name != "LiveRows"}
+        env |= {name: helper(name) for name, module in HELPERS.items() if module != "live_rows"}
         reads = reads or Reads()
         self._load(reads.functions)
         env |= self.modules.env(reads.functions)

@@ -19,6 +19,7 @@ from streamsql.runtime.checkpoints.query_marker import Folder, read_marker, writ
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Events
 from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.live.refreshes import Refreshes
 from streamsql.runtime.preflight.python_code_checks import digests
 from streamsql.runtime.queries.progress import Monitor, QueryReported
 from streamsql.runtime.queries.restart_policy import Failure, next_start
@@ -32,10 +33,12 @@ class Queries:
     """All queries of a session. events: receives QueryReported, on Spark's callback thread, when a query
     has reported or ended. failures: the newest failures of each query, oldest first, including those of
     earlier sessions. starting: the lock held while a query is started, so that none is started twice.
+    refreshes: those of live tables over live tables.
     """
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: Events, refreshes: Refreshes) -> None:
         self.events = events
+        self.refreshes = refreshes
         self.failures: dict[str, list[Failure]] = {}
         self.starting = threading.RLock()
         self._all: Mapping[str, Running] = {}
@@ -52,7 +55,11 @@ class Queries:
         with self._changing:
             self._all = {k: q for k, q in self._all.items() if k != name.casefold()}
 
-    def _take_up(self, running: Running) -> None:
+    def take_up(self, running: Running) -> None:
+        """Take notice of a query that was started."""
+        failed = self.all.get(running.name.casefold())
+        if failed and failed.again_at is not None:  # this is its restart
+            running.source, running.span, running.tries = failed.source, failed.span, failed.tries + 1
         with self._changing:
             self._all = {**self._all, running.name.casefold(): running}
 
@@ -94,12 +101,8 @@ class Queries:
         run(writer, env)
         handle = env["query"]
         running = Running(plan, choice.mode, choice.reason, handle, datetime.now(), on_fault=self.failed)
-        key = plan.query.name.casefold()
-        failed = self.all.get(key)
-        if failed and failed.again_at is not None:  # this is its restart
-            running.source, running.span, running.tries = failed.source, failed.span, failed.tries + 1
         running.reports, running.catch_up = monitor.claim(str(handle.runId)), monitor.catch_up
-        self._take_up(running)
+        self.take_up(running)
         code = (code or {}) | digests((*plan.program, *writer))
         changed = [module for module, text in code.items() if before.get(module, text) != text]
         if changed:
@@ -161,6 +164,11 @@ class Queries:
             return self.stop(now, cancel, limit)
         if word not in BUSY:
             return True
+        if running.is_refresh:
+            running.stopped = True
+            running.handle.stop()
+            running.status()
+            return True
         trigger = running.plan.query.trigger
         batches = trigger is None or trigger.kind not in ("continuous", "real_time")
         if batches and limit > 0 and self._finish(running, cancel, limit):
@@ -210,6 +218,7 @@ class Queries:
 
     def close(self) -> None:
         """Unsubscribe from Spark's reports: Spark may outlive the session."""
+        self.refreshes.close()
         for unsubscribe in self._followed.values():
             unsubscribe()
 
@@ -217,6 +226,8 @@ class Queries:
         """Mark every running query as ended, because Spark has ended. cause: a message."""
         for running in self.all.values():
             running.lost(cause)
+            if running.is_refresh:
+                running.handle.stop()
 
     def wait(self, names: list[str], cancel: CancelToken, *, idle: bool, timeout: float | None) -> None:
         """Wait until the queries have ended, or (idle) have processed all available input. A query that
@@ -230,12 +241,29 @@ class Queries:
                 if running.again_at is not None:
                     cancel.wait(_left(running, deadline, "waiting for its restart"))
                     continue
+                if running.is_refresh:
+                    self._wait_for_refresh(running, cancel, idle=idle, deadline=deadline)
+                    break
                 done = _idle(running) if idle else None
                 _wait_one(running, done, deadline, cancel)
                 if done and running.is_active():
                     break
             if running.status() == "FAILED" and running.fault:
                 raise running.fault
+
+    def _wait_for_refresh(
+        self, running: Running, cancel: CancelToken, *, idle: bool, deadline: float
+    ) -> None:
+        """Wait for the queries that feed a live table through others, then for the last refresh: it never
+        ends by itself. Raises as `wait` does, and the fault of one of those queries.
+        """
+        feeding = [name for name in sorted(self.refreshes.feeding(running.name)) if name in self.all]
+        left = None if deadline == math.inf else max(0.0, deadline - time.monotonic())
+        self.wait(feeding, cancel, idle=idle, timeout=left)
+        while not self.refreshes.settled(running.handle):
+            cancel.check()
+            self.refreshes.wait(running.handle, _left(running, deadline, "busy"))
+        running.status()
 
 
 def _wait_one(running: Running, done: threading.Event | None, deadline: float, cancel: CancelToken) -> None:

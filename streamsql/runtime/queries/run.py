@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from streamsql.errors import Note, QueryFault, Source, Span, StreamsqlError
-from streamsql.plan.plans import Run
+from streamsql.plan.plans import Refresh, Run
 from streamsql.runtime.engine.spark_errors import comes_again, query_fault
 from streamsql.runtime.queries.progress import Reports
 from streamsql.runtime.queries.stop import Ending
@@ -24,12 +24,13 @@ GOING_ON = (*BUSY, "restarting")
 class Running:
     """A query that was started in this session, running or ended.
 
-    handle: PySpark's StreamingQuery. source, span: the statement that started it, for its errors.
-    reports: its progress reports; catch_up: waits until all that Spark has sent are received. notes: to
-    be shown with the result of the start. stopped: a statement has stopped it; broken_off: its last
-    micro-batch was aborted; ending: the stop after the current micro-batch. certain: its fault is certain
-    to recur. tries: the number of restarts in a row before this run; again_at: the time of the next one.
-    on_fault: called once the fault of the query is known.
+    handle: PySpark's StreamingQuery, or the Refresher of a live table over live tables. source, span: the
+    statement that started it, for its errors. reports: its progress reports; catch_up: waits until all
+    that Spark has sent are received. notes: to be shown with the result of the start. stopped: a
+    statement has stopped it; broken_off: its last micro-batch was aborted; ending: the stop after the
+    current micro-batch. certain: its fault is certain to recur. tries: the number of restarts in a row
+    before this run; again_at: the time of the next one. on_fault: called once the fault of the query is
+    known.
     """
 
     plan: Run
@@ -56,12 +57,19 @@ class Running:
 
     @property
     def mode_notes(self) -> tuple[Note, ...]:
-        """Why its output mode was chosen, if it was."""
+        """Why its output mode was chosen, if it was; of a refresh, after what it comes."""
+        if self.is_refresh:
+            return (Note("REFRESHED", self.reason),)
         return (Note("OUTPUT_MODE", f"output mode {self.mode}: {self.reason}"),) if self.reason else ()
 
     @property
     def name(self) -> str:
         return self.plan.query.name
+
+    @property
+    def is_refresh(self) -> bool:
+        """Whether it is no streaming query: its live table is computed from others."""
+        return isinstance(self.plan, Refresh)
 
     def status(self) -> str:
         """running, stopping (its last micro-batch runs), restarting (it failed and waits for its
@@ -97,12 +105,14 @@ class Running:
                 if not self.stopped:
                     self.fault = self._ended_with("its JVM has ended")
                 return
-            if error is not None:
+            if isinstance(error, QueryFault):
+                self.fault, self.certain = error, comes_again(error.__cause__ or error)
+            elif error is not None:
                 sinks = (t.sink.option("path") for t in self.plan.targets)
                 places = (self.plan.checkpoint, *filter(None, sinks))
                 self.fault, self.certain = query_fault(error, self.name, places), comes_again(error)
-                if self.source and self.span:
-                    self.fault.at(self.source, self.span)
+            if self.fault is not None and self.source and self.span:
+                self.fault.at(self.source, self.span)
 
     @property
     def over(self) -> bool:

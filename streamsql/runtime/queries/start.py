@@ -26,6 +26,7 @@ from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.query_runs import POLL
 from streamsql.runtime.queries.run import Running
+from streamsql.runtime.queries.start_refresh import analysed, await_first, launch_refresh
 from streamsql.runtime.workspace.owned_folders import claim, private_folder, remove
 
 
@@ -34,7 +35,26 @@ def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -
     checks of the new one have passed. Raises faults, Cancelled, or exceptions of Spark.
     """
     with parts.queries.starting:
+        if isinstance(plan, plans.Refresh):
+            return _start_refresh(parts, plan, replaces)
         return _start(parts, plan, replaces)
+
+
+def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Running:
+    """Start to refresh a live table; a new one has its first rows when this returns."""
+    schema = analysed(parts, plan)
+    parts.cancel.check()
+    if replaces:
+        forget_query(parts, plan.query.name)
+    running = launch_refresh(parts, plan, schema)
+    if replaces:
+        try:
+            await_first(parts, running)
+        except Exception:
+            forget_query(parts, plan.query.name)
+            parts.live.forget(plan.query.name.casefold())
+            raise
+    return running
 
 
 def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:

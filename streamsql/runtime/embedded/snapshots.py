@@ -1,0 +1,116 @@
+"""Consistent snapshots of live tables, and live tables that are computed from them. EXPLAIN PYSPARK prints
+these classes into its programs, so they stand alone.
+"""
+
+import threading
+
+
+class Snapshots:
+    """The newest rows of live tables, in groups: the tables of a group are fed by one query, and their
+    rows are always those after the same micro-batch.
+
+    changed: called with the key of a group that has new rows, on the thread that feeds it.
+    """
+
+    def __init__(self, changed):
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._groups = {}
+        self._cuts = {}
+
+    def follow(self, key, tables):
+        """Follow a group of live tables: {name: LiveRows}, in place of those followed under that key."""
+        with self._lock:
+            before = self._groups.get(key, {})
+            if before == tables:
+                return
+            self._groups[key] = dict(tables)
+        tell = self._teller(key)
+        for rows in tables.values():
+            if not any(rows is known for known in before.values()):
+                rows.watch(tell)
+        self.take(key)
+
+    def leave(self, key):
+        """Follow a group no longer."""
+        with self._lock:
+            self._groups.pop(key, None)
+            self._cuts.pop(key, None)
+
+    def newest(self, key):
+        """{name: RowsAt} of a group; empty before all its tables have been seen after one micro-batch."""
+        with self._lock:
+            return self._cuts.get(key, {})
+
+    def take(self, key):
+        """Look whether all tables of a group are at the same micro-batch, and have new rows."""
+        with self._lock:
+            tables = self._groups.get(key, {})
+            cut = {name: rows.now() for name, rows in tables.items()}
+            if not cut or len({at.batch for at in cut.values()}) > 1:
+                return
+            before = self._cuts.get(key, {})
+            news = any(
+                name not in before or before[name].table is not at.table or before[name].schema != at.schema
+                for name, at in cut.items()
+            )
+            if news:
+                self._cuts[key] = {
+                    name: before[name] if name in before and before[name].table is at.table else at
+                    for name, at in cut.items()
+                }
+        if news:
+            self._changed(key)
+
+    def _teller(self, key):
+        return lambda before, after, new: self.take(key)
+
+
+class Refreshing:
+    """Live tables over live tables: each is computed again when the rows of its inputs have changed, all
+    from one snapshot of the live tables that queries feed.
+    """
+
+    def __init__(self):
+        self._wake = threading.Event()
+        self._snapshots = Snapshots(lambda key: self._wake.set())
+        self._queries = []
+        self._steps = []
+
+    def follow(self, query, *tables):
+        """Follow the live tables that a query feeds."""
+        key = len(self._queries)
+        self._queries.append(query)
+        self._snapshots.follow(key, {id(rows): rows for rows in tables})
+
+    def add(self, rows, compute, *inputs):
+        """Keep rows, a LiveRows: compute gives their DataFrame from the RowsAt of each input."""
+        self._steps.append((rows, compute, inputs))
+
+    def run(self):
+        """Refresh until the queries have ended and their last rows are taken. Raises what a query raised."""
+        used: dict = {}
+        while True:
+            over = not any(query.isActive for query in self._queries)
+            self._wake.clear()
+            if not self._refresh(used):
+                if over:
+                    break
+                self._wake.wait(1)
+        for query in self._queries:
+            query.awaitTermination()
+
+    def _refresh(self, used):
+        at = {}
+        for key in range(len(self._queries)):
+            at.update(self._snapshots.newest(key))
+        done = 0
+        for number, (rows, compute, inputs) in enumerate(self._steps):
+            values = [at.get(id(each)) for each in inputs]
+            if None not in values and used.get(number) != values:
+                rows.take(compute(*values).toArrow(), rows.last_batch + 1)
+                used[number] = values
+                done += 1
+            if number in used:
+                at[id(rows)] = rows.now()
+        return done

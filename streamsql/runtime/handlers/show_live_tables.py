@@ -1,0 +1,103 @@
+"""SHOW and DESCRIBE of live tables, and how far those over live tables are behind their inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamsql.catalog import Sink
+from streamsql.language.statements import live_table
+from streamsql.results import Result, Text
+from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.info_table import pairs_of, table
+from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
+from streamsql.runtime.parts import SessionParts
+
+
+def _live_numbers(entry: Sink, parts: SessionParts) -> tuple[int, int, str, str]:
+    """(rows kept, rows dropped, mode, columns) of a live table."""
+    rows = parts.live.get(entry.name.casefold())
+    if rows is None:
+        return 0, 0, "", ""
+    table, _ = rows.rows()
+    listed = ", ".join(f.name for f in rows.schema.fields)
+    return (table.num_rows if table is not None else 0), rows.dropped, rows.mode, listed
+
+
+_REFRESH = ("inputs", "behind", "stale", "refresh ms", "skipped", "remark")
+
+
+def _refresh_numbers(entry: Sink, parts: SessionParts) -> tuple[Any, ...]:
+    """The columns of _REFRESH: nothing for a live table that a streaming query feeds."""
+    query = parts.catalog.queries.get(entry.name.casefold())
+    if query is None or not query.inputs:
+        return ("", None, "", None, None, "")
+    listed, remark = ", ".join(query.inputs), "; ".join(refresh_remarks(query.name, parts))
+    running = parts.queries.all.get(query.name.casefold())
+    if running is None:
+        return (listed, None, "", None, None, remark)
+    refresher = running.handle
+    stale = f"{refresher.stale:.1f} s" if refresher.behind else ""
+    return (listed, refresher.behind, stale, refresher.milliseconds, refresher.skipped, remark)
+
+
+def _key(live: Any) -> str:
+    """What tells the rows of a live table apart, if it keeps one of each."""
+    if live is None or not live.keys:
+        return ""
+    return "the keys of GROUP BY" if live.hidden else ", ".join(live.keys)
+
+
+def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Result:
+    rows = []
+    for entry in parts.catalog.sinks.values():
+        if entry.is_live:
+            kept, dropped, mode, listed = _live_numbers(entry, parts)
+            live = parts.live.get(entry.name.casefold())
+            key = _key(live)
+            fed = ", ".join(q.name for q in parts.catalog.queries_into(entry.name))
+            refresh = _refresh_numbers(entry, parts)
+            rows.append((entry.name, kept, dropped, mode, key, listed, fed, *refresh))
+    columns = ("name", "rows", "dropped", "mode", "key", "columns", "query", *_REFRESH)
+    return table(columns, rows, (1, 2, 8, 10, 11))
+
+
+def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable) -> Result:
+    entry = parts.catalog.live_table(statement.name)
+    live = parts.live.get(entry.name.casefold())
+    pairs: list[tuple[str, Any]] = []
+    if live:
+        pairs += [(f"column {f.name}", f.dataType.simpleString()) for f in live.schema.fields]
+    kept, dropped, mode, _ = _live_numbers(entry, parts)
+    pairs += [("rows", kept), ("dropped", dropped or ""), ("output mode", mode)]
+    if key := _key(live):
+        pairs.append(("key", key))
+    limit = f"{entry.retain} rows" if mode == "append" else ""
+    fed = ", ".join(q.name for q in parts.catalog.queries_into(entry.name))
+    readers = ", ".join(q.name for q in parts.catalog.readers_of(entry.name))
+    pairs += [("keeps", limit), ("query", fed), ("read by", readers)]
+    numbers = dict(zip(_REFRESH, _refresh_numbers(entry, parts), strict=True))
+    if numbers["inputs"]:
+        pairs += [
+            ("inputs", numbers["inputs"]),
+            ("micro-batches behind", numbers["behind"]),
+            ("stale", numbers["stale"]),
+            ("refresh ms", numbers["refresh ms"]),
+            ("skipped snapshots", numbers["skipped"]),
+            ("remark", numbers["remark"]),
+        ]
+    return pairs_of(pairs)
+
+
+def _create_live(parts: SessionParts, statement: live_table.ShowCreateLiveTable) -> Result:
+    entry = parts.catalog.live_table(statement.name)
+    query = parts.catalog.queries.get(entry.name.casefold())
+    if query and query.live_table:
+        return Text(text=query.sql(entry) + ";")
+    return Text(text=entry.sql() + ";")
+
+
+DIRECT: Answers = {
+    live_table.ShowLiveTables: _show_live,
+    live_table.DescribeLiveTable: _describe_live,
+    live_table.ShowCreateLiveTable: _create_live,
+}

@@ -1,0 +1,145 @@
+"""One live table over live tables: how it is refreshed, and how far behind its inputs it is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from streamsql.runtime.engine.cancel import CancelToken
+
+if TYPE_CHECKING:
+    from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
+
+Compute = Callable[[Mapping[str, "RowsAt"], CancelToken], Any]
+
+
+class Refresher:
+    """Stands where PySpark's StreamingQuery stands for a query that Spark runs: isActive, stop, exception,
+    awaitTermination.
+
+    compute: gives the rows, an Arrow table, from those of the inputs. told: called with a report, in the
+    form of Spark's progress reports, after each refresh, and with None at its end. roots: the groups of
+    live tables that it depends on; waits_for: the input that keeps it from being refreshed; done: how
+    often it was; skipped: snapshots that were replaced by newer ones before they could be taken; renewed:
+    when one of the live tables below it has begun anew.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[str, ...],
+        rows: LiveRows,
+        compute: Compute,
+        told: Callable[[dict[str, Any] | None], object],
+    ) -> None:
+        self.name = name
+        self.key = name.casefold()
+        self.inputs = inputs
+        self.input_keys = frozenset(i.casefold() for i in inputs)
+        self.rows = rows
+        self.roots = frozenset[str]()
+        self.waits_for = ""
+        self.renewed: dict[str, datetime] = {}
+        self.done = self.skipped = self.milliseconds = 0
+        self.leave: Callable[[], None] = lambda: None
+        self._compute = compute
+        self._told = told
+        self._used: Mapping[str, RowsAt] = {}
+        self._arrived = self._dispatched = self._taken = 0
+        self._since: float | None = None
+        self._taking: float | None = None
+        self._cancel = CancelToken()
+        self._over = threading.Event()
+        self._error: Exception | None = None
+
+    # ---- as a StreamingQuery ----------------------------------------------------------------
+
+    @property
+    def isActive(self) -> bool:
+        return not self._over.is_set()
+
+    def stop(self) -> None:
+        self.leave()
+
+    def exception(self) -> Exception | None:
+        return self._error
+
+    def awaitTermination(self, timeout: float | None = None) -> bool:
+        return self._over.wait(timeout)
+
+    # ---- refreshing -------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """It is refreshed no longer; what is being computed is cancelled."""
+        if not self._over.is_set():
+            self._over.set()
+            self._cancel.cancel()
+            self._told(None)
+
+    def rows_arrived(self) -> None:
+        """There is a newer snapshot."""
+        self._arrived += 1
+        self._since = self._since or time.monotonic()
+
+    def dispatched(self) -> None:
+        """A round begins with the newest snapshot."""
+        self._dispatched = self._arrived
+        self._taking, self._since = self._taking or self._since, None
+
+    def is_at(self, values: Mapping[str, RowsAt]) -> bool:
+        """Whether these rows of its inputs are those that it was computed from."""
+        return self._used.keys() == values.keys() and all(self._used[k] is v for k, v in values.items())
+
+    def refresh(self, values: Mapping[str, RowsAt]) -> bool:
+        """Compute it from these rows of its inputs, unless it was. Returns whether it goes on."""
+        began = time.monotonic()
+        if not self.is_at(values):
+            try:
+                table = self._compute(values, self._cancel)
+                if not self.isActive:
+                    return False
+                before = self.rows.now().table
+                if before is None or not before.equals(table):
+                    self.rows.take(table, self.rows.last_batch + 1)
+            except Exception as error:
+                if self.isActive:
+                    self._error = error
+                    self.end()
+                return False
+            self._used = values
+            self.done += 1
+            self.milliseconds = round((time.monotonic() - began) * 1000)
+            self._told(self._report(values))
+        self.skipped += max(0, self._dispatched - self._taken - 1) if self._taken else 0
+        self._taken, self._taking = self._dispatched, None
+        return True
+
+    def _report(self, values: Mapping[str, RowsAt]) -> dict[str, Any]:
+        count = sum(at.count for at in values.values())
+        return {
+            "batchId": self.rows.last_batch,
+            "timestamp": datetime.now(UTC).isoformat("T", "milliseconds").replace("+00:00", "Z"),
+            "numInputRows": count,
+            "processedRowsPerSecond": count / max(self.milliseconds, 1) * 1000,
+            "durationMs": {"triggerExecution": self.milliseconds},
+            "sources": [
+                {"description": name, "numInputRows": at.count, "endOffset": f"micro-batch {at.batch}"}
+                for name, at in values.items()
+            ],
+        }
+
+    # ---- how far behind it is ---------------------------------------------------------------
+
+    @property
+    def behind(self) -> int:
+        """Snapshots of its inputs that are newer than its rows."""
+        return self._arrived - self._taken
+
+    @property
+    def stale(self) -> float:
+        """Seconds since its inputs changed without its rows."""
+        since = self._taking or self._since
+        return 0.0 if since is None or not self.behind else time.monotonic() - since

@@ -1,0 +1,296 @@
+"""Live tables over live tables: each is computed again after micro-batches of its inputs.
+
+One scheduler for a session. Tables that read each other are refreshed together, in a round: all from one
+snapshot of the live tables that queries feed, the readers after what they read. So two ways to one table
+always show it after the same micro-batch. A round begins when there are new rows and the round before is
+over; the snapshots in between are skipped. Nothing here knows Spark.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from streamsql.catalog import CurrentCatalog
+from streamsql.runtime.embedded.snapshots import Snapshots
+from streamsql.runtime.live.journal import LiveTables
+from streamsql.runtime.live.refresher import Refresher
+
+if TYPE_CHECKING:
+    from streamsql.runtime.embedded.live_rows import RowsAt
+
+WORKERS = 3
+"""Rounds that are computed side by side."""
+
+
+class Refreshes:
+    """The live tables over live tables that are kept up to date now. Safe on any thread."""
+
+    def __init__(self, live: LiveTables, current: CurrentCatalog) -> None:
+        self._live = live
+        self._current = current
+        self._changed = threading.Condition()
+        self._members: dict[str, Refresher] = {}
+        self._busy: set[str] = set()
+        self._snapshots = Snapshots(self._arrived)
+        self._known: dict[str, Any] = {}
+        self._followed: dict[str, dict[str, Any]] = {}
+        self._tasks: SimpleQueue[Any] = SimpleQueue()
+        self._threads = 0
+        self._closed = False
+        live.on_begin = self.look
+
+    # ---- asked from outside ---------------------------------------------------------------
+
+    def start(self, refresher: Refresher) -> None:
+        """Keep a live table up to date from now on."""
+        with self._changed:
+            self._members[refresher.key] = refresher
+            refresher.leave = lambda: self.stop(refresher)
+            if not self._threads:
+                self._threads = 1
+                threading.Thread(target=self._run, daemon=True, name="refresh-scheduler").start()
+            self._changed.notify_all()
+
+    def stop(self, refresher: Refresher) -> None:
+        """Refresh a table no longer; what is being computed is cancelled. Returns once that has ended."""
+        with self._changed:
+            refresher.end()
+            if self._members.get(refresher.key) is refresher:
+                del self._members[refresher.key]
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: refresher.key not in self._busy, timeout=60)
+
+    def settled(self, refresher: Refresher) -> bool:
+        """Whether a table shows its inputs as they are, or waits for something that is not under way."""
+        with self._changed:
+            if not refresher.isActive:
+                return True
+            self._follow()
+            members = self._component(refresher)
+            if self._busy & {m.key for m in members}:
+                return False
+            return not self._due(members, self._roots(members))
+
+    def wait(self, refresher: Refresher, seconds: float) -> None:
+        """Wait that long, or until something has changed."""
+        with self._changed:
+            if refresher.isActive:
+                self._changed.wait(seconds)
+
+    def feeding(self, name: str) -> frozenset[str]:
+        """The streaming queries whose rows reach a live table, directly or through others."""
+        queries, ahead, seen = set[str](), [name], set[str]()
+        while ahead:
+            table = ahead.pop()
+            if table.casefold() in seen:
+                continue
+            seen.add(table.casefold())
+            for query in self._current.snapshot.queries_into(table):
+                ahead += query.inputs
+                if not query.inputs:
+                    queries.add(query.name.casefold())
+        return frozenset(queries)
+
+    def look(self) -> None:
+        """Something may have changed: a live table began anew, or a definition."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Refresh nothing any more."""
+        with self._changed:
+            self._closed = True
+            for member in list(self._members.values()):
+                member.end()
+            self._changed.notify_all()
+
+    # ---- the scheduler --------------------------------------------------------------------
+
+    def _arrived(self, key: str) -> None:
+        """New rows of a streaming query's live tables, on the thread that brings them."""
+        with self._changed:
+            for member in self._members.values():
+                if key in member.roots:
+                    member.rows_arrived()
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        with self._changed:
+            while not self._closed:
+                self._follow()
+                for members in self._components():
+                    if self._busy & {m.key for m in members}:
+                        continue
+                    at = self._roots(members)
+                    if self._due(members, dict(at)):
+                        self._busy |= {m.key for m in members}
+                        for member in members:
+                            member.dispatched()
+                        self._give_work(members, at)
+                self._changed.wait()
+
+    def _give_work(self, members: list[Refresher], at: dict[str, RowsAt]) -> None:
+        self._tasks.put((members, at))
+        if self._threads <= WORKERS:
+            self._threads += 1
+            threading.Thread(target=self._work, daemon=True, name="refresh").start()
+
+    def _work(self) -> None:
+        while True:
+            members, at = self._tasks.get()
+            try:
+                self._round(members, at)
+            finally:
+                with self._changed:
+                    self._busy -= {m.key for m in members}
+                    self._changed.notify_all()
+
+    def _round(self, members: list[Refresher], at: dict[str, RowsAt]) -> None:
+        late = set[str]()
+        for member in members:
+            with self._changed:
+                values = self._inputs(member, at, late) if member.isActive else None
+            if values is None:
+                late.add(member.key)
+            elif not member.refresh(values):
+                late.add(member.key)
+                with self._changed:
+                    if self._members.get(member.key) is member:
+                        del self._members[member.key]
+            at[member.key] = member.rows.now()
+
+    # ---- what is there, and what is to be done ---------------------------------------------
+
+    def _follow(self) -> None:
+        """Follow the live tables that the members read and streaming queries feed."""
+        groups = dict[str, dict[str, Any]]()
+        for member in self._members.values():
+            member.roots = frozenset(
+                key for name in self._roots_below(member) if (key := self._key(name, groups))
+            )
+        for key, tables in groups.items():
+            self._note_renewed(key, tables)
+            self._snapshots.follow(key, tables)
+        for key in self._followed.keys() - groups.keys():
+            self._snapshots.leave(key)
+        self._followed = groups
+
+    def _note_renewed(self, key: str, tables: Mapping[str, Any]) -> None:
+        """Remember which live tables began anew since they were followed."""
+        for name, rows in tables.items():
+            before, self._known[name] = self._known.get(name, rows), rows
+            if before is not rows:
+                for member in self._members.values():
+                    if key in member.roots:
+                        member.renewed[name] = datetime.now()
+
+    def _roots_below(self, member: Refresher) -> Iterable[str]:
+        ahead, seen = list(member.inputs), set[str]()
+        while ahead:
+            name = ahead.pop().casefold()
+            if name in seen:
+                continue
+            seen.add(name)
+            inputs = self._inputs_of(name)
+            if inputs:
+                ahead += inputs
+            else:
+                yield name
+
+    def _inputs_of(self, table: str) -> tuple[str, ...]:
+        """What a live table is computed from; empty for one that a streaming query feeds."""
+        return next((q.inputs for q in self._current.snapshot.queries_into(table) if q.inputs), ())
+
+    def _key(self, table: str, groups: dict[str, dict[str, Any]]) -> str:
+        """The group of a live table: all that its query feeds. Puts it there."""
+        rows = self._live.loaded(table)
+        if rows is None:
+            return ""
+        queries = self._current.snapshot.queries_into(table)
+        key = queries[0].name.casefold() if len(queries) == 1 else f"table {table}"
+        groups.setdefault(key, {})[table] = rows
+        return key
+
+    def _components(self) -> list[list[Refresher]]:
+        """The members in groups that read each other, each after what it reads."""
+        left, groups = dict(self._members), list[list[Refresher]]()
+        while left:
+            group = self._component(next(iter(left.values())))
+            groups.append(group)
+            for member in group:
+                left.pop(member.key, None)
+        return groups
+
+    def _component(self, member: Refresher) -> list[Refresher]:
+        group, ahead = dict[str, Refresher](), [member]
+        while ahead:
+            each = ahead.pop()
+            if each.key not in group:
+                group[each.key] = each
+                near = [m for m in self._members.values() if each.key in m.input_keys]
+                ahead += near + [self._members[k] for k in each.input_keys if k in self._members]
+        return _in_order(group)
+
+    def _roots(self, members: list[Refresher]) -> dict[str, RowsAt]:
+        """The newest snapshot of what streaming queries feed."""
+        at: dict[str, RowsAt] = {}
+        for key in frozenset[str]().union(*(m.roots for m in members)):
+            at.update(self._snapshots.newest(key))
+        return at
+
+    def _due(self, members: list[Refresher], at: dict[str, RowsAt]) -> bool:
+        """Whether a round would compute something. at: the snapshot; changed."""
+        late, due = set[str](), set[str]()
+        for member in members:
+            values = self._inputs(member, at, late)
+            if values is None:
+                late.add(member.key)
+            elif not member.is_at(values) or due & member.input_keys:
+                due.add(member.key)
+            at[member.key] = member.rows.now()
+        return bool(due)
+
+    def _inputs(self, member: Refresher, at: Mapping[str, RowsAt], late: set[str]) -> Any:
+        """The rows of a member's inputs, all after the same micro-batches; None when it has to wait, and
+        why in its waits_for. late: those whose rows are not of this snapshot; those that nobody refreshes
+        are added.
+        """
+        values: dict[str, RowsAt] = {}
+        for key in member.input_keys:
+            if key not in at and self._inputs_of(key):
+                late.add(key)
+            rows = self._live.loaded(key)
+            if key in at:
+                values[key] = at[key]
+            elif rows is not None and self._inputs_of(key):
+                values[key] = rows.now()
+            else:
+                member.waits_for = key
+                return None
+        for key in member.input_keys & late:
+            others = (self.feeding(k) for k in member.input_keys if k != key)
+            if any(self.feeding(key) & other for other in others):
+                member.waits_for = key
+                return None
+        member.waits_for = ""
+        return values
+
+
+def _in_order(group: dict[str, Refresher]) -> list[Refresher]:
+    """Each after those that it reads."""
+    done: dict[str, Refresher] = {}
+
+    def put(member: Refresher) -> None:
+        for key in member.input_keys:
+            if key in group and key not in done:
+                put(group[key])
+        done[member.key] = member
+
+    for member in group.values():
+        if member.key not in done:
+            put(member)
+    return list(done.values())

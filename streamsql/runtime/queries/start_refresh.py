@@ -1,0 +1,125 @@
+"""A live table over live tables is started: its program is run on snapshots of its inputs from now on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from streamsql.calls import run
+from streamsql.connectors.memory import rows_variable
+from streamsql.errors import EngineFault, QueryFault
+from streamsql.plan import plans
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.lifecycle import own_session
+from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.live.refresher import Refresher
+from streamsql.runtime.program_helpers import helper
+from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.progress import QueryReported
+from streamsql.runtime.queries.query_runs import POLL
+from streamsql.runtime.queries.run import Running
+
+if TYPE_CHECKING:
+    from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
+
+
+def analysed(parts: QueryParts, plan: plans.Refresh) -> Any:
+    """The schema of the result, over the inputs as they are now. Raises faults, exceptions of Spark."""
+    inputs = {}
+    for table in plan.reads.live:
+        rows = parts.live.get(table.name.casefold())
+        if rows is None:
+            raise EngineFault(
+                f"the live table {table.name} has no query yet", hint=f"INSERT INTO {table.name} SELECT …"
+            )
+        inputs[table.name.casefold()] = rows.now()
+    return _frame(parts, plan, inputs).schema
+
+
+def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Running:
+    """Start to keep it up to date; its rows of earlier stay if they have the same columns."""
+    key, table = plan.query.name.casefold(), plan.sink
+    known = parts.live.get(key)
+    if known is None or known.schema != schema or known.mode != "complete":
+        known = helper("LiveRows")(schema, "complete", None, table.retain)
+        if plan.transient:
+            parts.live[key] = known
+        else:
+            parts.live.begin(key, known)
+    rows: LiveRows = known
+
+    def compute(inputs: Mapping[str, RowsAt], cancel: CancelToken) -> Any:
+        return _computed(parts.under(cancel), plan, inputs, rows.schema)
+
+    def told(report: dict[str, Any] | None) -> None:
+        if report is None:
+            running.reports.ended = True
+        else:
+            running.reports.add(report)
+        parts.events.publish(QueryReported())
+
+    refresher = Refresher(plan.query.name, plan.query.inputs, rows, compute, told)
+    choice = plan.choices[0]
+    running = Running(
+        plan, choice.mode, choice.reason, refresher, datetime.now(), on_fault=parts.queries.failed
+    )
+    parts.queries.take_up(running)
+    parts.queries.refreshes.start(refresher)
+    return running
+
+
+def await_first(parts: QueryParts, running: Running) -> None:
+    """Wait until a new live table has its first rows. Raises the fault of its refresh, Cancelled."""
+    refresher, refreshes = running.handle, parts.queries.refreshes
+    while refresher.isActive and not refresher.done and not refresher.waits_for:
+        parts.cancel.check()
+        refreshes.wait(refresher, POLL)
+    running.status()
+    if running.fault:
+        raise running.fault
+
+
+def _frame(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt]) -> Any:
+    """The DataFrame of the result over these rows, in a Spark session of its own: the views that it makes
+    are nobody else's.
+    """
+    env = parts.env(plan.program, plan.reads, own_session(parts.spark))
+    env |= {rows_variable(name): at for name, at in inputs.items()}
+    run(plan.program, env)
+    if env["result"].isStreaming:
+        raise EngineFault(
+            "this query reads a stream that Spark knows and the console does not",
+            hint="CREATE STREAM name AS SELECT … FROM STREAM table;  then SELECT from that",
+        )
+    return env["result"]
+
+
+def _computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt], schema: Any) -> Any:
+    """The rows of the result as an Arrow table. Raises QueryFault."""
+    name, limit = plan.query.name, plan.sink.retain
+    try:
+        frame = _frame(parts, plan, inputs)
+        if frame.schema != schema:
+            raise EngineFault(
+                "its columns have changed, because an input was replaced", hint=f"START QUERY {name};"
+            )
+        table = frame.limit(limit + 1).toArrow()
+        if table.num_rows > limit:
+            raise EngineFault(
+                f"its result has more than {limit} rows",
+                detail="all rows of a live table are kept in memory",
+                hint=f"CREATE OR REPLACE LIVE TABLE {name} RETAIN {10 * limit} ROWS AS …",
+                code="LIMIT_REACHED",
+            )
+        return table
+    except Exception as error:
+        fault = translate(error)
+        raise QueryFault(
+            fault.message,
+            subject=f"query {name} failed",
+            detail=fault.detail,
+            hint=fault.hint,
+            condition=fault.condition,
+            code=fault.code,
+        ) from error
