@@ -298,10 +298,11 @@ class Catalog:
                 f"{name} is a stream, not a live table",
                 hint=f"SELECT * FROM {quote_name(name.value)};",
                 span=name.span,
+                code="WRONG_KIND",
             )
         if key in self.queries and key not in self.sinks:
             sink = self.queries[key].sink
-            raise NameFault(f"{name} is a query; it writes into {sink}", span=name.span)
+            raise NameFault(f"{name} is a query; it writes into {sink}", span=name.span, code="WRONG_KIND")
         return _get({k: s for k, s in self.sinks.items() if s.is_live}, name, "live table")
 
     def named(self, name: Name | None) -> list[Query]:

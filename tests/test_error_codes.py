@@ -14,6 +14,7 @@ from streamsql.connectors.base import Places
 from streamsql.error_codes import CODES, NOTES
 from streamsql.errors import QueryFault, Source, StreamsqlError
 from streamsql.language.parser import parse_script
+from streamsql.language.topics import topics
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 
@@ -46,6 +47,33 @@ def test_every_code_is_listed_and_every_listed_code_is_used() -> None:
     listed_by_name = {"MALFORMED_MESSAGE", "OUTPUT_MODE_NOT_SUPPORTED", "NOT_ON_STREAMS"}
     by_kind = {"UNKNOWN_STREAM", "UNKNOWN_SINK", "UNKNOWN_LIVE_TABLE", "UNKNOWN_QUERY", "UNKNOWN_FUNCTION"}
     assert set(CODES) - used - listed_by_name - by_kind == set()
+
+
+PLAIN = {
+    "SyntaxFault": ("language/grammar", "language/parser", "language/query", "language/tokens"),
+    "EngineFault": ("runtime/engine/spark_errors",),
+    "QueryFault": ("runtime/engine/spark_errors", "runtime/queries/run"),
+    "StartFault": ("runtime/engine/lifecycle",),
+    "UsageFault": ("cli/main", "cli/open_workspace", "runtime/engine/settings"),
+    "TimeFault": ("cli/signals", "runtime/queries/drain", "runtime/queries/query_runs"),
+}
+"""The modules whose errors have the code of their class: it says all that there is to tell apart."""
+
+
+def test_an_error_that_can_be_told_from_others_has_a_code_of_its_own() -> None:
+    kinds = {kind.__name__ for kind in KINDS} - {"Cancelled"}
+    for place, node in nodes():
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in kinds:
+            kind = node.func.id  # type: ignore[attr-defined]
+            given = {keyword.arg for keyword in node.keywords}
+            module = place.rpartition(".py:")[0]
+            assert given & {"code", "condition", None} or module in PLAIN.get(kind, ()), f"{place}: {kind}"
+
+
+def test_help_lists_all_codes() -> None:
+    page = topics()["error codes"].page()
+    for code, meaning in (*CODES.items(), *NOTES.items()):
+        assert f"- {code}: {meaning}" in page.splitlines()
 
 
 def test_every_code_of_a_note_is_listed_and_every_listed_one_is_used() -> None:
@@ -106,6 +134,16 @@ def test_no_code_reads_a_message() -> None:
         ("EXPLAIN QUERY q", "UNKNOWN_QUERY"),
         ("SELECT '${x}'", "UNKNOWN_VARIABLE"),
         ("INSERT INTO a, b SELECT 1", "UNKNOWN_SINK"),
+        ("CREATE STREAM s (n INT, n INT) USING rate", "DUPLICATE_NAME"),
+        ("CREATE STREAM s (n INTT) USING json", "UNKNOWN_TYPE"),
+        (f"CREATE STREAM {'x' * 300} USING rate", "NAME_TOO_LONG"),
+        ("CREATE STREAM s USING rate OPTIONS (rowsPerSecond 'many')", "BAD_OPTION_VALUE"),
+        ("CREATE STREAM s USING rate WITH WATERMARK timestamp DELAY '10 minuts'", "BAD_DURATION"),
+        ("CREATE STREAM s USING rate WITH WATERMARK at DELAY '10 minutes'", "UNKNOWN_COLUMN"),
+        ("CREATE STREAM s USING kafka OPTIONS (servers 'h:1')", "MISSING_OPTION"),
+        ("CREATE SINK k USING rate", "CONNECTOR_NOT_SUPPORTED"),
+        ("CREATE SINK k USING noop KEY (a)", "CLAUSE_NOT_SUPPORTED"),
+        ("EXPLAIN SHOW STREAMS", "NO_PROGRAM"),
     ],
 )
 def test_common_errors_have_codes_of_their_own(script: str, code: str, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_the_schema_is_that_of_the_file_when_it_was_created(tmp_path: Path) -> N
     ("content", "message", "code"),
     [
         (None, "cannot read {file}: no such file or directory", "MISSING_PATH"),
-        ("{", "{file} is not JSON: ", "BAD_INPUT"),
+        ("{", "{file} is not JSON: ", "BAD_SCHEMA"),
     ],
 )
 def test_a_file_that_is_not_there_or_no_json(

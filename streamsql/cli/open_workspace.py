@@ -38,7 +38,9 @@ def workspace_to_read(options: argparse.Namespace) -> Path:
     """A workspace that is there. Raises UsageFault when there is none, or it must not be opened."""
     folder = workspace_folder(options)
     if not check_workspace(options):
-        raise UsageFault(f"there is no workspace {folder}", hint="-w DIR names another one")
+        raise UsageFault(
+            f"there is no workspace {folder}", hint="-w DIR names another one", code="NOT_A_WORKSPACE"
+        )
     return folder
 
 
@@ -67,7 +69,9 @@ def held_workspace(options: argparse.Namespace, printer: Printer) -> Iterator[tu
         if options.workspace and isinstance(error, StreamsqlError):
             raise
         if options.workspace:
-            raise UsageFault(why, hint=f"another folder: -w DIR{_LOOK_INTO}") from None
+            raise UsageFault(
+                why, hint=f"another folder: -w DIR{_LOOK_INTO}", code="WORKSPACE_IN_USE"
+            ) from None
         if isinstance(error, StreamsqlError):
             printer.error(error)
             why = f"the workspace {folder} is not opened"

@@ -40,9 +40,11 @@ def read_config(given: str | None, preferences: Preferences) -> ConfigFile:
     try:
         text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
-        raise UsageFault(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageFault(
+            f"cannot read {path}: {(error.strerror or str(error)).lower()}", code="BAD_CONFIG"
+        ) from None
     except UnicodeDecodeError as error:
-        raise UsageFault(f"{path} is not UTF-8 (byte {error.start})") from None
+        raise UsageFault(f"{path} is not UTF-8 (byte {error.start})", code="BAD_CONFIG") from None
     source = Source(str(path), text)
     config = ConfigFile(path, exists=True)
     for key, value in _parse(source).items():
@@ -74,8 +76,8 @@ def _parse(source: Source) -> dict[str, Any]:
         number, column = source.line_column(offset)
         message = f"this is not TOML: {message.strip()[:1].lower()}{message.strip()[1:]}"
         if any(map(is_secret_key, re.findall(r"[\w.-]+", source.line(number)))):  # no part of it is shown
-            raise UsageFault(f"{source.name}:{number}:{column}: {message}") from None
-        raise UsageFault(message).at(source, Span(offset, offset + 1)) from None
+            raise UsageFault(f"{source.name}:{number}:{column}: {message}", code="BAD_CONFIG") from None
+        raise UsageFault(message, code="BAD_CONFIG").at(source, Span(offset, offset + 1)) from None
 
 
 def _take(key: str, value: Any, source: Source, preferences: Preferences) -> None:
@@ -83,17 +85,21 @@ def _take(key: str, value: Any, source: Source, preferences: Preferences) -> Non
     number_wanted = SPECS[key].kind in ("count", "seconds")
     try:
         if text is None or (number_wanted and isinstance(value, bool)):
-            raise InputFault(f"{key} is one value, not {_kind(value)}")
+            raise InputFault(f"{key} is one value, not {_kind(value)}", code="BAD_CONFIG")
         preferences.set(key, text, CONFIG_FILE)
     except StreamsqlError as error:
-        raise UsageFault(error.message, hint=error.hint).at(source, _span(source, key)) from None
+        raise UsageFault(error.message, hint=error.hint, code="BAD_CONFIG").at(
+            source, _span(source, key)
+        ) from None
 
 
 def _spark(value: Any, source: Source) -> dict[str, str]:
     """Settings of Spark: quoted keys, dotted keys, with or without `spark.` in front."""
     if not isinstance(value, dict):
         raise UsageFault(
-            "spark is a table of settings", hint='[spark]\n"spark.sql.shuffle.partitions" = 4'
+            "spark is a table of settings",
+            hint='[spark]\n"spark.sql.shuffle.partitions" = 4',
+            code="BAD_CONFIG",
         ).at(source, _span(source, "spark"))
     settings: dict[str, str] = {}
     for key, inner in value.items():
@@ -103,7 +109,9 @@ def _spark(value: Any, source: Source) -> dict[str, str]:
         else:
             text = as_text(inner)
             if text is None:
-                raise UsageFault(f"{key} is one value, not {_kind(inner)}").at(source, _span(source, key))
+                raise UsageFault(f"{key} is one value, not {_kind(inner)}", code="BAD_CONFIG").at(
+                    source, _span(source, key)
+                )
             settings[key] = text
     return {k if k.startswith("spark.") else f"spark.{k}": v for k, v in settings.items()}
 

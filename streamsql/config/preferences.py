@@ -103,7 +103,9 @@ def check(spec: Spec, value: str, span: Span | None = None) -> str:
     else:
         return value
     shown = value if len(value) <= 40 else value[:40] + "…"
-    raise InputFault(f"{spec.name} is {wanted}, not {shown or 'empty'}", hint=hint, span=span)
+    raise InputFault(
+        f"{spec.name} is {wanted}, not {shown or 'empty'}", hint=hint, span=span, code="BAD_SETTING"
+    )
 
 
 class Preferences:
@@ -127,6 +129,7 @@ class Preferences:
                 f"{spec.name} is chosen when the console starts",
                 hint=f"--{spec.name} on the command line, or {spec.name} in config.toml",
                 span=span,
+                code="BAD_SETTING",
             )
         checked = check(spec, value, span)
         self._layers[layer][spec.name] = checked

@@ -313,6 +313,7 @@ def _check_value(connector: Connector, spec: OptionSpec, option: Option) -> None
             f"${{env:…}} and ${{file:…}} are for secret options only, and {spec.name} is not secret",
             hint="streamsql -D name=value, and ${name}",
             span=option.value.span,
+            code="BAD_OPTION_VALUE",
         )
     check = _KINDS.get(spec.kind)
     if check and not check(option.value.value):
@@ -320,6 +321,7 @@ def _check_value(connector: Connector, spec: OptionSpec, option: Option) -> None
             f"option {spec.name} takes a {spec.kind}, not '{option.value.value}'",
             detail=spec.help,
             span=option.value.span,
+            code="BAD_OPTION_VALUE",
         )
     if not spec.takes(option.value.value):
         *most, last = spec.choices
@@ -327,6 +329,7 @@ def _check_value(connector: Connector, spec: OptionSpec, option: Option) -> None
             f"option {spec.name} takes {', '.join(most)} or {last}, not '{option.value.value}'",
             hint=did_you_mean(option.value.value, spec.choices),
             span=option.value.span,
+            code="BAD_OPTION_VALUE",
         )
 
 

@@ -65,7 +65,9 @@ class Datagen(Connector):
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         if stream.option("rowsPerBatch") and stream.option("rowsPerSecond"):
             raise RuleFault(
-                "rowsPerBatch and rowsPerSecond exclude each other", span=options["rowsperbatch"].key.span
+                "rowsPerBatch and rowsPerSecond exclude each other",
+                span=options["rowsperbatch"].key.span,
+                code="OPTION_CONFLICT",
             )
         for column in stream.columns:
             option = options.get(f"fields.{column.name}".casefold())
@@ -76,6 +78,7 @@ class Datagen(Connector):
                     f"datagen cannot fill {column.name}: {problem}",
                     hint="a field is one of: " + "; ".join(KINDS.values()),
                     span=option.value.span if option else column.span,
+                    code="BAD_OPTION_VALUE",
                 ) from None
 
     def expression(self, stream: Stream, column: Column) -> str:

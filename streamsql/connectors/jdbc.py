@@ -62,17 +62,22 @@ class Jdbc(Connector):
         url = options["url"].value
         if not url.value.startswith("jdbc:"):
             raise SyntaxFault(
-                "a JDBC URL starts with jdbc:", hint="jdbc:postgresql://host/database", span=url.span
+                "a JDBC URL starts with jdbc:",
+                hint="jdbc:postgresql://host/database",
+                span=url.span,
+                code="BAD_OPTION_VALUE",
             )
         if ranges(url.value):
             raise RuleFault(
                 "a password in the url would be shown",
                 hint="OPTIONS (url '…', user '…', password '…') keeps it hidden",
                 span=url.span,
+                code="SECRET_SHOWN",
             )
         if key and not url.value.startswith(tuple(DRIVERS)):
             raise RuleFault(
                 "KEY is supported for postgresql and sqlite only",
                 hint="omit KEY to insert rows, or write with USING foreach_batch",
                 span=key[0].span,
+                code="CLAUSE_NOT_SUPPORTED",
             )

@@ -239,12 +239,18 @@ class Kafka(Connector):
         _check_own(options)
         given = [o for name in _TOPICS if (o := options.get(name.casefold()))]
         if not given:
-            raise RuleFault("kafka needs to know the topic", hint="OPTIONS (…, topic 'name')", span=at.span)
+            raise RuleFault(
+                "kafka needs to know the topic",
+                hint="OPTIONS (…, topic 'name')",
+                span=at.span,
+                code="MISSING_OPTION",
+            )
         if len(given) > 1:
             raise RuleFault(
                 f"{given[0].key} and {given[1].key} cannot be used together",
                 hint="omit one of them",
                 span=given[1].key.span,
+                code="OPTION_CONFLICT",
             )
         for name in ("assign", "startingOffsets", "startingOffsetsByTimestamp"):
             _check_json(options.get(name.casefold()), ("earliest", "latest"))
@@ -312,7 +318,10 @@ def check_servers(given: Name) -> None:
     for server in given.value.split(","):
         if not refers(server) and not _SERVER.fullmatch(server.strip()):
             raise SyntaxFault(
-                f"a broker is host:port, not '{server.strip()}'", hint="host:9092", span=given.span
+                f"a broker is host:port, not '{server.strip()}'",
+                hint="host:9092",
+                span=given.span,
+                code="BAD_OPTION_VALUE",
             )
 
 
@@ -320,7 +329,9 @@ def _check_own(options: dict[str, Option]) -> None:
     for name, instead in _SPARKS_OWN.items():
         given = options.get(name)
         if given:
-            raise RuleFault(f"Spark sets {name} itself", hint=instead, span=given.key.span)
+            raise RuleFault(
+                f"Spark sets {name} itself", hint=instead, span=given.key.span, code="OPTION_CONFLICT"
+            )
 
 
 def _check_json(option: Option | None, words: tuple[str, ...]) -> None:
@@ -334,4 +345,5 @@ def _check_json(option: Option | None, words: tuple[str, ...]) -> None:
     raise SyntaxFault(
         f'{option.key} is {", ".join(words)} or JSON such as {{"topic":{{"0":23}}}}',
         span=option.value.span,
+        code="BAD_OPTION_VALUE",
     )

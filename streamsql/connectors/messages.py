@@ -221,6 +221,7 @@ def check_format(form: str, options: dict[str, Option], at: Name, *, reads: bool
                     f"{given.key} belongs to FORMAT {name}, and the payload is {form}",
                     hint=f"FORMAT {name}",
                     span=given.key.span,
+                    code="OPTION_CONFLICT",
                 )
     wanted = []
     known = {"avroschema", "avroschemafile", "schemaregistry"}

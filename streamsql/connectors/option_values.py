@@ -28,7 +28,9 @@ def check_secrets(entries: Iterable[Stream | Sink], query: str) -> None:
     """
     if lost_secret(query):
         raise EngineFault(
-            "the secret in the query was not kept in the workspace", hint="drop it and create it again"
+            "the secret in the query was not kept in the workspace",
+            hint="drop it and create it again",
+            code="SECRET_LOST",
         )
     for entry in entries:
         kind = "STREAM" if isinstance(entry, Stream) else "SINK"
@@ -36,12 +38,14 @@ def check_secrets(entries: Iterable[Stream | Sink], query: str) -> None:
             raise EngineFault(
                 f"the secret in the stream {entry.name} was not kept in the workspace",
                 hint=f"CREATE OR REPLACE STREAM {entry.name} AS SELECT …",
+                code="SECRET_LOST",
             )
         lost = next((k for k, v in entry.options if is_lost(k, v)), "")
         if lost:
             raise EngineFault(
                 f"the {lost} of {entry.name} was not kept in the workspace",
                 hint=f"CREATE OR REPLACE {kind} {entry.name} …, with {lost} '${{env:NAME}}'",
+                code="SECRET_LOST",
             )
 
 

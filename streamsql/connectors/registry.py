@@ -59,7 +59,10 @@ def connector(name: Name, purpose: str = "") -> Connector:
     package = PACKAGES.get(name.value.casefold())
     if named is None and package is not None and package.unreleased:
         raise RuleFault(
-            f"{package.name} has no release for Spark 4.3", detail=package.unreleased, span=name.span
+            f"{package.name} has no release for Spark 4.3",
+            detail=package.unreleased,
+            span=name.span,
+            code="PACKAGE_NOT_AVAILABLE",
         )
     if named is None:
         raise NameFault(
@@ -71,6 +74,9 @@ def connector(name: Name, purpose: str = "") -> Connector:
     if not can(named):
         verb = "read from" if purpose == "read" else "written to"
         raise NameFault(
-            f"{named.name} cannot be {verb}", hint=f"connectors for it: {', '.join(usable)}", span=name.span
+            f"{named.name} cannot be {verb}",
+            hint=f"connectors for it: {', '.join(usable)}",
+            span=name.span,
+            code="CONNECTOR_NOT_SUPPORTED",
         )
     return named

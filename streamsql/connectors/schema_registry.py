@@ -90,6 +90,7 @@ def check(form: str, entry: Stream | Sink, options: dict[str, Option]) -> None:
             else "",
             hint="FORMAT avro",
             span=given.key.span,
+            code="OPTION_CONFLICT",
         )
     if given and not address:
         raise RuleFault(
@@ -112,6 +113,7 @@ def check(form: str, entry: Stream | Sink, options: dict[str, Option]) -> None:
         hint="OPTIONS (…, subject 'name-value')"
         + (", or avroSchema, to read all of them with one schema" if isinstance(entry, Stream) else ""),
         span=address.key.span,
+        code="MISSING_OPTION",
     )
 
 
@@ -125,12 +127,14 @@ def _check_wire(options: dict[str, Option], entry: Stream | Sink) -> None:
             "messages with a schema registry have the wire format confluent",
             hint="omit wireFormat",
             span=wire.key.span,
+            code="OPTION_CONFLICT",
         )
     if wire and confluent and not address and isinstance(entry, Sink):
         raise RuleFault(
             "the schema id in these messages needs a schema registry",
             hint=f"OPTIONS (…, {ADDRESS} 'http://host:8081')",
             span=wire.key.span,
+            code="MISSING_OPTION",
         )
 
 
@@ -149,10 +153,12 @@ def _check_address(address: Option) -> None:
                 "the address of a schema registry must not contain a login",
                 hint=f"{_SETTING}basic.auth.user.info '${{env:REGISTRY_LOGIN}}'",
                 span=address.key.span,
+                code="SECRET_SHOWN",
             )
         if not right:
             raise SyntaxFault(
                 f"a schema registry is http://host:port, not '{url.strip()}'",
                 hint="http://host:8081",
                 span=given.span,
+                code="BAD_OPTION_VALUE",
             )

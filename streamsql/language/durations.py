@@ -38,6 +38,7 @@ def duration_of(node: Node) -> str:
             f"'{text}' is not a duration",
             hint="write INTERVAL 10 MINUTES, or '10 minutes'",
             span=node.span,
+            code="BAD_DURATION",
         )
     _check_duration(pairs, node)
     return " ".join(_as_spark_reads(number, unit) for number, unit in pairs)
@@ -52,16 +53,20 @@ def _check_duration(pairs: list[tuple[str, str]], node: Node) -> None:
                 hint=did_you_mean(unit, [u + "s" for u in _SECONDS])
                 or "seconds, minutes, hours, days, weeks",
                 span=node.span,
+                code="BAD_DURATION",
             )
         total += float(number) * _SECONDS[_unit(unit)]
     if total < 0:
-        raise RuleFault("a delay cannot be negative", hint="write 0 seconds or more", span=node.span)
+        raise RuleFault(
+            "a delay cannot be negative", hint="write 0 seconds or more", span=node.span, code="BAD_DURATION"
+        )
     if any(_unit(u) in ("month", "year") for _, u in pairs):
         raise RuleFault(
             "a month or a year has no fixed length",
             detail="Spark requires a fixed length for watermark delays and trigger intervals",
             hint="write it in days, such as INTERVAL 30 DAYS",
             span=node.span,
+            code="BAD_DURATION",
         )
 
 

@@ -132,7 +132,9 @@ class Grammar:
             end = self.rule(rule)(state, 0, parts)
         except RecursionError:
             place = tokens[max(state.furthest, 0)].span
-            raise SyntaxFault("the statement is nested too deeply", span=place) from None
+            raise SyntaxFault(
+                "the statement is nested too deeply", span=place, code="NESTED_TOO_DEEPLY"
+            ) from None
         if end == len(tokens):
             return parts[0], state
         if end >= 0:

@@ -57,7 +57,10 @@ def _check_unicode(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise SyntaxFault(
-            "this is not valid UTF-8", hint="save or type it as UTF-8", span=Span(error.start, error.end)
+            "this is not valid UTF-8",
+            hint="save or type it as UTF-8",
+            span=Span(error.start, error.end),
+            code="BAD_ENCODING",
         ) from None
 
 
@@ -183,7 +186,12 @@ def check_second_word(tokens: list[Token]) -> None:
     word = tokens[at]
     like = nearest(word.text, sorted(own | SPARK_SECOND_WORDS)) if word.kind == "word" else None
     if like in own and like != word.upper:
-        raise SyntaxFault(f"expected {like}, found {word.text}", hint=f"did you mean {like}?", span=word.span)
+        raise SyntaxFault(
+            f"expected {like}, found {word.text}",
+            hint=f"did you mean {like}?",
+            span=word.span,
+            code="UNKNOWN_STATEMENT",
+        )
 
 
 def parse_script(source: Source, variables: dict[str, str] | None = None) -> Iterator[Statement]:

@@ -282,6 +282,7 @@ def _check_hidden(name: str, span: Span, text: str) -> None:
             f"${{{name}}} is not allowed here, because its value would be shown",
             hint="use it in the options of CREATE STREAM, CREATE SINK, PREVIEW and SHOW TOPICS",
             span=span,
+            code="SECRET_SHOWN",
         )
 
 
@@ -301,5 +302,6 @@ def _value_of(name: str, span: Span, values: dict[str, str]) -> str:
             f"the value of variable {name} contains ${{…}}, and values are not substituted again",
             hint=f"DEFINE {name} with a value that contains no ${{…}}",
             span=span,
+            code="BAD_VARIABLE",
         )
     return values[name]

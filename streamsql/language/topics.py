@@ -10,7 +10,11 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from streamsql.error_codes import CODES, NOTES
 from streamsql.language.grammar import grammar_folder
+
+_LISTS = {"errors": CODES, "notes": NOTES}
+"""Mark on a line of a page → the codes that are listed in its place."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ def topics() -> dict[str, Topic]:
 
 def _read(page: str) -> Topic:
     title, _, text = page.partition("\n")
+    for mark, codes in _LISTS.items():
+        text = text.replace(f"<!-- {mark} -->\n", "".join(f"- {c}: {what}\n" for c, what in codes.items()))
     name, _, summary = title.removeprefix("# ").partition(": ")
     return Topic(name, summary, text)
 

@@ -36,6 +36,7 @@ def decode(name: str, data: bytes) -> Source:
         raise InputFault(
             f"{name}:{line}:{column}: the script is not UTF-8 (byte 0x{data[error.start]:02x})",
             hint=f"iconv -f latin1 -t utf-8 {name} > new.sql",
+            code="BAD_ENCODING",
         ) from None
 
 
@@ -52,7 +53,10 @@ def included(statement: SourceFile, written: Written, opened: list[str]) -> Sour
     around = {os.path.realpath(name) for name in (*opened, written.source.name)}
     if os.path.realpath(path) in around:
         raise InputFault(
-            f"{path} reads itself", detail="a SOURCE leads back to the file", span=statement.path.span
+            f"{path} reads itself",
+            detail="a SOURCE leads back to the file",
+            span=statement.path.span,
+            code="CIRCULAR_SCRIPT",
         )
     try:
         return read_file(str(path), missing=InputFault)

@@ -39,6 +39,7 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
             detail="it would read the state of the same micro-batch each time, until Spark removes it",
             hint="SELECT … FROM STATE OF QUERY … without streams; or a live table, which has the result",
             span=body.origin.span(sources.states[0]),
+            code="NOT_ON_STREAMS",
         )
     ops = tuple(replace(op, span=body.origin.span(op.span)) for op in lowered.shape.ops)
     return replace(lowered, shape=replace(lowered.shape, ops=ops))

@@ -87,6 +87,7 @@ def _explained(statement: ExplainStatement, explained: Plan) -> Explain:
         "there is no program to explain: the console answers this statement itself",
         hint="EXPLAIN takes SELECT, INSERT and CREATE LIVE TABLE",
         span=statement.body.span,
+        code="NO_PROGRAM",
     )
 
 

@@ -121,12 +121,15 @@ def expand(text: str, preferences: Preferences) -> str | None:
             detail="there are " + " ".join("\\" + s.names[0] for s in SHORT),
             hint=did_you_mean("\\" + name, names) or "\\? lists them",
             span=span,
+            code="UNKNOWN_STATEMENT",
         )
     usage = f"\\{short.names[0]} {short.takes}".strip()
     if given and not short.takes:
-        raise InputFault(f"\\{name} takes no argument, not {given}", hint=usage, span=span)
+        raise InputFault(
+            f"\\{name} takes no argument, not {given}", hint=usage, span=span, code="BAD_ARGUMENT"
+        )
     if not given and short.takes and not short.takes.startswith("["):
-        raise InputFault(f"\\{name} needs a {short.takes}", hint=usage, span=span)
+        raise InputFault(f"\\{name} needs a {short.takes}", hint=usage, span=span, code="BAD_ARGUMENT")
     statement = short.make(given, preferences)
     return statement if statement in MARKERS else statement + ";"
 

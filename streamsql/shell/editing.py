@@ -38,7 +38,11 @@ def edit(text: str, printer: Printer) -> str:
             code = subprocess.call([*shlex.split(command), str(path)])
         except (OSError, ValueError) as error:
             printer.error(
-                InputFault(f"the editor {command} did not start: {error}", hint="export EDITOR=nano")
+                InputFault(
+                    f"the editor {command} did not start: {error}",
+                    hint="export EDITOR=nano",
+                    code="EDITOR_NOT_STARTED",
+                )
             )
             return ""
         return path.read_text("utf-8", "replace").strip() if code == 0 else ""

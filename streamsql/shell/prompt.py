@@ -235,7 +235,8 @@ class Prompt:
     def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
         """A fault of the console's own, told in a line; the prompt lives on."""
         name = failed.thread.name if failed.thread else "a thread"
-        self.printer.error(EngineFault(f"{name}: {failed.exc_type.__name__}: {failed.exc_value}"))
+        fact = f"{name}: {failed.exc_type.__name__}: {failed.exc_value}"
+        self.printer.error(EngineFault(fact, code="INTERNAL_ERROR"))
 
     def _loop(self) -> int:
         emptied, text = 0, ""

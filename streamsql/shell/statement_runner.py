@@ -125,7 +125,7 @@ class Desk:
                 outcome.append(act(cancel))
             except Exception as error:  # a fault of the console's own must not end it
                 if not cancel.abandoned:
-                    self.printer.error(EngineFault(f"{type(error).__name__}: {error}"))
+                    self.printer.error(EngineFault(f"{type(error).__name__}: {error}", code="INTERNAL_ERROR"))
 
         work = threading.Thread(target=work_on, daemon=True, name="statement")
         began = time.monotonic()

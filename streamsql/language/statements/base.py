@@ -165,19 +165,29 @@ def check_new_name(name: str, span: Span) -> None:
     starts a variable.
     """
     if not name:
-        raise SyntaxFault("a name cannot be empty", hint="write at least one letter", span=span)
+        raise SyntaxFault(
+            "a name cannot be empty", hint="write at least one letter", span=span, code="BAD_NAME"
+        )
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
-        raise SyntaxFault("this name is not valid Unicode", hint="use other letters", span=span) from None
+        raise SyntaxFault(
+            "this name is not valid Unicode", hint="use other letters", span=span, code="BAD_NAME"
+        ) from None
     if size > LONGEST_NAME:
         raise SyntaxFault(
             f"the name is {size} bytes long; at most {LONGEST_NAME} are allowed",
             hint="use a shorter name",
             span=span,
+            code="NAME_TOO_LONG",
         )
     if "${" in name:
-        raise SyntaxFault("a name cannot contain ${", hint="${…} is a variable; use another name", span=span)
+        raise SyntaxFault(
+            "a name cannot contain ${",
+            hint="${…} is a variable; use another name",
+            span=span,
+            code="BAD_NAME",
+        )
 
 
 def fragment_of(source: Source, node: Node) -> Fragment:
@@ -200,6 +210,7 @@ def check_type(node: Node) -> None:
                 f"there is no type {part.value}",
                 hint=did_you_mean(part.value, known) or "types are BIGINT, DOUBLE, STRING, TIMESTAMP, …",
                 span=part.span,
+                code="UNKNOWN_TYPE",
             )
         check_type(part)
 
@@ -228,7 +239,7 @@ def columns_of(source: Source, node: Node | None) -> tuple[Column, ...]:
         name = defined.text("NewName")
         check_new_name(name, defined.span)
         if name.casefold() in names:
-            raise SyntaxFault(f"column {name} is declared twice", span=defined.span)
+            raise SyntaxFault(f"column {name} is declared twice", span=defined.span, code="DUPLICATE_NAME")
         names.add(name.casefold())
         comment = part.get("Comment")
         columns.append(
@@ -250,7 +261,7 @@ def options_of(node: Node | None) -> tuple[Option, ...]:
     for part in node.all("Option") if node else []:
         key, value = name_of(part.get("OptionKey")), name_of(part.get("OptionValue"))
         if key.value.casefold() in keys:
-            raise SyntaxFault(f"option {key} is given twice", span=key.span)
+            raise SyntaxFault(f"option {key} is given twice", span=key.span, code="DUPLICATE_NAME")
         keys.add(key.value.casefold())
         options.append(Option(key, value))
     return tuple(options)
@@ -305,7 +316,10 @@ def restart_of(node: Node | None) -> Restart | None:
     every = duration_of(duration)
     if seconds(every) <= 0:
         raise RuleFault(
-            "the delay between retries must not be zero", hint="EVERY INTERVAL 10 SECONDS", span=duration.span
+            "the delay between retries must not be zero",
+            hint="EVERY INTERVAL 10 SECONDS",
+            span=duration.span,
+            code="BAD_DURATION",
         )
     return Restart(times, every)
 
@@ -318,11 +332,11 @@ def count_of(number: Node, rule: str, hint: str = "", *, least: int = 1) -> int:
     """An integer from `least` to MOST. Raises SyntaxFault with the rule for anything else."""
     text = number.value
     if not (text.isascii() and text.isdigit()):
-        raise SyntaxFault(f"{rule}, not {text}", hint=hint, span=number.span)
+        raise SyntaxFault(f"{rule}, not {text}", hint=hint, span=number.span, code="BAD_NUMBER")
     if len(text.lstrip("0")) > 10 or int(text.lstrip("0") or "0") > MOST:
-        raise SyntaxFault(f"{rule}, at most {MOST}", hint=hint, span=number.span)
+        raise SyntaxFault(f"{rule}, at most {MOST}", hint=hint, span=number.span, code="BAD_NUMBER")
     if int(text.lstrip("0") or "0") < least:
-        raise SyntaxFault(f"{rule}, not {text}", hint=hint, span=number.span)
+        raise SyntaxFault(f"{rule}, not {text}", hint=hint, span=number.span, code="BAD_NUMBER")
     return int(text.lstrip("0") or "0")
 
 
@@ -334,5 +348,5 @@ def clause(node: Node, rule: str) -> Node | None:
     """The clause with that name in a node, or None. Raises SyntaxFault if it is written twice."""
     clauses = node.all(rule)
     if len(clauses) > 1:
-        raise SyntaxFault("this clause is written twice", span=clauses[1].span)
+        raise SyntaxFault("this clause is written twice", span=clauses[1].span, code="DUPLICATE_CLAUSE")
     return clauses[0] if clauses else None

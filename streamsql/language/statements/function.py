@@ -83,7 +83,9 @@ class ShowCreateFunction(Statement):
 def _create(node: Node, source: Source) -> CreateFunction:
     unless_there = node.get("IfNotExists")
     if node.has("OrReplace") and unless_there:
-        raise SyntaxFault("OR REPLACE and IF NOT EXISTS exclude each other", span=unless_there.span)
+        raise SyntaxFault(
+            "OR REPLACE and IF NOT EXISTS exclude each other", span=unless_there.span, code="CLAUSE_CONFLICT"
+        )
     table, kind = node.get("ReturnsTable"), node.get("Type")
     if kind:
         check_type(kind)

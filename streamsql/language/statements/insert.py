@@ -64,7 +64,7 @@ def _clauses(node: Node) -> dict[str, Any]:
     for wrapper in node.all("InsertClause"):
         part = wrapper.parts[0]
         if part.name in clauses:
-            raise SyntaxFault("this clause is written twice", span=part.span)
+            raise SyntaxFault("this clause is written twice", span=part.span, code="DUPLICATE_CLAUSE")
         clauses[part.name] = part
     name, checkpoint = clauses.get("AsQuery"), clauses.get("Checkpoint")
     return {

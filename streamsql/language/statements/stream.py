@@ -99,7 +99,9 @@ class ShowCreateStream(Statement):
 def create_stream(node: Node, source: Source) -> CreateStream:
     unless_there = node.get("IfNotExists")
     if node.has("OrReplace") and unless_there:
-        raise SyntaxFault("OR REPLACE and IF NOT EXISTS exclude each other", span=unless_there.span)
+        raise SyntaxFault(
+            "OR REPLACE and IF NOT EXISTS exclude each other", span=unless_there.span, code="CLAUSE_CONFLICT"
+        )
     head = CreateStream(
         name=new_name_of(node.get("NewName")),
         or_replace=node.has("OrReplace"),

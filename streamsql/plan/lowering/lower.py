@@ -76,6 +76,7 @@ def _lower(query: Query, sources: Sources, keeps_keys: bool) -> Lowered:
             f"{words} is not supported here: {reason}",
             hint=_OWN_HINTS[words],
             span=getattr(reason, "span", span),
+            code="CLAUSE_NOT_SUPPORTED",
         ) from None
     del sources.program[before:]
     sources.restore(kept)

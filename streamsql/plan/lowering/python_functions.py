@@ -60,6 +60,7 @@ def refused_on_a_stream(query: Query, catalog: Catalog) -> RuleFault | None:
                 detail="Spark would have to sort the rows of a key, and more of them can arrive later",
                 hint="omit the clause, or write a stateful processor: a class with handleInputRows",
                 span=call.span,
+                code="NOT_ON_STREAMS",
             )
     return None
 
@@ -74,6 +75,7 @@ def _no_streaming_aggregate(name: str, span: Span) -> RuleFault:
         hint=f"a function over the collected values: {name}(collect_list(x)), annotated for a list;\n"
         "or a stateful processor; or feed a live table and aggregate that",
         span=span,
+        code="NOT_ON_STREAMS",
     )
 
 

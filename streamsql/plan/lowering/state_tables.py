@@ -83,12 +83,16 @@ def state_table(own: ConsoleRelation) -> StateTable:
         [inner] = part.parts
         name = inner.name.removeprefix("State").lower()
         if name in places:
-            raise SyntaxFault(f"{name.upper()} is written twice", span=inner.span)
+            raise SyntaxFault(f"{name.upper()} is written twice", span=inner.span, code="DUPLICATE_CLAUSE")
         places[name] = inner.span
         table = replace(table, **{name: _value(inner)})
     for one, other in _APART:
         if one in places and other in places:
-            raise RuleFault(f"{one.upper()} and {other.upper()} cannot be combined", span=places[other])
+            raise RuleFault(
+                f"{one.upper()} and {other.upper()} cannot be combined",
+                span=places[other],
+                code="CLAUSE_CONFLICT",
+            )
     return replace(table, places=tuple(places.items()))
 
 

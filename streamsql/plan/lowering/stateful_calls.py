@@ -83,6 +83,7 @@ def _lower_call(call: _Call, query: Query, sources: Sources) -> tuple[Node, Shap
                 "the initial state is read once, so it cannot be a stream",
                 hint="initial_state => TABLE(a table, a view or a live table)",
                 span=options.place["initial_state"],
+                code="NOT_ON_STREAMS",
             )
         extra["initialState"] = state.call("groupBy", *map(_key, keys))
     if options.event_time_column:
@@ -180,12 +181,13 @@ def _options(call: _Call) -> _Options:
                 f"a stateful processor has no option {word.value}",
                 hint=did_you_mean(name, known) or f"options: {', '.join(known)}",
                 span=word.span,
+                code="UNKNOWN_OPTION",
             )
         if name in options.place:
-            raise NameFault(f"option {name} is given twice", span=word.span)
+            raise NameFault(f"option {name} is given twice", span=word.span, code="DUPLICATE_NAME")
         if (table is not None) != (name == "initial_state"):
             wanted = "TABLE(table)" if name == "initial_state" else "a quoted string"
-            raise NameFault(f"{name} takes {wanted}", span=part.parts[-1].span)
+            raise NameFault(f"{name} takes {wanted}", span=part.parts[-1].span, code="BAD_ARGUMENT")
         options.place[name] = part.span
         value: str | Parsed = table or part.text("String")
         for option, values in (("time_mode", _TIME_MODES), ("output_mode", _OUTPUT_MODES)):
@@ -204,6 +206,7 @@ def _one_of(name: str, part: Parsed, values: tuple[str, ...]) -> str:
             f"{name} is not {written}",
             hint=did_you_mean(written, values) or f"{name}: {', '.join(values)}",
             span=part.parts[-1].span,
+            code="BAD_ARGUMENT",
         )
     return value
 
@@ -218,6 +221,7 @@ def _check_time(options: _Options, shape: Shape, function: Function) -> None:
             hint="CREATE STREAM … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES, "
             "or time_mode => 'processingTime'",
             span=options.place["time_mode"],
+            code="MISSING_WATERMARK",
         )
     column = options.event_time_column
     if not column:
@@ -225,11 +229,14 @@ def _check_time(options: _Options, shape: Shape, function: Function) -> None:
     columns = [c.name for c in function.columns]
     if not event:
         raise RuleFault(
-            "event_time_column requires time_mode => 'eventTime'", span=options.place["event_time_column"]
+            "event_time_column requires time_mode => 'eventTime'",
+            span=options.place["event_time_column"],
+            code="OPTION_CONFLICT",
         )
     if column.casefold() not in (c.casefold() for c in columns):
         raise NameFault(
             f"{function.name} returns no column {column}",
             hint=did_you_mean(column, columns) or f"columns: {', '.join(columns)}",
             span=options.place["event_time_column"],
+            code="UNKNOWN_COLUMN",
         )

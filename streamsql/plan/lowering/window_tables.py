@@ -57,7 +57,9 @@ class WindowTable:
 
     def refuse(self, fact: str, detail: str = "", span: Span | None = None) -> RuleFault:
         """The error for a use that Spark does not support."""
-        return RuleFault(fact, detail=detail, hint=self.form, span=span or self.span)
+        return RuleFault(
+            fact, detail=detail, hint=self.form, span=span or self.span, code="CLAUSE_NOT_SUPPORTED"
+        )
 
 
 def window_table(text: str, node: Node) -> WindowTable:
@@ -77,6 +79,7 @@ def window_table(text: str, node: Node) -> WindowTable:
             hint=f"GROUP BY window({stamp}, {quote(lengths[-1][1])}) in OUTPUT MODE UPDATE emits the "
             "current result of the open window after each micro-batch",
             span=node.span,
+            code="CLAUSE_NOT_SUPPORTED",
         )
     named = _by_name(kind, lengths, node)
     partition = data.get("PartitionBy")
@@ -110,6 +113,7 @@ def _by_name(kind: str, lengths: list[tuple[str, str]], node: Node) -> dict[str,
             + (" and optionally an offset" if "OFFSET" in places else ""),
             hint=f"{kind}(TABLE t, DESCRIPTOR(ts), {', '.join('INTERVAL 10 MINUTES' for _ in needed)})",
             span=node.span,
+            code="BAD_ARGUMENT",
         )
     return named
 

@@ -86,7 +86,9 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
     assert statement.query
     name = statement.name.value
     if name.casefold() in {r.name.casefold() for r in read_query(statement.query.text).relations}:
-        raise RuleFault(f"the stream {name} reads itself", span=statement.name.span)
+        raise RuleFault(
+            f"the stream {name} reads itself", span=statement.name.span, code="CIRCULAR_DEFINITION"
+        )
     sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
     if name.casefold() in (s.name.casefold() for s in sources.streams.values()):
@@ -94,6 +96,7 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
             f"the stream {name} reads itself",
             detail=f"a stream that its query reads is defined by a query on {name}",
             span=statement.name.span,
+            code="CIRCULAR_DEFINITION",
         )
     if not lowered.shape.streaming:
         raise RuleFault(
@@ -113,6 +116,7 @@ def _check_columns(statement: CreateStream, stream: Stream, using: Connector) ->
             f"a {using.name} stream declares its columns",
             hint=f"CREATE STREAM {statement.name} (id INT, ts TIMESTAMP) USING {using.name} …",
             span=statement.connector.span,
+            code="MISSING_COLUMNS",
         )
     parsed = stream.format in PAYLOAD_FORMATS
     fields = {f.name.casefold() for f in using.metadata(stream)}
@@ -122,6 +126,7 @@ def _check_columns(statement: CreateStream, stream: Stream, using: Connector) ->
             f"{own.name} is a field of the message itself",
             hint=f"omit it from the column list: queries can use {own.name} anyway",
             span=own.span,
+            code="FIXED_COLUMNS",
         )
     parsers = " | ".join(f for f in using.formats if f in PAYLOAD_FORMATS)
     fixed = using.fixed_columns or (using.formats and not parsed)
@@ -131,6 +136,7 @@ def _check_columns(statement: CreateStream, stream: Stream, using: Connector) ->
             f"the columns of {using.name} are fixed: {listed}",
             hint="omit the column list" + (f", or add FORMAT {parsers}" if parsers else ""),
             span=statement.columns[0].span,
+            code="FIXED_COLUMNS",
         )
     if parsed and not statement.columns and using.infer(stream) is None:
         assert statement.format
@@ -138,6 +144,7 @@ def _check_columns(statement: CreateStream, stream: Stream, using: Connector) ->
             f"FORMAT {statement.format} needs the columns of the payload",
             hint=f"CREATE STREAM {statement.name} (id INT, …) USING {using.name} FORMAT {statement.format} …",
             span=statement.format.span,
+            code="MISSING_COLUMNS",
         )
 
 
@@ -151,6 +158,7 @@ def check_format(given: Name | None, using: Connector) -> None:
         hint=did_you_mean(given.value, using.formats)
         or (f"formats: {formats}" if formats else "FORMAT is for message connectors such as kafka"),
         span=given.span,
+        code="UNKNOWN_FORMAT",
     )
 
 
@@ -164,6 +172,7 @@ def _check_malformed(statement: CreateStream, stream: Stream, context: Context) 
             "ON MALFORMED is for messages with a payload in json, csv, avro or protobuf, and for files of "
             "json, csv or xml",
             span=statement.connector.span,
+            code="CLAUSE_NOT_SUPPORTED",
         )
     mode = next((o for o in statement.options if o.key.value.casefold() == "mode"), None)
     if mode and stream.connector in ROW_FILES:
@@ -171,6 +180,7 @@ def _check_malformed(statement: CreateStream, stream: Stream, context: Context) 
             "ON MALFORMED and the option mode cannot be used together",
             hint="omit one of them",
             span=mode.key.span,
+            code="CLAUSE_CONFLICT",
         )
     name = statement.malformed_sink
     if name is not None and context.catalog.sink(name).is_live:
@@ -178,6 +188,7 @@ def _check_malformed(statement: CreateStream, stream: Stream, context: Context) 
             f"{name} is a live table, which has its own query",
             hint=f"CREATE LIVE TABLE … AS SELECT * FROM `{stream.name}$malformed`",
             span=name.span,
+            code="WRONG_KIND",
         )
 
 
@@ -197,12 +208,14 @@ def check_watermark(mark: Watermark | None, columns: tuple[Column, ...]) -> None
             hint=did_you_mean(name, [c.name for c in columns])
             or f"columns: {', '.join(c.name for c in columns)}",
             span=mark.column.span,
+            code="UNKNOWN_COLUMN",
         )
     if not column.type.upper().startswith("TIMESTAMP"):
         raise RuleFault(
             f"the watermark's column {name} is {column.type.lower()}, not a timestamp",
             hint=f"WITH WATERMARK to_timestamp({name}) AS event_time DELAY '{mark.delay}'",
             span=mark.column.span,
+            code="WRONG_TYPE",
         )
 
 
@@ -220,15 +233,21 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
             f"{using.name} takes no KEY",
             hint=f"KEY belongs to sinks USING {able}",
             span=statement.key[0].span,
+            code="CLAUSE_NOT_SUPPORTED",
         )
     if statement.partitioned_by and using.path_option == "":
-        raise RuleFault(f"{using.name} takes no PARTITIONED BY", span=statement.partitioned_by[0].span)
+        raise RuleFault(
+            f"{using.name} takes no PARTITIONED BY",
+            span=statement.partitioned_by[0].span,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
     if statement.retain is not None and using.name != "memory":
         raise RuleFault(
             f"{using.name} takes no RETAIN",
             detail="RETAIN limits the rows that a live table keeps in memory",
             hint="omit RETAIN, or write USING memory",
             span=statement.retain_span,
+            code="CLAUSE_NOT_SUPPORTED",
         )
     _check_replaced(statement.name, statement.or_replace, context)
     sink = Sink(
@@ -253,7 +272,10 @@ def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
     feeding = [q.name for q in context.catalog.queries_into(name.value)]
     if or_replace and feeding:
         raise NameFault(
-            f"the query {feeding[0]} writes into {name}", hint=f"DROP QUERY {feeding[0]};", span=name.span
+            f"the query {feeding[0]} writes into {name}",
+            hint=f"DROP QUERY {feeding[0]};",
+            span=name.span,
+            code="IN_USE",
         )
 
 
@@ -266,10 +288,14 @@ def create_function(statement: CreateFunction, context: Context) -> Plan:
             f"'{target}' is not a Python function",
             hint=f"write 'module.function', such as AS 'my_functions.{name}'",
             span=target.span,
+            code="BAD_NAME",
         )
     if name.value.lower() in reference.functions():
         raise NameFault(
-            f"{name} is a function of Spark", hint=f"use another name, such as my_{name}", span=name.span
+            f"{name} is a function of Spark",
+            hint=f"use another name, such as my_{name}",
+            span=name.span,
+            code="ALREADY_EXISTS",
         )
     there = context.catalog.functions.get(name.value.casefold())
     if there and not (statement.or_replace or statement.if_not_exists):

@@ -61,24 +61,28 @@ def _check_columns(statement: Insert, sinks: tuple[Sink, ...], lowered: Lowered)
             "an INSERT into several sinks takes no column list",
             hint="an INSERT for each sink",
             span=columns[0].span,
+            code="CLAUSE_NOT_SUPPORTED",
         )
     declared = [c.name for sink in sinks for c in sink.columns]
     seen: set[str] = set()
     for column in columns:
         name = column.value.casefold()
         if name in seen:
-            raise NameFault(f"the column {column} is named twice", span=column.span)
+            raise NameFault(f"the column {column} is named twice", span=column.span, code="DUPLICATE_NAME")
         if declared and name not in {c.casefold() for c in declared}:
             raise NameFault(
                 f"the sink {sinks[0].name} has no column {column}",
                 hint=did_you_mean(column.value, declared) or f"columns: {', '.join(declared)}",
                 span=column.span,
+                code="UNKNOWN_COLUMN",
             )
         seen.add(name)
     width = len(lowered.shape.columns or ()) - len(lowered.shape.fields)
     if columns and lowered.shape.columns is not None and width != len(columns):
         raise RuleFault(
-            f"the INSERT names {len(columns)} columns, and its SELECT has {width}", span=statement.query.span
+            f"the INSERT names {len(columns)} columns, and its SELECT has {width}",
+            span=statement.query.span,
+            code="WRONG_COLUMNS",
         )
 
 
@@ -92,6 +96,7 @@ def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
                 f"{entry.name} is a stream and cannot be one of several sinks",
                 hint=f"INSERT INTO {entry.name} VALUES (…);",
                 span=name.span,
+                code="WRONG_KIND",
             )
         if entry is None:
             known = [s.name for s in context.catalog.sinks.values()]
@@ -103,7 +108,7 @@ def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
                 code="UNKNOWN_SINK",
             )
         if entry in sinks:
-            raise NameFault(f"the sink {entry.name} is named twice", span=name.span)
+            raise NameFault(f"the sink {entry.name} is named twice", span=name.span, code="DUPLICATE_NAME")
         sinks.append(entry)
     return tuple(sinks)
 
@@ -126,6 +131,7 @@ def insert_set_parts(statement: InsertSet, context: Context) -> QueryParts:
                 f"the sink {name} is named twice in the set",
                 hint="write one INSERT with UNION ALL",
                 span=name.span,
+                code="DUPLICATE_NAME",
             )
     if len(inserts) == 1:
         sources = context.sources()
@@ -163,7 +169,11 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
         )
     if streaming:
         if statement.columns:
-            raise RuleFault("a streaming INSERT takes no column list", span=statement.columns[0].span)
+            raise RuleFault(
+                "a streaming INSERT takes no column list",
+                span=statement.columns[0].span,
+                code="CLAUSE_NOT_SUPPORTED",
+            )
         target = Target(Sink(name.value, "table"), lowered.shape)
         parts = QueryParts(statement.query, sources, lowered, (target,))
         return _insert_query(statement, statement.targets, parts, context)
@@ -234,6 +244,7 @@ def _insert_static(
                 f"a {using.name} sink takes streaming queries only",
                 hint=stream_hint(statement.query.text, context),
                 span=name.span,
+                code="CONNECTOR_NOT_SUPPORTED",
             )
         program.append(Assign("", write))
     return Write(
@@ -249,9 +260,14 @@ def _check_insert_values(statement: Insert, stream: Stream) -> None:
             f" it reads {stream.connector or 'a query'}",
             hint=f"only a stream USING values takes rows: CREATE STREAM {stream.name}_in (…) USING values;",
             span=statement.targets[0].span,
+            code="WRONG_KIND",
         )
     if statement.has_clauses:
-        raise RuleFault("an INSERT into a stream takes no streaming clause", span=statement.targets[0].span)
+        raise RuleFault(
+            "an INSERT into a stream takes no streaming clause",
+            span=statement.targets[0].span,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
     known = {c.name.casefold() for c in stream.columns}
     for column in statement.columns:
         if column.value.casefold() not in known:
@@ -259,6 +275,7 @@ def _check_insert_values(statement: Insert, stream: Stream) -> None:
                 f"the stream {stream.name} has no column {column}",
                 hint=did_you_mean(column.value, [c.name for c in stream.columns]),
                 span=column.span,
+                code="UNKNOWN_COLUMN",
             )
 
 
@@ -272,6 +289,7 @@ def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
             "a stream of values takes rows, not another stream",
             hint=f"CREATE STREAM name AS {statement.query.text}",
             span=statement.query.span,
+            code="NOT_ON_STREAMS",
         )
     given = [c.value for c in statement.columns] or [c.name for c in stream.columns]
     rows = lowered.node.call("toDF", *given)

@@ -39,6 +39,7 @@ def preview(statement: PreviewStatement, context: Context) -> Plan:
                 f"{statement.name} is a live table: read its rows with SELECT",
                 hint=f"SELECT * FROM {quote_name(relation.name)} LIMIT {statement.limit};",
                 span=statement.name.span,
+                code="WRONG_KIND",
             )
         return Preview(context.catalog.stream(statement.name), statement.limit, place=statement.name)
     return _preview_of_source(statement, context)
@@ -53,6 +54,7 @@ def _preview_of_source(statement: PreviewStatement, context: Context) -> Preview
             f"there is nothing to preview: CREATE STREAM determines the rows of {using.name}",
             hint=f"CREATE STREAM name (id INT, …) USING {using.name} …; then PREVIEW name;",
             span=statement.connector.span,
+            code="NO_RECORDS",
         )
     options = {o.key.value.casefold(): o for o in statement.options}
     check_options(using, using.stream_options(()), statement.options, statement.connector)
@@ -106,12 +108,14 @@ def show_topics(statement: ShowTopics, context: Context) -> Plan:
             f"there is no stream or sink {statement.entry}",
             hint=did_you_mean(statement.entry.value, known) or "SHOW TOPICS FROM 'host:port'; names brokers",
             span=statement.entry.span,
+            code="UNKNOWN_STREAM",
         )
     if entry.connector != "kafka":
         raise RuleFault(
             f"{entry.name} is not a Kafka stream or sink",
             hint="SHOW TOPICS FROM 'host:port'; names brokers",
             span=statement.entry.span,
+            code="WRONG_KIND",
         )
     return Topics(client_settings([*entry.options, *given]), statement.like, statement.entry)
 

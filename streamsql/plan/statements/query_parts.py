@@ -153,6 +153,7 @@ def check_keys(targets: tuple[Target, ...], span: Span) -> None:
                 f"the KEY of {target.sink.name}, {', '.join(missing)}, is not a column of this query",
                 hint=did_you_mean(missing[0], columns) or f"columns: {', '.join(columns)}",
                 span=span,
+                code="UNKNOWN_COLUMN",
             )
 
 
@@ -162,6 +163,7 @@ def no_checkpoint(checkpoint: Name) -> RuleFault:
         detail="the console keeps its rows, so another checkpoint would not match them",
         hint="omit CHECKPOINT: the console creates one",
         span=checkpoint.span,
+        code="CLAUSE_NOT_SUPPORTED",
     )
 
 

@@ -107,6 +107,7 @@ def _check_several(sinks: list[Sink], names: tuple[Name, ...]) -> None:
             detail="its writes are not idempotent, so a retried micro-batch could write rows twice",
             hint=f"INSERT INTO {sink.name} in a separate query; these sinks can: {', '.join(able)}",
             span=names[at].span if names else None,
+            code="CONNECTOR_NOT_SUPPORTED",
         )
 
 
@@ -138,6 +139,7 @@ def _check_mode(mode: Name, shape: Shape, target: Target) -> None:
             detail="a live table keeps the newest row of each group, but not all grouping keys are selected",
             hint="add them to the SELECT list, name them with KEY (column, …), or write OUTPUT MODE COMPLETE",
             span=mode.span,
+            code="OUTPUT_MODE_NOT_SUPPORTED",
         )
 
 

@@ -124,6 +124,7 @@ def _check_clauses(statement: CreateLiveTable) -> None:
             "FROM needs a stream, and this query reads live tables only",
             hint="leave the clause in front of AS out",
             span=Span(statement.name.span.start, statement.name.span.end),
+            code="CLAUSE_NOT_SUPPORTED",
         )
 
 

@@ -63,6 +63,7 @@ def stream_of(queries: list[Fragment], context: Context) -> tuple[Stream, list[L
             f"all INSERTs of a statement set must read the same stream, and this one does not read {first}",
             hint="EXECUTE STATEMENT SET for each stream, " + _ALONE,
             span=queries[other].span,
+            code="STATEMENT_SET",
         )
     faults: list[RuleFault] = []
     for stream in common:
@@ -87,6 +88,7 @@ def _over(query: Fragment, stream: Stream, context: Context) -> Part:
             detail="all INSERTs of a statement set must read the same stream",
             hint=_ALONE[3:],
             span=query.span,
+            code="STATEMENT_SET",
         )
     _check_stateless(lowered, sources, stream, query)
     # Inside foreachBatch, a micro-batch has its own session.
@@ -107,7 +109,11 @@ def _check_stateless(lowered: Lowered, sources: Sources, stream: Stream, query: 
     if stateful:
         what = _KINDS.get(stateful.kind, stateful.kind)
         raise RuleFault(
-            f"{what} is not supported in a statement set", detail=detail, hint=hint, span=stateful.span
+            f"{what} is not supported in a statement set",
+            detail=detail,
+            hint=hint,
+            span=stateful.span,
+            code="STATEMENT_SET",
         )
     streams = {v for v in sources.views if v not in sources.live}
     of_file = read_query(query.text).words & {"input_file_name", "_metadata"}
@@ -119,6 +125,7 @@ def _check_stateless(lowered: Lowered, sources: Sources, stream: Stream, query: 
             detail=f"{detail}\n{cause}",
             hint=hint,
             span=query.span,
+            code="STATEMENT_SET",
         )
 
 

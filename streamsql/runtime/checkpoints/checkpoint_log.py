@@ -134,7 +134,7 @@ class Checkpoint:
         """
         local = local_path(folder)
         if files is None and local is None:
-            raise InputFault(f"{folder} is not on the local file system")
+            raise InputFault(f"{folder} is not on the local file system", code="NOT_A_CHECKPOINT")
         made = cls(folder, files or LocalFiles(), (folder if files or local is None else local).rstrip("/"))
         made._check()
         return made
@@ -144,18 +144,25 @@ class Checkpoint:
             there = {e.name for e in self.files.entries(self.root)}
         except FileNotFoundError:
             raise InputFault(
-                f"there is no folder {self.folder}", hint=self._near() or "a checkpoint is a folder"
+                f"there is no folder {self.folder}",
+                hint=self._near() or "a checkpoint is a folder",
+                code="MISSING_PATH",
             ) from None
         except NotADirectoryError:
-            raise InputFault(f"{self.folder} is a file; a checkpoint is a folder") from None
+            raise InputFault(
+                f"{self.folder} is a file; a checkpoint is a folder", code="NOT_A_CHECKPOINT"
+            ) from None
         except OSError as error:
-            raise InputFault(f"{self.folder} cannot be read: {error.strerror or error}") from None
+            raise InputFault(
+                f"{self.folder} cannot be read: {error.strerror or error}", code="NOT_A_CHECKPOINT"
+            ) from None
         if not there & {"metadata", "offsets", "commits"}:
             within = sorted(n for n in there if not n.startswith("."))
             raise InputFault(
                 f"{self.folder} is not a checkpoint",
                 detail="a checkpoint holds metadata, offsets/ and commits/; "
                 + (f"there is {', '.join(within[:5])}" if within else "this folder is empty"),
+                code="NOT_A_CHECKPOINT",
             )
 
     def _near(self) -> str:

@@ -35,6 +35,7 @@ def open_checkpoint(
                 f"the query {owner.query} has no checkpoint to inspect: {fault.message}",
                 detail=fault.detail,
                 hint=f"START QUERY {owner.query}; creates one",
+                code="NOT_A_CHECKPOINT",
             )
         fault.span = owner.span
         raise fault from None

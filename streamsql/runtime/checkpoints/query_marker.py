@@ -148,6 +148,7 @@ def _changed(plan: Run, owner: str, found: list[Change], *, refused: bool, known
         detail="\n".join([*(c.what for c in found), means]),
         hint="\n".join([f"{where} one of", *ways]),
         span=plan.body_span,
+        code="CHECKPOINT_CHANGED",
     )
 
 

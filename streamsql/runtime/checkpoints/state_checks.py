@@ -33,12 +33,14 @@ def _check(table: StateTable, checkpoint: Checkpoint) -> None:
             f"the {table.owner} has no state yet: no micro-batch is done",
             hint="AWAIT QUERY … IDLE; waits for what there is to read",
             span=table.span,
+            code="NO_STATE",
         )
     if not operators:
         raise RuleFault(
             f"the {table.owner} keeps no state",
             detail="groups, DISTINCT ON, joins of streams and stateful processors keep state",
             span=table.span,
+            code="NO_STATE",
         )
     _check_batches(table, done)
     operator = _operator(table, operators)
@@ -58,10 +60,13 @@ def _check_batches(table: StateTable, done: list[int]) -> None:
                 f"the micro-batch {number} is not there, or not done",
                 hint=f"those that are done: {done[0]} to {done[-1]}",
                 span=place,
+                code="UNKNOWN_BATCH",
             )
     first, last = table.changes or (0, None)
     if last is not None and last < first:
-        raise RuleFault(f"CHANGES FROM BATCH {first} TO BATCH {last} is in the wrong order", span=place)
+        raise RuleFault(
+            f"CHANGES FROM BATCH {first} TO BATCH {last} is in the wrong order", span=place, code="BAD_NUMBER"
+        )
 
 
 def _operator(table: StateTable, operators: list[Operator]) -> Operator:
@@ -69,7 +74,10 @@ def _operator(table: StateTable, operators: list[Operator]) -> Operator:
     if table.operator is None:
         if len(operators) > 1:
             raise RuleFault(
-                f"the {table.owner} has {len(operators)} stateful operators", hint=listed, span=table.span
+                f"the {table.owner} has {len(operators)} stateful operators",
+                hint=listed,
+                span=table.span,
+                code="AMBIGUOUS_STATE",
             )
         return operators[0]
     found = next((o for o in operators if o.number == table.operator), None)
@@ -78,6 +86,7 @@ def _operator(table: StateTable, operators: list[Operator]) -> Operator:
             f"the {table.owner} has no stateful operator {table.operator}",
             hint=f"there is {listed}",
             span=table.place("operator"),
+            code="UNKNOWN_STATE",
         )
     return found
 
@@ -89,31 +98,37 @@ def _check_processor(table: StateTable, operator: Operator) -> StreamsqlError | 
                 return RuleFault(
                     f"{part.upper()} is for stateful processors; this operator is {operator.name}",
                     span=table.place(part),
+                    code="UNKNOWN_STATE",
                 )
         return None
     timed = str(operator.properties.get("timeMode", "None")) not in ("None", "NoTime")
     names = list(operator.variables)
     offered = [f"VARIABLE {n}" for n in names] + (["TIMERS"] if timed else [])
     if table.timers and not timed:
-        return RuleFault("this stateful processor has no timers", span=table.place("timers"))
+        return RuleFault(
+            "this stateful processor has no timers", span=table.place("timers"), code="UNKNOWN_STATE"
+        )
     if table.store or table.side:
         part = "store" if table.store else "side"
         return RuleFault(
             f"a state of a stateful processor is selected by VARIABLE, not by {part.upper()}",
             hint=" or ".join(offered),
             span=table.place(part),
+            code="UNKNOWN_STATE",
         )
     if not table.variable and not table.timers:
         return RuleFault(
             "a stateful processor has several state variables: name one",
             hint=" or ".join(offered),
             span=table.span,
+            code="AMBIGUOUS_STATE",
         )
     if table.variable and table.variable not in names:
         return NameFault(
             f"this stateful processor has no state {table.variable}",
             hint=did_you_mean(table.variable, names) or " or ".join(offered),
             span=table.place("variable"),
+            code="UNKNOWN_STATE",
         )
     return None
 
@@ -121,13 +136,16 @@ def _check_processor(table: StateTable, operator: Operator) -> StreamsqlError | 
 def _check_join(table: StateTable, operator: Operator) -> StreamsqlError | None:
     if table.side and not operator.is_join:
         return RuleFault(
-            f"SIDE is for joins of two streams; this operator is {operator.name}", span=table.place("side")
+            f"SIDE is for joins of two streams; this operator is {operator.name}",
+            span=table.place("side"),
+            code="UNKNOWN_STATE",
         )
     if operator.is_join and not table.side and not table.store:
         return RuleFault(
             "a stream-stream join keeps the rows of both sides: name one",
             hint="SIDE LEFT or SIDE RIGHT",
             span=table.span,
+            code="AMBIGUOUS_STATE",
         )
     if operator.is_join and table.side and table.changes:
         return RuleFault(
@@ -135,6 +153,7 @@ def _check_join(table: StateTable, operator: Operator) -> StreamsqlError | None:
             detail="Spark reads the changes of one state store, and a side of a join uses two",
             hint="STORE 'left-keyWithIndexToValue' CHANGES …",
             span=table.place("changes"),
+            code="NO_STATE",
         )
     return None
 
@@ -147,6 +166,7 @@ def _check_store(table: StateTable, operator: Operator) -> StreamsqlError | None
         f"the operator {operator.number} ({operator.name}) has no store {table.store}",
         hint=did_you_mean(table.store, stores) or f"stores: {', '.join(stores)}",
         span=table.place("store"),
+        code="UNKNOWN_STATE",
     )
 
 
@@ -159,4 +179,5 @@ def _check_changes(table: StateTable, operator: Operator, checkpoint: Checkpoint
             detail="RocksDB writes only the whole state, unless it is configured otherwise",
             hint=f"SET {CHANGELOG} = true; before the query's first start",
             span=table.place("changes"),
+            code="NO_STATE",
         )

@@ -51,6 +51,7 @@ def check_master(master: str) -> None:
                 f"no Spark master answers at {master}",
                 detail=why,
                 hint="does it run? the next statement that needs Spark tries again; --master names another",
+                code="NO_SERVER",
             )
         connection.close()
 

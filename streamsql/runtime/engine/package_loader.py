@@ -99,7 +99,9 @@ class Packages:
         _use_in_threads(spark)
         if not is_there(spark, package.probe):
             raise EngineFault(
-                f"the package for {package.name} does not contain {package.probe}", detail=", ".join(jars)
+                f"the package for {package.name} does not contain {package.probe}",
+                detail=", ".join(jars),
+                code="PACKAGE_NOT_AVAILABLE",
             )
 
     @contextmanager
@@ -127,6 +129,7 @@ class Packages:
                 f"{package.name} has no release for Spark {version}",
                 detail=package.unreleased,
                 hint="for a newer release: streamsql --packages group:name:version",
+                code="PACKAGE_NOT_AVAILABLE",
             )
         if self.offline():
             raise _missing(package, releases[0], "streamsql.offline is on")
@@ -246,4 +249,5 @@ def _missing(package: Package, release: Release, reason: str) -> EngineFault:
         detail=reason,
         hint="a mirror: --conf spark.jars.repositories=URL or spark.jars.ivySettings=FILE; "
         "files: --jars a.jar,b.jar",
+        code="PACKAGE_NOT_AVAILABLE",
     )

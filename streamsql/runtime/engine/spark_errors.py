@@ -112,19 +112,19 @@ def _translated(error: BaseException, text: str, known: Iterable[str]) -> Stream
         return InputFault(
             f"Python code cannot be loaded: {error}",
             detail="it could be loaded when the sink, stream or function was created",
+            code="BAD_PYTHON_CODE",
         )
-    return EngineFault(
-        f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
-    )
+    fact = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
+    return EngineFault(fact, code="INTERNAL_ERROR")
 
 
 def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     raised, where = python_error(str(error))
     if raised:
-        return EngineFault(f"a Python function failed: {raised}", detail=where)
+        return EngineFault(f"a Python function failed: {raised}", detail=where, code="PYTHON_CODE_FAILED")
     if "Traceback (most recent call last)" in str(error):
         said, where = _of_python(str(error))
-        return EngineFault(f"Python code failed: {clean(said)[1]}", detail=where)
+        return EngineFault(f"Python code failed: {clean(said)[1]}", detail=where, code="PYTHON_CODE_FAILED")
     parameters = error.getMessageParameters() or {}
     condition, message = clean(str(error))
     condition = _named(error.getCondition()) or condition
@@ -210,10 +210,14 @@ def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     head, _, detail = message.partition("\n")
     kind = root.getClass().getSimpleName()
     if kind == "ConnectException":
-        return EngineFault("connection refused", detail=head, hint="is the server running on that port?")
+        return EngineFault(
+            "connection refused", detail=head, hint="is the server running on that port?", code="NO_SERVER"
+        )
     if kind.endswith("ClassNotFoundException"):
         return EngineFault(
-            f"Spark has no class {head}", hint="add its package: --packages group:name:version"
+            f"Spark has no class {head}",
+            hint="add its package: --packages group:name:version",
+            code="PACKAGE_NOT_AVAILABLE",
         )
     return EngineFault(_lower(head), detail=detail, condition=condition)
 

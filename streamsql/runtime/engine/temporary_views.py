@@ -103,6 +103,7 @@ class TemporaryViews:
                     detail="it ended with the Spark that it was made in",
                     hint=f"CREATE OR REPLACE TEMPORARY VIEW {name} AS …, or DROP VIEW IF EXISTS {name};",
                     span=named[name],
+                    code="VIEW_NOT_RESTORED",
                 )
 
     def _make_missing(self, spark: Any, but: set[str]) -> None:

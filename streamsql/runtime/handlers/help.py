@@ -110,7 +110,7 @@ def _help(parts: SessionParts, statement: session_statements.Help) -> Result:
     if not wanted:
         known = [*(_head(s) for s, _, _ in entries), *(name.upper() for name in topics())]
         hint = did_you_mean(asked, known) or "HELP; lists the statements and topics"
-        raise NameFault(f"there is no help for {asked}", hint=hint)
+        raise NameFault(f"there is no help for {asked}", hint=hint, code="UNKNOWN_TOPIC")
     texts = [
         f"{written}\n    {text}" + _where(rule) + _see_also(rule, _head(written))
         for written, text, rule in wanted

@@ -120,6 +120,7 @@ class Previewer:
             raise InputFault(
                 "the columns of protobuf messages cannot be inferred",
                 hint="declare them in CREATE STREAM, or show the messages with FORMAT raw",
+                code="MISSING_COLUMNS",
             )
         else:
             stream, rows = self._texts(stream, source.records(stream), limit)
@@ -258,6 +259,7 @@ def _nothing(name: str) -> InputFault:
     return InputFault(
         "there are no records to show yet",
         hint=f"declare the columns: CREATE STREAM {name} (id INT, ts TIMESTAMP) USING …",
+        code="NO_RECORDS",
     )
 
 

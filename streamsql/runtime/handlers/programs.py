@@ -49,6 +49,7 @@ def _collected(
         raise EngineFault(
             "this query reads a stream that only Spark knows",
             hint="CREATE STREAM name AS SELECT … FROM STREAM table;  then SELECT from that",
+            code="FOREIGN_STREAM",
         )
     rows = collect(frame)
     if not rows.columns:

@@ -37,6 +37,7 @@ def watch(statement: Watch, parts: SessionParts) -> Live:
             f"the live table {entry.name} has no query yet",
             hint=f"INSERT INTO {quote_name(entry.name)} SELECT …",
             span=statement.name.span,
+            code="NO_QUERY",
         )
     chart = tuple(_column(c, rows, entry.name) for c in statement.chart)
     feeding = parts.catalog.queries_into(entry.name)[0]
@@ -90,6 +91,7 @@ def _column(name: Name, rows: LiveRows, table: str) -> str:
             f"{table} has no column {name}",
             hint=did_you_mean(name.value, known.values()) or f"columns: {', '.join(known.values())}",
             span=name.span,
+            code="UNKNOWN_COLUMN",
         )
     return column
 

@@ -28,6 +28,7 @@ def check_servers(entries: Iterable[Stream | Sink]) -> None:
                 f"no {entry.connector} server of the {_kind(entry)} {entry.name} can be reached",
                 detail=reasons,
                 hint="are the servers right, and do they run?",
+                code="NO_SERVER",
             )
     check_registries(entries)
 
@@ -41,6 +42,7 @@ def check_registries(entries: Iterable[Stream | Sink]) -> None:
                 f"the schema registry of the {_kind(entry)} {entry.name} cannot be reached",
                 detail=reasons,
                 hint="is schemaRegistry right, and does it run?",
+                code="NO_SERVER",
             )
 
 

@@ -61,6 +61,7 @@ class Modules:
                     raise NameFault(
                         f"{other.name} uses another module {other.module}, of {other.folder or 'a package'}",
                         hint=f"give one of the two files another name, or DROP FUNCTION {other.name};",
+                        code="BAD_PYTHON_CODE",
                     )
             made = _looked_at(replace(function, folder=own, modules=modules), found)
         except StreamsqlError as error:
@@ -96,21 +97,24 @@ def _looked_at(function: Function, found: Any) -> Function:
     """A function with the kind and form of what it stands for."""
     name = f"{function.module}.{function.attribute}"
     if not callable(found):
-        raise NameFault(f"{name} is neither a function nor a class")
+        raise NameFault(f"{name} is neither a function nor a class", code="BAD_PYTHON_CODE")
     if hasattr(found, "evalType") or hasattr(found, "returnType"):
         raise NameFault(
             f"{name} is a user-defined function already",
             hint="remove the decorator: RETURNS declares the type",
+            code="BAD_PYTHON_CODE",
         )
     if function.returns:
         if inspect.isclass(found):
-            raise NameFault(f"{name} is a class", hint="RETURNS TABLE (column type, …)")
+            raise NameFault(
+                f"{name} is a class", hint="RETURNS TABLE (column type, …)", code="BAD_PYTHON_CODE"
+            )
         return _value_function(function, found, name)
     if not inspect.isclass(found):
         raise NameFault(
             f"{name} is not a class",
             detail="a table function is a class with a method eval that yields rows",
-            hint="RETURNS a type, for a function that gives one value",
+            hint="RETURNS a type, for a function that gives one value", code="BAD_PYTHON_CODE",
         )  # fmt: skip
     if hasattr(found, "handleInputRows"):
         return _processor(function, found, name)
@@ -119,6 +123,7 @@ def _looked_at(function: Function, found: Any) -> Function:
             f"the class {name} has neither eval nor handleInputRows",
             hint="eval(self, …) for a table function; handleInputRows(self, key, rows, timerValues) "
             "for a stateful processor",
+            code="BAD_PYTHON_CODE",
         )
     return replace(function, kind="table")
 
@@ -165,17 +170,21 @@ def _processor(function: Function, found: Any, name: str) -> Function:
             f"{name} is not a StatefulProcessor",
             hint="from pyspark.sql.streaming import StatefulProcessor\n"
             f"class {function.attribute}(StatefulProcessor): …",
+            code="BAD_PYTHON_CODE",
         )
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     if missing:
-        raise NameFault(f"the class {name} has no method {' and no '.join(missing)}")
+        raise NameFault(f"the class {name} has no method {' and no '.join(missing)}", code="BAD_PYTHON_CODE")
     wanted = [
         p.name
         for p in inspect.signature(found).parameters.values()
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
     ]
     if wanted:
-        raise NameFault(f"the class {name} needs {', '.join(wanted)}, but is called without arguments")
+        raise NameFault(
+            f"the class {name} needs {', '.join(wanted)}, but is called without arguments",
+            code="BAD_PYTHON_CODE",
+        )
     hints = " ".join(str(h) for h in getattr(found.handleInputRows, "__annotations__", {}).values())
     return replace(function, kind="processor", form="pandas" if "DataFrame" in hints else "rows")
 

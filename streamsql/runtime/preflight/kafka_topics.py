@@ -61,6 +61,7 @@ def check_topics(spark: Any, settings: Mapping[str, str], topics: Sequence[str],
             raise InputFault(
                 f"there is no topic {topic}",
                 hint=did_you_mean(topic, there) or (f"topics: {listed}" if there else "there are none yet"),
+                code="MISSING_TOPIC",
             )
 
 
@@ -83,6 +84,7 @@ def check_sink_topics(spark: Any, sinks: Iterable[Sink], cancel: CancelToken) ->
                 f"Kafka has no topic {topic} to write to",
                 detail="its brokers do not create topics automatically",
                 hint=did_you_mean(topic, there) or "create it with Kafka's tools, or name another topic",
+                code="MISSING_TOPIC",
             )
 
 
@@ -102,7 +104,7 @@ def _client(spark: Any, settings: Mapping[str, str], cancel: CancelToken) -> Ite
         for key, value in {**settings, **_LIMITS}.items():
             wanted.put(key, filled(value))
     except ValueError as error:
-        raise EngineFault(str(error)) from None
+        raise EngineFault(str(error), code="SECRET_LOST") from None
     admin = jvm.org.apache.kafka.clients.admin.Admin.create(wanted)
     try:
         yield _Client(jvm, admin, cancel)

@@ -26,13 +26,19 @@ def check_path(path: Name) -> None:
             f"{path} is a file; a stream reads a directory",
             hint=f"path '{folder or '.'}' with pathGlobFilter '{name}'",
             span=path.span,
+            code="MISSING_PATH",
         )
     if not os.path.isdir(text):
         parent = os.path.dirname(text.rstrip("/")) or "."
         near = did_you_mean(
             os.path.basename(text.rstrip("/")), map(os.path.basename, glob.glob(f"{parent}/*"))
         )
-        raise InputFault(f"there is no directory {path}", hint=near or f"mkdir -p {text}", span=path.span)
+        raise InputFault(
+            f"there is no directory {path}",
+            hint=near or f"mkdir -p {text}",
+            span=path.span,
+            code="MISSING_PATH",
+        )
 
 
 LOG = "_spark_metadata"
@@ -64,6 +70,7 @@ def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begu
             detail=f"its log ({LOG}) names every file that readers of this folder see, so rows written in"
             " another way (by a query with several sinks, or a static SELECT) would never be read",
             hint=elsewhere,
+            code="FOLDER_IN_USE",
         )
     if has_log and written > begun:
         raise RuleFault(
@@ -72,6 +79,7 @@ def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begu
             f" {'a new checkpoint' if begun < 0 else 'this checkpoint, which is at ' + str(begun)},"
             " as already written: their rows would be lost",
             hint=f"the CHECKPOINT that wrote there, or {elsewhere}",
+            code="FOLDER_IN_USE",
         )
     if has_batches:
         raise RuleFault(
@@ -79,4 +87,5 @@ def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begu
             detail=f"a query of the sink {sink.name} alone would write a log there ({LOG}), and the files in"
             " the sub-folders batch=… would no longer be read",
             hint=elsewhere,
+            code="FOLDER_IN_USE",
         )

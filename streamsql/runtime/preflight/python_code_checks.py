@@ -58,6 +58,7 @@ def check_code(name: Name, folder: str, connector: Connector, purpose: str) -> N
             detail=wrong,
             hint=connector.code_hint,
             span=name.span,
+            code="BAD_PYTHON_CODE",
         )
 
 
@@ -89,15 +90,20 @@ def _module(name: str, folder: str) -> ModuleType:
             raise _no_module(missing, folder) from None
         raise package_missing(f"the module {name}", missing) from None
     except ImportError as error:
-        raise InputFault(f"the module {name} cannot be imported: {error}", detail=_place(error)) from None
+        raise InputFault(
+            f"the module {name} cannot be imported: {error}", detail=_place(error), code="BAD_PYTHON_CODE"
+        ) from None
     except SyntaxError as error:
         raise InputFault(
-            f"the module {name} is not Python: {error.msg}", detail=f"{error.filename}, line {error.lineno}"
+            f"the module {name} is not Python: {error.msg}",
+            detail=f"{error.filename}, line {error.lineno}",
+            code="BAD_PYTHON_CODE",
         ) from None
     except (Exception, SystemExit) as error:
         raise InputFault(
             f"the module {name} fails while it is imported: {type(error).__name__}: {error}",
             detail=_place(error),
+            code="BAD_PYTHON_CODE",
         ) from None
     return module
 
@@ -119,6 +125,7 @@ def _no_module(missing: str, folder: str) -> InputFault:
         f"there is no Python module {missing}",
         detail=f"searched in {Path(folder).absolute()}, the current folder and sys.path",
         hint=did_you_mean(missing, near) or f"write {where}, or install the package that has it",
+        code="MISSING_MODULE",
     )
 
 
@@ -128,6 +135,7 @@ def _no_attribute(module: ModuleType, attribute: str) -> InputFault:
         f"the module {module.__name__} has no {attribute}",
         hint=did_you_mean(attribute, names)
         or (f"it has {', '.join(names[:8])}" if names else f"{module.__file__} defines nothing"),
+        code="BAD_PYTHON_CODE",
     )
 
 
@@ -137,4 +145,6 @@ def package_missing(whose: str, *modules: str) -> InputFault:
     packages = [_PACKAGES.get(root, root) for root in roots]
     plain = " and ".join(p.strip("'").split(">")[0] for p in packages)
     what = f"the package {plain}, which is" if len(packages) == 1 else f"the packages {plain}, which are"
-    return InputFault(f"{whose} needs {what} not installed", hint=f"pip install {' '.join(packages)}")
+    return InputFault(
+        f"{whose} needs {what} not installed", hint=f"pip install {' '.join(packages)}", code="MISSING_MODULE"
+    )

@@ -66,11 +66,12 @@ def _check_columns(columns: Iterable[Column], text: str) -> None:
     try:
         schema = json.loads(text)
     except ValueError as error:
-        raise InputFault(f"avroSchema is not JSON: {error}") from None
+        raise InputFault(f"avroSchema is not JSON: {error}", code="BAD_SCHEMA") from None
     if not isinstance(schema, dict) or "fields" not in schema:
         raise RuleFault(
             "the schema of the payload is not a record, so it has no columns",
             hint="FORMAT raw reads the bytes",
+            code="BAD_SCHEMA",
         )
     names = [f["name"] for f in schema["fields"]]
     for column in columns:
@@ -79,4 +80,5 @@ def _check_columns(columns: Iterable[Column], text: str) -> None:
                 f"the schema of the payload has no field {column.name}",
                 hint=did_you_mean(column.name, names) or f"fields: {', '.join(names)}",
                 span=column.span,
+                code="UNKNOWN_COLUMN",
             )

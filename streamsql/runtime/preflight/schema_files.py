@@ -45,5 +45,5 @@ def _read(path: str, place: Name | None) -> str:
         ) from None
     except ValueError as error:
         raise InputFault(
-            f"{path} is not JSON: {error}", hint="an Avro schema is a JSON text", span=span
+            f"{path} is not JSON: {error}", hint="an Avro schema is a JSON text", span=span, code="BAD_SCHEMA"
         ) from None

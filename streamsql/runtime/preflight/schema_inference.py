@@ -70,6 +70,7 @@ def of_lines(stream: Stream, frame: Any) -> Seen | None:
             "the records are not JSON objects",
             detail=f"the first is {texts[0][:80]}",
             hint="PREVIEW USING csv or text shows what else they may be",
+            code="MISSING_COLUMNS",
         )
     return seen
 
@@ -85,7 +86,11 @@ def of_messages(stream: Stream, texts: list[str], spark: Any) -> tuple[str, Seen
         if seen and (stream.format or seen.missed * 2 <= len(texts)):
             return "json", seen
         if stream.format:
-            raise InputFault("the messages are not JSON objects", detail=f"the first is {texts[0][:80]}")
+            raise InputFault(
+                "the messages are not JSON objects",
+                detail=f"the first is {texts[0][:80]}",
+                code="MISSING_COLUMNS",
+            )
     fields_alike = len(texts) > 1 and bool(separator(texts))
     if stream.format == "csv" or (fields_alike and not stream.format):
         return "csv", of_csv(stream, texts, spark, header=False)

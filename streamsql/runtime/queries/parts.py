@@ -133,7 +133,9 @@ class QueryParts:
             rows = self.live.get(table.name.casefold())
             if rows is None:
                 raise EngineFault(
-                    f"the live table {table.name} has no query yet", hint=f"INSERT INTO {table.name} SELECT …"
+                    f"the live table {table.name} has no query yet",
+                    hint=f"INSERT INTO {table.name} SELECT …",
+                    code="NO_QUERY",
                 )
             env[rows_variable(table.name)] = rows
         return env

@@ -141,6 +141,7 @@ def _pass_over(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str
             detail="this query reads a stream that only Spark knows",
             hint="CREATE STREAM … USING … for it, or omit FROM NOW",
             span=plan.body_span,
+            code="FOREIGN_STREAM",
         )
     run((last,), env)
     handle = env["query"]
@@ -201,6 +202,7 @@ def check_drivers(parts: QueryParts, sinks: Iterable[Sink]) -> None:
             raise EngineFault(
                 f"the sink {sink.name} needs the driver {wanted}",
                 hint="streamsql --packages group:name:version …, or --jars FILE",
+                code="MISSING_DRIVER",
             )
 
 

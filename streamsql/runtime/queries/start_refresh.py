@@ -31,7 +31,9 @@ def analysed(parts: QueryParts, plan: plans.Refresh) -> Any:
         rows = parts.live.get(table.name.casefold())
         if rows is None:
             raise EngineFault(
-                f"the live table {table.name} has no query yet", hint=f"INSERT INTO {table.name} SELECT …"
+                f"the live table {table.name} has no query yet",
+                hint=f"INSERT INTO {table.name} SELECT …",
+                code="NO_QUERY",
             )
         inputs[table.name.casefold()] = rows.now()
     return _frame(parts, plan, inputs).schema
@@ -91,6 +93,7 @@ def _frame(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt])
         raise EngineFault(
             "this query reads a stream that Spark knows and the console does not",
             hint="CREATE STREAM name AS SELECT … FROM STREAM table;  then SELECT from that",
+            code="FOREIGN_STREAM",
         )
     return env["result"]
 
@@ -102,7 +105,9 @@ def _computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsA
         frame = _frame(parts, plan, inputs)
         if frame.schema != schema:
             raise EngineFault(
-                "its columns have changed, because an input was replaced", hint=f"START QUERY {name};"
+                "its columns have changed, because an input was replaced",
+                hint=f"START QUERY {name};",
+                code="WRONG_COLUMNS",
             )
         table = frame.limit(limit + 1).toArrow()
         if table.num_rows > limit:

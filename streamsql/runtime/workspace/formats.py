@@ -26,4 +26,5 @@ def check_version(known: Mapping[str, Any], reads: int, what: str) -> None:
             f"{what} was written by a later version of streamsql",
             detail=f"its format is {version}; this console reads formats up to {reads}",
             hint=UPGRADE,
+            code="WORKSPACE_VERSION",
         )

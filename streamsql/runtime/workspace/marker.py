@@ -35,7 +35,9 @@ def check(folder: Path, *, trusted: bool = False) -> bool:
     except FileNotFoundError:
         return False
     except NotADirectoryError:
-        raise UsageFault(f"{folder} is a file, not a folder", hint="-w DIR names another one") from None
+        raise UsageFault(
+            f"{folder} is a file, not a folder", hint="-w DIR names another one", code="NOT_A_WORKSPACE"
+        ) from None
     except OSError as error:
         raise _unreadable(folder, error) from None
     try:
@@ -58,7 +60,10 @@ def write(folder: Path) -> None:
 
 
 def _unreadable(folder: Path, error: OSError) -> UsageFault:
-    return UsageFault(f"the workspace {folder} cannot be opened: {(error.strerror or str(error)).lower()}")
+    return UsageFault(
+        f"the workspace {folder} cannot be opened: {(error.strerror or str(error)).lower()}",
+        code="NOT_A_WORKSPACE",
+    )
 
 
 def _check_kinds(folder: Path) -> None:
@@ -78,6 +83,7 @@ def _check_kinds(folder: Path) -> None:
                     f"{path} is {what}",
                     detail=f"a workspace needs its own {kind} there",
                     hint="move it away, or name another workspace: -w DIR",
+                    code="NOT_A_WORKSPACE",
                 )
 
 
@@ -99,6 +105,7 @@ def _check_owner(folder: Path) -> None:
             f"the workspace {folder} is not trusted",
             detail=f"{path}: {why}, and a workspace can contain code that would run as you",
             hint=f"{hint}--trust-workspace opens it anyway",
+            code="UNTRUSTED_WORKSPACE",
         )
 
 
@@ -110,6 +117,7 @@ def _check_marker(folder: Path, names: list[str]) -> bool:
             raise UsageFault(
                 f"{folder} is not a workspace: {marker} is not the marker of one",
                 hint="-w DIR names another folder, which may be new",
+                code="NOT_A_WORKSPACE",
             )
         check_version(known, WORKSPACE, f"the workspace {folder}")
     elif not _is_older(folder / "catalog.sql"):
@@ -120,6 +128,7 @@ def _check_marker(folder: Path, names: list[str]) -> bool:
             f"{folder} is not a workspace: it has no {MARKER}, and is not empty",
             detail=f"it holds {listed}",
             hint="-w DIR names another folder, which may be new",
+            code="NOT_A_WORKSPACE",
         )
     check_version(_read(folder / "status.json") or {}, STATUS, f"{folder / 'status.json'}")
     return True

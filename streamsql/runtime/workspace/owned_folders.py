@@ -48,6 +48,7 @@ def claim(folder: Path) -> None:
         raise EngineFault(
             f"{folder} is in the way: streamsql did not create it",
             hint=f"check its content, then move it away: mv '{folder}' …",
+            code="FOLDER_IN_USE",
         )
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     private_folder(folder)

@@ -89,7 +89,9 @@ class Store:
             return []
         except (OSError, ValueError) as error:
             raise InputFault(
-                f"{file} cannot be read: {error}", hint="repair it, or move it away: nothing else is lost"
+                f"{file} cannot be read: {error}",
+                hint="repair it, or move it away: nothing else is lost",
+                code="DAMAGED_WORKSPACE",
             ) from None
 
     def read_status(self, *, runs: bool = False) -> str:
