@@ -92,10 +92,10 @@ def test_batches_of_a_running_query_and_of_a_stopped_one(windows: Console) -> No
     shown = answer(windows, "SHOW BATCHES OF QUERY t;")
     assert shown.columns == ("batch", "status", "planned at", "watermark", "offsets", "rows in", "ms")
     assert [(b, s, w, o, rows) for b, s, _, w, o, rows, _ in shown.rows] == [
-        (0, "done", "", "logOffset -> 0", 2),
-        (1, "done", "2024-05-01T12:29:00.000Z", "logOffset 0", 0),
-        (2, "done", "2024-05-01T12:29:00.000Z", "logOffset 0 -> 1", 1),
-        (3, "done", "2024-05-01T12:30:00.000Z", "logOffset 1", 0),
+        (0, "committed", "", "logOffset -> 0", 2),
+        (1, "committed", "2024-05-01T12:29:00.000Z", "logOffset 0", 0),
+        (2, "committed", "2024-05-01T12:29:00.000Z", "logOffset 0 -> 1", 1),
+        (3, "committed", "2024-05-01T12:30:00.000Z", "logOffset 1", 0),
     ]
     assert all(isinstance(row[6], int) and row[6] > 0 for row in shown.rows)
     assert all(str(row[2]).startswith("20") for row in shown.rows)
@@ -118,14 +118,14 @@ def test_a_batch_that_is_planned_and_not_done(console: Console, plain: Path, tmp
     (there / "commits" / "0").unlink()
     shown = answer(console, f"SHOW BATCHES OF CHECKPOINT '{there}';")
     assert [(r[0], r[1], *r[4:]) for r in shown.rows] == [
-        (1, "done", "0: logOffset -> 1; 1: logOffset -> 1", None, None),
+        (1, "committed", "0: logOffset -> 1; 1: logOffset -> 1", None, None),
         (2, "planned", "0: logOffset 1 -> 2; 1: logOffset 1 -> 2", None, None),
     ]
     [said] = notes_of(shown)
     assert said.startswith("2 micro-batches are in the log: 1 to 2; Spark keeps the newest 100")
     (there / "offsets" / "2").write_text("v1\n{")
     shown = answer(console, f"SHOW BATCHES OF CHECKPOINT '{there}';")
-    assert [r[1] for r in shown.rows] == ["done", "damaged"]
+    assert [r[1] for r in shown.rows] == ["committed", "damaged"]
     assert notes_of(shown)[-1] == "micro-batch 2: offsets/2 is incomplete"
 
 
@@ -133,8 +133,8 @@ def test_a_batch_that_is_planned_and_not_done(console: Console, plain: Path, tmp
     ("before", "after", "kind", "said"),
     [
         ('{"logOffset":3}', '{"logOffset":4}', "files", "logOffset 3 -> 4"),
-        ("3", "3", "rate, socket or another that counts", "3"),
-        (None, "3", "rate, socket or another that counts", "-> 3"),
+        ("3", "3", "rate, socket or another with a counter", "3"),
+        (None, "3", "rate, socket or another with a counter", "-> 3"),
         (
             '{"offset":5,"timestamp":1000}',
             '{"offset":10,"timestamp":2000}',
@@ -194,9 +194,9 @@ def described(console: Console, of: str) -> dict[str, Any]:
 
 def test_a_checkpoint_of_the_console(windows: Console) -> None:
     shown = described(windows, "OF QUERY t")
-    assert shown["query"] == "t, of streamsql"
+    assert shown["query"] == "t (streamsql)"
     assert shown["statement"].startswith("SELECT window.start AS since")
-    assert (shown["micro-batches"], shown["last done"]) == ("4 in the log: 0 to 3", 3)
+    assert (shown["micro-batches"], shown["last committed"]) == ("4 in the log: 0 to 3", 3)
     assert shown["watermark"] == "2024-05-01T12:30:00.000Z"
     assert shown["source 0"].startswith("files such as file:/")
     assert shown["state 0"] == "stateStoreSave"
@@ -215,14 +215,14 @@ def test_a_checkpoint_of_plain_pyspark_without_starting_spark(plain: Path, tmp_p
     assert shown["query id"] == Checkpoint.open(str(plain)).id
     assert shown["shuffle partitions"] == "1"
     assert shown["state store"].startswith("HDFS-backed")
-    assert "planned, not done" not in shown
+    assert "planned, not committed" not in shown
     operators = {v for k, v in shown.items() if k in ("state 0", "state 1")}
     assert operators == {"dedupeWithinWatermark", "symmetricHashJoin"}
     assert shown["versions"] == "offset log 1, commit log 1, state checkpoint 1"
     assert shown["size"].endswith("files")
     assert shown["spark.sql.streaming.multipleWatermarkPolicy"] == "min"
     shown_batches = answer(console, f"SHOW BATCHES OF CHECKPOINT 'file://{plain}';")
-    assert [r[1] for r in shown_batches.rows] == ["done"] * 3
+    assert [r[1] for r in shown_batches.rows] == ["committed"] * 3
     assert not console.session.engine.started
     assert not console.session.engine.starting
 
@@ -237,7 +237,7 @@ def test_a_half_written_checkpoint_is_described_with_what_is_wrong(plain: Path, 
     console = Console(Session(config))
     shown = described(console, f"'{there}'")
     assert shown["query id"].startswith("not known")
-    assert (shown["last done"], shown["damaged"]) == (1, "2")
+    assert (shown["last committed"], shown["damaged"]) == (1, "2")
     assert shown["unfinished files"] == "offsets/.3.5f0e.tmp"
     error, at = fault(console, f"DESCRIBE CHECKPOINT '{tmp_path}/kc';")
     assert (error.message, at) == (f"there is no folder {tmp_path}/kc", f"'{tmp_path}/kc'")
@@ -355,7 +355,7 @@ def test_the_state_of_a_processor(console: Console) -> None:
 
 NOT_THERE = [
     ("OPERATOR 4", "no stateful operator 4", "there is OPERATOR 0 (stateStoreSave)", "OPERATOR 4"),
-    ("AT BATCH 9", "micro-batch 9 is not there", "0 to 3", "AT BATCH 9"),
+    ("AT BATCH 9", "micro-batch 9 does not exist", "0 to 3", "AT BATCH 9"),
     ("CHANGES FROM BATCH 2 TO 1", "in the wrong order", "", "CHANGES FROM BATCH 2 TO 1"),
     ("STORE 'defualt'", "no store defualt", "did you mean default?", "STORE 'defualt'"),
     ("SIDE LEFT", "SIDE is for joins", "", "SIDE LEFT"),
@@ -379,7 +379,7 @@ def test_what_is_not_there_is_said_with_what_is(windows: Console) -> None:
 def test_queries_without_state_and_states_in_queries(console: Console) -> None:
     console.run(WORDS + "CREATE LIVE TABLE m AS SELECT word FROM words;")
     error, at = fault(console, "SELECT * FROM STATE OF QUERY m;")
-    assert error.message == "the query m has no state yet: no micro-batch is done"
+    assert error.message == "the query m has no state yet: no micro-batch has been committed"
     put(console, "m", "cat 1 00")
     error, at = fault(console, "SELECT * FROM STATE OF QUERY m;")
     assert (error.message, at) == ("the query m keeps no state", "STATE OF QUERY m")

@@ -41,7 +41,7 @@ def test_the_log_in_its_versions(tmp_path: Path) -> None:
     assert nine.planned is not None
     assert (nine.planned.offsets, nine.planned.watermark) == ({"0": '{"logOffset":1}', "1": None}, 5)
     assert (nine.planned.at, nine.planned.conf) == (1000, {"a": "b"})
-    assert (nine.committed and nine.committed.watermark, nine.status) == (7, "done")
+    assert (nine.committed and nine.committed.watermark, nine.status) == (7, "committed")
     assert ten.planned is not None
     assert ten.planned.offsets == {"0": '{"logOffset":2}', "clicks": None}
     assert ten.planned.watermark is None
@@ -67,11 +67,11 @@ def test_what_lies_about_is_passed_over_and_what_is_broken_is_said(tmp_path: Pat
     there = Checkpoint.open(str(tmp_path))
     found = {b.number: (b.status, b.damage) for b in there.batches()}
     assert found == {
-        0: ("done", ""),
+        0: ("committed", ""),
         1: ("damaged", "offsets/1 is incomplete"),
         2: ("damaged", "offsets/2 is incomplete"),
         3: ("damaged", "offsets/3 has version 7, which a newer Spark has written"),
-        4: ("done", ""),
+        4: ("committed", ""),
     }
     assert sorted(there.unfinished()) == ["offsets/.5.9c2b.tmp", "offsets/7.tmp"]
 

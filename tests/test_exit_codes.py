@@ -100,7 +100,7 @@ def test_a_file_that_reads_itself_is_refused(check: Check, flags: tuple[str, ...
     (tmp_path / "b.sql").write_text("SOURCE './a.sql';\n")
     code, words = check(*flags, "a.sql")
     assert code == 1
-    assert "b.sql:1:8: error: a.sql reads itself" in words
+    assert "b.sql:1:8: error: a.sql includes itself" in words
     assert words.count("0 rows") == (0 if flags else 1)
 
 

@@ -22,7 +22,7 @@ RUNNING = "INSERT INTO o AS QUERY q SELECT * FROM s;\n"
 
 def test_a_topic_that_is_not_there(kafka: Broker, console: Console) -> None:
     error = said(console, source(kafka, "no-such-topic") + "SELECT * FROM s;")
-    assert "a topic that is read is not in Kafka" in error
+    assert "a topic that the query reads does not exist" in error
     assert "misspelt" in error
 
 
@@ -34,7 +34,7 @@ def test_a_topic_that_disappears_ends_its_query(
     eventually(lambda: len(kafka.read(copies)) == 1)
     kafka.delete(topic)
     error = said(console, "AWAIT QUERY q;")
-    assert "a topic that is read is not in Kafka" in error
+    assert "a topic that the query reads does not exist" in error
     assert "deleted" in error
     # It comes again, shorter than it was read: the query does not pass over that in silence.
     kafka.topic(name=topic)

@@ -22,7 +22,7 @@ from streamsql.output.cells import cut, harmless, plain, text, visible
 from streamsql.output.chart import chart
 from streamsql.output.colors import unpainted, wants_color
 from streamsql.output.error_text import format_error
-from streamsql.output.formats import FORMATS, Look, draw
+from streamsql.output.formats import FORMATS, Style, draw
 from streamsql.output.pager import page, pager_command
 from streamsql.output.printer import Printer
 from streamsql.results import Done, Rows, Text
@@ -191,7 +191,7 @@ WIDE = Rows(
 
 
 def test_columns_that_do_not_fit_are_left_out_from_the_middle() -> None:
-    drawn = draw(WIDE, Look(width=45))
+    drawn = draw(WIDE, Style(width=45))
     assert drawn.lines == [
         "+------+------------+---+--------+",
         "|   id | first      | … | last   |",
@@ -200,12 +200,12 @@ def test_columns_that_do_not_fit_are_left_out_from_the_middle() -> None:
         "+------+------------+---+--------+",
     ]
     assert drawn.left_out == 2
-    assert draw(WIDE, Look(width=56)).left_out == 0
+    assert draw(WIDE, Style(width=56)).left_out == 0
 
 
 @pytest.mark.parametrize("width", range(1, 80))
 def test_a_table_is_never_wider_than_the_window(width: int) -> None:
-    drawn = draw(WIDE, Look(width=width))
+    drawn = draw(WIDE, Style(width=width))
     assert len({cells(line) for line in drawn.lines}) == 1
     if width > 9:
         assert drawn.width <= width
@@ -249,7 +249,7 @@ def test_a_wide_table_without_a_pager_says_what_is_left_out() -> None:
     assert "| … |" in out
     assert max(map(cells, out.splitlines())) <= 45
     assert words == (
-        "(1 row)\nnote: 2 of 5 columns have no room (…): SET streamsql.expanded = auto; shows them row by row\n"
+        "(1 row)\nnote: 2 of 5 columns do not fit (…): SET streamsql.expanded = auto; shows them row by row\n"
     )
 
 
@@ -339,12 +339,12 @@ def test_whether_there_are_colours(
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_colours_change_no_character(format: str) -> None:
-    painted = list(FORMATS[format](ROWS, Look(color=True)))
+    painted = list(FORMATS[format](ROWS, Style(color=True)))
     assert [unpainted(line) for line in painted] == list(FORMATS[format](ROWS))
 
 
 def test_null_is_dim_and_an_empty_text_is_not() -> None:
-    lines = list(FORMATS["table"](Rows((), ("a",), [(None,), ("",), ("NULL",)], (False,)), Look(color=True)))
+    lines = list(FORMATS["table"](Rows((), ("a",), [(None,), ("",), ("NULL",)], (False,)), Style(color=True)))
     assert lines[1] == "| \x1b[1ma\x1b[0m    |"
     assert lines[3:6] == ["| \x1b[2mNULL\x1b[0m |", "|      |", "| NULL |"]
 

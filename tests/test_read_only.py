@@ -147,7 +147,7 @@ def test_what_would_change_it_is_refused(two: Two) -> None:
         said = format_error(caught.value)
         assert f"this console only reads the workspace {two.folder}" in said
         assert f"held by another console (process {os.getpid()}" in said
-        assert "type it there, or work in a workspace of your own: streamsql -w DIR" in said
+        assert "run the statement there, or use another workspace: streamsql -w DIR" in said
     assert (two.folder / "catalog.sql").read_bytes() == before
     assert {q.status() for q in two.owner.queries.all.values()} == {"running"}
 

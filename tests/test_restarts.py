@@ -21,7 +21,7 @@ from test_scripts import wait_until
 from streamsql.errors import Cancelled, QueryFault, RuleFault, Source, SyntaxFault, TimeFault
 from streamsql.results import Text
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.spark_errors import comes_again
+from streamsql.runtime.engine.spark_errors import recurs
 
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;\n"
 SINK = """
@@ -153,7 +153,7 @@ def test_which_faults_come_again_for_certain(spark: Any, console: Console, cella
         handle = frame.writeStream.format("noop").start()  # Spark finds it out in the first micro-batch
         with pytest.raises(Exception, match="STREAM_FAILED"):
             handle.awaitTermination(60)
-        assert comes_again(handle.exception()) is again
+        assert recurs(handle.exception()) is again
 
 
 def test_a_restart_that_cannot_be_made_is_a_failure_too(

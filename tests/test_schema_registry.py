@@ -318,7 +318,7 @@ def test_a_schema_of_ones_own_and_one_that_is_there(
     console.run(writing(kafka, topic, registry, autoRegister="false", avroSchema=json.dumps(own)))
     registry.register(subject, record(("other", "int")))
     error = notes_of(console, insert("SELECT * FROM v"))
-    assert f"error: the subject {subject} has not this schema, and autoRegister is false" in error
+    assert f"error: the subject {subject} does not have this schema, and autoRegister is false" in error
     registry.register(subject, own)
     rows = [{"k": "ann", "n": 1}, {"k": "bob", "n": None}]
     console.run(insert("SELECT * FROM v") + "DROP QUERY q;")

@@ -303,9 +303,9 @@ def test_a_view_that_a_new_spark_cannot_make_again_is_said_and_tried_again(
         session.spark.catalog.dropTempView(name)
     session.parts.temporary.restore(session.spark)  # as on a new Spark
     (said,) = notes_of(console.run("SELECT b FROM w;")[0])
-    assert said.startswith("the temporary view v could not be made again: ")
-    assert "tries again" in said
-    with pytest.raises(StreamsqlError, match="the temporary view v cannot be made again: .*") as caught:
+    assert said.startswith("the temporary view v could not be restored: ")
+    assert "that names it retries" in said
+    with pytest.raises(StreamsqlError, match="the temporary view v cannot be restored: .*") as caught:
         console.run("SELECT a FROM v;")
     assert "CREATE OR REPLACE TEMPORARY VIEW v" in caught.value.hint
     (tmp_path / "away").rename(tmp_path / "in")

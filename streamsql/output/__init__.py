@@ -1,1 +1,1 @@
-"""A Result to text: table, csv, tsv, json, jsonl, markdown, vertical."""
+"""Prints results as table, csv, tsv, json, jsonl, markdown, vertical or chart."""

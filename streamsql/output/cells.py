@@ -1,4 +1,4 @@
-"""One value to text. Nothing is altered: no rounding, no guessing of numbers in texts."""
+"""Converts values to text. Values are not altered: numbers are not rounded, strings not parsed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NULL = "NULL"
 
 
 def text(value: Any, *, null: str = NULL) -> str:
-    """A value as a person reads it: NULL for None, {name: value} for structs, [a, b] for arrays."""
+    """A value for a reader: NULL for None, {name: value} for structs, [a, b] for arrays."""
     if value is None:
         return null
     if isinstance(value, bool):
@@ -34,7 +34,7 @@ def text(value: Any, *, null: str = NULL) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it. A decimal that a JSON number would alter becomes a text."""
+    """A value for JSON. A decimal that a JSON number would alter becomes a string."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -52,31 +52,31 @@ def plain(value: Any) -> Any:
 
 
 def _fields(row: Any) -> dict[str, Any]:
-    """The fields of a row of Spark, those with the same name too."""
+    """The fields of a row of Spark, including those with equal names."""
     return dict(zip(unique_names(row.__fields__), row, strict=True))
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON; what could steer a terminal is escaped, as JSON does."""
+    """A value as JSON; control characters are escaped."""
     return _HIDDEN.sub(lambda m: f"\\u{ord(m.group()):04x}", json.dumps(plain(value), ensure_ascii=False))
 
 
-# Control characters, ANSI escapes among them, what turns the direction of writing (it can make a
-# text look like another), line ends of Unicode, and halves of characters, which cannot be written.
+# Control characters (including ANSI escapes), characters that change the direction of writing (they can
+# disguise a text), Unicode line ends, and surrogates, which cannot be written.
 _HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def _shown(found: re.Match[str]) -> str:
-    character = found.group()
+def _shown(match: re.Match[str]) -> str:
+    character = match.group()
     code = ord(character)
     return _SHORT.get(character) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
 
 
 def visible(value: str) -> str:
-    """A text in one line in which nothing steers the terminal: such characters are written as \\n, \\x1b.
+    """A text in one line, with control characters escaped as \\n or \\x1b.
 
-    A text that has none stays as it is; in one that has, backslashes are doubled, to tell them apart.
+    If there are any, backslashes are doubled, so that the escapes are unambiguous.
     """
     if value.isprintable() or not _HIDDEN.search(value):
         return value
@@ -84,17 +84,17 @@ def visible(value: str) -> str:
 
 
 def harmless(value: str) -> str:
-    """A text of several lines for a terminal: line ends and tabs stay, other control characters are
-    written as in `visible`.
+    """A text of several lines for a terminal: line ends and tabs are kept, other control characters are
+    escaped as in `visible`.
     """
     return _HIDDEN.sub(lambda m: m.group() if m.group() in "\n\t" else _shown(m), value)
 
 
 def cut(value: str, limit: int) -> str:
-    """A text of at most `limit` cells, 0 for no limit; one that is longer ends in …"""
+    """A text cut to `limit` cells, with … at its end; 0 for no limit."""
     if not limit or cells(value) <= limit:
         return value
-    # No character that is seen is narrower than a cell, but combining ones are: leave room for them.
+    # Visible characters take at least one cell, combining ones take none: keep more characters than cells.
     kept = value[: limit * 8]
     while kept and cells(kept) > limit - 1:
         over = cells(kept) - limit + 1

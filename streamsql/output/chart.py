@@ -11,14 +11,14 @@ from streamsql.output.cells import text, visible
 
 MARKERS = ("•", "x", "o", "+", "*", "#", "@", "=")
 POINTS = 2_000
-"""Points that a line is drawn from; a terminal shows fewer than that."""
+"""The largest number of points of a line; a terminal shows fewer."""
 
 
 def chart(rows: Sequence[tuple[Any, Any, Any]], width: int, height: int, title: str = "") -> list[str]:
     """A plot of (x, y, name of the line or None) as lines of text, width cells wide, height lines high.
 
-    x: number, date, time, or a window (its start counts); anything else makes bars. Rows without x
-    or y are left out.
+    x: a number, date, time, or a window (placed at its start); other types are drawn as bars. Rows without
+    x or y are omitted.
     """
     points = [(place(x), y, name) for x, y, name in rows if x is not None and is_number(y)]
     if not points:
@@ -31,7 +31,7 @@ def chart(rows: Sequence[tuple[Any, Any, Any]], width: int, height: int, title: 
 
 
 def place(x: Any) -> Any:
-    """Where a value stands on the x axis: a window at its start."""
+    """The position of a value on the x axis; of a window, its start."""
     if isinstance(x, dict) and x:
         return place(next(iter(x.values())))
     return float(x) if isinstance(x, Decimal) else x
@@ -74,7 +74,7 @@ def _lines(points: list[tuple[Any, Any, Any]], width: int, height: int, title: s
 
 
 def _on_axis(x: Any) -> float:
-    """A number, or seconds since 1970 of a date or time that is read as it is written."""
+    """A number, or the seconds since 1970 of a date or time, taken as UTC."""
     if isinstance(x, dt.datetime):
         return x.replace(tzinfo=dt.UTC).timestamp()
     if isinstance(x, dt.date):
@@ -90,7 +90,7 @@ def _time_label(seconds: float, span: float) -> str:
 
 
 def _bars(points: list[tuple[Any, Any, Any]], width: int, height: int, title: str) -> str:
-    """The largest bars that there is room for, the largest on top."""
+    """A bar chart of as many of the largest values as fit, the largest on top."""
     largest = sorted(points, key=lambda p: float(p[1]), reverse=True)[: max(1, (height - 3) // 2)]
     names = [visible(text(x) if n is None else f"{text(x)} {text(n)}") for x, _, n in largest]
     names = [n if len(n) <= width // 3 else n[: width // 3 - 1] + "…" for n in names]

@@ -1,6 +1,6 @@
-"""Whether there are colours, and the few there are: readable on light and dark backgrounds.
+"""Colours of the terminal: whether to use them, and a few that are readable on light and dark backgrounds.
 
-The terminal is never asked for its background: one that does not answer would be waited for.
+The terminal is never queried for its background: one that does not answer would cause a delay.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ WORD = "36"
 
 
 def wants_color(preference: str, terminal: bool, env: Mapping[str, str]) -> bool:
-    """Whether a stream gets colours. preference: auto, always or never; terminal: whether it is one.
+    """Whether to use colours. preference: auto, always or never; terminal: whether the stream is one.
 
-    What the person said to this console comes before NO_COLOR, which is said to all programs.
+    The preference for this console overrides NO_COLOR, which is for all programs.
     """
     if preference != "auto":
         return preference == "always"
@@ -26,7 +26,7 @@ def wants_color(preference: str, terminal: bool, env: Mapping[str, str]) -> bool
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a stream is a terminal; a closed one is none."""
+    """Whether a stream is a terminal; False for a closed one."""
     try:
         return stream.isatty()
     except ValueError:
@@ -38,7 +38,7 @@ def paint(text: str, style: str) -> str:
 
 
 def unpainted(text: str) -> str:
-    """A text without what `paint` put around it."""
+    """A text without the escapes of `paint`."""
     return _PAINT.sub("", text)
 
 
@@ -49,12 +49,12 @@ _LABEL = re.compile(r"(?m)^(?:hint|detail|note|warning):")
 
 
 def paint_error(text: str) -> str:
-    """An error as `format_error` writes it, with colours laid over."""
+    """The text of `format_error` with colours."""
     text = _FIRST.sub(lambda m: m[1] + paint(m[2], FAULT), text, count=1)
     text = _CARET.sub(lambda m: m[1] + paint(m[2], FAULT), text)
     return paint_labels(text)
 
 
 def paint_labels(text: str) -> str:
-    """`hint:`, `note:` and the like at the beginning of a line in their colour."""
+    """A text with labels such as `hint:` and `note:` at the beginning of lines in colour."""
     return _LABEL.sub(lambda m: paint(m[0], WORD), text)

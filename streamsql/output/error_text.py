@@ -1,4 +1,4 @@
-"""An error as text: the place, the fact, the source line with a caret, detail and hint; no secrets."""
+"""Formats an error: place, fact, source line with a caret, detail and hint, with secrets redacted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_LINE = 160
 def format_error(error: StreamsqlError, width: int = 0) -> str:
     """The error as lines of text: place, fact, source line with caret, detail, hint.
 
-    width: cells of the window that the source line has to fit, 0 for none.
+    width: the width of the window for the source line, in cells; 0 for none.
     """
     where, block = "", ""
     if error.source is not None and error.span is not None:
@@ -49,7 +49,7 @@ def _block(source: Source, start: int, end: int, width: int) -> str:
 
 
 def _redacted(source: Source, first: int, start: int, end: int, line: str) -> tuple[str, int, int]:
-    """The line that begins at an offset without its secrets, and where a span [start, end) lies in it."""
+    """The redacted line that begins at offset `first`, and the span [start, end) relative to it."""
     parts, at = [], 0
     places = [start - first, end - first]
     moved = list(places)
@@ -68,7 +68,7 @@ def _redacted(source: Source, first: int, start: int, end: int, line: str) -> tu
 
 
 def _excerpt(line: str, column: int, most: int) -> tuple[str, int]:
-    """A line of at most so many characters around a 1-based column; the column moves with it."""
+    """(an excerpt of at most `most` characters around a 1-based column, the column in the excerpt)."""
     if len(line) <= most:
         return line, column
     start = max(0, column - most // 2)

@@ -1,4 +1,4 @@
-"""Rows in each format, as an iterator of lines without line ends. Pure functions."""
+"""Formats rows as lines without line ends. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from streamsql.results import Rows
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a person sees rows; the default is what a file gets.
+class Style:
+    """The display of rows on a terminal; the default is for files.
 
-    null: text shown for NULL in table, vertical and markdown. In a table: max_cell: cells that a
-    value may fill, 0 for no limit; width: cells of a line, 0 for no limit.
+    null: the text for NULL in table, vertical and markdown. In a table: max_cell: the largest width of a
+    value in cells, 0 for no limit; width: the largest width of a line, 0 for no limit.
     """
 
     null: str = "NULL"
@@ -25,13 +25,13 @@ class Look:
     width: int = 0
 
 
-PLAIN = Look()
+PLAIN = Style()
 
 
 @dataclass
 class Drawn:
-    """A table as lines. width: cells of each; cut: whether a value was cut; left_out: columns that
-    the width had no room for.
+    """A table as lines. width: of each line, in cells; cut: whether a value was cut; left_out: the number
+    of columns that did not fit.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -40,8 +40,8 @@ class Drawn:
     left_out: int = 0
 
 
-def draw(rows: Rows, look: Look = PLAIN) -> Drawn:
-    """An outlined table, numbers to the right; columns without room are left out from the middle."""
+def draw(rows: Rows, style: Style = PLAIN) -> Drawn:
+    """An outlined table with right-aligned numbers; columns that do not fit are omitted in the middle."""
     drawn = Drawn()
 
     def shorten(value: str, limit: int) -> str:
@@ -49,24 +49,24 @@ def draw(rows: Rows, look: Look = PLAIN) -> Drawn:
         drawn.cut = drawn.cut or short != value
         return short
 
-    names = [shorten(visible(c), look.max_cell) for c in rows.columns]
-    body = [[shorten(visible(text(v, null=look.null)), look.max_cell) for v in row] for row in rows.rows]
+    names = [shorten(visible(c), style.max_cell) for c in rows.columns]
+    body = [[shorten(visible(text(v, null=style.null)), style.max_cell) for v in row] for row in rows.rows]
     widths = _widths(names, body)
-    shown = _that_fit(widths, look.width)
+    shown = _that_fit(widths, style.width)
     drawn.left_out = len(widths) - sum(i is not None for i in shown)
-    room = look.width - len("|  |") - (len(" … |") if drawn.left_out else 0)
-    squeezed = bool(look.width and shown and widths[0] > room > 0)
+    room = style.width - len("|  |") - (len(" … |") if drawn.left_out else 0)
+    squeezed = bool(style.width and shown and widths[0] > room > 0)
     if squeezed:
-        # Not even the first column has room.
+        # Not even the first column fits.
         names[0] = shorten(names[0], room)
         body = [[shorten(row[0], room), *row[1:]] for row in body]
     right = rows.numeric or (False,) * len(names)
     body = [
-        [_painted(row[i], values[i], look) if i is not None else "…" for i in shown]
+        [_painted(row[i], values[i], style) if i is not None else "…" for i in shown]
         for row, values in zip(body, rows.rows, strict=True)
     ]
     drawn.lines = _outlined(
-        ["…" if i is None else _header(names[i], right[i], look, 0 if squeezed else 2) for i in shown],
+        ["…" if i is None else _header(names[i], right[i], style, 0 if squeezed else 2) for i in shown],
         body,
         ["right" if i is not None and right[i] else "left" for i in shown],
     )
@@ -74,18 +74,18 @@ def draw(rows: Rows, look: Look = PLAIN) -> Drawn:
     return drawn
 
 
-def _painted(shown: str, value: object, look: Look) -> str:
-    return paint(shown, DIM) if look.color and value is None else shown
+def _painted(shown: str, value: object, style: Style) -> str:
+    return paint(shown, DIM) if style.color and value is None else shown
 
 
-def _header(name: str, right: bool, look: Look, blanks: int) -> str:
-    """A name with some room, so that a column of narrow numbers can be read."""
-    shown = paint(name, BOLD) if look.color else name
+def _header(name: str, right: bool, style: Style, blanks: int) -> str:
+    """The name of a column with blanks, which separate columns of narrow numbers."""
+    shown = paint(name, BOLD) if style.color else name
     return " " * blanks + shown if right else shown + " " * blanks
 
 
 def _outlined(names: list[str], body: list[list[str]], align: list[str]) -> list[str]:
-    """tabulate gets texts only, and is told to leave them as they are."""
+    """Draw the outlines with tabulate, without its own conversion of values."""
     import tabulate
 
     tabulate.MIN_PADDING = 0
@@ -101,7 +101,7 @@ def _outlined(names: list[str], body: list[list[str]], align: list[str]) -> list
 
 
 def _widths(names: list[str], body: list[list[str]]) -> list[int]:
-    """Cells of each column: its widest value, or its name and two blanks."""
+    """The width of each column in cells: that of its widest value, or of its name and two blanks."""
     columns = zip(*body, strict=True) if body else ([] for _ in names)
     return [
         max(cells(name) + 2, max(map(cells, column), default=0))
@@ -110,13 +110,13 @@ def _widths(names: list[str], body: list[list[str]]) -> list[int]:
 
 
 def _that_fit(widths: list[int], room: int) -> list[int | None]:
-    """Indexes of the columns to show, None where some are left out. room: cells of a line, 0 for no
-    limit. Taken in turn from both ends; the first column always.
+    """The indexes of the columns to show, None in place of the omitted ones. room: the width of a line, 0
+    for no limit. Columns are taken in turn from both ends, the first one always.
     """
     everything: list[int | None] = list(range(len(widths)))
     if not room or len(widths) < 2 or sum(w + 3 for w in widths) + 1 <= room:
         return everything
-    left, right = 1, len(widths)  # shown are those before left and those from right on
+    left, right = 1, len(widths)  # the columns before left and from right on are shown
     used = 1 + (widths[0] + 3) + len(" … |")
     while True:
         before = left, right
@@ -130,25 +130,25 @@ def _that_fit(widths: list[int], room: int) -> list[int | None]:
             return [*everything[:left], None, *everything[right:]]
 
 
-def table(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
-    yield from draw(rows, look).lines
+def table(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
+    yield from draw(rows, style).lines
 
 
-def vertical(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
+def vertical(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
     """A block for each row, a line for each column."""
     names = [visible(c) for c in rows.columns]
     width = max(map(cells, names), default=0)
     labels = [n + " " * (width - cells(n)) for n in names]
-    if look.color:
+    if style.color:
         labels = [paint(n, BOLD) for n in labels]
     for number, row in enumerate(rows.rows, 1):
         yield f"-[ row {number} ]" + "-" * max(0, width)
         for label, value in zip(labels, row, strict=True):
-            shown = visible(text(value, null=look.null))
-            yield f"{label} | {paint(shown, DIM) if look.color and value is None else shown}"
+            shown = visible(text(value, null=style.null))
+            yield f"{label} | {paint(shown, DIM) if style.color and value is None else shown}"
 
 
-def markdown(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
+def markdown(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
     def line(row: list[str]) -> str:
         return "| " + " | ".join(c.replace("|", "\\|") for c in row) + " |"
 
@@ -156,13 +156,13 @@ def markdown(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
     right = rows.numeric or (False,) * len(rows.columns)
     yield "|" + "|".join("---:" if r else "---" for r in right) + "|"
     for row in rows.rows:
-        yield line([visible(text(v, null=look.null)) for v in row])
+        yield line([visible(text(v, null=style.null)) for v in row])
 
 
-def csv(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
+def csv(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
     """RFC 4180; NULL is an empty field, an empty text is "".
 
-    By hand, because csv.writer of Python 3.11 writes both alike (QUOTE_NOTNULL came with 3.12).
+    Without csv.writer, which in Python 3.11 writes both the same (QUOTE_NOTNULL needs 3.12).
     """
 
     def field(value: str | None) -> str:
@@ -177,7 +177,7 @@ def csv(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
         yield ",".join(field(None if v is None else text(v)) for v in row)
 
 
-def tsv(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
+def tsv(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
     """Tabs between fields; \\N is NULL, and tabs and line ends in a value are escaped."""
 
     def field(value: object) -> str:
@@ -192,12 +192,12 @@ def tsv(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
         yield "\t".join(field(v) for v in row)
 
 
-def jsonl(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
+def jsonl(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
     for row in rows.rows:
         yield json_text(dict(zip(rows.columns, row, strict=True)))
 
 
-def json(rows: Rows, look: Look = PLAIN) -> Iterator[str]:
+def json(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
     lines = list(jsonl(rows))
     yield "["
     for number, line in enumerate(lines, 1):
@@ -214,5 +214,5 @@ FORMATS: dict[str, Callable[..., Iterator[str]]] = {
     "markdown": markdown,
     "vertical": vertical,
 }
-# Formats for programs: what is in a value stays as it is, control characters too.
+# Formats for programs: values are not escaped for terminals.
 RAW = frozenset({"csv", "tsv", "json", "jsonl"})

@@ -1,4 +1,4 @@
-"""One picture of a refreshing result, as lines that fit a window. Pure functions."""
+"""Draws one frame of a refreshing result, as lines that fit a window. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from streamsql.errors import cells
 from streamsql.output.cells import visible
 from streamsql.output.chart import POINTS, chart
-from streamsql.output.formats import Look, draw
+from streamsql.output.formats import Style, draw
 from streamsql.results import Live, Rows, Snapshot, Status
 
 AROUND = 4
-"""Lines of a table beside its rows: three rulers and the header."""
+"""The lines of a table beside its rows: three rulers and the header."""
 
 
 @dataclass(frozen=True)
 class View:
-    """How the reader looks: the size of the window, and what the keys have changed.
+    """The state of a live view: the size of the window, and what the keys have changed.
 
-    column: the first one shown; first: the first row shown, None to follow the newest; order: see
-    results.Live; now: the time of day that the footer tells.
+    column: the first column shown; first: the first row shown, None to follow the newest; order: see
+    results.Live; now: the time of day in the footer.
     """
 
     width: int = 80
@@ -36,8 +36,8 @@ class View:
 
 @dataclass(frozen=True)
 class Frame:
-    """lines: the picture; footer: what it shows of how much; rows: how many rows it has room for;
-    view: how the reader looked.
+    """One frame. lines: its body; footer: its last lines; rows: the number of rows that fit; view: the view
+    that it was drawn with.
     """
 
     lines: tuple[str, ...]
@@ -49,8 +49,8 @@ class Frame:
 
 
 def frame(live: Live, view: View, keys: str = "", before: Frame | None = None) -> Frame:
-    """The picture of this moment. keys: a line that tells the reader's keys, left out on the last one;
-    before: the picture before this one, whose lines stay where nothing has changed.
+    """The current frame. keys: the help line for the keys, empty for the last frame; before: the previous
+    frame, whose lines are reused if nothing has changed.
     """
     status = live.status()
     footer_lines = 3 if keys else 2
@@ -61,7 +61,9 @@ def frame(live: Live, view: View, keys: str = "", before: Frame | None = None) -
         room = max(1, view.height - footer_lines - AROUND)
         take = live.changes if view.mode == "changes" else live.take
         snapshot = take(room, view.first, view.order)
-    still = before is not None and before.snapshot is snapshot and _look(before.view) == _look(view)
+    still = (
+        before is not None and before.snapshot is snapshot and _drawn_from(before.view) == _drawn_from(view)
+    )
     if before is not None and still:
         lines = list(before.lines)
     elif view.mode == "chart" and live.chart:
@@ -77,14 +79,14 @@ def frame(live: Live, view: View, keys: str = "", before: Frame | None = None) -
     return Frame(tuple(lines), tuple(footer), snapshot, room, status, view)
 
 
-def _look(view: View) -> View:
-    """What of a view the lines of its picture depend on."""
+def _drawn_from(view: View) -> View:
+    """The part of a view that the lines of its frame depend on."""
     return replace(view, now="", paused=False)
 
 
 def _table(snapshot: Snapshot, view: View) -> list[str]:
     at = min(view.column, max(0, len(snapshot.columns) - 1))
-    pinned = 1 if snapshot.changes and at else 0  # what happened to a row is always seen
+    pinned = 1 if snapshot.changes and at else 0  # the kind of a change is always shown
     pick = [*range(pinned), *range(at, len(snapshot.columns))]
     rows = Rows(
         (),
@@ -92,15 +94,15 @@ def _table(snapshot: Snapshot, view: View) -> list[str]:
         [tuple(row[i] for i in pick) for row in snapshot.rows],
         tuple(snapshot.numeric[i] for i in pick),
     )
-    look = Look(view.null, view.color)
-    whole = draw(rows, look)
+    style = Style(view.null, view.color)
+    whole = draw(rows, style)
     if whole.width <= view.width:
         return whole.lines
-    return draw(rows, replace(look, max_cell=max(12, view.width // 2), width=view.width)).lines
+    return draw(rows, replace(style, max_cell=max(12, view.width // 2), width=view.width)).lines
 
 
 def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list[str]:
-    """The plot that WATCH … AS CHART asks for, of the rows of a snapshot."""
+    """The plot of WATCH … AS CHART, of the rows of a snapshot."""
     x, y, *names = (snapshot.columns.index(c) for c in live.chart)
     rows = [(row[x], row[y], row[names[0]] if names else None) for row in snapshot.rows]
     title = f"{live.chart[1]} over {live.chart[0]}"
@@ -108,7 +110,7 @@ def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list
 
 
 def _of_how_much(live: Live, snapshot: Snapshot, view: View, room: int) -> str:
-    """Which rows are shown, and of how many."""
+    """The footer line about the rows that are shown, and their total."""
     what = "change" if snapshot.changes else "row"
     total, shown = snapshot.total, len(snapshot.rows)
     if view.mode == "chart":
@@ -133,7 +135,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
-    """How the query is, the most telling first."""
+    """The footer line about the query, the most important first."""
     parts = ["PAUSED" if view.paused else status.word]
     if snapshot.batch >= 0:
         parts.append(f"batch {snapshot.batch}")
@@ -158,7 +160,7 @@ def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """A line that fits and steers nothing; what follows a separator goes first."""
+    """A line cut to a width, without control characters; the parts after the last separators go first."""
     text = visible(text)
     while cells(text) > width and " · " in text:
         text = text.rpartition(" · ")[0]

@@ -1,4 +1,4 @@
-"""What the window cannot hold goes through a pager: STREAMSQL_PAGER, PAGER, or less."""
+"""Shows text that does not fit the window with a pager: STREAMSQL_PAGER, PAGER, or less."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 
-# Without -F: less would leave at once when the rows are few and only too wide.
+# Without -F: less would exit at once for few rows that are too wide.
 LESS = "less -SRX -+F"
 
 
 def pager_command(preference: str, env: Mapping[str, str]) -> str:
-    """The command to show text with, empty for none. preference: auto, off or a command."""
+    """The pager's command; empty for none. preference: auto, off or a command."""
     if preference == "off":
         return ""
     if preference != "auto":
@@ -25,9 +25,9 @@ def pager_command(preference: str, env: Mapping[str, str]) -> str:
 
 
 def page(text: str, command: str) -> bool:
-    """Show text with a command, and wait until the reader is done. False when it could not start.
+    """Show text with a command and wait until it ends. Returns False when it could not start.
 
-    Ctrl-C is the pager's as long as it runs: it reaches this process too, and is skipped here.
+    While the pager runs, Ctrl-C is for the pager: this process receives it too, and ignores it.
     """
     import subprocess
     import tempfile
@@ -40,8 +40,8 @@ def page(text: str, command: str) -> bool:
         return False
     env = {"LESS": "SRX"} | os.environ
     try:
-        # A file, not a pipe: leaving early breaks nothing, and nothing waits for the reader.
-        with tempfile.TemporaryFile() as file, _interrupts_passed_over():
+        # A file, not a pipe: the pager can exit early, and this process never waits for it to read.
+        with tempfile.TemporaryFile() as file, _interrupts_ignored():
             file.write(text.encode("utf-8", "backslashreplace"))
             file.seek(0)
             return subprocess.run(command, shell=True, stdin=file, env=env).returncode not in (126, 127)
@@ -50,10 +50,10 @@ def page(text: str, command: str) -> bool:
 
 
 @contextlib.contextmanager
-def _interrupts_passed_over() -> Iterator[None]:
-    """On the main thread, SIGINT does nothing here; no other thread is ever interrupted by it.
+def _interrupts_ignored() -> Iterator[None]:
+    """Ignores SIGINT on the main thread, the only one that it interrupts.
 
-    A handler, since a child would inherit SIG_IGN and its Ctrl-C be dead too.
+    Uses a handler: the pager would inherit SIG_IGN and ignore Ctrl-C, too.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

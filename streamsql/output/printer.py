@@ -1,4 +1,4 @@
-"""Results to a screen or file: data on one stream, words on the other."""
+"""Prints results: data on one stream, messages on the other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamsql.errors import Note, StreamsqlError, cells
 from streamsql.output.cells import harmless, visible
 from streamsql.output.colors import is_terminal, paint_error, paint_labels, unpainted, wants_color
 from streamsql.output.error_text import format_error
-from streamsql.output.formats import FORMATS, RAW, Look, draw
+from streamsql.output.formats import FORMATS, RAW, Style, draw
 from streamsql.output.frames import chart_lines
 from streamsql.output.pager import page, pager_command
 from streamsql.output.terminal import Terminal
@@ -26,16 +26,16 @@ from streamsql.secrets import redact_text
 CHANGES_AT_ONCE = 1_000
 
 FOOTER = 2
-"""Lines of a window that a result leaves for its footer and the next prompt."""
+"""The lines of a window that are reserved for the footer and the next prompt."""
 
 
 class Printer:
-    """preferences: asked at each result, so a SET is obeyed at once; a format alone will do.
-    out gets data, words gets messages, notes and errors.
+    """preferences: read for each result, so that a SET applies at once; or only a format. out: for data;
+    words: for messages, notes and errors.
 
-    quiet: messages of statements that only did something are left out (a script's second reader
-    is a program), notes and errors never. width, height: a person's window, 0 for none: with one,
-    results are made to fit it or go through the pager; without one they are written whole.
+    quiet: omit the messages of statements without rows (the output of a script may be read by a program),
+    but not notes and errors. width, height: the size of the window, 0 for none: with a window, results are
+    fitted to it or shown in the pager; without one they are written in full.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class Printer:
         self.height = height
         self.present: Callable[[Live], None] = self._follow
         self.offer: Callable[[str], list[Note]] = lambda statement: []
-        """Called with a statement that is shown as a proposal; gives what is to be said of taking it."""
+        """Called with a proposed statement; returns notes about how to run it."""
         self.last: Rows | Text | None = None
         self.paging = threading.Event()
-        """Set while a pager has the terminal: Ctrl-C is the pager's then."""
+        """Set while a pager runs: Ctrl-C is for the pager then."""
 
     def show(self, result: Result, *, background: bool = False) -> None:
-        """Show a result, its footer and notes. background: it comes by itself, such as a batch of a
-        console sink: it is neither paged nor kept as the last one.
+        """Show a result, its footer and notes. background: it does not belong to a statement, such as a
+        batch of a console sink: it is neither paged nor kept as the last result.
         """
         if isinstance(result, Live):
             with self.terminal.held():
@@ -99,25 +99,25 @@ class Printer:
         self.words.flush()
 
     def _follow(self, live: Live) -> None:
-        """A result that refreshes where nobody sits at a terminal: one block for each refresh that
-        changed something, until its query has ended. Changes are written as they come.
+        """Print a result that refreshes when there is no terminal: a block for each refresh with changes,
+        until its query has ended. With CHANGES, only the new changes.
         """
         seen, written = 0, 0
         while True:
             over = live.status().over
             if live.mode == "changes":
-                found = live.changes(CHANGES_AT_ONCE, 0, None)
-                new = found.total + found.dropped - written
-                found = replace(found, rows=found.rows[max(0, len(found.rows) - new) :])
+                snapshot = live.changes(CHANGES_AT_ONCE, 0, None)
+                new = snapshot.total + snapshot.dropped - written
+                snapshot = replace(snapshot, rows=snapshot.rows[max(0, len(snapshot.rows) - new) :])
                 written += new
             else:
-                # The whole table is made into values only when there is something new in it.
-                found = live.take(0, 0, None)
-                if found.version != seen:
-                    found = live.take(sys.maxsize, 0, None)
-            if found.version != seen and (found.rows or live.mode != "changes"):
-                self._block(live, found)
-            seen = found.version
+                # The table is converted to values only if it has changed.
+                snapshot = live.take(0, 0, None)
+                if snapshot.version != seen:
+                    snapshot = live.take(sys.maxsize, 0, None)
+            if snapshot.version != seen and (snapshot.rows or live.mode != "changes"):
+                self._block(live, snapshot)
+            seen = snapshot.version
             if over:
                 break
             time.sleep(live.every or 0.05)
@@ -126,20 +126,22 @@ class Printer:
         if fault is not None:
             raise fault
 
-    def _block(self, live: Live, found: Snapshot) -> None:
+    def _block(self, live: Live, snapshot: Snapshot) -> None:
         with self.terminal.held():
-            self._write_block(live, found)
+            self._write_block(live, snapshot)
 
-    def _write_block(self, live: Live, found: Snapshot) -> None:
+    def _write_block(self, live: Live, snapshot: Snapshot) -> None:
         if live.mode == "chart":
-            lines = chart_lines(live, found, self.width() or 80, 20)
+            lines = chart_lines(live, snapshot, self.width() or 80, 20)
         else:
-            lines = self.lines(Rows((), unique_names(found.columns), found.rows, found.numeric))
+            lines = self.lines(Rows((), unique_names(snapshot.columns), snapshot.rows, snapshot.numeric))
         self._write(lines)
-        self.say(f"({len(found.rows)} {'changes' if found.changes else 'rows'}, batch {found.batch})")
+        self.say(
+            f"({len(snapshot.rows)} {'changes' if snapshot.changes else 'rows'}, batch {snapshot.batch})"
+        )
 
     def show_last(self) -> None:
-        """The last rows or text again, whole: nothing cut, no column left out."""
+        """Show the last rows or text again in full: no value is cut and no column omitted."""
         with self.terminal.held():
             self._show_last()
 
@@ -150,13 +152,13 @@ class Printer:
         if isinstance(self.last, Text):
             self._text(self.last.text)
         else:
-            lines = list(self._made(self._format(), self.last, replace(self._look(), max_cell=0)))
+            lines = list(self._formatted(self._format(), self.last, replace(self._style(), max_cell=0)))
             if not self._page(lines):
                 self._write(lines)
             self.say(self._footer(self.last, len(self.last.rows)))
 
     def lines(self, rows: Rows) -> list[str]:
-        """The rows as they are printed where there is no pager: in a window, made to fit it."""
+        """The lines of rows as they are printed without a pager, fitted to the window if there is one."""
         return self._fitted(rows)[0]
 
     def say(self, message: str) -> None:
@@ -164,7 +166,7 @@ class Printer:
             self._word(message)
 
     def warn(self, message: str) -> None:
-        """Something that is skipped, but not in silence."""
+        """Print a warning, even if quiet."""
         self._word(f"warning: {message}")
 
     def error(self, error: StreamsqlError) -> None:
@@ -174,29 +176,29 @@ class Printer:
             print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)
 
     def lines_as_they_are(self, lines: Iterable[str]) -> None:
-        """Write lines that are made for this terminal already, such as the last picture of a live view."""
+        """Write lines that are formatted for this terminal already, such as the last frame of a live view."""
         with self.terminal.held():
             self._write(list(lines))
 
     def announce(self, line: str, *, alarm: bool = False) -> None:
-        """Write a line about what happens in the background. alarm: in red, where there are colours."""
+        """Write a line about a background event. alarm: in red, if there are colours."""
         line = visible(redact_text(line))
         with self.terminal.held():
             print(f"\x1b[31m{line}\x1b[0m" if alarm and self.color else line, file=self.out, flush=True)
 
     @property
     def out(self) -> TextIO:
-        """Where data goes now."""
+        """The current stream for data."""
         return self.terminal.out
 
     @property
     def words(self) -> TextIO:
-        """Where messages, notes and errors go now."""
+        """The current stream for messages, notes and errors."""
         return self.terminal.words
 
     @property
     def color(self) -> bool:
-        """Whether words and pictures for the reader are coloured."""
+        """Whether messages and live views are coloured."""
         return self._color(self.words)
 
     # ---- how ------------------------------------------------------------------------------
@@ -205,7 +207,7 @@ class Printer:
         return wants_color(self.preferences["color"], is_terminal(stream), os.environ)
 
     def _safe(self, text: str) -> str:
-        """A line of a format for programs: data may hold what steers a terminal; a file gets it as it is."""
+        """A line of a format for programs: control characters are escaped only for a terminal."""
         return harmless(text) if is_terminal(self.out) else text
 
     def _word(self, text: str) -> None:
@@ -213,13 +215,13 @@ class Printer:
         with self.terminal.held():
             print(paint_labels(text) if self._color(self.words) else text, file=self.words, flush=True)
 
-    def _look(self, glance: bool = False) -> Look:
-        """A table is cut only in a window; never an answer that is made to fit it."""
+    def _style(self, glance: bool = False) -> Style:
+        """The style of rows. Values are cut only in a window, and never in a result that is fitted to it."""
         max_cell = self.preferences.count("max_cell") if self.width() and not glance else 0
-        return Look(self.preferences["null"], self._color(self.out), max_cell)
+        return Style(self.preferences["null"], self._color(self.out), max_cell)
 
     def _format(self) -> str:
-        """The format, expanded minded: `on` makes a table vertical everywhere."""
+        """The output format; a table becomes vertical with expanded = on."""
         format = self.preferences["format"]
         return "vertical" if format == "table" and self.preferences["expanded"] == "on" else format
 
@@ -233,9 +235,9 @@ class Printer:
     # ---- rows -----------------------------------------------------------------------------
 
     def _rows(self, rows: Rows, *, paging: bool) -> tuple[int, list[Note]]:
-        """Write rows. Returns how many were written, and what is to be said about that."""
+        """Write rows. Returns the number of rows written, and notes."""
         if not self.width():
-            self._write(self._made(self._format(), rows, self._look()))
+            self._write(self._formatted(self._format(), rows, self._style()))
             return len(rows.rows), []
         brief = rows.glance and self._format() == "table"
         if brief:
@@ -249,8 +251,8 @@ class Printer:
         return shown, notes
 
     def _at_a_glance(self, rows: Rows) -> Rows:
-        """An answer that is too wide: without its empty columns, or with long values over several lines."""
-        if not rows.rows or draw(rows, self._look(glance=True)).width <= self.width():
+        """A result fitted to the window: if it is too wide, without empty columns or with wrapped values."""
+        if not rows.rows or draw(rows, self._style(glance=True)).width <= self.width():
             return rows
         if len(rows.columns) == 2:
             room = self.width() - max(cells(str(r[0])) for r in rows.rows) - 7
@@ -267,41 +269,41 @@ class Printer:
         )
 
     def _whole(self, rows: Rows) -> tuple[list[str], list[Note]]:
-        """All rows and columns, for a pager: lines, and what is to be said about them."""
-        format, look = self._format(), self._look(rows.glance)
+        """(lines, notes) of all rows and columns, for a pager."""
+        format, style = self._format(), self._style(rows.glance)
         if format != "table":
-            return list(self._made(format, rows, look)), []
-        drawn = draw(rows, look)
+            return list(self._formatted(format, rows, style)), []
+        drawn = draw(rows, style)
         if drawn.width > self.width() and self.preferences["expanded"] == "auto" and rows.rows:
-            return list(self._made("vertical", rows, look)), []
-        return drawn.lines, [_cut_note(look.max_cell)] if drawn.cut else []
+            return list(self._formatted("vertical", rows, style)), []
+        return drawn.lines, [_cut_note(style.max_cell)] if drawn.cut else []
 
     def _fitted(self, rows: Rows) -> tuple[list[str], int, list[Note]]:
-        """What fits the window: lines, how many rows they hold, what is to be said about them."""
+        """(lines, number of rows, notes) of the rows that fit the window."""
         limit = self.preferences.count("max_rows") if self.width() else 0
         part = replace(rows, rows=rows.rows[:limit]) if limit else rows
-        format, look = self._format(), self._look(rows.glance)
+        format, style = self._format(), self._style(rows.glance)
         notes: list[Note] = []
         if len(part.rows) < len(rows.rows):
             notes.append(Note("NOT_ALL_SHOWN", f"SET {PREFIX}max_rows = 0; shows all rows"))
         if format != "table":
-            return list(self._made(format, part, look)), len(part.rows), notes
-        drawn = draw(part, replace(look, width=self.width()))
+            return list(self._formatted(format, part, style)), len(part.rows), notes
+        drawn = draw(part, replace(style, width=self.width()))
         if drawn.left_out and self.preferences["expanded"] == "auto" and part.rows:
-            return list(self._made("vertical", part, look)), len(part.rows), notes
+            return list(self._formatted("vertical", part, style)), len(part.rows), notes
         if drawn.left_out:
             text = (
-                f"{drawn.left_out} of {len(rows.columns)} columns have no room (…): "
+                f"{drawn.left_out} of {len(rows.columns)} columns do not fit (…): "
                 f"SET {PREFIX}expanded = auto; shows them row by row"
             )
             notes.append(Note("NOT_ALL_SHOWN", text))
         if drawn.cut:
-            notes.append(_cut_note(look.max_cell))
+            notes.append(_cut_note(style.max_cell))
         return drawn.lines, len(part.rows), notes
 
-    def _made(self, format: str, rows: Rows, look: Look) -> Iterator[str]:
-        """Rows in a format, as lines that cannot steer a terminal."""
-        lines = FORMATS[format](rows, look)
+    def _formatted(self, format: str, rows: Rows, style: Style) -> Iterator[str]:
+        """The lines of rows in a format, with control characters escaped for a terminal."""
+        lines = FORMATS[format](rows, style)
         return (self._safe(line) for line in lines) if format in RAW else lines
 
     def _text(self, text: str, *, paging: bool = True) -> None:
@@ -317,13 +319,15 @@ class Printer:
     # ---- pager ----------------------------------------------------------------------------
 
     def _pager(self) -> str:
-        """The pager's command; empty when there is none, or nobody to page for."""
+        """The pager's command; empty if there is none, or no terminal."""
         if not self.width() or not is_terminal(self.out):
             return ""
         return pager_command(self.preferences["pager"], os.environ)
 
     def _page(self, lines: list[str]) -> bool:
-        """Show lines in the pager when the window cannot hold them. False: they are to be printed."""
+        """Show lines in the pager if they do not fit the window. Returns False if they did not need it, or
+        it could not start.
+        """
         command = self._pager()
         if not command or not self._too_large(lines):
             return False
@@ -338,7 +342,7 @@ class Printer:
         return shown
 
     def _too_large(self, lines: list[str]) -> bool:
-        """Whether lines are more than the window has, or wider; text that merely wraps is not wide."""
+        """Whether lines do not fit the window. Lines of text wrap, so only tables can be too wide."""
         width, room = self.width(), self.height() - FOOTER
         if self._format() == "table" and lines and lines[0].startswith("+-"):
             return len(lines) > room or len(lines[0]) > width
@@ -349,8 +353,8 @@ class Printer:
 
 
 def _with_unique_names(rows: Rows) -> tuple[Rows, list[Note]]:
-    """Rows whose columns have names of their own, and what is to be said about that: JSON would drop all
-    but the last column of a name, and other programs mix them up.
+    """(rows with unique column names, notes about renamed columns): JSON would drop all but the last column
+    of a name, and other programs would confuse them.
     """
     columns = unique_names(rows.columns)
     renamed = [
@@ -363,7 +367,7 @@ def _with_unique_names(rows: Rows) -> tuple[Rows, list[Note]]:
 
 
 def _wrap(value: object, room: int) -> list[str]:
-    """A long value as lines of at most room characters."""
+    """A long value as lines of at most `room` characters."""
     lines = str(value).split("\n")
     return [p for line in lines for p in textwrap.wrap(line, max(room, 20), drop_whitespace=False) or [""]]
 

@@ -1,4 +1,4 @@
-"""Running scripts: files, -e and standard input, statement by statement, to an exit code."""
+"""Runs scripts (files, -e and standard input) statement by statement. Returns an exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamsql.runtime.session import Session
 
 
 def read_file(path: str, *, missing: type[StreamsqlError] = UsageFault) -> Source:
-    """A script file as a Source. Raises `missing` when it is not there, InputFault when not UTF-8."""
+    """A script file as a Source. Raises `missing` when it does not exist, InputFault when not UTF-8."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -41,10 +41,10 @@ def decode(name: str, data: bytes) -> Source:
 
 
 def included(statement: SourceFile, written: Written, opened: list[str]) -> Source:
-    """The file that a SOURCE names, looked for next to its own script first.
+    """The file that a SOURCE names, searched next to its own script first.
 
-    opened: the scripts that are being read around that script. Raises InputFault when the file is not there
-    or is one of them.
+    opened: the scripts that include that script. Raises InputFault when the file does not exist or is one
+    of them.
     """
     path = Path(statement.path.value)
     if not path.is_absolute() and Path(written.source.name).is_file():
@@ -53,7 +53,7 @@ def included(statement: SourceFile, written: Written, opened: list[str]) -> Sour
     around = {os.path.realpath(name) for name in (*opened, written.source.name)}
     if os.path.realpath(path) in around:
         raise InputFault(
-            f"{path} reads itself",
+            f"{path} includes itself",
             detail="a SOURCE leads back to the file",
             span=statement.path.span,
             code="CIRCULAR_SCRIPT",
@@ -66,8 +66,8 @@ def included(statement: SourceFile, written: Written, opened: list[str]) -> Sour
 
 
 class ScriptRunner:
-    """Runs sources in one session. keep_going: --on-error continue. cancel: ends the statement that is
-    being carried out, and the script.
+    """Runs sources in one session. keep_going: --on-error continue. cancel: cancels the current statement
+    and ends the script.
     """
 
     def __init__(
@@ -79,15 +79,15 @@ class ScriptRunner:
         self.cancel = cancel
         self.exit_code = 0
         self.failure_code = 0
-        """The exit code of the first failure that no cancelling has brought about."""
+        """The exit code of the first failure that was not caused by a cancellation."""
         self.only_queries_left = False
-        """Whether all statements are done, and only queries that write something lasting run."""
+        """Whether all statements have ended, and only queries with a durable sink still run."""
         self._cut_short = False
         self._open: list[str] = []
         self._durable: list[str] = []
 
     def run(self, sources: list[Source]) -> int:
-        """Run all, then wait for the queries that write something lasting. Returns the exit code."""
+        """Run all sources, then wait for the queries with a durable sink. Returns the exit code."""
         for source in sources:
             if not self._source(source):
                 break
@@ -99,7 +99,7 @@ class ScriptRunner:
         return self.exit_code
 
     def _source(self, source: Source) -> bool:
-        """Run one source; False when the script is to end."""
+        """Run one source. False: the script ends."""
         try:
             statements = split_script(source)
         except StreamsqlError as error:
@@ -107,7 +107,7 @@ class ScriptRunner:
         return all(self.run_statement(w) for w in statements)
 
     def run_statement(self, written: Written) -> bool:
-        """Read and carry out one statement and show its result or error. False: the script is to end."""
+        """Parse and execute one statement and show its result or error. False: the script ends."""
         if self.cancel.cancelled:
             self._cut_short = True
             return False
@@ -119,14 +119,14 @@ class ScriptRunner:
             result = self.session.execute(statement, self.cancel)
             self._place(result, written)
             if self.cancel.abandoned:
-                return False  # the next statement has the screen
+                return False  # the prompt shows the next statement already
             self.printer.show(result)
         except StreamsqlError as error:
             return self._failed(error.at(written.source, written.span))
         return not isinstance(result, Leave)
 
     def _place(self, result: object, written: Written) -> None:
-        """Remember where a query was started, for the error it may end with."""
+        """Record the statement that started a query, for the error it may end with."""
         if isinstance(result, Started):
             for name in result.queries:
                 running = self.session.queries.all.get(name.casefold())
@@ -156,7 +156,7 @@ class ScriptRunner:
         return self.keep_going
 
     def _wait_for_durable(self) -> None:
-        """A script lives as long as its queries that write something lasting."""
+        """Wait until the queries with a durable sink have ended."""
         while not self.cancel.cancelled:
             names = [n for n in self._durable if n in self.session.queries.all]
             active = [n for n in names if self.session.queries.all[n].status() in GOING_ON]
@@ -165,7 +165,7 @@ class ScriptRunner:
             try:
                 self.session.queries.wait(active[:1], self.cancel, idle=False, timeout=0.5)
             except StreamsqlError:
-                pass  # still running, or failed: looked at above and below
+                pass  # still running, or failed: handled above and in report_failures
 
     def report_failures(self) -> None:
         for running in self.session.queries.all.values():
@@ -175,7 +175,7 @@ class ScriptRunner:
 
 
 def warn_of_events(session: Session, printer: Printer) -> None:
-    """Say what happens in the background while scripts run: restarts, and a cluster that is lost."""
+    """Print warnings about background events while scripts run: restarts, and events of the cluster."""
 
     def restarting(event: QueryRestarting) -> None:
         running = event.running

@@ -1,4 +1,4 @@
-"""The one owner of what is written to standard output and standard error."""
+"""The owner of the terminal: everything written to standard output and standard error goes through it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TextIO
 
 
 class Terminal:
-    """out: data; words: messages, notes and errors. Safe on any thread.
+    """out: data; words: messages, notes and errors. Thread-safe.
 
-    Who writes holds the terminal until the whole block is written, so that what comes in the background
-    never stands between the lines of a result. One line may tell how far a statement is: it is erased
-    before anything else is written. While a prompt is on the screen, all goes above it.
+    A writer holds the terminal until its whole block is written, so that background messages never appear
+    between the lines of a result. A status line shows the progress of a statement: it is erased before
+    anything else is written. While a prompt is shown, everything is written above it.
     """
 
     def __init__(self, out: TextIO, words: TextIO) -> None:
@@ -33,7 +33,7 @@ class Terminal:
 
     @contextmanager
     def prompting(self, above: TextIO) -> Iterator[None]:
-        """A block in which a prompt or live view is on the screen. above: writes above it."""
+        """A context in which a prompt or live view is shown. above: a stream that writes above it."""
         with self._lock:
             self._erase()
             self._above = above if self._out.isatty() else None
@@ -46,14 +46,14 @@ class Terminal:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """A block in which nobody else writes."""
+        """A context in which no other thread writes."""
         with self._lock:
             self._erase()
             yield
 
     def status(self, text: str, *, moving: bool) -> bool:
-        """Write the line that tells how far a statement is. moving: over the line before, which wants a
-        terminal that can move its cursor. Returns False when somebody else holds the terminal.
+        """Write the status line of a statement. moving: overwrite the previous one, which needs a terminal
+        that can move its cursor. Returns False when another thread holds the terminal.
         """
         if not self._lock.acquire(blocking=False):
             return False

@@ -8,8 +8,8 @@ import sys
 
 
 def window() -> os.terminal_size:
-    """The window as it is now; COLUMNS and LINES, where they are set, tell how it was at that time and
-    count only where there is no window.
+    """The current size of the window. COLUMNS and LINES may be outdated, and are used only if there is no
+    window.
     """
     try:
         return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1)

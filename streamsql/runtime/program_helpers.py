@@ -1,4 +1,4 @@
-"""What programs call beside PySpark: by name for running them, as text for printing them."""
+"""The helpers that programs call beside PySpark: as objects to run, as source text to print."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import importlib
 import inspect
 from typing import Any
 
-# Name in a program → the module that holds it. A module here imports nothing of the console's,
-# since EXPLAIN PYSPARK prints what it needs of it into programs that run by themselves.
+# Name in a program → its module in embedded/. These modules import nothing of the console, since EXPLAIN
+# PYSPARK prints their definitions into stand-alone programs.
 HELPERS = {
+    "remove_other": "python_code",
     "load_module": "python_code",
     "find": "python_code",
     "load": "python_code",
@@ -33,17 +34,18 @@ HELPERS = {
     "SchemaRegistry": "registry_codecs",
     "as_written": "registry_codecs",
     "avro_schema": "registry_codecs",
+    "avro_type": "registry_codecs",
 }
 
 
 def helper(name: str) -> Any:
-    """The object that a program means by that name."""
+    """The function or class of that name."""
     return getattr(importlib.import_module(f"streamsql.runtime.embedded.{HELPERS[name]}"), name)
 
 
 def sources(names: frozenset[str]) -> tuple[str, str]:
-    """(import lines, definitions) of the helpers among the names that a program reads, with those that the
-    helpers themselves need.
+    """(import lines, definitions) of the helpers among the names that a program reads, including the
+    helpers that those need.
     """
     wanted = [name for name in HELPERS if name in names]
     for name in wanted:

@@ -1,4 +1,4 @@
-"""EXPLAIN PYSPARK: a plan as a program that runs by itself. Needs no Spark to be written."""
+"""EXPLAIN PYSPARK: prints a plan as a stand-alone program. Does not need Spark."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _SHOW_BATCH = """
 def show_batch(batch, batch_id):
     print(f"-- batch {batch_id}")
     batch.show(truncate=False)
-    batch.write.format("noop").mode("append").save()  # all of it: Spark keeps its state only then
+    batch.write.format("noop").mode("append").save()  # computes all rows: else Spark does not save its state
 
 """
 _CHECKPOINT = """
 @functools.cache
 def checkpoint(name):
-    # The console keeps this folder, so that a stopped query resumes from it.
+    # In the console this folder is permanent, so that a stopped query resumes from it.
     return tempfile.mkdtemp(prefix=f"{name}-")
 
 """
@@ -38,9 +38,9 @@ def checkpoint(name):
 def program_text(
     plan: Plan, context: Context, settings: Settings, packages: Callable[[Program], dict[str, str]]
 ) -> str:
-    """The program of a plan as Python source: plain `python` with PySpark gives the same rows.
+    """The program of a plan as Python source. Run with `python` and PySpark it produces the same rows.
 
-    packages: the settings by which Spark finds the packages that a program needs.
+    packages: returns the settings with which Spark loads the packages that a program needs.
     """
     assert isinstance(plan, (Collect, Write, Run))
     feeding = _feeding(plan.reads, context)
@@ -51,7 +51,7 @@ def program_text(
         body += _render(refresh)
     elif isinstance(plan, Run):
         if plan.query.restart:
-            body += f"# RESTART {plan.query.restart.sql()} is the console's work, and not in this program.\n"
+            body += f"# RESTART {plan.query.restart.sql()} is done by the console, not by this program.\n"
         body += _run(plan) + "query.awaitTermination()\n"
         if plan.transient:
             body += f"{rows_variable(plan.sink.name)}.frame(spark).show(truncate=False)\n"
@@ -64,7 +64,7 @@ def program_text(
 
 
 def _steps(plan: Collect | Write | Run) -> Program:
-    """All that a plan's program does."""
+    """All steps of a plan's program."""
     if not isinstance(plan, Run):
         return plan.program
     mode = plan.choices[0].mode
@@ -73,7 +73,7 @@ def _steps(plan: Collect | Write | Run) -> Program:
 
 
 def _modules(functions: list[Function]) -> str:
-    """The steps that give the modules that functions written in Python lie in."""
+    """The lines that load the modules of functions written in Python."""
     lines: dict[str, None] = {}
     for function in functions:
         variable = module_variable(function.module)
@@ -85,7 +85,7 @@ def _modules(functions: list[Function]) -> str:
 
 
 def _hide(node: Node) -> Node:
-    """A program's node without the secrets in its options and texts."""
+    """A node of a program with the secrets in its options and texts redacted."""
     if isinstance(node, Attr):
         return replace(node, target=_hide(node.target))
     if isinstance(node, Lit) and isinstance(node.value, tuple):
@@ -123,18 +123,18 @@ def _feeding(reads: Reads, context: Context) -> list[Run]:
     """The queries whose live tables a program reads, directly or through other live tables: each after
     those that it reads itself.
     """
-    found: dict[str, Run] = {}
+    plans: dict[str, Run] = {}
 
     def put(table: str) -> None:
         for query in context.catalog.queries_into(table):
-            if query.name not in found:
+            if query.name not in plans:
                 for name in query.inputs:
                     put(name)
-                found[query.name] = restart(query, context)
+                plans[query.name] = restart(query, context)
 
     for table in reads.live:
         put(table.name)
-    return list(found.values())
+    return list(plans.values())
 
 
 def _fed(feeding: Run) -> str:
@@ -180,7 +180,7 @@ def _run(plan: Run) -> str:
     reason = f"# output mode {choice.mode}: {choice.reason}\n" if choice.reason else ""
     passed = ""
     if plan.begins == "now":
-        passed = "# from now: once without the rows that are there, so that their offsets count as done\n"
+        passed = "# FROM NOW: one run that drops the available rows, so that their offsets are committed\n"
         passed += _render(plan.passing_over(choice.mode)) + "query.awaitTermination()\n\n"
     program = plan.program + plan.keeping(choice.mode) + plan.writer(choice.mode)
     return _note(plan) + reason + passed + _render(program)
@@ -218,7 +218,7 @@ def spark_plan(frame: Any, mode: str) -> str:
     if mode == "logical":
         return str(execution.analyzed().toString())
     if frame.isStreaming:
-        # Of a text Spark does not see, before it is analysed, that it reads a stream.
+        # Spark knows only after the analysis of a text that it reads a stream.
         execution = frame.select("*")._jdf.queryExecution()
     text = frame._sc._jvm.PythonSQLUtils.explainString(execution, mode or "simple")
     return str(text)

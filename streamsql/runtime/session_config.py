@@ -1,4 +1,4 @@
-"""How a session runs."""
+"""The configuration of a session."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from streamsql.runtime.workspace.store import Store
 
 @dataclass
 class Config:
-    """How a session runs. folder: where it keeps checkpoints and the like; java: see find_java.
+    """The configuration of a session. folder: for checkpoints and other files; java: see find_java.
 
-    interactive: somebody sits at a prompt, so a SELECT over a stream is shown live.
-    preferences: shared with the printer. store: what a workspace keeps of the session; None: nothing.
-    read_only: the workspace is looked at and not changed; folder then lies outside of it. trusted: settings
-    of the workspace that can run code are applied.
+    interactive: the session has a prompt, so that a SELECT over a stream refreshes. preferences: shared
+    with the printer. store: the files of the workspace; None without one. read_only: the workspace is not
+    changed; folder is then outside of it. trusted: settings of the workspace that can run code are applied.
     """
 
     settings: Settings

@@ -1,7 +1,7 @@
-"""What happens behind the prompt and must be told: failed queries, a Spark that has ended.
+"""Reports background events above the prompt: failed queries, and a Spark that has ended.
 
-Spark's callbacks only set an event; a thread of the shell's own looks what it was and says it, so
-that neither Spark nor a key waits for the terminal.
+Spark's callbacks only set an event; a separate thread prints the messages, so that neither Spark nor a key
+press waits for the terminal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streamsql.runtime.queries.run import Running
 
 
 class Announcer:
-    """Says each failure once. say: prints a line above whatever is on the screen."""
+    """Reports each failure once. say: prints a line above the prompt."""
 
     def __init__(self, parts: SessionParts, say: Callable[[str], None]) -> None:
         self.parts = parts
@@ -35,7 +35,7 @@ class Announcer:
         threading.Thread(target=self._run, daemon=True, name="announcer").start()
 
     def hold(self) -> None:
-        """Say nothing for now: the screen belongs to a live view."""
+        """Delay all messages while a live view is shown."""
         self._free.clear()
 
     def release(self) -> None:
@@ -71,7 +71,7 @@ class Announcer:
                 "Spark restarts it" + (", START QUERY ALL; resumes the queries" if ran else "")
             )
             for running in self.parts.queries.all.values():
-                running.reported = True  # said in this one line
+                running.reported = True  # this line reports it
         self._lost.clear()
         lines += [self._restarts.pop(0) for _ in list(self._restarts)]
         for running in self.parts.queries.all.values():
@@ -84,7 +84,7 @@ class Announcer:
 
 
 def toolbar_numbers(parts: SessionParts) -> tuple[int, int, float]:
-    """(queries that run, queries that failed, rows per second read by all); asks nobody."""
+    """(running queries, failed queries, rows per second read by all). Does not call Spark."""
     known = [parts.queries.all.get(key) for key in parts.catalog.queries]
     running = [q for q in known if q is not None and not q.over]
     failed = sum(q is not None and q.fault is not None and q.again_at is None for q in known)

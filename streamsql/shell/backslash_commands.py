@@ -1,4 +1,4 @@
-"""Short forms: a line that begins with a backslash is another way to type a statement."""
+"""Short forms: lines that begin with a backslash and stand for statements."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from streamsql.errors import InputFault, Span, did_you_mean
 from streamsql.language.tokens import quote
 
 LAST = "\\last"
-"""What `expand` returns for the last result again: Printer.show_last()."""
+"""The result of `expand` for the last result again: Printer.show_last()."""
 EDIT = "\\e"
-"""What `expand` returns for the last statement in the editor."""
+"""The result of `expand` for the last statement in the editor."""
 LIST = "\\?"
-"""What `expand` returns for the list of short forms: `listing()`, and HELP."""
+"""The result of `expand` for the list of short forms: `listing()`, and HELP."""
 
 
 @dataclass(frozen=True)
 class Short:
-    """names: without backslash, the first is shown; takes: what follows it, as shown, empty for
-    nothing, in [ ] when it may be left out; make: the text that follows and the preferences → SQL.
+    """A short form. names: without backslash, the first is shown; takes: its argument as shown, empty for
+    none, in [ ] if it is optional; make: a function of the argument and the preferences that returns SQL.
     """
 
     names: tuple[str, ...]
@@ -34,12 +34,12 @@ def _fixed(sql: str) -> Callable[[str, Preferences], str]:
 
 
 def _with(sql: str, without: str = "") -> Callable[[str, Preferences], str]:
-    """sql has {} for what follows; without: the statement when nothing does."""
+    """sql: has {} for the argument; without: the statement if there is no argument."""
     return lambda given, preferences: sql.format(given) if given else without
 
 
 def _switch(name: str) -> Callable[[str, Preferences], str]:
-    """Turn a preference on or off, or to what is given."""
+    """Toggle a preference, or set it to the argument."""
 
     def make(given: str, preferences: Preferences) -> str:
         value = given or ("off" if preferences[name] != "off" else "on")
@@ -54,7 +54,7 @@ def _source(given: str, preferences: Preferences) -> str:
 
 
 def _set(given: str, preferences: Preferences) -> str:
-    """\\set name value, \\set name = value; a name of the console's own needs no `streamsql.`."""
+    """\\set name value, \\set name = value; preferences of the console need no `streamsql.`."""
     if not given:
         return "SET"
     key, _, value = given.partition("=") if "=" in given else given.partition(" ")
@@ -103,9 +103,9 @@ MARKERS = frozenset({LAST, EDIT, LIST})
 
 
 def expand(text: str, preferences: Preferences) -> str | None:
-    """The statement, with its `;`, that a line beginning with a backslash stands for; None for any
-    other text. \\last, \\e and \\? come back as LAST, EDIT and LIST: no statement says them. Raises
-    InputFault, its span within text, for one that is not there, or lacks or has too many words.
+    """The statement, with its `;`, of a line that begins with a backslash; None for any other text. \\last,
+    \\e and \\?, which no statement corresponds to, are returned as LAST, EDIT and LIST. Raises InputFault,
+    its span within text, for an unknown short form, or one with a missing or unexpected argument.
     """
     line = text.strip().rstrip(";").rstrip()
     if not line.startswith("\\"):
@@ -118,7 +118,7 @@ def expand(text: str, preferences: Preferences) -> str | None:
         names = ["\\" + n for n in _BY_NAME]
         raise InputFault(
             f"there is no short form \\{name}",
-            detail="there are " + " ".join("\\" + s.names[0] for s in SHORT),
+            detail="the short forms are " + " ".join("\\" + s.names[0] for s in SHORT),
             hint=did_you_mean("\\" + name, names) or "\\? lists them",
             span=span,
             code="UNKNOWN_STATEMENT",
@@ -135,7 +135,7 @@ def expand(text: str, preferences: Preferences) -> str | None:
 
 
 def listing() -> str:
-    """All short forms, a line each, with what each does."""
+    """All short forms with their descriptions, a line each."""
     shown = [(f"\\{s.names[0]} {s.takes}".strip(), s.help) for s in SHORT]
     width = max(len(usage) for usage, _ in shown)
     return "\n".join(f"{usage:<{width}}  {help}" for usage, help in shown)

@@ -1,4 +1,4 @@
-"""When Enter runs a statement, and what history keeps: pure functions, and the history file."""
+"""Decides when Enter runs a statement, calls the editor, and keeps the history file."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _AT_ONCE = re.compile(r"\s*(help|exit|quit|clear)\s*\Z", re.IGNORECASE)
 
 
 def is_complete(text: str) -> bool:
-    """Whether Enter runs a text: it ends with `;` outside quotes and comments, is empty, a short form,
-    or one of the words that need none.
+    """Whether Enter runs a text: it ends with `;` outside quotes and comments, is empty, is a short form,
+    or is a word that needs no `;`.
     """
     if not text.strip() or _AT_ONCE.match(text) or text.lstrip().startswith("\\"):
         return True
@@ -29,7 +29,7 @@ def is_complete(text: str) -> bool:
 
 
 def edit(text: str, printer: Printer) -> str:
-    """A text as it comes back from the editor of VISUAL or EDITOR; as it was when that fails."""
+    """A text edited with the editor of VISUAL or EDITOR; empty when the editor fails."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="streamsql-") as folder:
         path = Path(folder) / "statement.sql"
@@ -49,8 +49,8 @@ def edit(text: str, printer: Printer) -> str:
 
 
 class History(FileHistory):
-    """Whole statements, in a file that only its owner can read; those with a secret in them, or a
-    blank in front, are left out.
+    """The history of statements, in a file that only its owner can read. Statements that contain a secret,
+    or begin with a blank, are not stored.
     """
 
     def __init__(self, path: Path) -> None:
@@ -61,7 +61,7 @@ class History(FileHistory):
         super().__init__(str(path))
 
     def offer(self, statement: str) -> None:
-        """Have a statement come up first that nobody has typed: in this prompt, not in the file."""
+        """Add a proposed statement as the newest entry, for this prompt and not in the file."""
         self._loaded_strings.insert(0, statement)
 
     def append_string(self, string: str) -> None:

@@ -1,4 +1,4 @@
-"""Colours while typing, by the tokens and keywords that the parser sees."""
+"""Colours while typing, based on the tokens and keywords of the parser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.styles import Style
 
-# Colours of the terminal's own palette, so that they can be read on light and on dark.
+# Colours of the terminal's own palette, so that they are readable on light and dark backgrounds.
 STYLE = Style.from_dict(
     {"keyword": "ansiblue bold", "string": "ansigreen", "number": "ansimagenta", "comment": "ansibrightblack",
      "bottom-toolbar": "noreverse", "failed": "ansired bold", "footer": "ansicyan"}
@@ -17,15 +17,15 @@ STYLE = Style.from_dict(
 PLAIN = Style.from_dict({"bottom-toolbar": "noreverse"})
 
 
-# More is colored at the next key: a script that is pasted must not hold up the prompt.
+# Characters coloured at once; the rest follows at the next key, so that pasting a script is quick.
 MOST_AT_ONCE = 20_000
 
 
 class SqlLexer(Lexer):
-    """Colours by what the parser sees. Without colours until `load` is done, so that no key waits for it.
+    """Colours text by the parser's tokens. There are no colours until `load` has ended, so that no key waits.
 
-    Reads again only what stands behind the last finished statement, so that a long script that was
-    pasted does not slow down the keys.
+    Only the text after the last complete statement is read again, so that a long pasted script does not
+    slow down the keys.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class SqlLexer(Lexer):
         self._head_lines: list[StyleAndTextTuples] = [[]]
 
     def load(self) -> None:
-        """Load what reads SQL, on any thread."""
+        """Import the parser, on any thread."""
         from streamsql.language.unfinished.coloring import pieces_of
 
         pieces_of("SELECT 1")
@@ -51,7 +51,7 @@ class SqlLexer(Lexer):
         return lambda number: lines[number] if number < len(lines) else []
 
     def _colored(self, text: str) -> list[StyleAndTextTuples]:
-        """The lines of a text in pieces with their styles."""
+        """The lines of a text as pieces with styles."""
         from streamsql.language.unfinished.coloring import pieces_of
 
         if not text.startswith(self._head):
@@ -70,7 +70,7 @@ class SqlLexer(Lexer):
 
 
 def _append(lines: list[StyleAndTextTuples], style: str, text: str) -> None:
-    """Put a text, which may be of several lines, behind the last line."""
+    """Append a text, which may have several lines, to the last line."""
     for number, part in enumerate(text.split("\n")):
         if number:
             lines.append([])

@@ -1,6 +1,6 @@
-"""The live view: a result that refreshes in its place, until the reader leaves or its query ends.
+"""The live view: a result that refreshes in place, until the user leaves or its query ends.
 
-One thread takes the pictures, the terminal's thread only draws them: no key ever waits for a picture.
+One thread computes the frames and the terminal's thread only draws them: no key press waits for a frame.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from streamsql.results import Live
 
 KEYS = "q leave · p pause · c changes · s sort · arrows move · f full screen"
 LIMITS = (0.1, 10.0)
-"""Seconds between two pictures that + and - may reach."""
+"""The shortest and longest time between two frames in seconds, for the keys + and -."""
 
 
 class LiveView:
-    """Shows a Live result in the terminal. every: seconds between two pictures.
+    """Shows a Live result in the terminal. every: the seconds between two frames.
 
-    After run(): `last` is the last picture, `message` what the keys want to be told.
+    After run(): `last` is the last frame, `message` the message of a key.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class LiveView:
         self._app: Application[None] | None = None
 
     def run(self) -> None:
-        """Returns when the reader leaves, or when the query has ended."""
+        """Show the result. Returns when the user leaves, or when the query has ended."""
         taking = threading.Thread(target=self._take_pictures, daemon=True, name="live-view")
         self.last = self._picture()
         taking.start()
@@ -66,12 +66,12 @@ class LiveView:
             taking.join(5)
 
     def final(self) -> Frame:
-        """The last picture as it stays in the scrollback, without the keys."""
+        """The last frame as it stays in the scrollback, without the line of keys."""
         width, height = window()
         view = replace(self.view, width=width, height=height - 2, paused=False, now="")
         return frame(self.live, view)
 
-    # ---- pictures -------------------------------------------------------------------------
+    # ---- frames ---------------------------------------------------------------------------
 
     def _picture(self) -> Frame:
         width, height = window()
@@ -121,19 +121,14 @@ class LiveView:
 
     # ---- keys -----------------------------------------------------------------------------
 
-    def _look(self, **changed: Any) -> None:
+    def _change_view(self, **changed: Any) -> None:
         self.view = replace(self.view, **changed)
         self._wake.set()
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
-
-        def on(*names: str) -> Callable[[Callable[[], None]], None]:
-            def bind(act: Callable[[], None]) -> None:
-                for name in names:
-                    keys.add(name, eager=True)(lambda event: act())
-
-            return bind
+        for name, act in self._actions().items():
+            keys.add(name, eager=True)(lambda event, act=act: act())
 
         @keys.add("q", eager=True)
         @keys.add("c-c", eager=True)
@@ -153,24 +148,29 @@ class LiveView:
                 self.message = self.live.keep()
                 event.app.exit()
 
-        on("p")(self._pause)
-        on("c")(self._switch)
-        on("s")(self._sort)
-        on("+")(lambda: self._pace(0.5))
-        on("-")(lambda: self._pace(2.0))
-        on("right")(lambda: self._look(column=min(self.view.column + 1, self._columns() - 1)))
-        on("left")(lambda: self._look(column=max(self.view.column - 1, 0)))
-        on("up")(lambda: self._move(-1))
-        on("down")(lambda: self._move(1))
-        on("pageup")(lambda: self._move(-self._page()))
-        on("pagedown")(lambda: self._move(self._page()))
-        on("home")(lambda: self._look(first=0))
-        on("end")(lambda: self._look(first=None))
         return keys
+
+    def _actions(self) -> dict[str, Callable[[], None]]:
+        """The keys that change the view."""
+        return {
+            "p": self._pause,
+            "c": self._switch,
+            "s": self._sort,
+            "+": lambda: self._pace(0.5),
+            "-": lambda: self._pace(2.0),
+            "right": lambda: self._change_view(column=min(self.view.column + 1, self._columns() - 1)),
+            "left": lambda: self._change_view(column=max(self.view.column - 1, 0)),
+            "up": lambda: self._move(-1),
+            "down": lambda: self._move(1),
+            "pageup": lambda: self._move(-self._page()),
+            "pagedown": lambda: self._move(self._page()),
+            "home": lambda: self._change_view(first=0),
+            "end": lambda: self._change_view(first=None),
+        }
 
     def _pause(self) -> None:
         self.live.freeze(not self.view.paused)
-        self._look(paused=not self.view.paused)
+        self._change_view(paused=not self.view.paused)
 
     def _columns(self) -> int:
         return len(self.last.snapshot.columns) if self.last else 1
@@ -180,23 +180,23 @@ class LiveView:
 
     def _switch(self) -> None:
         other = {"table": "changes", "changes": "chart" if self.live.chart else "table", "chart": "table"}
-        self._look(mode=other[self.view.mode], first=None, order=None, column=0)
+        self._change_view(mode=other[self.view.mode], first=None, order=None, column=0)
 
     def _sort(self) -> None:
-        """By each column in turn, up and then down, and back to the order of the rows."""
+        """Sort by the next column, ascending and then descending; after the last, in the original order."""
         if self.view.mode != "table" or not self.last:
             return
         orders: list[tuple[str, bool] | None] = [None]
         orders += [(c, down) for c in self.last.snapshot.columns for down in (False, True)]
         at = orders.index(self.view.order) if self.view.order in orders else 0
-        self._look(order=orders[(at + 1) % len(orders)], first=None)
+        self._change_view(order=orders[(at + 1) % len(orders)], first=None)
 
     def _move(self, by: int) -> None:
         if not self.last:
             return
         snapshot, page = self.last.snapshot, self._page()
         first = max(0, snapshot.first + by)
-        self._look(first=None if by > 0 and first + page >= snapshot.total else first)
+        self._change_view(first=None if by > 0 and first + page >= snapshot.total else first)
 
     def _pace(self, factor: float) -> None:
         self.every = min(max(self.every * factor, LIMITS[0]), LIMITS[1])

@@ -1,4 +1,4 @@
-"""One line that tells how far a long statement is, gone before anything else is printed."""
+"""A status line with the progress of a long statement, erased before anything else is printed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 
 PATIENCE = 1.0
-"""Seconds that a statement may take before anything is said of it."""
+"""The seconds after which the progress of a statement is shown."""
 
 
 class ProgressLine:
-    """Draws over its own line on a terminal that can move its cursor (moving); else says it once. engine is
-    asked on a thread of its own, since Spark may take its time to answer.
+    """Overwrites its own line on a terminal that can move its cursor (moving); otherwise prints it once.
+    Calls engine on its own thread, since Spark may answer slowly.
     """
 
     def __init__(self, engine: Engine, terminal: Terminal, *, moving: bool) -> None:
@@ -26,7 +26,7 @@ class ProgressLine:
         self._said = False
 
     def start(self, cancel: CancelToken) -> None:
-        """Watch a statement from now on. cancel: its token."""
+        """Show the progress of a statement. cancel: its token."""
         self._cancel = cancel
         self._running.set()
         self._said = False

@@ -1,6 +1,6 @@
-"""The prompt on the screen: keys, completion, toolbar, and the loop that reads statements.
+"""The prompt: keys, completion, toolbar, and the loop that reads statements.
 
-Nothing here waits for Spark, or even for the session: those are opened after the first prompt.
+Nothing here waits for Spark or the session: they are opened after the first prompt is shown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from streamsql.shell.editing import History, is_complete
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
 
 SOON = 1.0
-"""Seconds after which one is told what leaving waits for."""
+"""The seconds after which a message explains what the end of the console waits for."""
 
 if TYPE_CHECKING:
     from streamsql.runtime.session import Session
@@ -44,16 +44,17 @@ class _Completer(Completer):
         from streamsql.shell.completion.complete import complete
 
         desk = self.desk()
-        for found in complete(document.text, document.cursor_position, desk.session.catalog, desk.columns):
-            yield Completion(found.text, -found.length, display_meta=found.kind)
+        for candidate in complete(
+            document.text, document.cursor_position, desk.session.catalog, desk.columns
+        ):
+            yield Completion(candidate.text, -candidate.length, display_meta=candidate.kind)
 
 
 class Prompt:
-    """One prompt over one session.
+    """A prompt with its session.
 
-    open_session is called on a thread once the first prompt is on the screen: both would want the
-    same processors. resume: begin by resuming the workspace's queries. options: input and output,
-    where they are not the terminal.
+    open_session: called on a thread after the first prompt is shown, to not slow it down. resume: first
+    resume the workspace's queries. options: input and output, if they are not the terminal.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Prompt:
             self._failure = error
 
     def desk(self) -> Desk:
-        """What stands behind the prompt; waits the moment that it may take to be there."""
+        """The statement runner of the prompt; waits until the session is open."""
         self._open()
         assert self._opening is not None
         self._opening.join()
@@ -112,7 +113,7 @@ class Prompt:
         return self._desk
 
     def close(self) -> None:
-        """End the queries after their micro-batches, and Spark. Ctrl-C aborts the micro-batches."""
+        """Stop the queries after their micro-batches, then Spark. Ctrl-C aborts the micro-batches."""
         if self._opening is None:
             return
         from streamsql.runtime.engine.cancel import CancelToken
@@ -185,7 +186,7 @@ class Prompt:
         return keys
 
     def toolbar(self) -> StyleAndTextTuples:
-        """Spark's state, how many queries run and how fast, what failed; never asks Spark itself."""
+        """The toolbar: Spark's state, the running and failed queries, their rate. Does not call Spark."""
         desk = self._desk
         if desk is None:
             return [("", " starting…")]
@@ -203,11 +204,10 @@ class Prompt:
     # ---- the loop -------------------------------------------------------------------------
 
     def run(self, first: Source | None = None) -> int:
-        """Read and run until the end. first: a script that runs before the first prompt (init.sql).
-
-        Returns the exit code, 0.
+        """Read and run statements until the user leaves. first: a script to run before the first prompt
+        (init.sql). Returns the exit code, 0.
         """
-        # Ctrl-C must never break into a call to Spark: outside the prompt it is only remembered.
+        # Ctrl-C must never interrupt a call to Spark: outside the prompt it only sets an event.
         signal.signal(signal.SIGINT, lambda number, frame: self.interrupted.set())
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
@@ -221,7 +221,7 @@ class Prompt:
             return self._loop()
 
     def _on_signal(self, number: int, frame: object) -> None:
-        """The console is told to end: as Ctrl-D, but without a question. A second one is obeyed at once."""
+        """End the console after a signal: as Ctrl-D, but without a question. A second one exits at once."""
         if self.leaving:
             os._exit(EXIT_INTERRUPTED)
         self.leaving = True
@@ -233,7 +233,7 @@ class Prompt:
             )
 
     def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
-        """A fault of the console's own, told in a line; the prompt lives on."""
+        """Report a defect of the console in one line; the prompt continues."""
         name = failed.thread.name if failed.thread else "a thread"
         fact = f"{name}: {failed.exc_type.__name__}: {failed.exc_value}"
         self.printer.error(EngineFault(fact, code="INTERNAL_ERROR"))
@@ -265,7 +265,7 @@ class Prompt:
         return 0
 
     def may_leave(self) -> bool:
-        """Ask when queries run, unless the console is told to end."""
+        """Whether to leave: asks the user if queries run, unless a signal ends the console."""
         if self.leaving:
             return True
         running, _, _ = self.desk().numbers()

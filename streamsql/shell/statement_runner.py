@@ -1,6 +1,6 @@
-"""What stands behind the prompt: the session, running statements on a thread, live views, news.
+"""Runs the statements of the prompt: on a thread, with live views and background messages.
 
-All that is heavy to import is imported from here, after the first prompt is on the screen.
+All slow imports happen here, after the first prompt is shown.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from streamsql.shell.live_view import LiveView
 from streamsql.shell.progress import ProgressLine
 
 GIVING_UP = 10.0
-"""Seconds that a statement has to end in after Ctrl-C, before the prompt comes back without it."""
+"""The seconds that the prompt waits for a cancelled statement to end."""
 
 
 class Desk:
-    """Carries out what is typed. interrupted: set by Ctrl-C outside the prompt; options: input and
-    output of prompt_toolkit, where they are not the terminal.
+    """Executes what is typed. interrupted: set by Ctrl-C outside the prompt; options: input and output of
+    prompt_toolkit, if they are not the terminal.
 
-    All methods are called on the main thread, which owns the terminal; statements run on others.
+    All methods are called on the main thread, which owns the terminal; statements run on other threads.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class Desk:
         self.interrupted = interrupted
         self.options = options
         self.next_text = ""
-        """What the next prompt begins with, such as a statement that comes from the editor."""
+        """The initial text of the next prompt, such as a statement from the editor."""
         self.offered = ""
-        """A statement that was proposed and that the next prompt has in its history."""
+        """A proposed statement, for the history of the next prompt."""
         self._last_text = ""
         self._views: queue.Queue[tuple[Live, threading.Event]] = queue.Queue()
         moving = printer.words.isatty() and os.environ.get("TERM", "dumb") != "dumb"
@@ -59,7 +59,7 @@ class Desk:
         self.announcer = Announcer(session.parts, self._announce)
 
     def state(self) -> str:
-        """Spark's state in a few words; asks nobody."""
+        """A short text about Spark's state. Does not call Spark."""
         engine = self.session.engine
         if engine.started:
             return "Spark ready"
@@ -70,17 +70,17 @@ class Desk:
         return "Spark not started"
 
     def numbers(self) -> tuple[int, int, float]:
-        """(queries that run, queries that failed, rows per second read by all); asks nobody."""
+        """(running queries, failed queries, rows per second read by all). Does not call Spark."""
         return toolbar_numbers(self.session.parts)
 
     def columns(self, name: str) -> list[tuple[str, str]]:
-        """(name, type) of the columns of a live table, by its name; asks nobody."""
+        """(name, type) of the columns of a live table. Does not call Spark."""
         rows = self.session.live.loaded(name.casefold())
         fields = rows.schema.fields if rows is not None and rows.schema is not None else ()
         return [(f.name, f.dataType.simpleString()) for f in fields]
 
     def _announce(self, line: str) -> None:
-        """Above the prompt, or after what is printed; what is being typed stays as it is."""
+        """Print a line above the prompt; the typed text is kept."""
         while self.printer.paging.is_set():
             time.sleep(0.1)
         self.printer.announce(line, alarm=True)
@@ -88,7 +88,7 @@ class Desk:
     # ---- statements -----------------------------------------------------------------------
 
     def execute(self, text: str) -> bool:
-        """Carry out a text as typed: statements, or a short form. False: leave."""
+        """Execute the typed text: statements, or a short form. False: leave the console."""
         try:
             short = expand(text, self.printer.preferences)
         except StreamsqlError as error:
@@ -112,18 +112,18 @@ class Desk:
         return True
 
     def run(self, source: Source) -> bool:
-        """Carry out the statements of a source. False: leave."""
+        """Execute the statements of a source. False: leave the console."""
         return self._on_thread(lambda cancel: self._execute(source, cancel))
 
     def _on_thread(self, act: Callable[[CancelToken], bool]) -> bool:
-        """Carry something out on a thread, so that Ctrl-C is obeyed. False: leave."""
+        """Call a function on a thread, so that Ctrl-C can cancel it. False: leave the console."""
         outcome: list[bool] = []
         cancel = CancelToken()
 
         def work_on() -> None:
             try:
                 outcome.append(act(cancel))
-            except Exception as error:  # a fault of the console's own must not end it
+            except Exception as error:  # a defect of the console must not end it
                 if not cancel.abandoned:
                     self.printer.error(EngineFault(f"{type(error).__name__}: {error}", code="INTERNAL_ERROR"))
 
@@ -149,7 +149,7 @@ class Desk:
         return True
 
     def _wait(self, work: threading.Thread) -> bool:
-        """Wait until a statement is done, showing the live views it asks for; False: Ctrl-C came first."""
+        """Wait until a statement has ended, and show its live views. Returns False after Ctrl-C."""
         while work.is_alive():
             try:
                 live, shown = self._views.get(timeout=0.05)
@@ -161,7 +161,7 @@ class Desk:
             if self.interrupted.is_set():
                 if not self.printer.paging.is_set():
                     return False
-                self.interrupted.clear()  # it was meant for the pager
+                self.interrupted.clear()  # it was for the pager
         return True
 
     def _execute(self, source: Source, cancel: CancelToken) -> bool:
@@ -186,7 +186,7 @@ class Desk:
     # ---- live views -----------------------------------------------------------------------
 
     def _present(self, live: Live) -> None:
-        """Called by the printer on the statement's thread: the terminal belongs to the main one."""
+        """Called by the printer on the statement's thread; the main thread shows the view."""
         shown = threading.Event()
         self._views.put((live, shown))
         shown.wait()
@@ -210,7 +210,7 @@ class Desk:
         self.progress.stop()
         self.announcer.hold()
         try:
-            # EOFError: the console is told to end.
+            # EOFError: a signal ends the console.
             with suppress(EOFError), self.printer.terminal.prompting(sys.stdout):
                 view.run()
         finally:

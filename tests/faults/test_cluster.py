@@ -97,12 +97,14 @@ def test_a_lost_cluster_is_said_and_the_query_goes_on_with_the_next_one(tmp_path
         prompt.run("SOURCE 'all.sql';", "^idle")
         cluster.kill("Worker")
         pipeline.feed()
-        prompt.until(rf"no worker of {cluster.url} takes tasks: statements and queries wait for one")
+        prompt.until(rf"no worker of {cluster.url} accepts tasks: statements and queries wait for one")
         cluster.kill("Master")
         prompt.until(rf"Spark has ended: the master {cluster.url} is lost, and no worker is left.*resumes")
         prompt.clear()
         prompt.run("SHOW QUERIES;", rf"query copies ended with Spark: the master {cluster.url} is lost")
-        prompt.run("START QUERY ALL;", rf"error: no Spark master answers at {cluster.url}.*hint: does it run")
+        prompt.run(
+            "START QUERY ALL;", rf"error: no Spark master answers at {cluster.url}.*hint: is it running"
+        )
         cluster.start()
         prompt.clear()
         prompt.run("START QUERY ALL;", "started: counts, copies")

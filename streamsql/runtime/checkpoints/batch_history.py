@@ -1,6 +1,4 @@
-"""What the console keeps of micro-batches that are done: their rows and duration, which Spark's log does
-not have.
-"""
+"""Saves the number of rows and the duration of completed micro-batches, which Spark's log does not have."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from streamsql.runtime.workspace.formats import BATCHES
 from streamsql.runtime.workspace.owned_folders import claim, private
 
 KEPT = 1000
-"""Micro-batches kept of each query; Spark's own log has 100 unless a setting says otherwise."""
+"""The number of micro-batches kept of each query; Spark's own log keeps 100 by default."""
 FILE = "batches.jsonl"
 
 Key = tuple[str, int]
@@ -26,7 +24,7 @@ Numbers = tuple[int, int | None]
 
 class Kept:
     """The rows and milliseconds of micro-batches, by (id of the query's checkpoint, number). file: where
-    they are kept beyond the console; None for nowhere.
+    they are saved; None: only in memory.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -34,7 +32,7 @@ class Kept:
         self.done: dict[Key, Numbers] = {}
         self._forgotten = False
         self._lines = 0
-        self._lock = threading.Lock()  # of what is in memory: held for a moment only
+        self._lock = threading.Lock()  # for the data in memory: held only for a moment
         self._writing = threading.Lock()
         self._load()
 
@@ -48,20 +46,20 @@ class Kept:
             try:
                 known = json.loads(line)
                 if known.get("version", 0) > BATCHES:
-                    self.file = None  # a later version's: nothing is added to it
+                    self.file = None  # of a later version: nothing is added to it
                     continue
                 self._take((known["id"], known["batch"]), (known["rows"], known["ms"]))
             except (ValueError, KeyError, TypeError, AttributeError):
-                pass  # half a line, written when the console was killed
+                pass  # an incomplete line, written when the console was killed
 
     def _take(self, key: Key, numbers: Numbers) -> None:
-        self.done.pop(key, None)  # one that was repeated is the newest again
+        self.done.pop(key, None)  # a retried micro-batch becomes the newest again
         self.done[key] = numbers
         if len(self.done) > KEPT:
             del self.done[next(iter(self.done))]
 
     def add(self, report: dict[str, Any]) -> Key:
-        """Take up a progress report. Quick: nothing is written here. Returns what `write` is to be given."""
+        """Add a progress report. Writes nothing, so that it is quick. Returns the key for `write`."""
         key = (str(report.get("id", "")), int(report.get("batchId", -1)))
         numbers = (report.get("numInputRows", 0), report.get("durationMs", {}).get("triggerExecution"))
         with self._lock:
@@ -69,17 +67,17 @@ class Kept:
         return key
 
     def write(self, key: Key) -> None:
-        """Append a micro-batch that was taken up to the file."""
+        """Append an added micro-batch to the file."""
         with self._writing:
             if self.file is None or self._forgotten:
                 return
             try:
                 self._append(self.file, key)
             except OSError:
-                pass  # the folder is gone, or full: the numbers are here as long as the console is
+                pass  # the folder does not exist, or is full: the numbers are kept in memory
 
     def forget(self) -> None:
-        """Write nothing any more: the file goes with its folder."""
+        """Stop writing: the file is removed with its folder."""
         with self._writing:
             self._forgotten = True
 
@@ -106,10 +104,10 @@ def _line(key: Key, numbers: Numbers) -> str:
 
 
 class KeptBatches:
-    """What is kept of all queries. places: the console's folders; lasting: whether they outlive it.
+    """The micro-batches of all queries. places: the console's folders; lasting: whether they outlive it.
 
-    Reports come on Spark's callback thread, which must not wait for a disk: one thread of its own writes
-    them, in the order in which they came.
+    Reports arrive on Spark's callback thread, which must not wait for a disk: a separate thread writes
+    them in the order of arrival.
     """
 
     def __init__(self, places: Places, *, lasting: bool) -> None:
@@ -121,12 +119,12 @@ class KeptBatches:
         self._writer: threading.Thread | None = None
 
     def of(self, query: str) -> Kept:
-        """What is kept of a query; of one that another console runs, as it is now."""
+        """The micro-batches of a query; of one that another console runs, their current state."""
         folder = Path(self.places.checkpoint(query)).parent
         return self._all.get(query.casefold()) or Kept(folder / FILE if self.lasting else None)
 
     def follow(self, query: str) -> Callable[[dict[str, Any]], object]:
-        """Keep what a query reports from now on. Returns what is to be called with each report."""
+        """Save the later reports of a query. Returns the function to call with each report."""
         kept = self._all.setdefault(query.casefold(), self.of(query))
         if kept.file is None:
             return kept.add
@@ -141,13 +139,13 @@ class KeptBatches:
         return add
 
     def forget(self, query: str) -> None:
-        """A query is dropped; its file goes with its folder."""
+        """Remove a dropped query; its file is removed with its folder."""
         kept = self._all.pop(query.casefold(), None)
         if kept is not None:
             kept.forget()
 
     def close(self) -> None:
-        """Wait until all that has come is written."""
+        """Wait until all reports are written."""
         with self._lock:
             writer, self._writer = self._writer, None
             if writer is not None:

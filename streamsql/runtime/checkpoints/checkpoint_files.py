@@ -1,4 +1,4 @@
-"""How the files of a checkpoint folder are reached: on the local file system, or another way."""
+"""Access to the files of a checkpoint: the interface, and the local file system."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Entry(NamedTuple):
 
 
 class Files(Protocol):
-    """How the files of a checkpoint are reached. All raise FileNotFoundError or OSError."""
+    """Access to the files of a checkpoint. All methods raise FileNotFoundError or OSError."""
 
     def entries(self, folder: str) -> list[Entry]: ...
 
     def read(self, path: str) -> bytes: ...
 
     def size(self, folder: str) -> tuple[int, int]:
-        """(bytes, files) of all that lies in a folder."""
+        """(bytes, number of files) of a folder, including its sub-folders."""
         ...
 
 
@@ -31,15 +31,15 @@ class LocalFiles:
     """The local file system."""
 
     def entries(self, folder: str) -> list[Entry]:
-        found = []
+        entries = []
         with os.scandir(folder) as there:
             for each in there:
                 try:
                     stat = each.stat()
-                    found.append(Entry(each.name, each.is_dir(), stat.st_size, stat.st_mtime))
+                    entries.append(Entry(each.name, each.is_dir(), stat.st_size, stat.st_mtime))
                 except FileNotFoundError:
                     pass  # a running query has just removed it
-        return found
+        return entries
 
     def read(self, path: str) -> bytes:
         with open(path, "rb") as file:
@@ -59,7 +59,7 @@ class LocalFiles:
 
 
 def local_path(folder: str) -> str | None:
-    """The path of a folder that is on the local file system (no scheme, or `file:`); None for another."""
+    """The path of a folder on the local file system (no scheme, or `file:`); None for another folder."""
     if folder.startswith("file:"):
         return "/" + folder.removeprefix("file:").lstrip("/")
     scheme, colon, _ = folder.partition(":/")

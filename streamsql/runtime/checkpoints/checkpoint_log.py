@@ -1,21 +1,20 @@
-"""What a checkpoint folder holds, read without Spark: the write-ahead log, and what the state stores say of
-themselves.
+"""Reads a checkpoint without Spark: its write-ahead log, and the metadata of its state stores.
 
 The formats are those of Spark 4.3 (OffsetSeqLog, CommitLog, OperatorStateMetadata, SchemaHelper):
 
     metadata            {"id": …}, the query's id
-    offsets/N           what micro-batch N is to read: `v1` or `v2`, a line of JSON {batchWatermarkMs,
+    offsets/N           the input of micro-batch N: `v1` or `v2`, a line of JSON {batchWatermarkMs,
                         batchTimestampMs, conf} (empty for continuous queries), then a line for each source:
-                        its offset as JSON, or `-` for none; in v2 with the source's id in front, `id:offset`
-    commits/N           there once N is done: `v1` or `v2`, {"nextBatchWatermarkMs": …}; v2 (state checkpoint
-                        format 2) also names the state's files
+                        its offset as JSON, or `-` for none; in v2 after the source's id, `id:offset`
+    commits/N           exists once N is committed: `v1` or `v2`, {"nextBatchWatermarkMs": …}; v2 (state
+                        checkpoint format 2) also names the state's files
     state/OPERATOR/     _metadata/metadata (v1) or _metadata/v2/BATCH: its name, stores and partitions;
                         schemas in PARTITION/[STORE/]_metadata/schema or _stateSchema/STORE/BATCH_uuid
-    sources/            what the file source has read
-    streamsql.json      whose it is, if it is one of the console's
+    sources/            the files that the file source has read
+    streamsql.json      the query that owns it, if the console has created it
 
-Beside them lie `.N.crc`, `.N.uuid.tmp` (a write that did not end) and `N.compact`, which are skipped.
-With asynchronous progress tracking not every micro-batch is in the log: numbers may have gaps.
+Beside them are `.N.crc`, `.N.uuid.tmp` (an incomplete write) and `N.compact`, which are skipped. With
+asynchronous progress tracking not every micro-batch is in the log: numbers may have gaps.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ from streamsql.runtime.checkpoints.checkpoint_files import Entry, Files, LocalFi
 from streamsql.runtime.checkpoints.state_schemas import read_schemas
 
 MARKER = "streamsql.json"
-"""The file in which the console says whose a checkpoint is."""
+"""The file in which the console records the query that owns a checkpoint."""
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 RETAINED = "spark.sql.streaming.minBatchesToRetain"
-"""The setting by which Spark purges the log, 100 by default; it is not kept in the log."""
+"""The setting for the number of micro-batches that Spark keeps, 100 by default; it is not in the log."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """offsets/N. watermark, at: milliseconds since 1970, None when the log does not say (a watermark of
-    0 is none). conf: the settings that the checkpoint keeps; offsets: each source's end as JSON text, by
-    its number or id; None where it had none yet.
+    """offsets/N. watermark, at: milliseconds since 1970, None if the log has none (a watermark of 0 is
+    none). conf: the settings that the checkpoint keeps; offsets: the end offset of each source as JSON
+    text, by its number or id; None if it has none yet.
     """
 
     version: int
@@ -54,8 +53,8 @@ class Planned:
 
 @dataclass(frozen=True)
 class Committed:
-    """commits/N. watermark: that of the next micro-batch, as in Planned. version 2: the state is kept in
-    checkpoint format 2.
+    """commits/N. watermark: that of the next micro-batch, as in Planned. version 2: the state has checkpoint
+    format 2.
     """
 
     version: int
@@ -64,8 +63,8 @@ class Committed:
 
 @dataclass(frozen=True)
 class Batch:
-    """A micro-batch of the log. planned: None when only its commit is there; committed: None until it is
-    done; damage: in words, why one of its files cannot be read.
+    """A micro-batch of the log. planned: None if only its commit exists; committed: None until it is
+    committed; damage: a message if one of its files cannot be read.
     """
 
     number: int
@@ -75,14 +74,14 @@ class Batch:
 
     @property
     def status(self) -> str:
-        """done, planned or damaged."""
-        return "damaged" if self.damage else "done" if self.committed else "planned"
+        """committed, planned or damaged."""
+        return "damaged" if self.damage else "committed" if self.committed else "planned"
 
 
 @dataclass(frozen=True)
 class Store:
-    """A state store of an operator. schemas: key and value of each column family as (name, key, value), in
-    Spark's type texts; one family named `default`, unless the operator keeps several states in the store.
+    """A state store of an operator. schemas: (name, key, value) of each column family, with the types as
+    text; one family named `default`, unless the operator has several state variables in the store.
     """
 
     name: str
@@ -92,7 +91,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Operator:
-    """A stateful operator. properties: what it says of itself beside, such as stateVariables."""
+    """A stateful operator. properties: its other metadata, such as stateVariables."""
 
     number: int
     name: str
@@ -117,9 +116,9 @@ class Operator:
 
 
 class Checkpoint:
-    """A checkpoint folder. Nothing is read until it is asked for; each answer is of that moment.
+    """A checkpoint folder. Each call reads the current files.
 
-    folder: as it was given. Make one with `Checkpoint.open`.
+    folder: as it was given. Created with `Checkpoint.open`.
     """
 
     def __init__(self, folder: str, files: Files, root: str) -> None:
@@ -129,15 +128,16 @@ class Checkpoint:
 
     @classmethod
     def open(cls, folder: str, files: Files | None = None) -> Checkpoint:
-        """The checkpoint of a folder. files: how to reach it; without, it must be on the local file system
-        (see `local_path`). Raises InputFault when there is no such folder, or it is not a checkpoint.
+        """The checkpoint of a folder. files: gives access to it; without, it must be on the local file
+        system (see `local_path`). Raises InputFault when there is no such folder, or it is not a checkpoint.
         """
         local = local_path(folder)
         if files is None and local is None:
             raise InputFault(f"{folder} is not on the local file system", code="NOT_A_CHECKPOINT")
-        made = cls(folder, files or LocalFiles(), (folder if files or local is None else local).rstrip("/"))
-        made._check()
-        return made
+        root = (folder if files or local is None else local).rstrip("/")
+        checkpoint = cls(folder, files or LocalFiles(), root)
+        checkpoint._check()
+        return checkpoint
 
     def _check(self) -> None:
         try:
@@ -180,36 +180,36 @@ class Checkpoint:
         return str(self._json("metadata").get("id", ""))
 
     def marker(self) -> dict[str, Any]:
-        """What the console wrote of whose it is (query, text, facts, code); {} for another's."""
+        """The console's record of the query that owns it (query, text, facts, code); {} without one."""
         return self._json(MARKER)
 
     def _json(self, name: str) -> dict[str, Any]:
         try:
-            found = json.loads(self.files.read(f"{self.root}/{name}"))
+            content = json.loads(self.files.read(f"{self.root}/{name}"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return content if isinstance(content, dict) else {}
 
     # ---- the log --------------------------------------------------------------------------
 
     def planned_numbers(self) -> list[int]:
-        """The numbers of the micro-batches that are in the log, oldest first."""
+        """The numbers of the planned micro-batches in the log, oldest first."""
         return self._numbers("offsets")
 
     def committed_numbers(self) -> list[int]:
-        """The numbers of those that are done."""
+        """The numbers of the committed micro-batches."""
         return self._numbers("commits")
 
     def batches(self, last: int | None = None) -> list[Batch]:
-        """The micro-batches in the log, oldest first; the newest `last` of them when that is given."""
-        # Commits first: what is done by then has been planned.
+        """The micro-batches in the log, oldest first; the newest `last` of them if that is given."""
+        # Commits are listed first: a committed micro-batch has been planned before.
         done = set(self.committed_numbers())
         numbers = sorted(done | set(self.planned_numbers()))
         read = (self.batch(n, n in done) for n in (numbers[-last:] if last else numbers))
         return [b for b in read if b is not None]
 
     def batch(self, number: int, done: bool | None = None) -> Batch | None:
-        """One micro-batch; None when the log has it not (any more)."""
+        """One micro-batch; None when the log does not have it (any more)."""
         damage = []
         planned, committed = None, None
         try:
@@ -235,7 +235,7 @@ class Checkpoint:
         return max(times, default=None)
 
     def unfinished(self) -> list[str]:
-        """Files of the log that were being written when something ended (`.N.uuid.tmp`)."""
+        """Files of the log whose write was aborted (`.N.uuid.tmp`)."""
         return [f"{n}/{e.name}" for n in ("offsets", "commits") for e in self._entries(n)
                 if e.name.endswith(".tmp")]  # fmt: skip
 
@@ -256,7 +256,7 @@ class Checkpoint:
         return [self._operator(n) for n in numbers]
 
     def has_files(self, folder: str, ending: str) -> bool:
-        """Whether a folder of the checkpoint has files whose names end so."""
+        """Whether a folder of the checkpoint has files whose names have that ending."""
         return any(e.name.endswith(ending) for e in self._entries(folder))
 
     def _operator(self, number: int) -> Operator:
@@ -272,13 +272,13 @@ class Checkpoint:
             )
             return Operator(number, known["operatorInfo"]["operatorName"], stores, properties)
         except (OSError, ValueError, KeyError, IndexError, TypeError):
-            # Spark before 3.5 wrote no such file: the folders of the partitions are all that there is.
+            # Spark before 3.5 wrote no such file: there are only the folders of the partitions.
             folders = [e for e in self._entries(f"state/{number}") if e.is_folder and e.name.isdigit()]
             return Operator(number, "", (Store("", len(folders)),))
 
     def _schemas(self, number: int, store: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
         name = store["storeName"]
-        # Their paths are written in full, of where the checkpoint was when they were: it may have moved.
+        # The paths in it are absolute, but the checkpoint may have been moved.
         listed = [os.path.basename(p) for p in store.get("stateSchemaFilePaths", ())]
         if listed:
             path = f"state/{number}/_stateSchema/{name}/{listed[-1]}"
@@ -292,18 +292,18 @@ class Checkpoint:
     # ---- beside the log -------------------------------------------------------------------
 
     def file_read(self, source: str) -> str:
-        """The path of a file that a source has read; "" for another source than of files."""
+        """The path of a file that a source has read; "" if it is not a file source."""
         there = [e for e in self._entries(f"sources/{source}") if e.name.isdigit()]
         for entry in sorted(there, key=lambda e: e.size)[:1]:
             try:
                 known = json.loads(_lines(self.files.read(f"{self.root}/sources/{source}/{entry.name}"))[1])
                 return str(known["path"])
             except (OSError, ValueError, KeyError, IndexError, TypeError):
-                pass  # another source keeps something of its own there
+                pass  # a file of another kind of source
         return ""
 
     def size(self) -> tuple[int, int]:
-        """(bytes, files) of all that lies in the folder."""
+        """(bytes, number of files) of the folder, including its sub-folders."""
         return self.files.size(self.root)
 
 
@@ -317,7 +317,7 @@ def _words(error: Exception) -> str:
 
 
 class _Newer(ValueError):
-    """A version that only a newer Spark writes."""
+    """A file has a version that only a newer Spark writes."""
 
 
 def _lines(data: bytes) -> list[str]:
@@ -334,7 +334,7 @@ def _version(line: str, newest: int) -> int:
 
 
 def _planned(data: bytes) -> Planned:
-    """Raises ValueError when the text is not that of an offset log."""
+    """Parse a file of the offset log. Raises ValueError."""
     first, *rest = _lines(data)
     version = _version(first, 2)
     if not rest:
@@ -352,7 +352,7 @@ def _planned(data: bytes) -> Planned:
 
 
 def _committed(data: bytes) -> Committed:
-    """Raises ValueError when the text is not that of a commit log."""
+    """Parse a file of the commit log. Raises ValueError."""
     first, *rest = _lines(data)
     version = _version(first, 2)
     known = json.loads(rest[0]) if rest and rest[0].strip() else {}

@@ -1,4 +1,4 @@
-"""The files of a checkpoint that is not on the local file system, through Spark's Hadoop FileSystem."""
+"""Access to the files of a checkpoint with Hadoop's FileSystem, for those that are not local."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streamsql.runtime.checkpoints.checkpoint_files import Entry
 
 
 class HadoopFiles:
-    """Files of runtime/checkpoints/checkpoint_files.py for any file system that Spark can reach."""
+    """The interface Files of checkpoint_files, for any file system that Spark supports."""
 
     def __init__(self, spark: Any) -> None:
         self._hadoop = spark._jvm.org.apache.hadoop.fs
@@ -18,14 +18,14 @@ class HadoopFiles:
     def entries(self, folder: str) -> list[Entry]:
         path, files = self._of(folder)
         try:
-            found = files.listStatus(path)
+            statuses = files.listStatus(path)
         except Exception as error:
             raise _as_python(error, folder) from None
-        if len(found) == 1 and found[0].isFile() and found[0].getPath().getName() == path.getName():
+        if len(statuses) == 1 and statuses[0].isFile() and statuses[0].getPath().getName() == path.getName():
             raise NotADirectoryError(folder)
         return [
             Entry(s.getPath().getName(), s.isDirectory(), s.getLen(), s.getModificationTime() / 1000)
-            for s in found
+            for s in statuses
         ]
 
     def read(self, path: str) -> bytes:
@@ -42,10 +42,10 @@ class HadoopFiles:
     def size(self, folder: str) -> tuple[int, int]:
         path, files = self._of(folder)
         try:
-            found = files.getContentSummary(path)
+            summary = files.getContentSummary(path)
         except Exception as error:
             raise _as_python(error, folder) from None
-        return found.getLength(), found.getFileCount()
+        return summary.getLength(), summary.getFileCount()
 
     def _of(self, path: str) -> tuple[Any, Any]:
         try:
@@ -56,7 +56,7 @@ class HadoopFiles:
 
 
 def _as_python(error: Exception, path: str) -> OSError:
-    """What Java raises for a file, as Python does."""
+    """An exception of Java for a file as the OSError of Python."""
     if isinstance(error, OSError):
         return error
     java = getattr(error, "java_exception", None)

@@ -1,4 +1,4 @@
-"""The offsets of a source, as a log has them, in a form that a person reads at a glance."""
+"""Formats the offsets of a checkpoint's log as short text."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 SHOWN = 6
-"""So many partitions or parts of an offset are shown one by one."""
+"""The largest number of partitions or parts of an offset that are shown one by one."""
 _CLOCKS = frozenset({"timestamp", "runTimeMs"})
 
 
 def kind_of(offset: str | None) -> str:
-    """What wrote an offset, as far as its JSON tells; "" when that is nothing known."""
+    """The kind of source that wrote an offset, guessed from its JSON; "" when it is unknown."""
     value = _value(offset)
     if isinstance(value, int):
-        return "rate, socket or another that counts"
+        return "rate, socket or another with a counter"
     if not isinstance(value, dict) or not value:
         return ""
     if set(value) == {"logOffset"}:
@@ -42,8 +42,8 @@ def _is_kafka(value: dict[str, Any]) -> bool:
 
 
 def step(before: str | None, after: str | None) -> str:
-    """From one offset to the next: `logOffset 1 -> 2`, `clicks[0] 3 -> 12, clicks[1] 7`. before: None when
-    it is not known.
+    """The step from one offset to the next: `logOffset 1 -> 2`, `clicks[0] 3 -> 12, clicks[1] 7`. before:
+    None if it is not known.
     """
     if after is None:
         return "none yet"
@@ -67,20 +67,20 @@ def _value(offset: str | None) -> Any:
 
 
 def _leaves(value: Any) -> dict[str, Any]:
-    """The numbers and texts of an offset by the way to each: `clicks[0]`, `logOffset`, or "" for itself."""
+    """The numbers and texts of an offset by their paths: `clicks[0]`, `logOffset`, or "" for the root."""
     if value is None:
         return {}
     if not isinstance(value, dict):
         return {"": value}
     kafka = bool(value) and _is_kafka(value)
-    found: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     for key, inner in value.items():
         if key in _CLOCKS:
             continue
         for path, leaf in _leaves(inner).items():
-            found[f"{key}[{path}]" if kafka else f"{key}.{path}" if path else key] = leaf
-    # A continuous source says for each partition where it is.
-    return {re.sub(r"^(\d+)\.value$", r"partition \1", path): leaf for path, leaf in found.items()}
+            leaves[f"{key}[{path}]" if kafka else f"{key}.{path}" if path else key] = leaf
+    # A continuous source has a value for each partition.
+    return {re.sub(r"^(\d+)\.value$", r"partition \1", path): leaf for path, leaf in leaves.items()}
 
 
 def _one(path: str, before: Any, after: Any) -> str:

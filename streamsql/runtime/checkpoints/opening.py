@@ -1,5 +1,5 @@
-"""The checkpoint folder that a statement means, opened: a folder on the local file system is read without
-Spark, another one through Spark's Hadoop FileSystem.
+"""Opens the checkpoint that a statement names. A local folder is read without Spark, another one with
+Hadoop's FileSystem.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from streamsql.runtime.engine.settings import Settings
 def open_checkpoint(
     owner: Owner, catalog: Catalog, places: Places, settings: Settings, spark: Callable[[], Any]
 ) -> Checkpoint:
-    """The checkpoint of a query or folder. spark: gives the Spark session, which is asked only where it is
-    needed. Raises NameFault or InputFault, placed at the owner.
+    """The checkpoint of a query or folder. spark: returns the Spark session; called only if it is needed.
+    Raises NameFault or InputFault, with the span of the owner.
     """
     folder = checkpoint_of(owner, catalog, places)
     home = settings.start_conf().get("spark.hadoop.fs.defaultFS", "file:")

@@ -1,7 +1,7 @@
-"""A checkpoint knows its query: what has changed since then is told before the start, and how to continue.
+"""Records in a checkpoint the query that created it, and reports before a start what has changed since.
 
-Beside Spark's own files a checkpoint folder holds the marker streamsql.json: the query's name and text,
-and what `facts_of` says of it. Spark ignores it.
+Beside Spark's own files a checkpoint folder contains the marker streamsql.json: the query's name and text,
+and the result of `facts_of`. Spark ignores it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _KEPT = {
     "spark.sql.shuffle.partitions": "partitions",
     "spark.sql.streaming.stateStore.providerClass": "state store",
 }
-"""Settings that a checkpoint with state keeps from its first micro-batch on, and what they choose."""
+"""The settings that a checkpoint with state keeps from its first micro-batch on, and their meaning."""
 
 
 class Folder:
-    """A folder on any file system that Spark reaches."""
+    """A folder on any file system that Spark supports."""
 
     def __init__(self, spark: Any, folder: str) -> None:
         self._path = spark._jvm.org.apache.hadoop.fs.Path
@@ -35,7 +35,7 @@ class Folder:
         self.files = self.path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
 
     def read(self, name: str) -> str:
-        """The text of a file; empty when it is not there."""
+        """The text of a file; empty if it does not exist."""
         file = self._path(self.path, name)
         if not self.files.exists(file):
             return ""
@@ -61,8 +61,8 @@ class Folder:
         return max((int(n) for n in (name.partition(".")[0] for name in names) if n.isdigit()), default=-1)
 
     def set_aside(self) -> str:
-        """Put the folder beside its place, so that another can begin there. Returns where it is now;
-        empty when there was none. Raises OSError.
+        """Rename the folder, so that a new one can be created. Returns its new path; empty if there was no
+        folder. Raises OSError.
         """
         if not self.files.exists(self.path):
             return ""
@@ -73,17 +73,17 @@ class Folder:
 
 
 def read_marker(folder: Folder) -> dict[str, Any]:
-    """Which query a checkpoint folder belongs to; empty when nothing says so."""
+    """The record of the query that owns a checkpoint folder; empty without one."""
     try:
-        found = json.loads(folder.read(MARKER) or "{}")
-    except Exception:  # not there, or not to be read: the start itself tells more
+        content = json.loads(folder.read(MARKER) or "{}")
+    except Exception:  # it does not exist or cannot be read, which the start itself reports
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[str, str]) -> None:
-    """Say in the checkpoint folder whose it is, with which Python code (digests by module). Nothing is
-    lost when that cannot be written.
+    """Record in a checkpoint folder the query that owns it, and its Python code (digests by module). A
+    failure to write is ignored.
     """
     known = {
         "version": CHECKPOINT,
@@ -99,16 +99,15 @@ def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[st
 
 
 def facts_now(plan: Run, mode: str, frame: Any) -> dict[str, Any]:
-    """What is true of a query now. frame: its result."""
+    """The facts of a query, to be compared with those in its checkpoint. frame: its result."""
     return facts_of(plan, mode, _state_of(frame))
 
 
 def check_unchanged(
     plan: Run, folder: Folder, facts: dict[str, Any], settings: Any, *, known: bool
 ) -> tuple[Note, ...]:
-    """Raise RuleFault when a checkpoint was begun by another query than this one, unless the plan accepts
-    that and Spark can resume. settings: Spark's; known: whether START QUERY can start it. Returns notes for
-    the analyst.
+    """Raise RuleFault when the query of a checkpoint has changed, unless the plan accepts that and Spark can
+    resume. settings: Spark's; known: whether START QUERY can start the query. Returns notes.
     """
     if folder.newest("offsets") < 0:
         return ()
@@ -118,20 +117,20 @@ def check_unchanged(
     if then is None:
         text = f"{plan.checkpoint} was created by another program, which may have run another query"
         return (Note("FOREIGN_CHECKPOINT", text),)
-    found = changes(then, facts)
-    if not found:
+    changed = changes(then, facts)
+    if not changed:
         return tuple(_kept(folder, facts, settings))
-    refused = any(c.effect == REFUSED for c in found)
+    refused = any(c.effect == REFUSED for c in changed)
     if plan.begins != "accept" or refused:
-        raise _changed(plan, str(owner.get("query")), found, refused=refused, known=known)
+        raise _changed(plan, str(owner.get("query")), changed, refused=refused, known=known)
     accepted = "changed since the checkpoint was created, and accepted"
-    said = (Note("CHANGE_ACCEPTED", f"{accepted}: {c.what}") for c in found)
+    said = (Note("CHANGE_ACCEPTED", f"{accepted}: {c.what}") for c in changed)
     return (*said, *_kept(folder, facts, settings))
 
 
-def _changed(plan: Run, owner: str, found: list[Change], *, refused: bool, known: bool) -> RuleFault:
+def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, known: bool) -> RuleFault:
     name = plan.query.name
-    whose = f"the query {name}" if owner.casefold() == name.casefold() else f"{name}, once {owner},"
+    whose = f"the query {name}" if owner.casefold() == name.casefold() else f"{name}, formerly {owner},"
     means = (
         "Spark cannot resume from this checkpoint: its state or sources do not match"
         if refused
@@ -145,7 +144,7 @@ def _changed(plan: Run, owner: str, found: list[Change], *, refused: bool, known
     where = f"START QUERY {name} with" if known else "the unchanged statement, or add before its SELECT"
     return RuleFault(
         f"{whose} has changed since its checkpoint was created",
-        detail="\n".join([*(c.what for c in found), means]),
+        detail="\n".join([*(c.what for c in changed), means]),
         hint="\n".join([f"{where} one of", *ways]),
         span=plan.body_span,
         code="CHECKPOINT_CHANGED",
@@ -153,12 +152,12 @@ def _changed(plan: Run, owner: str, found: list[Change], *, refused: bool, known
 
 
 def _kept(folder: Folder, facts: dict[str, Any], settings: Any) -> Iterator[Note]:
-    """What a checkpoint with state keeps although the settings say otherwise now."""
+    """Notes about settings that a checkpoint with state keeps, although they have been changed."""
     if not facts["state"]:
         return
     try:
         conf = json.loads(folder.read(f"offsets/{folder.newest('offsets')}").split("\n")[1])["conf"]
-    except Exception:  # half written, or of another version: Spark itself will tell
+    except Exception:  # incomplete, or of another version, which Spark itself reports
         return
     for key, what in _KEPT.items():
         now, then = settings.get(key), conf.get(key)
@@ -169,10 +168,10 @@ def _kept(folder: Folder, facts: dict[str, Any], settings: Any) -> Iterator[Note
 
 
 def _state_of(frame: Any) -> list[dict[str, Any]] | None:
-    """What Spark keeps for a streaming DataFrame, one entry an operator; None when that cannot be told."""
+    """The stateful operators of a streaming DataFrame; None when they cannot be determined."""
     try:
         return list(_operators(frame._jdf.queryExecution().analyzed()))
-    except Exception:  # a plan of a kind that is not known here
+    except Exception:  # an unknown kind of plan
         return None
 
 
@@ -215,7 +214,7 @@ def _each(seq: Any) -> list[Any]:
 
 
 def _buffers(expression: Any) -> Iterator[str]:
-    """The types that the aggregates of an expression keep."""
+    """The types of the aggregation buffers of an expression."""
     if expression.getClass().getSimpleName() == "AggregateExpression":
         yield from (
             f.dataType().simpleString() for f in expression.aggregateFunction().aggBufferSchema().fields()

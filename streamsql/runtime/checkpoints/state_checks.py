@@ -1,5 +1,5 @@
-"""What a statement wants of the state of a query, held against what its checkpoint has before Spark reads
-it: Spark itself only says that it could not read a file.
+"""Checks that the checkpoint of a query has the state that a statement reads: Spark itself only reports that
+it cannot read a file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabl
 
 
 def check_states(text: str, checkpoint: Callable[[Owner], Checkpoint]) -> None:
-    """Raise a fault, placed in the text of a statement, for a state that it reads and that is not there.
+    """Raise a fault, with a span in the text of a statement, for a state that it reads and does not exist.
 
     checkpoint: opens the checkpoint that the statement names.
     """
@@ -30,8 +30,8 @@ def _check(table: StateTable, checkpoint: Checkpoint) -> None:
     done = checkpoint.committed_numbers()
     if not done:
         raise InputFault(
-            f"the {table.owner} has no state yet: no micro-batch is done",
-            hint="AWAIT QUERY … IDLE; waits for what there is to read",
+            f"the {table.owner} has no state yet: no micro-batch has been committed",
+            hint="AWAIT QUERY … IDLE; waits until the available input is processed",
             span=table.span,
             code="NO_STATE",
         )
@@ -57,8 +57,8 @@ def _check_batches(table: StateTable, done: list[int]) -> None:
     for number in (table.batch, *(table.changes or ())):
         if number is not None and number not in done:
             raise NameFault(
-                f"the micro-batch {number} is not there, or not done",
-                hint=f"those that are done: {done[0]} to {done[-1]}",
+                f"the micro-batch {number} does not exist, or is not committed",
+                hint=f"committed micro-batches: {done[0]} to {done[-1]}",
                 span=place,
                 code="UNKNOWN_BATCH",
             )
@@ -80,15 +80,15 @@ def _operator(table: StateTable, operators: list[Operator]) -> Operator:
                 code="AMBIGUOUS_STATE",
             )
         return operators[0]
-    found = next((o for o in operators if o.number == table.operator), None)
-    if found is None:
+    operator = next((o for o in operators if o.number == table.operator), None)
+    if operator is None:
         raise NameFault(
             f"the {table.owner} has no stateful operator {table.operator}",
             hint=f"there is {listed}",
             span=table.place("operator"),
             code="UNKNOWN_STATE",
         )
-    return found
+    return operator
 
 
 def _check_processor(table: StateTable, operator: Operator) -> StreamsqlError | None:
@@ -171,7 +171,9 @@ def _check_store(table: StateTable, operator: Operator) -> StreamsqlError | None
 
 
 def _check_changes(table: StateTable, operator: Operator, checkpoint: Checkpoint) -> None:
-    """Changes are in the delta files of the HDFS-backed store, and in RocksDB's changelog if there is one."""
+    """Raise RuleFault when changes were not recorded. The HDFS-backed store records them in its delta files,
+    RocksDB only in its changelog, if that is enabled.
+    """
     folder = f"state/{operator.number}/0" + (f"/{table.store}" if table.store not in ("", "default") else "")
     if checkpoint.has_files(folder, ".zip") and not checkpoint.has_files(folder, ".changelog"):
         raise RuleFault(

@@ -1,5 +1,5 @@
-"""The schema files of state stores, read without Spark (its SchemaHelper, versions 1 to 3): Java's binary
-texts around Spark's JSON schemas.
+"""Reads the schema files of state stores without Spark (its SchemaHelper, versions 1 to 3): Spark's JSON
+schemas in Java's binary strings.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _Binary:
-    """Java's DataInputStream, as much of it as the schema files use. Raises IndexError at the end."""
+    """The part of Java's DataInputStream that the schema files use. Raises IndexError at the end."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -19,7 +19,7 @@ class _Binary:
         return int.from_bytes(self._take(size), "big")
 
     def text(self) -> str:
-        # Java's modified UTF-8 writes a sign beyond U+FFFF as two surrogates.
+        # Java's modified UTF-8 encodes a character beyond U+FFFF as two surrogates.
         raw = self._take(self.number(2)).replace(b"\xc0\x80", b"\0")
         return raw.decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16")
 
@@ -52,7 +52,7 @@ def read_schemas(data: bytes) -> tuple[tuple[str, str, str], ...]:
 
 
 def _families(source: _Binary, *, numbered: bool) -> tuple[tuple[str, str, str], ...]:
-    """The column families of schema version 3. numbered: each schema has a number of two bytes in front."""
+    """The column families of schema version 3. numbered: each schema follows a number of two bytes."""
 
     def schema() -> str:
         if numbered:
@@ -68,7 +68,7 @@ def _families(source: _Binary, *, numbered: bool) -> tuple[tuple[str, str, str],
 
 
 def columns_text(schema: str) -> str:
-    """A schema in Spark's JSON as `name type, …`, in the types of SQL."""
+    """A schema in Spark's JSON as `name type, …`, with SQL types."""
     return ", ".join(
         f"{f['name']} {type_text(f['type'])}"
         for f in json.loads(schema)["fields"]
@@ -77,7 +77,7 @@ def columns_text(schema: str) -> str:
 
 
 def type_text(kind: Any) -> str:
-    """A type in Spark's JSON as SQL writes it."""
+    """A type in Spark's JSON as a SQL type."""
     if isinstance(kind, str):
         return {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(kind, kind)
     inner = kind.get("type")

@@ -1,12 +1,12 @@
-"""One micro-batch to several sinks. EXPLAIN PYSPARK prints these into its programs, so they stand alone."""
+"""Writes one micro-batch to several sinks. EXPLAIN PYSPARK prints this code, so it is self-contained."""
 
 
 class EachSink:
-    """Writes every micro-batch to several sinks, while its source is read once.
+    """Writes every micro-batch to several sinks and reads its source once.
 
-    pairs: [the function that selects a sink's rows from the batch, or None; the function
-    (rows, batch_id) that writes them]. Each of the latter takes a batch_id once, so a micro-batch
-    that is repeated because one sink failed changes nothing in the others.
+    pairs: for each sink, the function that selects its rows from the batch (or None), and the function
+    (rows, batch_id) that writes them. The writers are idempotent: when a micro-batch is retried because
+    one sink failed, the other sinks skip it.
     """
 
     def __init__(self, *pairs):
@@ -22,10 +22,10 @@ class EachSink:
 
 
 class BatchFiles:
-    """Writes every micro-batch into a sub-folder of its own, batch=<query>-<batch_id>.
+    """Writes every micro-batch into its own sub-folder, batch=<query>-<batch_id>.
 
-    A micro-batch that comes again overwrites its sub-folder, so each row is there once. The
-    query's id is that of its checkpoint: a new query never overwrites what another one wrote.
+    A micro-batch that is retried overwrites its sub-folder, so that each row is written once. The
+    query's id is that of its checkpoint: a new query never overwrites the files of another one.
     """
 
     def __init__(self, format, path, partition_by=()):
@@ -49,5 +49,5 @@ class BatchFiles:
 
 
 def throw_away(batch, batch_id):
-    """Computes a micro-batch and keeps nothing."""
+    """Computes a micro-batch and discards its rows."""
     batch.write.format("noop").mode("append").save()

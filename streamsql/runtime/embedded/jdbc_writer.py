@@ -1,11 +1,11 @@
-"""Tables of a database as sinks. EXPLAIN PYSPARK prints this into its programs, so it stands alone."""
+"""Database tables as sinks. EXPLAIN PYSPARK prints this code, so it is self-contained."""
 
 
 class JdbcTable:
-    """Writes rows into a table of a database; with a key, a row replaces the one with that key.
+    """Writes rows into a table of a database; with a key, a row replaces the row with the same key.
 
-    Spark writes a micro-batch into a staging table. Then one transaction takes the rows over and
-    notes the batch_id in streamsql_batches, so a micro-batch that comes again changes nothing.
+    Spark writes a micro-batch into a staging table. Then one transaction copies the rows and records
+    the batch_id in streamsql_batches, so that a micro-batch that is retried is skipped.
     """
 
     NOTES = "streamsql_batches"
@@ -20,7 +20,7 @@ class JdbcTable:
         return self
 
     def write(self, batch, batch_id):
-        """Take one micro-batch of a streaming query."""
+        """Write one micro-batch of a streaming query."""
         if not batch.isEmpty():
             query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
             self._store(batch, query, batch_id)
@@ -34,7 +34,7 @@ class JdbcTable:
         try:
             connection = self._connect(rows.sparkSession)
             if query and self._last_batch(connection, query) >= batch_id:
-                # It is computed all the same: what its query remembers (state) may not have been kept then.
+                # It is computed nevertheless: the state of the query may not have been saved then.
                 rows.write.format("noop").mode("append").save()
                 return
             staging = f"{self.table}_staging_{query[:8] or 'insert'}"
@@ -61,12 +61,12 @@ class JdbcTable:
             while java.getCause() is not None:
                 java = java.getCause()
             why = java.getMessage() or ""
-            if " " not in why:  # a host that is not known is all that Java says
+            if " " not in why:  # for an unknown host Java's message is only its name
                 why = f"{java.getClass().getSimpleName()} {why}"
             raise RuntimeError(f"the table {self.table}: {why}") from None
         finally:
             if connection is not None:
-                connection.close()  # what is not committed is taken back
+                connection.close()  # rolls back an open transaction
 
     def _jvm(self, spark):
         return spark.sparkContext._jvm
@@ -102,13 +102,13 @@ class JdbcTable:
         )
         statement.setString(1, query)
         statement.setString(2, self.table)
-        found = statement.executeQuery()
-        last = int(found.getString(1)) if found.next() else -1
+        result = statement.executeQuery()
+        last = int(result.getString(1)) if result.next() else -1
         statement.close()
         return last
 
     def _make_target(self, rows, connection):
-        """A table that is not there yet is made, with the key as an index."""
+        """Create the table if it does not exist, with a unique index on the key."""
         try:
             statement = connection.prepareStatement(f"SELECT 1 FROM {self.table} WHERE 1 = 0")
             statement.executeQuery()
@@ -122,7 +122,7 @@ class JdbcTable:
                 )
 
     def _make_table(self, rows, table, connection):
-        """With the types that Spark would take; its own writer makes none where it has no dialect."""
+        """Create a table with Spark's types; Spark's own writer fails for databases without a dialect."""
         jvm = self._jvm(rows.sparkSession)
         columns = jvm.org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils.schemaString(
             self.dialect, rows._jdf.schema(), False, jvm.scala.Option.empty()
@@ -131,11 +131,11 @@ class JdbcTable:
 
     def _save(self, rows, table):
         if self.options["url"].startswith("jdbc:sqlite:"):
-            rows = rows.coalesce(1)  # one writer at a time is all that it takes
+            rows = rows.coalesce(1)  # SQLite allows one writer at a time
         rows.write.format("jdbc").options(**self.options).option("dbtable", table).mode("append").save()
 
     def _newest(self, rows):
-        """Of rows with equal keys the last, as the database takes one of them only."""
+        """The last of the rows with equal keys, since the database accepts only one."""
         if not self.key:
             return rows
         from pyspark.sql import Window

@@ -1,4 +1,4 @@
-"""The rows of a live table. EXPLAIN PYSPARK prints these classes into its programs, so they stand alone."""
+"""The rows of a live table. EXPLAIN PYSPARK prints this code, so it is self-contained."""
 
 import threading
 from typing import Any
@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 
 
 class RowsAt:
-    """The rows of a live table after one of its micro-batches: an Arrow table that stays as it is, None
-    before the first micro-batch.
+    """The rows of a live table after one of its micro-batches: an immutable Arrow table, None before the
+    first micro-batch.
     """
 
     def __init__(self, schema, table, batch):
@@ -23,7 +23,7 @@ class RowsAt:
         return 0 if self.table is None else self.table.num_rows
 
     def frame(self, spark, limit=None):
-        """A DataFrame of the rows, of at most limit of them when it is given."""
+        """A DataFrame of the rows, of at most `limit` of them if it is given."""
         if self.table is None:
             return spark.createDataFrame([], self.schema)
         if limit is not None:
@@ -34,16 +34,15 @@ class RowsAt:
 
 
 class LiveRows:
-    """Rows that a streaming query keeps up to date, batch by batch.
+    """Rows that a streaming query updates with every micro-batch.
 
-    mode "append" keeps the last `retain` rows, "complete" the whole newest result, "update" one
-    row for each value of `keys` (a list of columns; None keeps all rows, as in append). When the
-    keys are those of groups, a micro-batch holds all rows of a group that changed (a join behind
-    the aggregation may make several); `one` says that of rows with equal keys only the last counts.
-    hidden: columns that are keys and nothing else; kept: a column that says whether a row is in the
-    result: a group whose rows are not is removed. Neither is shown.
-    keep, if it is set, is called before a micro-batch counts: (batch_id, the table after it, its rows);
-    watchers behind it: (the table before it, after it, its rows).
+    mode "append" keeps the last `retain` rows, "complete" the newest result, "update" the newest rows for
+    each value of `keys` (a list of columns; None keeps all rows, as in append). A micro-batch holds all
+    rows of an updated group (a join after the aggregation may produce several); with `one`, only the last
+    row of each key is kept. hidden: columns that are only keys; kept: a column that says whether a row is
+    in the result: a group without such rows is removed. Neither is shown. keep, if it is set, is called
+    before the rows change: (batch_id, the table after the micro-batch, its rows); watchers are called
+    afterwards: (the table before, after, its rows).
     """
 
     KEY = "__live_key"
@@ -66,9 +65,9 @@ class LiveRows:
         self._now: Any = (None, None, None)
 
     def feed(self, batch, batch_id):
-        """Take one micro-batch; one that was taken before is passed over (exactly once)."""
+        """Apply one micro-batch; one that was applied before is skipped (exactly once)."""
         if batch_id <= self.last_batch:
-            # It is computed all the same: what its query remembers (state) may not have been kept then.
+            # It is computed nevertheless: the state of the query may not have been saved then.
             batch.write.format("noop").mode("append").save()
             return
         if self.keys is not None:
@@ -78,7 +77,7 @@ class LiveRows:
         self.take(self._newest(batch.toArrow()), batch_id)
 
     def take(self, new, batch_id, whole=False):
-        """Take the rows of one micro-batch; whole: they are all that there are."""
+        """Apply the rows of one micro-batch; whole: they replace all rows."""
         with self._lock:
             before = after = self.table
             rows = self.in_result(new)
@@ -100,7 +99,7 @@ class LiveRows:
             tell(before, after, new)
 
     def _key_text(self):
-        """One text that tells two keys apart, whatever their types."""
+        """An expression that turns a key of any types into a unique string."""
         if not self.keys:
             return "''"
         names = ", ".join("`" + k.replace("`", "``") + "`" for k in self.keys)
@@ -110,7 +109,7 @@ class LiveRows:
         )
 
     def _newest(self, new):
-        """Of rows with equal keys in one batch only the last, if only one counts."""
+        """The rows of a batch; with `one`, only the last of those with equal keys."""
         if not (self.one and self.keys) or new.num_rows == len(pc.unique(new[self.KEY])):
             return new
         last = {key: row for row, key in enumerate(new[self.KEY].to_pylist())}
@@ -134,7 +133,7 @@ class LiveRows:
         return pa.concat_tables([others, rows])
 
     def _trimmed(self, table):
-        """(at most as many rows as are kept, how many were too many)."""
+        """(the table cut to the rows that are kept, the number of rows dropped)."""
         over = 0
         if self.mode != "complete" and self.keys is None and table.num_rows > self.retain:
             over = table.num_rows - self.retain
@@ -144,24 +143,24 @@ class LiveRows:
         return table, over
 
     def held(self):
-        """A block in which no micro-batch is taken."""
+        """A context manager; no micro-batch is applied inside."""
         return self._lock
 
     def watch(self, tell):
-        """Have tell called behind each micro-batch from now on; returns the table up to now."""
+        """Call `tell` after each later micro-batch. Returns the current table."""
         with self._lock:
             self.watchers.append(tell)
             return self.table
 
     def rows(self):
-        """(an Arrow table of the rows as of now, or None before the first batch; its version)."""
+        """(an Arrow table of the current rows, or None before the first batch; its version)."""
         with self._lock:
             table = self.table
             return table if table is None else self.shown(table), self.version
 
     def now(self):
-        """The rows as of now, as a RowsAt; the same one until the next micro-batch, and with the same
-        table as long as no rows come.
+        """The current rows as a RowsAt: the same object until the next micro-batch, and with the same table
+        until rows arrive.
         """
         with self._lock:
             version, of, at = self._now
@@ -174,5 +173,5 @@ class LiveRows:
             return at
 
     def frame(self, spark, limit=None):
-        """A DataFrame of the rows as of now, of at most limit of them when it is given."""
+        """A DataFrame of the current rows, of at most `limit` of them if it is given."""
         return self.now().frame(spark, limit)

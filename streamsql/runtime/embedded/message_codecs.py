@@ -1,12 +1,12 @@
-"""Rows as messages, and back from protobuf. EXPLAIN PYSPARK prints these, so they stand alone."""
+"""Rows to messages, and protobuf to rows. EXPLAIN PYSPARK prints this code, so it is self-contained."""
 
 
 def to_messages(rows, form, key=(), options=()):
-    """Rows as messages: the columns key, value and, where the rows have them, topic, partition, headers.
+    """Rows as messages, with the columns key, value and, if the rows have them, topic, partition, headers.
 
-    A column _key, _topic, _partition or _headers is that field of the message; all others are its
-    payload in a form: json, csv (options: pairs), text or raw for a single column, or a function from a
-    struct of them and their types. key: the columns that make the key; one as its text, several as JSON.
+    A column _key, _topic, _partition or _headers becomes that field of the message. All others are its
+    payload in a form: json, csv (options: pairs), text or raw for a single column, or a function of a
+    struct of them and its type. key: the columns of the key; one is written as text, several as JSON.
     """
 
     from pyspark.sql import functions as F
@@ -40,18 +40,18 @@ def to_messages(rows, form, key=(), options=()):
 
 
 def avro_writer(schema=None):
-    """The function from a struct to Avro, by a schema (JSON) if one is given."""
+    """A function from a struct to Avro, with a schema (JSON) if one is given."""
     from pyspark.sql import functions as F
 
     return lambda payload, types: F.call_function("to_avro", payload, *([F.lit(schema)] if schema else []))
 
 
 class ProtobufKind:
-    """A message type out of a file of descriptions (protoc --include_imports -o FILE), by the protobuf
-    package: Spark's own from_protobuf needs a package for each release, which registries often lack.
+    """A message type of a descriptor file (protoc --include_imports -o FILE), read with the Python package
+    protobuf: Spark's own from_protobuf needs a JVM package for each release, which registries often lack.
 
-    Workers get the description's bytes and make the type of them once. Raises ValueError when the file
-    or the message is not there.
+    Workers receive the descriptor's bytes and create the class once. Raises ValueError when the file or
+    the message does not exist.
     """
 
     def __init__(self, file, message):
@@ -67,28 +67,28 @@ class ProtobufKind:
         except OSError as error:
             raise ValueError(f"cannot read the descriptorFile {file}: {error.strerror}") from None
         self.message = message
-        self._made = None
+        self._class = None
         try:
             self.make()
         except KeyError:
             raise ValueError(f"{file} describes no message {message}") from None
         except Exception as error:
             raise ValueError(f"{file} is not a protobuf description: {error}") from None
-        self._made = None
+        self._class = None
 
     def make(self):
         """The Python class of the message."""
-        if self._made is None:
+        if self._class is None:
             from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
             pool = descriptor_pool.DescriptorPool()
             for each in descriptor_pb2.FileDescriptorSet.FromString(self.description).file:
                 pool.Add(each)
-            self._made = message_factory.GetMessageClass(pool.FindMessageTypeByName(self.message))
-        return self._made
+            self._class = message_factory.GetMessageClass(pool.FindMessageTypeByName(self.message))
+        return self._class
 
     def read(self, payload):
-        """Bytes as a dict of its fields; None where they are no such message."""
+        """The fields of a serialized message as a dict; None if the bytes are not such a message."""
         if payload is None:
             return None
         try:
@@ -118,7 +118,7 @@ class ProtobufKind:
         return names[value].name if value in names else value
 
     def write(self, row):
-        """A dict of fields as bytes. Raises ValueError for a column that is no field of the message."""
+        """A dict of fields as a serialized message. Raises ValueError for an unknown field."""
         message = self.make()()
         self._fill(message, row)
         return message.SerializeToString()
@@ -156,24 +156,24 @@ class ProtobufKind:
 
 
 def protobuf_reader(file, message, columns):
-    """The function from bytes to a struct of the columns (SQL text); NULL where they cannot be read."""
+    """A function from bytes to a struct of the columns (SQL text); NULL where they cannot be read."""
     import pyarrow as pa
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import to_arrow_type
     from pyspark.sql.types import _parse_datatype_string
 
     kind = ProtobufKind(file, message)
-    made = to_arrow_type(_parse_datatype_string(columns))
+    arrow_type = to_arrow_type(_parse_datatype_string(columns))
 
     @F.arrow_udf(columns)
     def read(payloads: pa.Array) -> pa.Array:
-        return pa.array([kind.read(each) for each in payloads.to_pylist()], type=made)
+        return pa.array([kind.read(each) for each in payloads.to_pylist()], type=arrow_type)
 
     return read
 
 
 def protobuf_writer(file, message):
-    """The function from a struct to bytes."""
+    """A function from a struct to bytes."""
     import pyarrow as pa
     from pyspark.sql import functions as F
 

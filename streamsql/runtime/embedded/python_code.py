@@ -1,4 +1,4 @@
-"""Python code that a statement names. EXPLAIN PYSPARK prints these functions, so they stand alone."""
+"""Loads the Python code that a statement names. EXPLAIN PYSPARK prints this code, so it is self-contained."""
 
 import importlib
 import importlib.machinery
@@ -6,41 +6,47 @@ import os
 import sys
 
 
-def load_module(name, folder="."):
-    """The module of that name: in the folder, the current folder, then where Python's packages are.
+def remove_other(top, installed):
+    """Remove a package of that name from sys.modules if the search path now finds it elsewhere. Raises
+    ImportError when it is an installed one. Returns the names of the removed modules.
+    """
+    there = importlib.machinery.PathFinder.find_spec(top)
+    here = getattr(sys.modules.get(top), "__spec__", None)
+    if not there or not here or there.origin == here.origin:
+        return []
+    if any(part in str(here.origin) for part in installed):
+        raise ImportError(f"there is another module {top}: {here.origin}; give {there.origin} another name")
+    others = [m for m in sys.modules if m == top or m.startswith(top + ".")]
+    for other in others:
+        del sys.modules[other]
+    return others
 
-    Modules of the two folders are read anew each time, and what Spark's workers need of them is
-    sent along with what is called: nothing is installed there. Raises ImportError or what the module raises.
+
+def load_module(name, folder="."):
+    """The module of that name. It is searched in the folder, the current folder, then sys.path.
+
+    Modules of the two folders are read again with each call. Their code is sent to Spark's workers with
+    the functions that need it: nothing is installed there. Raises ImportError, or what the module raises.
     """
     from pyspark import cloudpickle
 
     folders = [os.path.abspath(folder), os.getcwd()]
     installed = (os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.sep}", "built-in")
-    # What was read of the two folders: name asked for → its modules → their files.
+    # The modules read from the two folders: name → its modules → their files.
     read = load_module.__dict__.setdefault("read", {})
     for old in [module for modules in read.values() for module in modules]:
         sys.modules.pop(old, None)
     read[name] = {}
     before, known, compiles = list(sys.path), set(sys.modules), sys.dont_write_bytecode
     sys.path[:0] = folders
-    # Compiled files are told from changed sources by whole seconds only.
+    # Python detects changed sources of compiled files only by whole seconds.
     sys.dont_write_bytecode = True
     try:
         importlib.invalidate_caches()
-        top = name.split(".")[0]
-        there = importlib.machinery.PathFinder.find_spec(top)
-        here = getattr(sys.modules.get(top), "__spec__", None)
-        if there and here and there.origin != here.origin:
-            if any(part in str(here.origin) for part in installed):
-                raise ImportError(
-                    f"there is another module {top}: {here.origin}; give {there.origin} another name"
-                )
-            for other in [m for m in sys.modules if m == top or m.startswith(top + ".")]:
-                known.discard(other)
-                del sys.modules[other]
+        known.difference_update(remove_other(name.split(".")[0], installed))
         module = importlib.import_module(name)
     finally:
-        # At the end they hide nothing, and the function can still import from beside itself.
+        # At the end of the path they hide no module, and functions can still import from them.
         sys.path[:] = before + [f for f in folders if f not in before]
         sys.dont_write_bytecode = compiles
         for new in set(sys.modules) - known:
@@ -54,24 +60,24 @@ def load_module(name, folder="."):
 
 
 def modules_of(name):
-    """The modules of the folders that the last `load_module(name)` read, with their files."""
+    """The modules that the last `load_module(name)` read from its folders, with their files."""
     return dict(sorted(load_module.__dict__.get("read", {}).get(name, {}).items()))
 
 
 def find(name, folder="."):
-    """The function or class `module.name`, of the module that `load_module` gives."""
+    """The function or class `module.name`, of the module that `load_module` returns."""
     module, _, attribute = name.rpartition(".")
     return getattr(load_module(module, folder), attribute)
 
 
 def load(name, folder="."):
-    """What `find` finds; a class is made an object."""
-    found = find(name, folder)
-    return found() if isinstance(found, type) else found
+    """The result of `find`; of a class, an instance."""
+    named = find(name, folder)
+    return named() if isinstance(named, type) else named
 
 
 def data_source(spark, name, folder="."):
-    """Makes the DataSource class of that name known to Spark; returns the format that it goes by."""
-    found = find(name, folder)
-    spark.dataSource.register(found)
-    return found.name()
+    """Registers the DataSource class of that name with Spark. Returns the name of its format."""
+    source = find(name, folder)
+    spark.dataSource.register(source)
+    return source.name()

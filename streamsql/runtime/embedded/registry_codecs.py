@@ -1,14 +1,14 @@
-"""Avro messages whose schemas lie in a schema registry. EXPLAIN PYSPARK prints this, so it stands alone."""
+"""Avro with a schema registry. EXPLAIN PYSPARK prints this code, so it is self-contained."""
 
 
 class SchemaRegistry:
-    """A schema registry, asked with the packages confluent-kafka and fastavro.
+    """A client of a schema registry. Needs the packages confluent-kafka and fastavro.
 
-    Its messages are a zero, the number of their writer's schema in four bytes, and Avro (Confluent,
-    "Wire format"). Faults are ValueErrors: the fact in the first line, its cause in the others.
+    Its messages are a zero byte, the id of the writer's schema in four bytes, and Avro (Confluent, "Wire
+    format"). Faults are ValueErrors: the fact in the first line, its cause in the others.
     """
 
-    # What registries have said to this process: a Python worker, or the driver, asks once for a schema.
+    # The answers of registries in this process, the driver or a Python worker: each schema is fetched once.
     said: dict = {}
 
     def __init__(self, url):
@@ -29,8 +29,8 @@ class SchemaRegistry:
         return self
 
     def ask(self, question):
-        """What question(client) gives. Raises ValueError when the registry does not answer or refuses;
-        what it has not got (HTTP 404) or finds wrong (409, 422) is a SchemaRegistryError.
+        """Return question(client). Raises ValueError when the registry does not answer or refuses, and
+        SchemaRegistryError for what it does not have (HTTP 404) or does not accept (409, 422).
         """
         from confluent_kafka.schema_registry import SchemaRegistryClient, SchemaRegistryError
 
@@ -45,23 +45,23 @@ class SchemaRegistry:
             if error.http_status_code in (401, 403):
                 raise ValueError(f"the schema registry {url} refuses the login\n{said}") from None
             raise ValueError(f"the schema registry {url} sent an invalid answer\n{said}") from None
-        except Exception as error:  # of its HTTP library, of TLS, of a file that a setting names
+        except Exception as error:  # of the HTTP library, of TLS, of a file that a setting names
             said = str(error) or type(error).__name__
             raise ValueError(f"the schema registry {url} cannot be reached: {said}") from None
 
     def newest(self, subject):
-        """(number, text) of the newest Avro schema of a subject. Raises ValueError when there is none."""
+        """(id, text) of the newest Avro schema of a subject. Raises ValueError when there is none."""
         import difflib
         import json
 
         from confluent_kafka.schema_registry import SchemaRegistryError
 
-        def look(client):
-            found = client.get_latest_version(subject)
-            return found.schema_id, self.avro(client, found.schema)
+        def latest(client):
+            version = client.get_latest_version(subject)
+            return version.schema_id, self.avro(client, version.schema)
 
         try:
-            number, schema = self.ask(look)
+            number, schema = self.ask(latest)
         except SchemaRegistryError:
             near = difflib.get_close_matches(subject, self.ask(lambda client: client.get_subjects()), 3)
             others = f"\nit has {', '.join(near)}" if near else ""
@@ -71,11 +71,11 @@ class SchemaRegistry:
         return number, json.dumps(schema)
 
     def avro(self, client, schema):
-        """A schema as JSON values, whole; None when it is not Avro."""
+        """A schema as JSON values, with its references resolved; None when it is not Avro."""
         return self.whole(client, schema) if schema.schema_type in (None, "AVRO") else None
 
     def whole(self, client, schema):
-        """A schema as JSON values, with those that it refers to where they are first named."""
+        """A schema as JSON values; a schema that it refers to is inserted where it is first named."""
         import json
 
         others = {}
@@ -94,13 +94,13 @@ class SchemaRegistry:
             if isinstance(kind, list):
                 return [placed(each, space) for each in kind]
             space = kind.get("namespace") or kind.get("name", "").rpartition(".")[0] or space
-            made = dict(kind)
+            whole = dict(kind)
             if "fields" in kind:
-                made["fields"] = [{**f, "type": placed(f["type"], space)} for f in kind["fields"]]
+                whole["fields"] = [{**f, "type": placed(f["type"], space)} for f in kind["fields"]]
             for part in ("items", "values"):
                 if part in kind:
-                    made[part] = placed(kind[part], space)
-            return made
+                    whole[part] = placed(kind[part], space)
+            return whole
 
         collect(schema)
         return placed(json.loads(schema.schema_str), "")
@@ -108,24 +108,26 @@ class SchemaRegistry:
     # ---- reading --------------------------------------------------------------------------
 
     def reader(self, schema, subject=None):
-        """The function from messages to structs: avro, the payload as a list of one in the reader's schema
-        (a list, since from_avro gives NULL for one that it cannot read, and else a row of NULLs); writer,
-        the number of its own schema; fault, why it cannot be read.
+        """A function from messages to structs: avro, the payload in the reader's schema, as a list of one
+        (for a list that it cannot read from_avro returns NULL, for a record a row of NULLs); writer, the
+        id of the writer's schema; fault, why the message cannot be read.
         """
         import pyarrow as pa
         from pyspark.sql import functions as F
 
-        made = pa.struct([("avro", pa.binary()), ("writer", pa.int32()), ("fault", pa.string())])
+        row_type = pa.struct([("avro", pa.binary()), ("writer", pa.int32()), ("fault", pa.string())])
 
         @F.arrow_udf("avro BINARY, writer INT, fault STRING")
         def read(messages: pa.Array) -> pa.Array:
             unknown: dict = {}
-            return pa.array([self.resolved(m, schema, subject, unknown) for m in messages.to_pylist()], made)
+            return pa.array(
+                [self.resolved(m, schema, subject, unknown) for m in messages.to_pylist()], row_type
+            )
 
         return read
 
     def resolved(self, message, schema, subject, unknown):
-        """A message as a row of `reader`. unknown: what the registry is not asked again for now."""
+        """A message as a row of `reader`. unknown: ids that the registry does not have, with the fault."""
         if message is None:
             return None
         if len(message) < 5 or message[0] != 0:
@@ -147,8 +149,8 @@ class SchemaRegistry:
             return {"writer": number, "fault": f"schema {number} does not fit: {str(error)[:200]}"}
 
     def resolver(self, number, schema, subject):
-        """The function from Avro in the schema of that number to Avro in the reader's; a text when the
-        registry has no such schema.
+        """A function from Avro in the schema of that id to Avro in the reader's; a text (the fault) when
+        the registry has no such schema.
         """
         import io
         import json
@@ -156,11 +158,11 @@ class SchemaRegistry:
         import fastavro
         from confluent_kafka.schema_registry import SchemaRegistryError
 
-        def look(client):
+        def writer_schema(client):
             return self.avro(client, client.get_schema(number, subject_name=subject))
 
         try:
-            writer, reader = self.ask(look), json.loads(schema)
+            writer, reader = self.ask(writer_schema), json.loads(schema)
         except SchemaRegistryError:
             return f"the schema registry has no schema {number}"
         if writer is None:
@@ -168,7 +170,7 @@ class SchemaRegistry:
         if writer == reader:
             return bytes
         if isinstance(writer, dict) and isinstance(reader, dict) and "fields" in writer:
-            # The record may have another name there (Avro's own readers do not look at it).
+            # The record may have another name there (Avro's own readers ignore it).
             space = writer.get("namespace")
             reader["aliases"] = [f"{space}.{writer['name']}" if space else writer["name"]]
         writer, reader = fastavro.parse_schema(writer), fastavro.parse_schema(reader)
@@ -186,11 +188,11 @@ class SchemaRegistry:
     # ---- writing --------------------------------------------------------------------------
 
     def writer(self, subject, schema=None, register=True):
-        """The function from a struct of columns, and their types, to messages: (payload, types).
+        """A function from a struct of columns, and their types, to messages: (payload, types).
 
-        The schema is the one that is given, or made of the columns; it is registered under the subject,
-        or (register=False) must be there: without one given, the newest is. That is asked when the
-        function is called, on the driver; again: not, if it has been asked before.
+        The schema is the given one, or is derived from the columns; it is registered under the subject.
+        With register=False it must exist, and without a given one the newest is used. The registry is
+        called on the driver, the first time that the function is called.
         """
         from pyspark.sql import functions as F
 
@@ -208,7 +210,7 @@ class SchemaRegistry:
         return write
 
     def number(self, subject, schema, register):
-        """(number, text) of the schema to write in."""
+        """(id, text) of the schema to write with."""
         from confluent_kafka.schema_registry import Schema, SchemaRegistryError
 
         if schema is None:
@@ -220,15 +222,15 @@ class SchemaRegistry:
             return self.ask(lambda client: client.lookup_schema(subject, asked).schema_id), schema
         except SchemaRegistryError as error:
             why = {
-                404: f"the subject {subject} has not this schema, and autoRegister is false",
+                404: f"the subject {subject} does not have this schema, and autoRegister is false",
                 409: f"the schema of the rows is not compatible with the subject {subject}",
-            }.get(error.http_status_code, f"the schema registry does not take the schema of {subject}")
+            }.get(error.http_status_code, f"the schema registry does not accept the schema of {subject}")
             raise ValueError(f"{why}\n{error.error_message}") from None
 
 
 def as_written(payload, types, schema):
-    """A struct of columns in the types of an Avro schema (JSON) that was not made of them. Raises
-    ValueError for a column that is too much, or missing.
+    """A struct of columns, cast to the types of an Avro schema (JSON) that was not derived from them.
+    Raises ValueError for a column that the schema does not have, and for a required one that is missing.
     """
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
@@ -249,13 +251,41 @@ def as_written(payload, types, schema):
 
 
 def avro_schema(types, subject):
-    """The Avro schema (JSON) of columns, a StructType. All may be NULL in it, and are when they are missing,
-    so that a query may come to have more columns, or other ones. Raises ValueError for a column that Avro
-    cannot hold.
+    """The Avro schema (JSON) of columns, a StructType. All fields are nullable and NULL by default, so that
+    the columns of a query can change later. Raises ValueError for a column that Avro cannot hold.
     """
     import json
     import re
 
+    def record(struct, name, path):
+        fields = []
+        for each in struct.fields:
+            if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", each.name):
+                raise ValueError(f"{each.name} is not a valid name in Avro\nrename the column with AS name")
+            kind = nullable(each.dataType, f"{name}.{each.name}", f"{path}{each.name}")
+            fields.append({"name": each.name, "type": kind, "default": None})
+        return {"type": "record", "name": name, "fields": fields}
+
+    def nullable(type, name, path):
+        return ["null", nested(type, type.simpleString(), name, path) or avro_type(type, path)]
+
+    def nested(type, text, name, path):
+        if text.startswith("struct"):
+            return record(type, name, f"{path}.")
+        if text.startswith("array"):
+            return {"type": "array", "items": nullable(type.elementType, name, path)}
+        if text.startswith("map<string,"):
+            return {"type": "map", "values": nullable(type.valueType, name, path)}
+        return None
+
+    return json.dumps(record(types, re.sub("[^A-Za-z0-9_]|^(?=[0-9])", "_", subject), ""))
+
+
+def avro_type(type, path):
+    """The Avro type of a column without fields or elements, with the path `path`. Raises ValueError when
+    Avro cannot hold it.
+    """
+    text = type.simpleString()
     plain = {"tinyint": "int", "smallint": "int", "int": "int", "bigint": "long", "binary": "bytes"}
     plain |= {name: name for name in ("float", "double", "boolean")}
     logical = {
@@ -263,33 +293,10 @@ def avro_schema(types, subject):
         "timestamp": {"type": "long", "logicalType": "timestamp-micros"},
         "timestamp_ntz": {"type": "long", "logicalType": "local-timestamp-micros"},
     }
-
-    def record(struct, name, path):
-        fields = []
-        for each in struct.fields:
-            if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", each.name):
-                raise ValueError(f"{each.name} is not a valid name in Avro\nrename the column with AS name")
-            kind = avro(each.dataType, f"{name}.{each.name}", f"{path}{each.name}")
-            fields.append({"name": each.name, "type": kind, "default": None})
-        return {"type": "record", "name": name, "fields": fields}
-
-    def avro(type, name, path):
-        return ["null", bare(type, type.simpleString(), name, path)]
-
-    def bare(type, text, name, path):
-        if text.startswith("decimal"):
-            parts = {"precision": type.precision, "scale": type.scale}
-            return {"type": "bytes", "logicalType": "decimal", **parts}
-        if text.startswith("struct"):
-            return record(type, name, f"{path}.")
-        if text.startswith("array"):
-            return {"type": "array", "items": avro(type.elementType, name, path)}
-        if text.startswith("map<string,"):
-            return {"type": "map", "values": avro(type.valueType, name, path)}
-        if text.startswith("string"):
-            return "string"
-        if text not in plain and text not in logical:
-            raise ValueError(f"Avro cannot hold the column {path}: {text}")
-        return logical.get(text) or plain[text]
-
-    return json.dumps(record(types, re.sub("[^A-Za-z0-9_]|^(?=[0-9])", "_", subject), ""))
+    if text.startswith("decimal"):
+        return {"type": "bytes", "logicalType": "decimal", "precision": type.precision, "scale": type.scale}
+    if text.startswith("string"):
+        return "string"
+    if text not in plain and text not in logical:
+        raise ValueError(f"Avro cannot hold the column {path}: {text}")
+    return logical.get(text) or plain[text]

@@ -1,17 +1,17 @@
-"""Secrets that stand elsewhere. EXPLAIN PYSPARK prints this into its programs, so it stands alone."""
+"""Resolves references to secrets. EXPLAIN PYSPARK prints this code, so it is self-contained."""
 
 import os
 import re
 
 
 def filled(text):
-    """A text with ${env:NAME} and ${file:PATH} replaced by what they hold.
+    """A text with ${env:NAME} and ${file:PATH} replaced by their contents.
 
-    Raises ValueError when there is no such variable, or the file cannot be read.
+    Raises ValueError when the variable does not exist, or the file cannot be read.
     """
 
-    def value(found):
-        kind, name = found.groups()
+    def value(match):
+        kind, name = match.groups()
         if kind == "env":
             if name not in os.environ:
                 raise ValueError(f"the environment has no variable {name}, which an option names")

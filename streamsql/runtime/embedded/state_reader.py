@@ -1,15 +1,15 @@
-"""What programs that read the state of a query call beside PySpark."""
+"""Reads the state of a query. EXPLAIN PYSPARK prints this code, so it is self-contained."""
 
 from itertools import count
 from typing import Any
 
 
 def read_state(spark: Any, folder: str, raw: bool = False, **options: str) -> Any:
-    """The state in a checkpoint folder as Spark's state reader gives it; each field of key and value as a
-    column, unless raw.
+    """The state in a checkpoint folder, read with Spark's state reader. Each field of the key and the
+    value is a column, unless raw.
     """
     if spark.read.text(f"{folder}/commits").filter("value = 'v2'").head(1):
-        # State of format 2 is found by what this setting says when it is read.
+        # Spark reads state of format 2 only with this setting.
         spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "2")
     state = spark.read.format("statestore").options(**options).load(folder)
     return state if raw else flattened(state)
@@ -31,7 +31,7 @@ def flattened(state: Any) -> Any:
             numbered = (inner.name if n == 1 else f"{inner.name}_{n}" for n in count(1))
             names.append(next(n for n in numbered if n.casefold() not in taken))
             taken.add(names[-1].casefold())
-        # Two fields of a struct may have one name (sum(a), sum(b)): they are told apart by their place.
+        # Two fields of a struct may have one name (sum(a), sum(b)): a cast renames them by position.
         kinds = [StructField(n, f.dataType) for n, f in zip(names, field.dataType, strict=True)]
         renamed = F.col(field.name).cast(StructType(kinds))
         columns += [renamed.getField(n).alias(n) for n in names if n != "__dummy__"]

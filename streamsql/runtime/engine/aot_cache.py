@@ -1,11 +1,10 @@
-"""A cache of Spark's classes that makes Java start in half the time, built behind the user's back.
+"""A cache of Spark's classes that halves the start time of Java, built in the background.
 
-Java 25 keeps loaded and linked classes and profiles in an ahead-of-time cache (-XX:AOTCache),
-Java 17 and 21 keep loaded classes in a class-data archive (-XX:SharedArchiveFile). Either is
-made by a JVM that runs typical work once and writes the file when it ends. That is done by a
-process of its own, at low priority, after the first session has ended.
+Java 25 stores loaded and linked classes and profiles in an ahead-of-time cache (-XX:AOTCache), Java 17
+and 21 store loaded classes in a class-data archive (-XX:SharedArchiveFile). A JVM that runs typical work
+once writes either file when it ends. A separate process of low priority does this after the first session.
 
-The JVM ignores a file that does not fit; launching without one always works.
+The JVM ignores a file that does not match; a start without one always works.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from typing import Any
 from streamsql.runtime.engine.java import Java, find_java, spark_home
 
 BUILD_TIMEOUT = 600.0
-"""Seconds a build may take, at low priority on a busy machine."""
+"""The longest time of a build in seconds, at low priority on a busy machine."""
 
 RETRY_AFTER = 24 * 3600.0
-"""Seconds after a failed build until the next attempt."""
+"""The seconds between a failed build and the next attempt."""
 
 ROOM = 2 * 2**30
-"""Bytes of memory and of disk that must be free for a build."""
+"""The bytes of memory and of disk that a build needs."""
 
 KEEP = 2
-"""Cache files kept; about 200 MB each. More than one, for people with two Javas."""
+"""The number of cache files to keep, about 200 MB each; more than one, for users of two Javas."""
 
 
 def cache_file(java: Java, cache: Path, home: Path) -> Path:
-    """Where the cache for this Java and the Spark in `home` belongs, whether it exists or not."""
+    """The path of the cache for this Java and the Spark in `home`, whether it exists or not."""
     key = hashlib.sha256(f"1 {java.path.resolve()} {java.version}".encode())
     jvm = java.path.resolve().parent.parent / "lib" / "server" / "libjvm.so"
     for file in [jvm, *sorted((home / "jars").glob("*.jar"))]:
@@ -58,7 +57,7 @@ def enabled() -> bool:
 
 
 def complete(file: Path) -> bool:
-    """Whether the cache is there and as long as it was when built: Java may crash on less."""
+    """Whether the cache exists and has its full size: Java may crash on a truncated one."""
     try:
         return file.stat().st_size == int(_size_file(file).read_text("ascii"))
     except (OSError, ValueError):
@@ -66,14 +65,14 @@ def complete(file: Path) -> bool:
 
 
 def use_options(file: Path) -> list[str]:
-    """Options with which Java uses the cache, none if it is not there or not allowed."""
+    """The options with which Java uses the cache; none if it does not exist or is disabled."""
     if not enabled() or not complete(file):
         return []
     return [f"-XX:{'AOTCache' if file.suffix == '.aot' else 'SharedArchiveFile'}={file}"]
 
 
 def cache_status(java: Java, cache: Path) -> str:
-    """One line for --info on the cache of this Java: its file and size, or why there is none."""
+    """One line for --info about the cache of this Java: its file and size, or why there is none."""
     file = cache_file(java, cache, spark_home())
     if not enabled():
         return "off (STREAMSQL_NO_AOT is set)"
@@ -85,7 +84,7 @@ def cache_status(java: Java, cache: Path) -> str:
 
 
 def build_cache(java: Java, cache: Path) -> Path | None:
-    """Build the cache now, waiting for it (half a minute or more).
+    """Build the cache now and wait for it (half a minute or more).
 
     Returns its path, or None if it could not be built; the reason is in cache_status. An
     existing file is kept until the new one is complete.
@@ -110,10 +109,10 @@ def build_cache(java: Java, cache: Path) -> Path | None:
 
 
 def build_at_exit(java: Java, cache: Path, file: Path) -> None:
-    """Have the cache built once this process has ended, if it is missing and a build makes sense.
+    """Build the cache after this process has ended, if it is missing.
 
-    Costs a few milliseconds at exit. Not on a CI machine, which forgets its files, not within
-    a day of a failure, and not where memory or disk are short.
+    Costs a few milliseconds at exit. Skipped on a CI machine, which discards its files, within a day of a
+    failure, and when memory or disk space is short.
     """
     if enabled() and not os.environ.get("CI") and not complete(file):
         atexit.register(_build_in_background, java, cache, file)
@@ -137,11 +136,11 @@ def _build_in_background(java: Java, cache: Path, file: Path) -> None:
             start_new_session=True,
         )
     except OSError:
-        pass  # no cache, then
+        pass  # no cache is built
 
 
 def _builder(java: Java, cache: Path) -> tuple[list[str], dict[str, str]]:
-    """Command and environment of a process that builds the cache (see main)."""
+    """The command and environment of a process that builds the cache (see main)."""
     package = str(Path(__file__).resolve().parents[3])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     home = str(java.path.parent.parent)
@@ -195,7 +194,7 @@ def main(arguments: list[str]) -> int:
 
 @contextmanager
 def _lock(cache: Path) -> Iterator[bool]:
-    """Whether no other build runs; the system frees the lock however this process ends."""
+    """Whether no other build runs. The system releases the lock even if this process is killed."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(cache / "build.lock", timeout=0, mode=0o600)
@@ -228,7 +227,7 @@ def _build(java: Java, cache: Path, file: Path) -> None:
         spark = jvm.start_session(conf, log, cache, java)
         process = spark.sparkContext._gateway.proc
         _typical_work(spark, scratch)
-        process.stdin.close()  # it writes the file and ends
+        process.stdin.close()  # the JVM writes the file and ends
         process.wait(BUILD_TIMEOUT / 2)
         if not new.is_file():
             raise OSError(f"Java wrote no cache, see {log}")
@@ -243,7 +242,7 @@ def _build(java: Java, cache: Path, file: Path) -> None:
 
 
 def _typical_work(spark: Any, scratch: Path) -> None:
-    """Run what a session usually runs, for its classes: files read and written, streams."""
+    """Run what a session usually runs, to load its classes: files read and written, streams."""
     folder = scratch / "in"
     folder.mkdir()
     for number in range(2):

@@ -1,4 +1,4 @@
-"""Giving up a statement: each has a token of its own, handed down to whatever it waits for."""
+"""Cancels a statement: each has its own token, which is passed to everything that it waits for."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NUMBERS = itertools.count(1)
 
 
 class CancelToken:
-    """Set by Ctrl-C or a signal and never reset: the next statement has another one. Safe on any thread.
+    """Set by Ctrl-C or a signal and never reset: the next statement has its own. Thread-safe.
 
-    jobs: the group of the Spark jobs that are run under this token. abandoned: the statement has not
-    ended when it was cancelled, and nobody waits for it any more: it must not show anything.
+    jobs: the group of the Spark jobs of the statement. abandoned: the cancelled statement has not ended,
+    and nobody waits for it any more: it must not print anything.
     """
 
     def __init__(self) -> None:
@@ -30,8 +30,8 @@ class CancelToken:
         return self._event.is_set()
 
     def cancel(self) -> None:
-        """Give the statement up. Returns at once: what was asked for by `on_cancel` may wait for Spark, and
-        is done on a thread of its own.
+        """Cancel the statement. Returns at once: the actions of `on_cancel` may wait for Spark, and run on
+        their own threads.
         """
         with self._lock:
             self._event.set()
@@ -40,7 +40,7 @@ class CancelToken:
             threading.Thread(target=act, daemon=True, name="cancel").start()
 
     def on_cancel(self, act: Callable[[], None]) -> None:
-        """Have something done when the token is set; at once, on this thread, if it is."""
+        """Call a function when the token is set; if it is set already, now on this thread."""
         with self._lock:
             if not self.cancelled:
                 self._actions.append(act)
@@ -53,6 +53,6 @@ class CancelToken:
             raise Cancelled(message)
 
     def wait(self, seconds: float) -> None:
-        """Wait that long. Raises Cancelled as soon as the token is set."""
+        """Wait for some seconds. Raises Cancelled as soon as the token is set."""
         if self._event.wait(seconds):
             raise Cancelled("cancelled")

@@ -1,7 +1,7 @@
-"""A Spark on other machines (`spark://host:port`): is its master there, and does anybody take tasks?
+"""Monitors a cluster (`spark://host:port`): whether its master answers and its workers accept tasks.
 
-Spark itself waits silently: for a minute for a master that is not there, forever for workers; and
-a master that was lost does not know the console again when it is back.
+Spark itself waits silently: for a minute for a missing master, forever for workers. A master that was lost
+and restarted does not know the console's application any more.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any
 from streamsql.errors import StartFault
 
 EVERY = 1.0
-"""Seconds between two looks."""
+"""The seconds between two checks."""
 PATIENCE = 5.0
-"""Seconds that tasks may wait for a worker before that is told."""
+"""The seconds that tasks may wait for a worker before that is reported."""
 CONNECTING = 3.0
 
 
 def servers(master: str) -> list[tuple[str, int]]:
-    """(host, port) of each master that a `spark://…` names; none for any other kind."""
+    """(host, port) of each master in a `spark://…` URL; none for other masters."""
     if not master.startswith("spark://"):
         return []
-    found = (re.fullmatch(r"(.+):(\d+)", part) for part in master.removeprefix("spark://").split(","))
-    return [(m.group(1).strip("[]"), int(m.group(2))) for m in found if m]
+    matches = (re.fullmatch(r"(.+):(\d+)", part) for part in master.removeprefix("spark://").split(","))
+    return [(m.group(1).strip("[]"), int(m.group(2))) for m in matches if m]
 
 
 def _connect(master: str) -> tuple[socket.socket | None, str]:
-    """A connection to one of the masters; else None, and why there is none."""
+    """(a connection to one of the masters, ""), or (None, the reason) when none answers."""
     why = []
     for host, port in servers(master):
         try:
@@ -43,23 +43,23 @@ def _connect(master: str) -> tuple[socket.socket | None, str]:
 
 
 def check_master(master: str) -> None:
-    """Raise StartFault when no master takes a connection."""
+    """Raise StartFault when no master accepts a connection."""
     if servers(master):
         connection, why = _connect(master)
         if connection is None:
             raise StartFault(
                 f"no Spark master answers at {master}",
                 detail=why,
-                hint="does it run? the next statement that needs Spark tries again; --master names another",
+                hint="is it running? the next statement that needs Spark retries; --master names another",
                 code="NO_SERVER",
             )
         connection.close()
 
 
 class ClusterWatch:
-    """Looks every second, on a thread of its own, until Spark ends.
+    """Checks the cluster every second, on its own thread, until Spark ends.
 
-    tell: gets what the analyst must know; lost: gets the cause when this Spark can do nothing any more.
+    tell: called with a message for the user; lost: called with the cause when this Spark is unusable.
     """
 
     def __init__(
@@ -78,19 +78,19 @@ class ClusterWatch:
         while True:
             time.sleep(EVERY)
             try:
-                cause = self._look()
+                cause = self._check()
             except Exception:
-                return  # the JVM has ended: told by the one who waits for it
+                return  # the JVM has ended, which Engine reports
             if cause:
                 self.lost(cause)
                 return
 
-    def _look(self) -> str:
-        """Tell what is new; the cause when all is lost, else empty."""
+    def _check(self) -> str:
+        """Report changes. Returns the cause when this Spark is unusable, else an empty text."""
         context = self.spark.sparkContext._jsc.sc()
         if context.isStopped():
             return f"the cluster of {self.master} has ended it"
-        executors = len(context.statusTracker().getExecutorInfos()) - 1  # one of them is the console's own
+        executors = len(context.statusTracker().getExecutorInfos()) - 1  # one of them is the driver
         if not self._master_is_there():
             if executors <= 0:
                 return f"the master {self.master} is lost, and no worker is left"
@@ -99,10 +99,10 @@ class ClusterWatch:
         busy = len(context.statusTracker().getActiveStageIds()) > 0
         self._waiting_since = (self._waiting_since or time.monotonic()) if busy and executors <= 0 else None
         if self._waiting_since and time.monotonic() - self._waiting_since > PATIENCE:
-            self._say(f"no worker of {self.master} takes tasks: statements and queries wait for one")
+            self._say(f"no worker of {self.master} accepts tasks: statements and queries wait for one")
         elif self._told and executors > 0:
             self._say("")
-            self.tell(f"a worker of {self.master} takes tasks again")
+            self.tell(f"a worker of {self.master} accepts tasks again")
         return ""
 
     def _say(self, words: str) -> None:
@@ -111,8 +111,8 @@ class ClusterWatch:
         self._told = words
 
     def _master_is_there(self) -> bool:
-        """Whether the master has been there all the time. A new one at the same address does not know us;
-        where there are several, another one has taken over.
+        """Whether the connection to the master still exists. A restarted master at the same address does
+        not know this application; if there are several, another one has taken over.
         """
         if self._link is not None and not select.select([self._link], [], [], 0)[0]:
             return True

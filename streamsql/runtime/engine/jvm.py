@@ -1,8 +1,8 @@
-"""Find a Java, start Spark's JVM and hand out a session, without a byte on the terminal.
+"""Finds a Java, starts Spark's JVM and returns a session, without any output on the terminal.
 
-The JVM is started directly (no spark-submit, no launcher JVM), in a process session of its own
-so that Ctrl-C cannot reach it, with its output in a log file. It ends when its stdin closes,
-that is when this process ends, however that happens.
+The JVM is started directly (no spark-submit, no launcher JVM), in its own process session so that Ctrl-C
+does not interrupt it, and its output goes to a log file. It ends when its stdin closes, that is when this
+process ends, even if it is killed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 START_TIMEOUT = 120.0
-"""Seconds the JVM may take until it listens."""
+"""The seconds that the JVM may take until it accepts a connection."""
 
 SUBMIT_TIMEOUT = 900.0
 """The same when SparkSubmit runs first: it may download packages or wait for a cluster."""
@@ -79,9 +79,8 @@ class Gateway:
 def launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> Gateway:
     """Start the JVM and connect to it.
 
-    conf: Spark settings; those of spark-defaults.conf, if there is one, are added. log: file
-    the JVM's output is appended to. cache: folder for what makes starts faster; need not be
-    writable. Raises SparkStartError.
+    conf: Spark settings; those of spark-defaults.conf are added. log: the file that the JVM's output is
+    appended to. cache: the folder of the start-up cache; need not be writable. Raises SparkStartError.
     """
     conf = {**spark_defaults(), **conf}
     return _launch(conf, log, cache, java, _cache_options(conf, cache, java))
@@ -136,11 +135,11 @@ def _spawn(command: list[str], log: Path, env: dict[str, str]) -> subprocess.Pop
         with open(log, "ab", opener=_private) as output:
             return subprocess.Popen(
                 command,
-                stdin=subprocess.PIPE,  # its end tells the JVM that we are gone, even by SIGKILL
+                stdin=subprocess.PIPE,  # the JVM ends when it closes, even if this process is killed
                 stdout=output,
                 stderr=output,
                 env=env,
-                start_new_session=True,  # out of reach of the terminal's Ctrl-C and Ctrl-Z
+                start_new_session=True,  # not interrupted by the terminal's Ctrl-C and Ctrl-Z
             )
     except OSError as error:
         raise SparkStartError(f"cannot start Java: {error}", "see `streamsql --info`") from error
@@ -149,7 +148,7 @@ def _spawn(command: list[str], log: Path, env: dict[str, str]) -> subprocess.Pop
 def _await_connection(
     process: subprocess.Popen[bytes], info: Path, limit: float, log: Path, start: int
 ) -> tuple[int, str]:
-    """Port and secret that the JVM writes to `info` (by rename) once it listens."""
+    """The port and secret that the JVM writes to `info` (by rename) once it accepts connections."""
     deadline = time.monotonic() + limit
     while not info.exists():
         if process.poll() is not None:
@@ -167,7 +166,7 @@ def _await_connection(
 def _connect(port: int, secret: str) -> Any:
     from pyspark.java_gateway import launch_gateway
 
-    # PySpark's way of joining a JVM that runs: it knows which classes to import.
+    # PySpark's way to connect to a running JVM; it imports the needed classes.
     given = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     os.environ.update(given)
     try:
@@ -209,8 +208,8 @@ def start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -
 
 
 def _log_to(log: Path) -> None:
-    """What Python's libraries log goes where the JVM's output goes, unless a program says otherwise:
-    the terminal is the console's.
+    """Write the log of Python libraries into the JVM's log file, unless logging is configured: the
+    terminal is for the console only.
     """
     root = logging.getLogger()
     if not root.handlers:
@@ -226,7 +225,7 @@ class _Formatter(logging.Formatter):
 
 
 def forget_session() -> None:
-    """Let go of a Spark whose JVM has ended, so that another can be started in this process."""
+    """Make PySpark forget a Spark whose JVM has ended, so that another one can start in this process."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -239,12 +238,12 @@ def forget_session() -> None:
         try:
             gateway.shutdown()
         except Exception:
-            pass  # there is nobody left to take leave of
+            pass  # the JVM has ended already
 
 
 def _start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> SparkSession:
     conf = {**spark_defaults(), **conf}
-    if is_local(conf):  # PySpark tells the JVM which Python runs the workers
+    if is_local(conf):  # PySpark passes the workers' Python to the JVM
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cached = _cache_options(conf, cache, java)
     file = aot_cache.cache_file(java, cache, spark_home())
@@ -253,7 +252,7 @@ def _start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) 
     except Crash:
         if not cached:
             raise
-        file.unlink(missing_ok=True)  # a damaged cache can do that; it is built again
+        file.unlink(missing_ok=True)  # a damaged cache can cause that; it is built again
         session = _try_session(conf, log, cache, java, [])
     aot_cache.build_at_exit(java, cache, file)
     return session

@@ -1,4 +1,4 @@
-"""What Kafka's own exceptions mean to the one who wrote the statement."""
+"""Explains Kafka's exceptions."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 
 class Words(NamedTuple):
-    """A fault in plain words: the fact, its cause, and what to do."""
+    """An explained fault: the fact, its cause, and what to do."""
 
     fact: str
     detail: str = ""
     hint: str = ""
 
 
-_SERVERS = "is a broker listening there, and does kafka.security.protocol fit it?"
-# What stands in the text of an exception → the same in plain words; {0}, {1} are what was found. The
-# first that fits counts.
+_SERVERS = "is a broker listening there, and does kafka.security.protocol match it?"
+# A pattern of an exception's text → its explanation; {0}, {1} are the pattern's groups. The first match
+# is used.
 _KNOWN: tuple[tuple[str, Words], ...] = (
     (
         r"Topic (\S+) not present in metadata after \d+ ms\.\s+Caused by: \S*UnknownTopicOrPartition",
@@ -33,7 +33,7 @@ _KNOWN: tuple[tuple[str, Words], ...] = (
     (
         r"UnknownTopicOrPartitionException",
         Words(
-            "a topic that is read is not in Kafka",
+            "a topic that the query reads does not exist",
             "its name may be misspelt, or it has been deleted",
             "check subscribe or assign; START QUERY resumes the query when the topic exists",
         ),
@@ -94,7 +94,7 @@ _KNOWN: tuple[tuple[str, Words], ...] = (
     ),
     (
         r"No resolvable bootstrap urls given in bootstrap\.servers",
-        Words("no host of kafka.bootstrap.servers can be resolved", "", "is its name right?"),
+        Words("no host of kafka.bootstrap.servers can be resolved", "", "check their names"),
     ),
     (
         r"ConfigException: Invalid value (\S*) for configuration (\S+): ([^\n]+)",
@@ -115,17 +115,17 @@ _KNOWN: tuple[tuple[str, Words], ...] = (
     ),
     (
         r"kafka\S*\.TimeoutException: ([^\n]+)",
-        Words("Kafka did not answer in time", "{0}", "is the broker there, and well?"),
+        Words("Kafka did not answer in time", "{0}", "is the broker running?"),
     ),
 )
 
 
 def in_plain_words(text: str) -> Words | None:
-    """text: an exception's, with its class and all; None when it is nothing of Kafka's that is known."""
+    """The explanation of an exception of Kafka; None for another. text: its text, including its class."""
     if "afka" not in text:
         return None
     for pattern, words in _KNOWN:
-        found = re.search(pattern, text)
-        if found:
-            return Words(*(w.format(*found.groups()) for w in words))
+        match = re.search(pattern, text)
+        if match:
+            return Words(*(w.format(*match.groups()) for w in words))
     return None

@@ -1,4 +1,4 @@
-"""Spark's life under a session: started on a thread, waited for, watched, started again when lost."""
+"""The lifecycle of Spark in a session: starts it in the background, monitors and restarts it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ POLL = 0.1
 
 
 def activate(spark: Any) -> None:
-    """Make a session the one of this thread: Spark looks some things up, such as Python Data Sources to
-    write with, in the session of the thread that asks, and statements run on threads that it has not seen.
+    """Make a session the active one of this thread. Statements run on new threads, and Spark looks up some
+    things, such as Python Data Sources to write with, in the thread's active session.
     """
     sessions = spark._get_j_spark_session_class(spark._jvm)
     sessions.setActiveSession(spark._jsparkSession)
@@ -35,7 +35,7 @@ def own_session(spark: Any) -> Any:
 
 @dataclass
 class Progress:
-    """How far the jobs of the statement that is being carried out are."""
+    """The progress of the jobs of a statement."""
 
     stages_done: int = 0
     stages: int = 0
@@ -44,7 +44,7 @@ class Progress:
 
 
 class Attempt:
-    """One start of Spark, and what became of it. Changed under the engine's lock only."""
+    """One start of Spark and its outcome. Changed only under the engine's lock."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
@@ -53,14 +53,14 @@ class Attempt:
         self.process: Any = None
         self.failure: StartFault | None = None
         self.lost = ""
-        """Why its JVM has ended, once it has."""
+        """Why its JVM has ended, once it has ended."""
 
 
 class Engine:
-    """One Spark at a time. spark: one that runs already and belongs to somebody else (tests).
+    """Runs one Spark at a time. spark: a running SparkSession that it does not own (tests).
 
-    folder: where its warehouse is; log, cache, java: as for jvm.start_session. Publishes SparkStarted
-    before anybody gets a new session, SparkLost (on a thread of its own) and ClusterNews.
+    folder: contains the warehouse; log, cache, java: as for jvm.start_session. Publishes SparkStarted
+    before a new session is used, SparkLost (on its own thread) and ClusterNews.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class Engine:
         self._closing = False
 
     def begin_start(self) -> None:
-        """Start Spark on a thread of its own, so that reading and planning continue meanwhile."""
+        """Start Spark on its own thread, so that reading and planning continue meanwhile."""
         self._begin()
 
     def _begin(self) -> Attempt | None:
-        """The start that is under way, or a new one; None when Spark is there."""
+        """The start that is in progress, or a new one; None when Spark has started."""
         with self._lock:
             if self._spark is not None:
                 return None
@@ -129,7 +129,7 @@ class Engine:
         check_master(master)
         spark = attempt.spark = jvm.start_session(conf, self.log, self.cache, java)
         attempt.process = spark.sparkContext._gateway.proc
-        # It would print a traceback over the prompt when the JVM that it hears from dies.
+        # It would print a traceback over the prompt when the JVM ends.
         hears = getattr(spark.sparkContext, "_accumulatorServer", None)
         if hears is not None:
             hears.handle_error = lambda request, address: None
@@ -140,13 +140,13 @@ class Engine:
             ClusterWatch(spark, master, news, lambda cause: self._give_up(attempt, cause))
 
     def _give_up(self, attempt: Attempt, cause: str) -> None:
-        """End a Spark that has lost its cluster: what waits for it would wait forever."""
+        """End a Spark that has lost its cluster: whatever waits for it would wait forever."""
         with self._lock:
             attempt.lost = cause
         attempt.process.kill()
 
     def _watch(self, attempt: Attempt) -> None:
-        """Wait for the JVM's end; one that nobody asked for is told."""
+        """Wait for the end of the JVM, and report an unexpected one."""
         code = attempt.process.wait()
         how = f"by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"with code {code}"
         from streamsql.runtime.engine import jvm
@@ -155,7 +155,7 @@ class Engine:
             if self._closing:
                 return
             attempt.lost = attempt.lost or f"its JVM ended {how}"
-            # Before another one can begin: PySpark knows one Spark of a process.
+            # Before another one can start: PySpark supports one Spark in a process.
             jvm.forget_session()
             if self._spark is attempt.spark:
                 self._spark = None
@@ -166,7 +166,7 @@ class Engine:
             self.events.publish(SparkLost(attempt.lost))
 
     def wait(self, cancel: CancelToken) -> Any:
-        """The SparkSession, once it is there. Raises StartFault when it could not start, Cancelled."""
+        """The SparkSession; waits until it has started. Raises StartFault when it could not, Cancelled."""
         attempt = self._begin()
         if attempt is None:
             spark = self._spark
@@ -177,7 +177,7 @@ class Engine:
             return attempt.spark
         with self._lock:
             if self._attempt is attempt:
-                self._attempt = None  # the next statement tries again
+                self._attempt = None  # the next statement retries
         raise attempt.failure
 
     @property
@@ -191,41 +191,40 @@ class Engine:
 
     @property
     def began(self) -> float:
-        """When the start that is under way began (of time.monotonic)."""
+        """When the start that is in progress began (time.monotonic)."""
         attempt = self._attempt
         return attempt.began if attempt is not None else time.monotonic()
 
     @property
     def failed(self) -> bool:
-        """Whether Spark could not start; the next statement that needs it tries again."""
+        """Whether Spark could not start; the next statement that needs it retries."""
         return self._failed
 
     def say(self, doing: str) -> None:
-        """Tell what is being done for the statement that is waiting; empty: nothing out of the common."""
+        """Set what the waiting statement shows as its current work; empty for nothing special."""
         self.doing = doing
 
     def run_jobs_of(self, cancel: CancelToken, spark: Any) -> None:
-        """Let the jobs that this thread starts from now on end when the token is set, and no other job."""
+        """Cancel the jobs that this thread starts from now on, and no others, when the token is set."""
         spark.sparkContext.setJobGroup(cancel.jobs, "a statement")
 
         def end_jobs() -> None:
             try:
-                # Those that come later, too: a statement that was given up runs nothing more.
+                # Future jobs, too: a cancelled statement runs nothing more.
                 spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(cancel.jobs)
             except Exception:
-                pass  # Spark is gone, and the jobs with it
+                pass  # Spark has ended, and the jobs with it
 
         cancel.on_cancel(end_jobs)
 
     def progress(self, cancel: CancelToken) -> Progress | None:
-        """How far the running jobs of a statement are; None when none runs. Asks Spark: not for a key.
-
-        cancel: the statement's.
+        """The progress of the running jobs of a statement; None when none runs. Calls Spark, so it is not
+        for key presses. cancel: the statement's token.
         """
         spark = self._spark
         if spark is None:
             return None
-        made = Progress()
+        progress = Progress()
         try:
             tracker = spark.sparkContext._jsc.statusTracker()
             for job_id in tracker.getJobIdsForGroup(cancel.jobs):
@@ -233,15 +232,15 @@ class Engine:
                 if job is None or str(job.status()) != "RUNNING":
                     continue
                 for stage_id in job.stageIds():
-                    made.stages += 1
+                    progress.stages += 1
                     stage = tracker.getStageInfo(stage_id)
                     if stage is not None:
-                        made.tasks += stage.numTasks()
-                        made.tasks_done += stage.numCompletedTasks()
-                        made.stages_done += stage.numTasks() == stage.numCompletedTasks()
+                        progress.tasks += stage.numTasks()
+                        progress.tasks_done += stage.numCompletedTasks()
+                        progress.stages_done += stage.numTasks() == stage.numCompletedTasks()
         except Exception:
             return None
-        return made if made.stages else None
+        return progress if progress.stages else None
 
     def close(self) -> None:
         """Stop Spark if it was started here."""
@@ -250,10 +249,10 @@ class Engine:
             try:
                 self._spark.stop()
             except Exception:
-                pass  # the JVM is gone already
+                pass  # the JVM has ended already
 
     def kill(self) -> None:
-        """End the JVM that was started here, whatever it does."""
+        """Kill the JVM that was started here."""
         self._closing = True
         gateway = getattr(getattr(self._spark, "sparkContext", None), "_gateway", None)
         if self._own and gateway is not None:

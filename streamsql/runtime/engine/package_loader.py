@@ -1,7 +1,7 @@
-"""The packages of connectors, fetched by Spark's own resolver and added to the Spark that runs.
+"""Fetches the packages of connectors with Spark's own resolver, and adds them to the running Spark.
 
-Nothing is restarted: ADD JAR gives a running session its jars, and its executors too. What was fetched
-once is remembered in the cache folder, so that later starts ask no registry.
+Nothing is restarted: ADD JAR adds jars to a running session and its executors. The fetched packages are
+recorded in the cache folder, so that later starts need no repository.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from streamsql.runtime.engine.cancel import CancelToken
 NOTES = "packages.json"
 POLL = 0.1
 _TASK_THREADS = ("task-result-getter", "dispatcher-", "Executor task launch worker")
-"""Threads of Spark's that take in the results of tasks, and those that start them."""
+"""Spark's threads that receive the results of tasks, or start tasks."""
 
 
 class Packages:
-    """conf: what Spark is started with (its resolver's settings: Spark configuration, "spark.jars.ivy"
-    and its neighbours); cache: the console's cache folder; offline: whether nothing may be fetched; say:
-    told what is being fetched, and empty when it is there.
+    """conf: the settings that Spark is started with (for the resolver: spark.jars.ivy and others); cache:
+    the console's cache folder; offline: whether nothing may be fetched; say: called with what is being
+    fetched, and with an empty text at its end.
 
-    news: what there is to tell of it.
+    news: notes about fetched packages.
     """
 
     def __init__(
@@ -51,23 +51,20 @@ class Packages:
         self._lock = threading.Lock()
 
     def provide(self, spark: Any, program: Program, cancel: CancelToken) -> None:
-        """See that Spark has what a program needs.
-
-        Raises EngineFault with what is to be fetched, or Cancelled.
-        """
+        """Load the packages that a program needs. Raises EngineFault that names a missing one, Cancelled."""
         wanted = needed(program)
         use_added_jars(spark)
         for package in wanted:
             self.load(spark, package, cancel)
 
     def load(self, spark: Any, package: Package, cancel: CancelToken) -> None:
-        """Give Spark a package, if it has not got it. Raises as `provide`."""
+        """Load a package if Spark does not have it. Raises as `provide`."""
         with self._lock:
             if not is_there(spark, package.probe):
                 self._add(spark, package, cancel)
 
     def for_program(self, program: Program) -> dict[str, str]:
-        """The settings that a program of its own begins with, so that Spark has what it needs."""
+        """The settings with which a stand-alone program loads the packages that it needs."""
         version = metadata.version("pyspark")
         jars: list[str] = []
         coordinates: list[str] = []
@@ -80,7 +77,7 @@ class Packages:
         return {key: value for key, value in settings.items() if value}
 
     def jars(self, package: Package, version: str) -> list[str]:
-        """The jars of a package as they were fetched; empty when they were not, or are gone."""
+        """The jars of a package that was fetched before; empty when it was not, or a jar is missing."""
         try:
             known = json.loads((self.cache / NOTES).read_text("utf-8")).get(f"{package.name} {version}", [])
         except (OSError, ValueError):
@@ -106,8 +103,8 @@ class Packages:
 
     @contextmanager
     def _alone(self, cancel: CancelToken) -> Iterator[None]:
-        """Spark's resolver is used by one console of this cache at a time: what it has half fetched, another
-        would take for whole. Raises Cancelled while that is waited for.
+        """Holds the lock of Spark's resolver, which one console at a time may use: another one would read
+        incomplete files. Waits for it. Raises Cancelled.
         """
         lock = FileLock(self.cache / "packages.lock", timeout=0, mode=0o600, thread_local=False)
         try:
@@ -116,7 +113,7 @@ class Packages:
                 self.say("waiting for another console, which fetches packages")
                 cancel.wait(POLL)
         except OSError:
-            pass  # a cache that cannot be written is shared with nobody
+            pass  # a cache that cannot be written is not shared
         try:
             yield
         finally:
@@ -152,12 +149,12 @@ class Packages:
         raise _missing(package, releases[0], reasons[0])
 
     def _resolve(self, spark: Any, release: Release, cancel: CancelToken) -> list[str]:
-        """The files of a release. Raises _NotFetched, or Cancelled while it is still being looked for."""
+        """The jars of a release. Raises _NotFetched, or Cancelled while it is being fetched."""
         conf = self.conf()
         jvm = spark._jvm
         path = conf.get("spark.jars.ivySettings")
         settings = jvm.scala.Option.apply(path)
-        found: list[Any] = []
+        outcome: list[Any] = []
 
         def work() -> None:
             try:
@@ -169,18 +166,18 @@ class Packages:
                     conf.get("spark.jars.ivy"),
                     settings,
                 )
-                found.append([str(jars.apply(i)) for i in range(jars.size())])
+                outcome.append([str(jars.apply(i)) for i in range(jars.size())])
             except Exception as error:
-                found.append(error)
+                outcome.append(error)
 
         thread = threading.Thread(target=work, daemon=True, name="fetch-packages")
         thread.start()
         while thread.is_alive():
             thread.join(POLL)
             cancel.check()
-        if isinstance(found[0], Exception):
-            raise _NotFetched(_reason(found[0]))
-        return list(found[0])
+        if isinstance(outcome[0], Exception):
+            raise _NotFetched(_reason(outcome[0]))
+        return list(outcome[0])
 
     def _remember(self, package: Package, version: str, jars: list[str]) -> None:
         file = self.cache / NOTES
@@ -195,11 +192,11 @@ class Packages:
             new.write_text(json.dumps(known, indent=1), "utf-8")
             new.replace(file)
         except OSError:
-            pass  # then it is looked up again next time
+            pass  # then it is resolved again next time
 
 
 def _locked(lock: FileLock) -> bool:
-    """Take a lock; False when another process has it. Raises OSError."""
+    """Acquire a lock; False when another process holds it. Raises OSError."""
     try:
         lock.acquire()
     except Timeout:
@@ -208,18 +205,18 @@ def _locked(lock: FileLock) -> bool:
 
 
 class _NotFetched(Exception):
-    """Why a release could not be fetched, in a few words."""
+    """A release could not be fetched. The message is the reason."""
 
 
 def use_added_jars(spark: Any) -> None:
-    """Let this thread find the classes of ADD JAR: Spark sets that for the thread that added them only."""
+    """Make the classes of ADD JAR visible to this thread; Spark itself does so only for the adding thread."""
     thread = spark._jvm.java.lang.Thread.currentThread()
     thread.setContextClassLoader(spark._jsparkSession.sharedState().jarClassLoader())
 
 
 def _use_in_threads(spark: Any) -> None:
-    """Let the threads that are there find the classes of ADD JAR. Else those that receive what a task
-    raised cannot read an exception of such a class, and the query fails for an UnknownReason.
+    """Make the classes of ADD JAR visible to Spark's existing threads. Otherwise those that receive the
+    exception of a task cannot read its class, and the query fails with UnknownReason.
     """
     loader = spark._jsparkSession.sharedState().jarClassLoader()
     for thread in spark._jvm.java.lang.Thread.getAllStackTraces().keySet():
@@ -239,7 +236,7 @@ def is_there(spark: Any, name: str) -> bool:
 def _reason(error: Exception) -> str:
     text = str(getattr(error, "java_exception", error))
     if re.search(r"unresolved dependency|download failed|not found", text):
-        return "it is not in the repositories that Spark's resolver reaches, or they cannot be reached"
+        return "it is not in the repositories of Spark's resolver, or they cannot be reached"
     return text.splitlines()[0][:200]
 
 

@@ -1,4 +1,4 @@
-"""PySpark's first import: its packages import one another, so that two threads must not do it at a time."""
+"""The first import of PySpark: its packages import one another, so two threads must not import it at once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ _one_at_a_time = threading.Lock()
 
 
 def import_pyspark() -> None:
-    """Import PySpark; waits while another thread does."""
+    """Import PySpark; waits while another thread imports it."""
     with _one_at_a_time:
         import pyspark.sql  # noqa: F401

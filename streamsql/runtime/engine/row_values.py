@@ -1,4 +1,4 @@
-"""Rows of Spark as Python values: what a person sees, in the session time zone."""
+"""Rows of Spark as Python values, with timestamps in the session time zone."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def collect(frame: Any) -> Rows:
 
 
 def in_zone(kind: Any, zone: str) -> Callable[[Any], Any]:
-    """A function that turns values of a Spark type as collected (timestamps in this process's zone)
-    into values in a session time zone, structs into dicts, the whole row into a list.
+    """A function that converts collected values of a Spark type (with timestamps in this process's zone)
+    to a session time zone, structs to dicts, and a row to a list.
     """
     from pyspark.sql import types
 

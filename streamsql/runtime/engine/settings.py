@@ -1,4 +1,4 @@
-"""Settings: the console's own defaults, what the user sets, and where each comes from."""
+"""Spark's settings: the console's defaults, those of the user, and the origin of each."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from streamsql.secrets import SPARK_PATTERN, redact_option
 
 
 def local_defaults(cores: int) -> dict[str, str]:
-    """What makes one machine fast without losing anything (figures: ENGINE, cost of a micro-batch).
+    """Settings that make a single machine fast at no loss (figures: ENGINE, cost of a micro-batch).
 
-    cores: processors that Spark may use, the number of shuffle partitions.
+    cores: the processors that Spark may use, which is the number of shuffle partitions.
     """
     return {
         # 200 by default: most of a small micro-batch's time on one machine.
         "spark.sql.shuffle.partitions": str(cores),
         "spark.default.parallelism": str(cores),
-        # The other manager starts a process for each log file it renames (25 to 30 ms). On a local
-        # file system both look whether the target is there and then rename, so both promise the same.
+        # The default manager starts a process for each log file it renames (25 to 30 ms). On a local
+        # file system both check whether the target exists and then rename it, with the same guarantees.
         "spark.sql.streaming.checkpointFileManagerClass": LOCAL_CHECKPOINTS,
         # In memory, written to the checkpoint; no native library to load before the first row. A
-        # micro-batch takes 203-313 ms against RocksDB's 188-223, which is one SET away and for state
-        # beyond memory.
+        # micro-batch takes 203 to 313 ms, with RocksDB 188 to 223 ms. RocksDB (SET) is for state that
+        # does not fit into memory.
         "spark.sql.streaming.stateStore.providerClass": STATE_IN_MEMORY,
     }
 
@@ -49,23 +49,23 @@ def common_defaults() -> dict[str, str]:
 
 
 def cores_of(master: str) -> int:
-    """Processors that a local master uses: local[4] → 4, local[*] → those of the machine."""
+    """The processors that a local master uses: local[4] → 4, local[*] → those of the machine."""
     threads = _local_master(master)
     return len(os.sched_getaffinity(0)) if threads == "*" else int(threads)
 
 
 def _local_master(master: str) -> str:
-    """The number of threads of a local master, or "*". Raises UsageFault when it is not one of Spark's."""
-    found = re.fullmatch(r"local(?:\[\s*(\*|0*[1-9]\d{0,5})\s*(?:,\s*\d{1,6}\s*)?\])?", master)
+    """The number of threads of a local master, or "*". Raises UsageFault for an invalid master."""
+    local = re.fullmatch(r"local(?:\[\s*(\*|0*[1-9]\d{0,5})\s*(?:,\s*\d{1,6}\s*)?\])?", master)
     cluster = re.fullmatch(r"local-cluster\[\s*([1-9]\d{0,5})\s*,\s*\d{1,6}\s*,\s*\d{1,9}\s*\]", master)
-    if found is None and cluster is None:
+    if local is None and cluster is None:
         raise UsageFault(f"{master} is not a master of Spark", hint="local[*], local[4] or spark://host:7077")
-    return (found or cluster or [""])[1] or "1"
+    return (local or cluster or [""])[1] or "1"
 
 
 @dataclass
 class Settings:
-    """Settings by key, with their origin. Later layers win: defaults, config file, command line, SET."""
+    """Settings by key, with their origin. Later layers override: defaults, config file, command line, SET."""
 
     master: str = "local[*]"
     defaults: dict[str, str] = field(default_factory=dict)
@@ -89,11 +89,11 @@ class Settings:
         return cls(master, defaults, given, configured=configured or {}, master_from=master_from)
 
     def start_conf(self) -> dict[str, str]:
-        """All that Spark is started with."""
+        """The settings that Spark is started with."""
         return {"spark.master": self.master} | self.defaults | self.configured | self.given | self.changed
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """(key, value, where it comes from), secrets hidden, the last layer first in its line."""
+        """(key, value, origin) of all settings, secrets redacted, of each the last layer."""
         merged: dict[str, tuple[str, str]] = {"spark.master": (self.master, self.master_from)}
         layers = (
             (self.defaults, CONSOLE),

@@ -1,4 +1,4 @@
-"""Spark's exceptions as the console's errors: one line of cause, the place in the text, a hint."""
+"""Translates Spark's exceptions to the console's errors: the cause in one line, its span, a hint."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _STACK = re.compile(r"\n\s*(at |===|Driver stacktrace|Caused by|JVM stacktrace|T
 
 def clean(text: str) -> tuple[str, str]:
     """(condition, message) of a Spark message: no class prefix, SQLSTATE, plan or stack."""
-    found = _PREFIX.match(text)
-    condition = found.group(1) if found else ""
-    text = text[found.end() :] if found else text
+    match = _PREFIX.match(text)
+    condition = match.group(1) if match else ""
+    text = text[match.end() :] if match else text
     if condition == "USER_RAISED_EXCEPTION" and (own := _PREFIX.match(text)):  # raised by our own program
         condition, text = own.group(1), text[own.end() :]
     for pattern in (_STACK, _STATE, _TREE, _PLAN):
@@ -36,7 +36,7 @@ def clean(text: str) -> tuple[str, str]:
 
 
 def _named(condition: str | None) -> str:
-    """A condition worth showing; names such as _LEGACY_ERROR_TEMP_3102 tell nobody anything."""
+    """A condition, unless it is a meaningless one such as _LEGACY_ERROR_TEMP_3102."""
     return "" if not condition or condition.startswith("_LEGACY") else condition
 
 
@@ -47,10 +47,10 @@ _FRAME = re.compile(r'^ *File "([^"]+)", line (\d+)', re.MULTILINE)
 
 
 def python_error(text: str) -> tuple[str, str]:
-    """(what was raised, where) out of a message that holds a traceback of a Python worker.
+    """(exception, place) of a message that contains the traceback of a Python worker.
 
-    Both are empty for another message. Where is the innermost place outside of PySpark; what the
-    console's own helpers raise says all by itself.
+    Both are empty for another message. The place is the innermost frame outside of PySpark; it is empty
+    for exceptions of the console's own helpers, whose messages are complete.
     """
     _, begins, trace = text.rpartition("Traceback (most recent call last):")
     raised = _RAISED.search(trace) if begins else None
@@ -63,11 +63,11 @@ def python_error(text: str) -> tuple[str, str]:
 
 
 def first_sentence(message: str) -> tuple[str, str]:
-    """A message as (fact, detail): its first sentence, and what follows."""
+    """(fact, detail) of a message: its first sentence, and the rest."""
     head, _, detail = message.partition("\n")
-    found = re.match(r"(.+?\.) (?=[A-Z])(.*)", head, re.DOTALL)
-    if found:
-        head, detail = found.group(1), f"{found.group(2)}\n{detail}".strip()
+    match = re.match(r"(.+?\.) (?=[A-Z])(.*)", head, re.DOTALL)
+    if match:
+        head, detail = match.group(1), f"{match.group(2)}\n{detail}".strip()
     return _lower(head), detail
 
 
@@ -76,7 +76,7 @@ def translate(
 ) -> StreamsqlError:
     """Any exception of PySpark, Py4J or Python as a StreamsqlError.
 
-    statement: what to find the place in; known: names of streams and tables, for a hint.
+    statement: for the span; known: names of streams and tables, for a hint.
     """
     if isinstance(error, StreamsqlError):
         return error
@@ -105,7 +105,7 @@ def _translated(error: BaseException, text: str, known: Iterable[str]) -> Stream
         return EngineFault(NO_SPACE, hint=_MAKE_SPACE, code="DISK_FULL")
     if isinstance(error, PySparkException):
         return _of_pyspark(error, text, known)
-    if type(error) is ValueError:  # of the console's own helpers, in plain words
+    if type(error) is ValueError:  # of the console's own helpers
         fact, _, detail = str(error).partition("\n")
         return EngineFault(fact, detail=detail)
     if isinstance(error, (ImportError, SyntaxError)):
@@ -150,14 +150,14 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
 
 
 def _lower(message: str) -> str:
-    """A message of Spark's as the console writes them: no capital, no full stop."""
+    """A message of Spark in the console's style: no capital, no full stop."""
     first = message.split(" ", 1)[0]
     plain = (first[1:].islower() or len(first) == 1) and first != "Spark"
     return (message[0].lower() + message[1:] if plain else message).rstrip(". ") if message else message
 
 
 def _span(error: Any, text: str) -> Span | None:
-    """Where in the statement Spark saw the fault."""
+    """The span in the statement of an error of Spark."""
     position = _POSITION.search(str(error))
     if position:
         line, column, sql = int(position.group(1)), int(position.group(2)), position.group(3)
@@ -169,30 +169,30 @@ def _span(error: Any, text: str) -> Span | None:
     for context in error.getQueryContext() or []:
         if "SQL" not in str(context.contextType()):
             continue
-        found = _find(text, context.fragment())
-        if found:
-            return found
+        span = _find(text, context.fragment())
+        if span:
+            return span
     parameters = error.getMessageParameters() or {}
     name = (parameters.get("objectName") or parameters.get("relationName") or "").replace("`", "")
     return _find(text, name) if name else None
 
 
 def _find(text: str, fragment: str) -> Span | None:
-    """The first place where a piece of SQL stands in a text, word by word."""
+    """The first span of a piece of SQL in a text, as whole words."""
     if not fragment:
         return None
-    for found in re.finditer(re.escape(fragment), text):
-        before, after = text[: found.start()][-1:], text[found.end() :][:1]
+    for match in re.finditer(re.escape(fragment), text):
+        before, after = text[: match.start()][-1:], text[match.end() :][:1]
         whole = not (before.isalnum() and fragment[0].isalnum()) and not (
             after.isalnum() and fragment[-1].isalnum()
         )
         if whole:
-            return Span(*found.span())
+            return Span(*match.span())
     return None
 
 
 def _causes(java: Any) -> list[Any]:
-    """A Java exception and its causes, the first cause of all first."""
+    """A Java exception and its causes, the root cause first."""
     causes = [java]
     while causes[0].getCause() is not None:
         causes.insert(0, causes[0].getCause())
@@ -226,7 +226,7 @@ _MAKE_SPACE = "free space on the disk of the workspace, of the sink or of tempor
 
 
 def _texts(error: Any) -> str:
-    """What an exception and its causes say, the root cause first."""
+    """The messages of an exception and its causes, the root cause first."""
     texts = [str(error)]
     while getattr(error, "_cause", None) is not None:
         error = error._cause
@@ -235,7 +235,7 @@ def _texts(error: Any) -> str:
 
 
 def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault:
-    """Why a streaming query ended: the root cause in one line, the rest in the detail. places: the folders
+    """The fault of a failed query: the root cause in one line, the rest in the detail. places: the folders
     that it writes into.
     """
     subject = f"query {name} failed"
@@ -264,9 +264,9 @@ def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault
     return QueryFault(head, subject=subject, detail=detail, hint=hint, condition=condition, code=code)
 
 
-def comes_again(error: Any) -> bool:
-    """Whether what ended a streaming query would end it again for certain: Spark's analysis refuses it,
-    or its state is of another shape.
+def recurs(error: Any) -> bool:
+    """Whether the fault of a query is certain to recur: Spark's analysis refuses it, or its state has
+    another schema.
     """
     from pyspark.errors import AnalysisException, ParseException
 
@@ -279,9 +279,9 @@ _NOT_OURS = ("/pyspark/", "/py4j/", "/streamsql/runtime/", "pyspark.zip", "/lib/
 
 
 def _of_python(text: str) -> tuple[str, str]:
-    """(what Python code raised, where) of an error that holds Python's traceback; empty without one.
+    """(exception, place) of an error that contains Python's traceback; empty without one.
 
-    Where is said of code that is the analyst's, not Spark's or the console's.
+    The place is in the user's code, not in Spark's or the console's.
     """
     raised = list(
         re.finditer(r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning)\b", text, re.MULTILINE)
@@ -298,6 +298,6 @@ def _of_python(text: str) -> tuple[str, str]:
         )
     ]
     message = text[last.start() :]
-    if "." in last.group():  # Spark's own errors say all without their class
+    if "." in last.group():  # the messages of Spark's own errors need no class
         return message[last.end() - last.start() :].lstrip(": "), ""
     return message, f"{own[-1][0]}, line {own[-1][1]}" if own else ""

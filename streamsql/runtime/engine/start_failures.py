@@ -1,4 +1,4 @@
-"""Why the JVM, or a call into it, failed while Spark started: from the exception and the JVM's own log."""
+"""Explains why Spark did not start, from the exception and the JVM's log."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Crash(SparkStartError):
 def start_failure(
     process: subprocess.Popen[bytes], log: Path, start: int, error: Exception | None = None
 ) -> SparkStartError:
-    """What to raise when the JVM, or a call into it, failed."""
+    """The exception to raise when the JVM, or a call to it, failed."""
     hint = f"the JVM's output is in {log}"
     try:
-        status = process.wait(0.5)  # a JVM that gives up needs a moment to end
+        status = process.wait(0.5)  # a JVM that exits needs a moment to end
     except subprocess.TimeoutExpired:
         message = _cause(error) if error else "the JVM does not answer"
-        if "stopped SparkContext" in message:  # it gave up meanwhile; the log says why
+        if "stopped SparkContext" in message:  # Spark has stopped meanwhile; the log has the cause
             message = _log_cause(log, start)
         return SparkStartError(message, hint)
     if status < 0:
@@ -32,7 +32,7 @@ def start_failure(
 
 
 def _cause(error: Exception) -> str:
-    """What a failed py4j call says and, if that differs, its innermost cause, in one line."""
+    """The message of a failed py4j call and, if it differs, its innermost cause, in one line."""
     thrown: Any = getattr(error, "java_exception", None)
     try:
         if thrown is None:
@@ -41,13 +41,13 @@ def _cause(error: Exception) -> str:
         while thrown.getCause() is not None:
             thrown = thrown.getCause()
         inner = _one_line(thrown.toString())
-    except Exception:  # the JVM went away meanwhile
+    except Exception:  # the JVM has ended meanwhile
         return _one_line(str(error))
     return outer if inner in outer else f"{outer}: {inner}"
 
 
 def _one_line(text: str) -> str:
-    """The first line, without the package of a leading class name, or the name if it can go."""
+    """The first line, without a leading class name, or only without its package if no sentence follows."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "unknown cause")
     line = re.sub(r"^(?:[a-z]\w*\.)+(?=[A-Z])", "", line)
     name, _, message = line.partition(": ")
@@ -62,7 +62,7 @@ def size_of(file: Path) -> int:
 
 
 def _log_cause(log: Path, start: int) -> str:
-    """The line of the JVM's output, from byte `start` on, that best says why it ended."""
+    """The line of the JVM's output, from byte `start` on, that best explains its end."""
     try:
         with log.open("rb") as stream:
             stream.seek(start)

@@ -1,4 +1,4 @@
-"""Temporary views: they end with their Spark, and a new Spark gets them again."""
+"""Temporary views: they end with their Spark, and are created again on a new one."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ Make = Callable[[Statement, Any, bool], None]
 
 
 class Deferred(Exception):
-    """A view that calls Python of the workspace is made when a statement names it, not with Spark's start."""
+    """A view that calls Python of the workspace: it is created only when a statement names it."""
 
 
 class TemporaryViews:
-    """The statements that made the session's temporary views, by folded name of the view.
+    """The statements that created the session's temporary views, by folded name of the view.
 
-    make: carries such a statement out on a Spark session; when it must not import Python for that, it
-    raises Deferred.
+    make: executes such a statement on a Spark session; raises Deferred when it would have to import
+    Python and must not.
     """
 
     def __init__(self, catalog: CurrentCatalog, make: Make) -> None:
         self._catalog = catalog
         self._make = make
-        self._made: dict[str, Statement] = {}
+        self._statements: dict[str, Statement] = {}
         self._missing: set[str] = set()
         self._untold: dict[str, Note] = {}
 
     def remember(self, statement: Statement, creates: str) -> None:
-        """Take notice of a statement that was carried out. creates: the view or table that it makes."""
+        """Record an executed statement that created or dropped a view. creates: the created view or table."""
         definition = definition_of(statement.text)
         if creates and definition.temporary:
-            self._made[creates.casefold()] = statement
+            self._statements[creates.casefold()] = statement
             self._missing.discard(creates.casefold())
         if definition.drops:
             self.forget(definition.drops)
 
     def statements(self) -> list[tuple[str, Statement]]:
         """(name, statement) of each view."""
-        return list(self._made.items())
+        return list(self._statements.items())
 
     def forget(self, name: str) -> None:
-        """A view that is dropped."""
-        self._made.pop(name.casefold(), None)
+        """Remove a dropped view."""
+        self._statements.pop(name.casefold(), None)
         self._missing.discard(name.casefold())
         self._catalog.update(lambda catalog: catalog.without("tables", name))
 
     def restore(self, spark: Any) -> None:
-        """Make them all again on a new Spark; what cannot be made is told by `news`."""
+        """Create all views again on a new Spark; `news` reports those that cannot be created."""
         self._missing.clear()
         deferred = False
-        for name in list(self._made):
+        for name in list(self._statements):
             try:
                 fault = self._try(name, spark, imports=False)
             except Deferred:
@@ -65,28 +65,28 @@ class TemporaryViews:
                 continue
             if fault:
                 self._missing.add(name)
-            if fault and not deferred:  # else it may read one that is made later
+            if fault and not deferred:  # otherwise it may read a deferred view
                 self._untold[name] = Note(
                     "VIEW_NOT_RESTORED",
-                    f"the temporary view {name} could not be made again: {fault.message}; the next statement "
-                    "that names it tries again",
+                    f"the temporary view {name} could not be restored: {fault.message}; the next statement "
+                    "that names it retries",
                 )
 
     def news(self) -> tuple[Note, ...]:
-        """What `restore` has to tell, once."""
+        """The notes of `restore`, once."""
         lines = tuple(self._untold.values())
         self._untold.clear()
         return lines
 
     def check(self, statement: Statement, spark: Callable[[], Any]) -> None:
-        """Try again to make those missing views that a statement names. spark: gives the Spark session.
+        """Create the missing views that a statement names. spark: returns the Spark session.
 
-        Raises EngineFault for one that cannot be made, unless the statement drops or replaces it.
+        Raises EngineFault for one that cannot be created, unless the statement drops or replaces it.
         """
-        relations = relations_of(statement) if self._made else ()
+        relations = relations_of(statement) if self._statements else ()
         named = {relation.name.casefold(): relation.span for relation in relations}
-        views = [name for name in self._made if name in named]
-        session = spark() if views else None  # one that starts now makes the views
+        views = [name for name in self._statements if name in named]
+        session = spark() if views else None  # a Spark that starts now restores the views
         if any(name in self._missing for name in views):
             self._make_missing(session, set(views))
         for name in [name for name in views if name in self._missing]:
@@ -99,23 +99,23 @@ class TemporaryViews:
                 self.forget(name)
             elif not definition.temporary:
                 raise EngineFault(
-                    f"the temporary view {name} cannot be made again: {fault.message}",
-                    detail="it ended with the Spark that it was made in",
+                    f"the temporary view {name} cannot be restored: {fault.message}",
+                    detail="it ended with the Spark in which it was created",
                     hint=f"CREATE OR REPLACE TEMPORARY VIEW {name} AS …, or DROP VIEW IF EXISTS {name};",
                     span=named[name],
                     code="VIEW_NOT_RESTORED",
                 )
 
     def _make_missing(self, spark: Any, but: set[str]) -> None:
-        """Make what may be read by views that a statement names, as far as it can be made."""
-        for name in [name for name in self._made if name in self._missing and name not in but]:
+        """Create the missing views that the views named by a statement may read, as far as possible."""
+        for name in [name for name in self._statements if name in self._missing and name not in but]:
             if self._try(name, spark) is None:
                 self._missing.discard(name)
                 self._untold.pop(name, None)
 
     def _try(self, name: str, spark: Any, *, imports: bool = True) -> StreamsqlError | None:
         try:
-            self._make(self._made[name], spark, imports)
+            self._make(self._statements[name], spark, imports)
         except Deferred:
             raise
         except Exception as error:

@@ -151,7 +151,7 @@ def _whose(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
     yield "query id", checkpoint.id or "not known: the file metadata is missing or damaged"
     marker = checkpoint.marker()
     if marker:
-        yield "query", f"{marker.get('query', '')}, of streamsql"
+        yield "query", f"{marker.get('query', '')} (streamsql)"
         yield "statement", " ".join(str(marker.get("text", "")).split())
 
 
@@ -162,10 +162,10 @@ def _of_log(checkpoint: Checkpoint, batches: list[Batch]) -> Iterator[tuple[str,
     numbers = [b.number for b in batches]
     yield "micro-batches", f"{len(numbers)} in the log: {_range(numbers)}"
     done = [b for b in batches if b.committed]
-    yield "last done", done[-1].number if done else "none"
+    yield "last committed", done[-1].number if done else "none"
     for word in ("planned", "damaged"):
         listed = ", ".join(str(b.number) for b in batches if b.status == word)
-        yield ("planned, not done" if word == "planned" else word), listed
+        yield ("planned, not committed" if word == "planned" else word), listed
     marks = [b.planned.watermark for b in batches if b.planned]
     marks += [b.committed.watermark for b in batches if b.committed]
     yield "watermark", _time(max((m for m in marks if m is not None), default=None))

@@ -151,7 +151,7 @@ class Previewer:
                 Note(
                     "REGISTRY_MESSAGES",
                     "the messages have the header of a schema registry: schemaRegistry 'http://host:8081' "
-                    "reads their Avro with its schemas, FORMAT avro with wireFormat 'confluent' with yours",
+                    "reads Avro with its schemas, FORMAT avro with wireFormat 'confluent' with yours",
                 )
             )
         stream = replace(stream, format=form)

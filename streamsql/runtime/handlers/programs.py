@@ -22,7 +22,7 @@ from streamsql.runtime.handlers.preview import Previewer
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.preflight.kafka_topics import check_sink_topics, show_topics
-from streamsql.runtime.preflight.registry_subjects import asked_anew
+from streamsql.runtime.preflight.registry_subjects import asked_again
 from streamsql.runtime.program_source import program_text, spark_plan
 from streamsql.runtime.queries.start import check_drivers, check_logs
 
@@ -65,7 +65,7 @@ def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Resu
     check_drivers(parts, plan.sinks)
     check_logs(parts, plan.sinks, keeps=False)
     check_sink_topics(parts.spark, plan.sinks, parts.cancel)
-    with parts.own_state_provider(plan.program), asked_anew():
+    with parts.own_state_provider(plan.program), asked_again():
         run(plan.program, env)
     return Done(message=plan.message)
 

@@ -41,7 +41,7 @@ class Refreshes:
         self._tasks: SimpleQueue[Any] = SimpleQueue()
         self._threads = 0
         self._closed = False
-        live.on_begin = self.look
+        live.on_begin = self.notify
 
     # ---- asked from outside ---------------------------------------------------------------
 
@@ -95,8 +95,8 @@ class Refreshes:
                     queries.add(query.name.casefold())
         return frozenset(queries)
 
-    def look(self) -> None:
-        """Something may have changed: a live table began anew, or a definition."""
+    def notify(self) -> None:
+        """Check the live tables again: one was created again, or a definition may have changed."""
         with self._changed:
             self._changed.notify_all()
 

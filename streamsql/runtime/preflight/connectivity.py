@@ -1,6 +1,6 @@
-"""Whether the servers that a query is to talk to are there, found out before it is started.
+"""Checks before the start of a query that its servers answer.
 
-Kafka's client keeps trying for minutes before it says that nobody answers.
+Kafka's client retries for minutes before it reports that no server answers.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from streamsql.errors import EngineFault
 from streamsql.language.statements.base import Name
 
 PATIENCE = 3.0
-"""Seconds that a server has to take a connection."""
+"""The seconds that a server has to accept a connection."""
 
 
 def check_servers(entries: Iterable[Stream | Sink]) -> None:
-    """Raise EngineFault when none of a stream's or sink's servers takes a connection."""
+    """Raise EngineFault when none of the servers of a stream or sink accepts a connection."""
     entries = list(entries)
     for entry in entries:
         reasons = _unreached(_connector(entry).servers(entry)) if _has_servers(entry) else ""
@@ -27,7 +27,7 @@ def check_servers(entries: Iterable[Stream | Sink]) -> None:
             raise EngineFault(
                 f"no {entry.connector} server of the {_kind(entry)} {entry.name} can be reached",
                 detail=reasons,
-                hint="are the servers right, and do they run?",
+                hint="are the servers right, and are they running?",
                 code="NO_SERVER",
             )
     check_registries(entries)
@@ -41,7 +41,7 @@ def check_registries(entries: Iterable[Stream | Sink]) -> None:
             raise EngineFault(
                 f"the schema registry of the {_kind(entry)} {entry.name} cannot be reached",
                 detail=reasons,
-                hint="is schemaRegistry right, and does it run?",
+                hint="is schemaRegistry right, and is it running?",
                 code="NO_SERVER",
             )
 
@@ -59,7 +59,7 @@ def _kind(entry: Stream | Sink) -> str:
 
 
 def _unreached(servers: Iterable[tuple[str, int]]) -> str:
-    """Why none of them takes a connection; empty when one does, or there is none to be asked."""
+    """Why none of the servers accepts a connection; empty when one does, or there are none."""
     reasons = []
     for host, port in servers:
         try:

@@ -1,4 +1,4 @@
-"""The Python behind CREATE FUNCTION: what kind of function a module holds under a name."""
+"""CREATE FUNCTION: determines the kind of a Python function or class."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamsql.runtime.preflight.python_code_checks import digest, find_code, pa
 
 
 class Modules:
-    """The modules of a session's functions, by the variable that programs know each by."""
+    """The modules of a session's functions, by their variable in programs."""
 
     def __init__(self) -> None:
         self._by_variable: dict[str, ModuleType] = {}
@@ -31,28 +31,28 @@ class Modules:
         return self._loaded.issuperset(functions)
 
     def load(self, function: Function, others: list[Function]) -> Function:
-        """A function with its module imported, if that has not been done; as `find` gives it."""
+        """Import the module of a function if necessary. Returns the function as `find` does."""
         if function in self._loaded:
             return function
         target = Name(f"{function.module}.{function.attribute}")
         return self.find(function, target, function.folder, others)
 
     def env(self, functions: tuple[Function, ...]) -> dict[str, Any]:
-        """The variables that programs with these functions begin with."""
+        """The variables that programs with these functions start with."""
         names = {module_variable(f.module) for f in functions}
         return {name: self._by_variable[name] for name in names if name in self._by_variable}
 
     def digests(self, functions: tuple[Function, ...]) -> dict[str, str]:
-        """What tells the code of these functions, as it was read, from other code: by module."""
+        """The digests of the code of these functions as it was loaded, by module."""
         return {f.module: self._digests[f.module] for f in functions if self._digests.get(f.module)}
 
     def find(self, function: Function, target: Name, folder: str, others: list[Function]) -> Function:
-        """A function with what its module says of it: kind, form, folder and modules.
+        """A function with its kind, form, folder and modules, from its code.
 
-        folder: where to look first. The module is read again, so that a changed file counts. others:
-        the functions that stay. Raises a fault at target for what is missing or cannot be used.
+        folder: searched first. The module is read again, so that changes of its file are seen. others: the
+        other functions of the session. Raises a fault at target for code that is missing or unusable.
         """
-        module, found = find_code(target, folder)
+        module, code = find_code(target, folder)
         modules = tuple(python_code.modules_of(function.module))
         own = _folder(module) if module.__name__ in modules else ""
         try:
@@ -63,14 +63,14 @@ class Modules:
                         hint=f"give one of the two files another name, or DROP FUNCTION {other.name};",
                         code="BAD_PYTHON_CODE",
                     )
-            made = _looked_at(replace(function, folder=own, modules=modules), found)
+            checked = _with_kind(replace(function, folder=own, modules=modules), code)
         except StreamsqlError as error:
             error.span = target.span
             raise
         self._by_variable[module_variable(function.module)] = module
         self._digests[function.module] = digest(function.module)
-        self._loaded.add(made)
-        return made
+        self._loaded.add(checked)
+        return checked
 
 
 def _folder(module: ModuleType) -> str:
@@ -80,45 +80,45 @@ def _folder(module: ModuleType) -> str:
 
 
 def _need(whose: str, *modules: str) -> None:
-    """Raise InputFault that names all of these modules' packages that are missing."""
+    """Raise InputFault that names the packages of those modules that are missing."""
     missing = []
     for module in modules:
         try:
             importlib.import_module(module)
         except ImportError as error:
             missing.append(error.name or module)
-        except Exception:  # protobuf says in a class of its own that it is too old for PySpark
+        except Exception:  # protobuf has its own exception for a version that is too old for PySpark
             missing.append("google")
     if missing:
         raise package_missing(whose, *missing)
 
 
-def _looked_at(function: Function, found: Any) -> Function:
-    """A function with the kind and form of what it stands for."""
+def _with_kind(function: Function, code: Any) -> Function:
+    """A function with the kind and form of its code. Raises NameFault or InputFault for unusable code."""
     name = f"{function.module}.{function.attribute}"
-    if not callable(found):
+    if not callable(code):
         raise NameFault(f"{name} is neither a function nor a class", code="BAD_PYTHON_CODE")
-    if hasattr(found, "evalType") or hasattr(found, "returnType"):
+    if hasattr(code, "evalType") or hasattr(code, "returnType"):
         raise NameFault(
             f"{name} is a user-defined function already",
             hint="remove the decorator: RETURNS declares the type",
             code="BAD_PYTHON_CODE",
         )
     if function.returns:
-        if inspect.isclass(found):
+        if inspect.isclass(code):
             raise NameFault(
                 f"{name} is a class", hint="RETURNS TABLE (column type, …)", code="BAD_PYTHON_CODE"
             )
-        return _value_function(function, found, name)
-    if not inspect.isclass(found):
+        return _value_function(function, code, name)
+    if not inspect.isclass(code):
         raise NameFault(
             f"{name} is not a class",
             detail="a table function is a class with a method eval that yields rows",
             hint="RETURNS a type, for a function that gives one value", code="BAD_PYTHON_CODE",
         )  # fmt: skip
-    if hasattr(found, "handleInputRows"):
-        return _processor(function, found, name)
-    if not hasattr(found, "eval"):
+    if hasattr(code, "handleInputRows"):
+        return _processor(function, code, name)
+    if not hasattr(code, "eval"):
         raise NameFault(
             f"the class {name} has neither eval nor handleInputRows",
             hint="eval(self, …) for a table function; handleInputRows(self, key, rows, timerValues) "
@@ -128,16 +128,16 @@ def _looked_at(function: Function, found: Any) -> Function:
     return replace(function, kind="table")
 
 
-def _value_function(function: Function, found: Any, name: str) -> Function:
-    """Scalar or aggregate, over values or over series: told by the annotations, as PySpark reads them."""
+def _value_function(function: Function, code: Any, name: str) -> Function:
+    """A scalar or aggregate function, over values or series: decided by its annotations, as in PySpark."""
     from pyspark.sql.pandas.typehints import infer_eval_type_for_udf
     from pyspark.util import PythonEvalType as Kinds
 
-    hints = " ".join(str(h) for h in getattr(found, "__annotations__", {}).values())
+    hints = " ".join(str(h) for h in getattr(code, "__annotations__", {}).values())
     if "pandas" in hints or "pd." in hints:
         _need(f"the function {name}", "pandas")
     try:
-        told = infer_eval_type_for_udf(found)
+        told = infer_eval_type_for_udf(code)
     except Exception:
         told = None  # plain values, or a callable without a signature
     pandas = (Kinds.SQL_SCALAR_PANDAS_UDF, Kinds.SQL_SCALAR_PANDAS_ITER_UDF)
@@ -150,13 +150,13 @@ def _value_function(function: Function, found: Any, name: str) -> Function:
         return replace(
             function, kind="aggregate", form="pandas" if "pandas" in hints or "pd." in hints else "arrow"
         )
-    # PySpark hands rows over in Arrow batches only where there is pandas, too.
+    # PySpark transfers rows in Arrow batches only if pandas is installed, too.
     batched = importlib.util.find_spec("pandas") is not None
     return replace(function, kind="scalar", form="batched" if batched else "plain")
 
 
-def _processor(function: Function, found: Any, name: str) -> Function:
-    """A stateful processor, over rows or (when handleInputRows says DataFrame) over pandas frames."""
+def _processor(function: Function, code: Any, name: str) -> Function:
+    """A stateful processor, over rows or (if handleInputRows is annotated with DataFrame) over pandas."""
     from pyspark.sql.streaming import StatefulProcessor
 
     _need(
@@ -165,19 +165,19 @@ def _processor(function: Function, found: Any, name: str) -> Function:
         "google.protobuf",
         "pyspark.sql.streaming.proto.StateMessage_pb2",
     )
-    if not issubclass(found, StatefulProcessor):
+    if not issubclass(code, StatefulProcessor):
         raise NameFault(
             f"{name} is not a StatefulProcessor",
             hint="from pyspark.sql.streaming import StatefulProcessor\n"
             f"class {function.attribute}(StatefulProcessor): …",
             code="BAD_PYTHON_CODE",
         )
-    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    missing = sorted(getattr(code, "__abstractmethods__", ()))
     if missing:
         raise NameFault(f"the class {name} has no method {' and no '.join(missing)}", code="BAD_PYTHON_CODE")
     wanted = [
         p.name
-        for p in inspect.signature(found).parameters.values()
+        for p in inspect.signature(code).parameters.values()
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
     ]
     if wanted:
@@ -185,7 +185,7 @@ def _processor(function: Function, found: Any, name: str) -> Function:
             f"the class {name} needs {', '.join(wanted)}, but is called without arguments",
             code="BAD_PYTHON_CODE",
         )
-    hints = " ".join(str(h) for h in getattr(found.handleInputRows, "__annotations__", {}).values())
+    hints = " ".join(str(h) for h in getattr(code.handleInputRows, "__annotations__", {}).values())
     return replace(function, kind="processor", form="pandas" if "DataFrame" in hints else "rows")
 
 

@@ -1,4 +1,4 @@
-"""Topics of a Kafka cluster, asked for with Kafka's own client in Spark's JVM."""
+"""The topics of a Kafka cluster, read with Kafka's own client in Spark's JVM."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from streamsql.runtime.engine.package_loader import use_added_jars
 from streamsql.runtime.engine.spark_errors import translate
 
 PATIENCE = 10
-"""Seconds that the brokers may take for an answer."""
-# The client's own limits, within that of the whole.
+"""The seconds that the brokers may take to answer."""
+# The client's own time-outs, within that limit.
 _LIMITS = {
     "default.api.timeout.ms": str(PATIENCE * 1000),
     "request.timeout.ms": str(PATIENCE * 500),
@@ -28,27 +28,27 @@ _LIMITS = {
 }
 
 
-def show_topics(spark: Any, made: Topics, cancel: CancelToken) -> Rows:
-    """Topics with their partitions, the copies of each, and their messages. Raises EngineFault when the
+def show_topics(spark: Any, plan: Topics, cancel: CancelToken) -> Rows:
+    """The topics with the numbers of their partitions, replicas and messages. Raises EngineFault when the
     brokers do not answer, or refuse.
     """
     began = time.monotonic()
-    wanted = _pattern(made.like)
+    wanted = _pattern(plan.like)
     try:
-        with _client(spark, made.settings, cancel) as client:
+        with _client(spark, plan.settings, cancel) as client:
             names = [n for n in client.names() if wanted.match(n)]
             rows = client.described(names)
     except Exception as error:
         fault = translate(error)
-        fault.span = made.place.span
+        fault.span = plan.place.span
         raise fault from error
     columns = ("topic", "partitions", "replicas", "messages")
     return Rows((), columns, rows, (False, True, True, True), time.monotonic() - began)
 
 
 def check_topics(spark: Any, settings: Mapping[str, str], topics: Sequence[str], cancel: CancelToken) -> None:
-    """See that brokers answer and have topics of these names, before Spark waits for them. Raises
-    EngineFault or InputFault.
+    """Check that the brokers answer and have these topics, before Spark waits for them. Raises EngineFault
+    or InputFault.
     """
     try:
         with _client(spark, settings, cancel) as client:
@@ -66,8 +66,8 @@ def check_topics(spark: Any, settings: Mapping[str, str], topics: Sequence[str],
 
 
 def check_sink_topics(spark: Any, sinks: Iterable[Sink], cancel: CancelToken) -> None:
-    """See that Kafka has the topics that sinks name, or makes them by itself: else Spark would learn after
-    a minute that it does not. Raises EngineFault.
+    """Check that Kafka has the topics of sinks, or creates them automatically: Spark itself fails only after
+    a minute. Raises EngineFault.
     """
     for sink in sinks:
         topic = sink.option("topic") if sink.connector == "kafka" else ""
@@ -89,10 +89,12 @@ def check_sink_topics(spark: Any, sinks: Iterable[Sink], cancel: CancelToken) ->
 
 
 def _pattern(like: str) -> re.Pattern[str]:
-    """A pattern as Spark's SHOW TABLES takes it: * for any characters, | between several; % is *, too."""
+    """A pattern as in Spark's SHOW TABLES: * stands for any characters, | separates patterns; % is the
+    same as *.
+    """
     parts = [p.strip() for p in like.split("|")] if like else ["*"]
-    made = "|".join(re.escape(p).replace(r"\*", ".*").replace("%", ".*") for p in parts)
-    return re.compile(rf"(?:{made})\Z", re.IGNORECASE)
+    alternatives = "|".join(re.escape(p).replace(r"\*", ".*").replace("%", ".*") for p in parts)
+    return re.compile(rf"(?:{alternatives})\Z", re.IGNORECASE)
 
 
 @contextmanager
@@ -119,20 +121,20 @@ class _Client:
         self.cancel = cancel
 
     def names(self) -> list[str]:
-        """The topics, without Kafka's own."""
+        """The topics, without Kafka's internal ones."""
         return sorted(str(n) for n in self._answer(self.admin.listTopics().names()))
 
     def described(self, names: Sequence[str]) -> list[tuple[str, int, int, int]]:
-        """(topic, partitions, copies of each, messages that are there)."""
+        """(topic, partitions, replicas, messages) of each topic."""
         if not names:
             return []
         asked = self.jvm.java.util.ArrayList()
         for name in names:
             asked.add(name)
-        found = self._answer(self.admin.describeTopics(asked).allTopicNames())
+        descriptions = self._answer(self.admin.describeTopics(asked).allTopicNames())
         shapes = {}
         for name in names:
-            partitions = found.get(name).partitions()
+            partitions = descriptions.get(name).partitions()
             shapes[name] = [int(p.partition()) for p in partitions], len(partitions[0].replicas())
         partitions = [(name, p) for name in names for p in shapes[name][0]]
         first, behind = self._offsets("earliest", partitions), self._offsets("latest", partitions)
@@ -142,19 +144,19 @@ class _Client:
         ]
 
     def makes_topics(self) -> bool:
-        """Whether the brokers make a topic that is written into; also where they may not be asked."""
+        """Whether the brokers create topics automatically; True if this login may not read that setting."""
         common = self.jvm.org.apache.kafka.common.config.ConfigResource
         kind = common.Type.BROKER
         nodes = self._answer(self.admin.describeCluster().nodes())
         asked = self.jvm.java.util.ArrayList()
         asked.add(common(kind, nodes.iterator().next().idString()))
         try:
-            found = self._answer(self.admin.describeConfigs(asked).all())
+            configs = self._answer(self.admin.describeConfigs(asked).all())
         except Cancelled:
             raise
         except Exception:  # not this login
             return True
-        setting = found.get(asked[0]).get("auto.create.topics.enable")
+        setting = configs.get(asked[0]).get("auto.create.topics.enable")
         return setting is None or str(setting.value()) != "false"
 
     def _offsets(self, which: str, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
@@ -163,11 +165,11 @@ class _Client:
         asked = self.jvm.java.util.HashMap()
         for name, partition in partitions:
             asked.put(common(name, partition), spec)
-        found = self._answer(self.admin.listOffsets(asked).all())
-        return {(n, p): int(found.get(common(n, p)).offset()) for n, p in partitions}
+        offsets = self._answer(self.admin.listOffsets(asked).all())
+        return {(n, p): int(offsets.get(common(n, p)).offset()) for n, p in partitions}
 
     def _answer(self, future: Any) -> Any:
-        """What a future of Kafka's gives, within the client's own limits."""
+        """The result of a future of Kafka, within the client's time-outs."""
         while not future.isDone():
             self.cancel.wait(0.02)
         return future.get()

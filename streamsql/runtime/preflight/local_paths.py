@@ -1,4 +1,4 @@
-"""Local folders looked at before Spark would stumble over them."""
+"""Checks local folders before Spark reads or writes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamsql.runtime.checkpoints.query_marker import Folder
 
 
 def check_path(path: Name) -> None:
-    """Raise InputFault when a local folder (or glob) is not there; Spark would say so much later."""
+    """Raise InputFault when a local folder does not exist; Spark would report it much later."""
     text = path.value.removeprefix("file://").removeprefix("file:")
     if "://" in text:
         return
@@ -45,28 +45,24 @@ LOG = "_spark_metadata"
 
 
 def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begun: int) -> None:
-    """Raise RuleFault when rows written into the folder of a file sink would be there and not be read, or
-    would not be written.
+    """Raise RuleFault when readers would not see the rows that are written into the folder of a file sink,
+    or when Spark would not write them.
 
-    keeps: whether Spark's own file sink writes, which keeps a log of its files. Where there is a log,
-    Spark reads nothing else, and writes no micro-batch whose number is in it. begun: the newest
-    micro-batch of the checkpoint, -1 for a new one.
+    keeps: whether Spark's own file sink writes, which keeps a log of its files. If there is a log, Spark
+    reads only its files, and skips micro-batches whose number is in it. begun: the newest micro-batch of
+    the checkpoint, -1 for a new one.
     """
     if not connector.keeps_log:
         return
-    folder = spark._jvm.org.apache.hadoop.fs.Path(sink.option(connector.path_option))
     try:
-        files = folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-        written = Folder(spark, sink.option(connector.path_option)).newest(LOG)
-        has_log = written >= 0
-        pattern = spark._jvm.org.apache.hadoop.fs.Path(folder, "batch=*")
-        has_batches = not has_log and keeps and len(files.globStatus(pattern) or ()) > 0
+        folder, written, has_batches = _written(spark, sink.option(connector.path_option))
     except Exception:
-        return  # not there, or not to be read: the start itself tells more
+        return  # the folder does not exist or cannot be read, which the start itself reports
+    has_log = written >= 0
     elsewhere = f"another path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')"
     if has_log and not keeps:
         raise RuleFault(
-            f"a streaming query of the sink {sink.name} alone has written to {folder.toString()}",
+            f"a streaming query of the sink {sink.name} alone has written to {folder}",
             detail=f"its log ({LOG}) names every file that readers of this folder see, so rows written in"
             " another way (by a query with several sinks, or a static SELECT) would never be read",
             hint=elsewhere,
@@ -74,18 +70,30 @@ def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begu
         )
     if has_log and written > begun:
         raise RuleFault(
-            f"another checkpoint has written to {folder.toString()}",
+            f"another checkpoint has written to {folder}",
             detail=f"its log ({LOG}) goes up to micro-batch {written}, so Spark would skip those of"
             f" {'a new checkpoint' if begun < 0 else 'this checkpoint, which is at ' + str(begun)},"
             " as already written: their rows would be lost",
             hint=f"the CHECKPOINT that wrote there, or {elsewhere}",
             code="FOLDER_IN_USE",
         )
-    if has_batches:
+    if has_batches and keeps:
         raise RuleFault(
-            f"a query with several sinks has written to {folder.toString()}",
+            f"a query with several sinks has written to {folder}",
             detail=f"a query of the sink {sink.name} alone would write a log there ({LOG}), and the files in"
             " the sub-folders batch=… would no longer be read",
             hint=elsewhere,
             code="FOLDER_IN_USE",
         )
+
+
+def _written(spark: Any, path: str) -> tuple[str, int, bool]:
+    """(the folder, the newest micro-batch in its log or -1, whether it has sub-folders batch=…). Raises
+    exceptions of Spark.
+    """
+    folder = spark._jvm.org.apache.hadoop.fs.Path(path)
+    files = folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    pattern = spark._jvm.org.apache.hadoop.fs.Path(folder, "batch=*")
+    written = Folder(spark, path).newest(LOG)
+    has_batches = written < 0 and len(files.globStatus(pattern) or ()) > 0
+    return folder.toString(), written, has_batches

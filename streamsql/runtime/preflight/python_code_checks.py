@@ -1,4 +1,4 @@
-"""Looks at the Python code that a statement names, before anything is started: what is wrong is said here."""
+"""Checks the Python code that a statement names, before anything is started."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamsql.language.statements.base import Name
 from streamsql.runtime.embedded import python_code
 from streamsql.runtime.engine.pyspark_import import import_pyspark
 
-# Packages by the module that they are imported as, where the names differ or a version matters.
+# Packages by their module, if the names differ or a version is required.
 _PACKAGES = {
     "pandas": "'pandas>=2.2,<3'",
     "google": "'protobuf>=6.33.5,<7'",
@@ -29,29 +29,29 @@ _PACKAGES = {
 
 
 def find_code(name: Name, folder: str) -> tuple[ModuleType, Any]:
-    """The module and its function or class that 'module.attribute' names; folder: where to look first.
+    """The module and the function or class that 'module.attribute' names; folder: searched first.
 
-    Raises InputFault, placed at the name, for what is missing in the module or in what it imports,
-    and for a module that fails.
+    Raises InputFault, with the span of the name, when one of them or an import of the module is missing,
+    and when the module fails.
     """
     module, _, attribute = name.value.rpartition(".")
     import_pyspark()
     try:
-        found = _module(module, folder or ".")
-        if getattr(found, attribute, None) is None:
-            raise _no_attribute(found, attribute)
+        code = _module(module, folder or ".")
+        if getattr(code, attribute, None) is None:
+            raise _no_attribute(code, attribute)
     except InputFault as fault:
         fault.span = name.span
         raise
-    return found, getattr(found, attribute)
+    return code, getattr(code, attribute)
 
 
 def check_code(name: Name, folder: str, connector: Connector, purpose: str) -> None:
-    """Raise InputFault, placed at the name, when there is no such function or class, when its module
-    fails, or when the connector cannot use it. purpose: "read" or "write".
+    """Raise InputFault, with the span of the name, when there is no such function or class, its module
+    fails, or the connector cannot use it. purpose: "read" or "write".
     """
-    _, found = find_code(name, folder)
-    wrong = connector.check_code(found, purpose)
+    _, code = find_code(name, folder)
+    wrong = connector.check_code(code, purpose)
     if wrong:
         raise InputFault(
             f"{name} cannot be used by {connector.name}",
@@ -63,22 +63,22 @@ def check_code(name: Name, folder: str, connector: Connector, purpose: str) -> N
 
 
 def digest(module: str) -> str:
-    """What tells the code of a module, as it was last read with all of its folder that it imports,
-    from other code; empty for an installed one.
+    """The digest of a module's code and of the modules of its folder that it imports, as last loaded; empty
+    for an installed module.
     """
     texts = [Path(file).read_bytes() for file in python_code.modules_of(module).values()]
     return hashlib.sha256(b"\0".join(texts)).hexdigest() if texts else ""
 
 
 def digests(program: Program) -> dict[str, str]:
-    """The same for the modules of all code that a program, which has run, looks up by name."""
-    found = {}
+    """The digests of the modules that a program, which has run, loads by name."""
+    texts = {}
     for call in calls_in(program):
         if isinstance(call.function, Var) and call.function.name in ("find", "load", "data_source"):
             name = next(str(a.value) for a in call.args if isinstance(a, Lit))
             module = name.rpartition(".")[0]
-            found[module] = digest(module)
-    return {module: text for module, text in found.items() if text}
+            texts[module] = digest(module)
+    return {module: text for module, text in texts.items() if text}
 
 
 def _module(name: str, folder: str) -> ModuleType:
@@ -109,7 +109,7 @@ def _module(name: str, folder: str) -> ModuleType:
 
 
 def _place(error: BaseException) -> str:
-    """The last place of the analyst's own that an error came through."""
+    """The innermost frame of an error that is in the user's code."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if "importlib" not in f.filename and not f.filename.startswith(_HERE)]
     return f"{own[-1].filename}, line {own[-1].lineno}: {own[-1].line}" if own else ""
@@ -140,7 +140,7 @@ def _no_attribute(module: ModuleType, attribute: str) -> InputFault:
 
 
 def package_missing(whose: str, *modules: str) -> InputFault:
-    """The error for packages that are not there, by the modules that were imported of them."""
+    """The error for packages that are not installed. modules: those that could not be imported."""
     roots = dict.fromkeys(m.split(".")[0] for m in modules)
     packages = [_PACKAGES.get(root, root) for root in roots]
     plain = " and ".join(p.strip("'").split(">")[0] for p in packages)

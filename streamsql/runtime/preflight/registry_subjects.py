@@ -1,5 +1,5 @@
-"""What a schema registry is asked on the driver: what a stream is read by, and what a query's rows are
-written by, before it starts.
+"""Calls the schema registry on the driver: for the schema of a stream, and to register that of a query's
+rows before it starts.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from streamsql.runtime.preflight.connectivity import check_registries
 
 
 def with_schema(stream: Stream) -> Stream:
-    """A stream of a schema registry with the schema that it is read by from now on: the newest of its
-    subject. Others as they are. Raises EngineFault when the registry cannot be asked or has none, a placed
-    NameFault for a column that the schema has not.
+    """A stream of a schema registry with the newest schema of its subject, which is used from now on; other
+    streams unchanged. Raises EngineFault when the registry does not answer or has no schema, NameFault
+    with a span for a column that the schema does not have.
     """
     if not schema_registry.uses(stream):
         return stream
@@ -43,8 +43,8 @@ def with_schema(stream: Stream) -> Stream:
 
 
 @contextmanager
-def asked_anew() -> Iterator[None]:
-    """Inside, registries are asked again; what they said before holds for the queries that run."""
+def asked_again() -> Iterator[None]:
+    """Inside, registries are called again; running queries keep the earlier answers."""
     before, SchemaRegistry.said = SchemaRegistry.said, {}
     try:
         yield
@@ -53,10 +53,8 @@ def asked_anew() -> Iterator[None]:
 
 
 def register_schemas(targets: Iterable[tuple[Sink, Node]], env: dict[str, Any]) -> None:
-    """See that the registries of sinks have the schemas of the rows that these are to get. Raises
-    ValueError with what speaks against it.
-    """
-    with asked_anew():
+    """Register the schemas of the rows that sinks receive, or check that they exist. Raises ValueError."""
+    with asked_again():
         for sink, rows in targets:
             if schema_registry.uses(sink):
                 evaluate(connector(Name(sink.connector)).prepared(sink, rows), env)

@@ -1,4 +1,4 @@
-"""The file that a stream or sink names for the Avro schema of its messages: read once, when it is created."""
+"""Reads the file with the Avro schema of a stream or sink, once, when the stream or sink is created."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Entry = TypeVar("Entry", Stream, Sink)
 
 
 def with_schema_file(entry: Entry, place: Name | None = None) -> Entry:
-    """A stream or sink with the Avro schema itself in the place of the file that holds it, so that it stays
-    as it is now; others as they are.
+    """A stream or sink with the Avro schema itself in place of its file, so that later changes of the file
+    have no effect; others unchanged.
 
-    place: where the file is named. Raises InputFault when it cannot be read.
+    place: the option that names the file. Raises InputFault when it cannot be read.
     """
     file = entry.option(SCHEMA_FILE)
     if not file:

@@ -1,4 +1,4 @@
-"""What records turn out to be: columns, types and reading options, told from the first of them by Spark."""
+"""Infers columns, types and reading options from the first records of a source, with Spark."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from streamsql.plan.statements.schema_guesses import (
 )
 
 MOST_TEXT = 4_000_000
-"""Characters of records that are looked at, at most."""
+"""The largest number of characters of records that are read."""
 MOST_FILE = 64_000_000
-"""Bytes of a file that is read whole, because its records take several lines, at most."""
-# What bytes that are no text become, and signs that no text has.
+"""The largest size in bytes of a file that is read as a whole, because its records have several lines."""
+# The replacement character of invalid UTF-8, and control characters that a text does not contain.
 _BINARY = re.compile(r"[\ufffd\x00-\x08\x0e-\x1f]")
 _CORRUPT = "_corrupt_record"
 
 
 @dataclass(frozen=True)
 class Seen:
-    """types: a StructType; values: the rows that were read; options: to be added for reading them;
-    missed: records that were not read; order: the columns as they are to be listed.
+    """The inferred schema. types: a StructType; values: the rows that were read; options: to be added to
+    the stream; missed: the number of records that could not be read; order: the order of the columns.
     """
 
     types: Any
@@ -48,7 +48,7 @@ class Seen:
 
 
 def first_texts(frame: Any) -> list[str]:
-    """The first records of a DataFrame of texts, as many as are looked at."""
+    """The first records of a DataFrame of texts, within the limits."""
     first = frame.limit(SAMPLE).withColumnRenamed(frame.columns[0], "value")
     before = "sum(length(value)) OVER (ORDER BY monotonically_increasing_id()) - length(value)"
     taken = first.selectExpr("value", f"{before} AS before").where(f"before < {MOST_TEXT}")
@@ -56,7 +56,7 @@ def first_texts(frame: Any) -> list[str]:
 
 
 def of_lines(stream: Stream, frame: Any) -> Seen | None:
-    """Lines of files, in the format of their connector; None when there are none."""
+    """The schema of lines of files, in the format of their connector; None when there are none."""
     texts = first_texts(frame)
     if not texts:
         return None
@@ -69,14 +69,16 @@ def of_lines(stream: Stream, frame: Any) -> Seen | None:
         raise InputFault(
             "the records are not JSON objects",
             detail=f"the first is {texts[0][:80]}",
-            hint="PREVIEW USING csv or text shows what else they may be",
+            hint="PREVIEW USING csv or text shows them in another format",
             code="MISSING_COLUMNS",
         )
     return seen
 
 
 def of_messages(stream: Stream, texts: list[str], spark: Any) -> tuple[str, Seen | None]:
-    """The format of messages and, when it gives them columns, those; a format that is said is kept."""
+    """(format, schema) of messages; the schema is None for a format without columns. A given format is
+    kept.
+    """
     if stream.format not in ("", "json", "csv"):
         return stream.format, None
     if not stream.format and any(map(_BINARY.search, texts)):
@@ -98,7 +100,7 @@ def of_messages(stream: Stream, texts: list[str], spark: Any) -> tuple[str, Seen
 
 
 def of_frame(frame: Any) -> Seen | None:
-    """A DataFrame with the columns that its source gives; None when it has none."""
+    """The schema of a DataFrame of a source that knows its columns; None when it has none."""
     if not frame.schema.fields:
         return None
     values = [] if frame.isStreaming else [tuple(row) for row in frame.limit(SAMPLE).collect()]
@@ -106,7 +108,7 @@ def of_frame(frame: Any) -> Seen | None:
 
 
 def of_json(stream: Stream, texts: list[str], spark: Any) -> Seen | None:
-    """Texts as JSON objects; None when none of them is one."""
+    """The schema of JSON objects; None when no text is one."""
     frame = spark.read.options(**dict(stream.options)).json(_as_frame(texts, spark))
     types, values = _without_corrupt(frame)
     if not types.fields:
@@ -122,7 +124,7 @@ def _as_frame(texts: Sequence[str], spark: Any) -> Any:
 
 
 def _without_corrupt(frame: Any) -> tuple[Any, list[tuple[Any, ...]]]:
-    """(the columns, the rows) without Spark's own column for what could not be read."""
+    """(the columns, the rows) without Spark's own column for malformed records."""
     from pyspark.sql.types import StructType
 
     kept = [i for i, f in enumerate(frame.schema.fields) if f.name != _CORRUPT]
@@ -133,7 +135,7 @@ def _without_corrupt(frame: Any) -> tuple[Any, list[tuple[Any, ...]]]:
 
 
 def _of_long_json(stream: Stream, frame: Any) -> Seen | None:
-    """The first file as JSON objects of several lines, or as a list of them."""
+    """The schema of the first file, read as JSON objects of several lines, or as a list of them."""
     first = next(iter(frame.inputFiles()), "")
     local = urllib.parse.unquote(first.removeprefix("file://").removeprefix("file:"))
     if not first or (os.path.exists(local) and os.path.getsize(local) > MOST_FILE):
@@ -145,9 +147,9 @@ def _of_long_json(stream: Stream, frame: Any) -> Seen | None:
 
 
 def of_csv(stream: Stream, texts: list[str], spark: Any, *, header: bool = True) -> Seen:
-    """Texts as delimited lines; separator and header are guessed where they are not said.
+    """The schema of delimited lines; separator and header are inferred if they are not given.
 
-    header: whether the first may be one.
+    header: whether the first line may be one.
     """
     given, guessed = {k.casefold() for k, _ in stream.options}, dict[str, str]()
     notes: tuple[Note, ...] = ()
@@ -178,19 +180,19 @@ def _kinds(frame: Any) -> list[str]:
 
 
 def type_sql(kind: Any) -> str:
-    """A type of Spark's as DDL, names inside it quoted where they must be."""
+    """A type of Spark as DDL, with the names in it quoted if necessary."""
     from pyspark.sql.types import StructField, StructType
 
     return StructType([StructField("x", kind)]).toDDL().removeprefix("x ")
 
 
-# ---- the stream that they suggest ----------------------------------------------------------------
+# ---- the proposed stream -------------------------------------------------------------------------
 
 
 def suggested(stream: Stream, seen: Seen, folders: Sequence[Any] = ()) -> tuple[Stream, tuple[Note, ...]]:
-    """The stream with the columns, options and event time that were seen, and what is to be said of it.
+    """(the stream with the inferred columns, options and event time; notes about it).
 
-    folders: fields that the names of the folders give.
+    folders: the fields of partition folders.
     """
     notes = list(seen.notes)
     listed = list(enumerate(seen.types.fields))
@@ -208,20 +210,20 @@ def suggested(stream: Stream, seen: Seen, folders: Sequence[Any] = ()) -> tuple[
         columns[field.name.casefold()] = Column(field.name, type_sql(field.dataType))
         types[field.name] = field.dataType
         values[field.name] = [row[at] for row in seen.values] if at >= 0 else ()
-    found = typed_times(tuple(columns.values()), values)
-    leaves = [leaf for c in found for leaf in _leaves((c.name,), c.type, types[c.name], values[c.name])]
-    made = replace(
+    typed = typed_times(tuple(columns.values()), values)
+    leaves = [leaf for c in typed for leaf in _leaves((c.name,), c.type, types[c.name], values[c.name])]
+    proposal = replace(
         stream,
-        # A source that knows its columns itself is not told them.
-        columns=() if connector(Name(stream.connector)).open_options else found,
+        # A source that knows its columns itself does not need them.
+        columns=() if connector(Name(stream.connector)).open_options else typed,
         options=(*stream.options, *seen.options),
-        watermark=event_time(leaves, [c.name for c in found]),
+        watermark=event_time(leaves, [c.name for c in typed]),
     )
-    return made, tuple(notes)
+    return proposal, tuple(notes)
 
 
 def _leaves(path: tuple[str, ...], kind: str, type: Any, values: Sequence[Any]) -> Iterator[Leaf]:
-    """A column, or the fields inside of it."""
+    """A column, or the fields inside it."""
     from pyspark.sql.types import StructType
 
     if not isinstance(type, StructType):

@@ -42,7 +42,7 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
                     raise
                 faults.append(fault)
         elif not parts.queries.stop(running, parts.cancel, _patience(statement.timeout)):
-            notes += _broken_off(running)
+            notes += _abort_note(running)
         running = parts.queries.all[query.name.casefold()]
         if running.status() == "FAILED" and running.fault and running.fault not in faults:
             faults.append(running.fault)
@@ -53,7 +53,7 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
     return Done(tuple(notes), f"stopped: {', '.join(stopped)}" if stopped else "no query was running")
 
 
-def _broken_off(running: Running) -> Iterator[Note]:
+def _abort_note(running: Running) -> Iterator[Note]:
     trigger = running.plan.query.trigger
     if not running.is_refresh and (not trigger or trigger.kind not in ("continuous", "real_time")):
         yield Note(

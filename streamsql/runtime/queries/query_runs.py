@@ -173,7 +173,7 @@ class Queries:
         batches = trigger is None or trigger.kind not in ("continuous", "real_time")
         if batches and limit > 0 and self._finish(running, cancel, limit):
             return True
-        running.stopped = running.broken_off = True
+        running.stopped = running.aborted = True
         try:
             running.handle.stop()
         except Exception as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 from streamsql.errors import Note, QueryFault, Source, Span, StreamsqlError
 from streamsql.plan.plans import Refresh, Run
-from streamsql.runtime.engine.spark_errors import comes_again, query_fault
+from streamsql.runtime.engine.spark_errors import query_fault, recurs
 from streamsql.runtime.queries.progress import Reports
 from streamsql.runtime.queries.stop import Ending
 
@@ -27,7 +27,7 @@ class Running:
     handle: PySpark's StreamingQuery, or the Refresher of a live table over live tables. source, span: the
     statement that started it, for its errors. reports: its progress reports; catch_up: waits until all
     that Spark has sent are received. notes: to be shown with the result of the start. stopped: a
-    statement has stopped it; broken_off: its last micro-batch was aborted; ending: the stop after the
+    statement has stopped it; aborted: its last micro-batch was aborted; ending: the stop after the
     current micro-batch. certain: its fault is certain to recur. tries: the number of restarts in a row
     before this run; again_at: the time of the next one. on_fault: called once the fault of the query is
     known.
@@ -44,7 +44,7 @@ class Running:
     catch_up: Callable[[], None] = lambda: None
     notes: tuple[Note, ...] = ()
     stopped: bool = False
-    broken_off: bool = False
+    aborted: bool = False
     ending: Ending | None = None
     ended: datetime | None = None
     fault: StreamsqlError | None = None
@@ -57,7 +57,7 @@ class Running:
 
     @property
     def mode_notes(self) -> tuple[Note, ...]:
-        """Why its output mode was chosen, if it was; of a refresh, after what it comes."""
+        """A note about why its output mode was chosen, if it was; of a refresh, about its inputs."""
         if self.is_refresh:
             return (Note("REFRESHED", self.reason),)
         return (Note("OUTPUT_MODE", f"output mode {self.mode}: {self.reason}"),) if self.reason else ()
@@ -98,7 +98,7 @@ class Running:
         self.ended = datetime.now()
 
     def _find_fault(self) -> None:
-        if self.fault is None and not self.broken_off:
+        if self.fault is None and not self.aborted:
             try:
                 error = self.handle.exception()
             except Exception:  # the JVM has ended
@@ -106,11 +106,11 @@ class Running:
                     self.fault = self._ended_with("its JVM has ended")
                 return
             if isinstance(error, QueryFault):
-                self.fault, self.certain = error, comes_again(error.__cause__ or error)
+                self.fault, self.certain = error, recurs(error.__cause__ or error)
             elif error is not None:
                 sinks = (t.sink.option("path") for t in self.plan.targets)
                 places = (self.plan.checkpoint, *filter(None, sinks))
-                self.fault, self.certain = query_fault(error, self.name, places), comes_again(error)
+                self.fault, self.certain = query_fault(error, self.name, places), recurs(error)
             if self.fault is not None and self.source and self.span:
                 self.fault.at(self.source, self.span)
 

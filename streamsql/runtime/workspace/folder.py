@@ -1,4 +1,4 @@
-"""The folder that a prompt works in, held by one console at a time."""
+"""The workspace folder of a prompt, which one console holds at a time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from streamsql.runtime.workspace import marker
 from streamsql.runtime.workspace.owned_folders import private
 
 _WAIT = 0.1
-"""Seconds that taking the lock is tried for: `holder` of another console may have it for a moment."""
+"""The seconds to wait for the lock: `holder` in another console may have it for a moment."""
 
 
 class Held(Exception):
-    """Another console holds the workspace; `who` tells which one."""
+    """Another console holds the workspace. who: which one."""
 
     def __init__(self, folder: Path, who: str) -> None:
         super().__init__(f"the workspace {folder} is held by {who}")
@@ -28,18 +28,18 @@ class Held(Exception):
 
 
 class Workspace:
-    """A workspace that this process holds until it ends, however it ends: the lock is the kernel's.
+    """A workspace that this process holds until it ends; the kernel releases the lock if it is killed.
 
-    Checkpoints and what queries keep stand in `run`; the definitions beside it.
+    `run` contains the checkpoints and the rows of live tables; the definitions are beside it.
     """
 
     def __init__(self, folder: Path, *, trusted: bool = False) -> None:
-        """trusted: whoever owns it. Raises UsageFault for a folder that is not a workspace and cannot become
-        one, Held when another console has it, OSError when the folder cannot be written.
+        """trusted: accept any owner. Raises UsageFault for a folder that is not a workspace and cannot become
+        one, Held when another console holds it, OSError when it cannot be written.
         """
         marker.check(folder, trusted=trusted)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not trusted:  # then it may be meant for others, too
+        if not trusted:  # a trusted folder may be shared on purpose
             folder.chmod(0o700)
         self.folder = folder
         self._lock = FileLock(
@@ -56,10 +56,10 @@ class Workspace:
             raise
 
     def _take(self, trusted: bool) -> None:
-        """What is in the folder counts from now on: nobody else changes it."""
+        """Check the folder again, now that the lock is held, and write the marker and the holder."""
         if not marker.check(self.folder, trusted=trusted) or not (self.folder / marker.MARKER).exists():
             marker.write(self.folder)
-        with contextlib.suppress(OSError):  # on a full disk nobody is told who holds it
+        with contextlib.suppress(OSError):  # on a full disk others do not see who holds it
             self._write_holder()
         self.run = self.folder / "run"
         self.run.mkdir(mode=0o700, exist_ok=True)
@@ -75,18 +75,18 @@ class Workspace:
 
 
 def holder(folder: Path) -> str:
-    """Who holds a workspace, in words; empty when nobody does. Changes nothing."""
+    """A description of the console that holds a workspace; empty when none does. Changes nothing."""
     if not (folder / "lock").exists():
         return ""
     try:
-        # Where no console has said that it holds it, another one that asks may have it for a moment.
+        # Without holder.json the lock may be held for a moment by another call of this function.
         wait = 0 if (folder / "holder.json").exists() else _WAIT
         with FileLock(folder / "lock", timeout=wait, poll_interval=0.01, thread_local=False):
             return ""
     except (Timeout, PermissionError):
         return _who(folder)
     except OSError:
-        return ""  # a file system that cannot be written is held by nobody
+        return ""  # nobody can hold a workspace on a read-only file system
 
 
 def _me() -> dict[str, str | int]:
@@ -103,7 +103,7 @@ def _me() -> dict[str, str | int]:
 
 
 def _who(folder: Path) -> str:
-    """Who wrote holder.json, in words."""
+    """A description of the console that wrote holder.json."""
     try:
         known = json.loads((folder / "holder.json").read_text("utf-8"))
         where = f" on {known['terminal']}" if known["terminal"] else ""

@@ -1,4 +1,4 @@
-"""Versions of the files that the console writes: an older one is read, a later one is refused."""
+"""The versions of the files that the console writes: older ones are read, later ones are refused."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ UPGRADE = "use the version of streamsql that wrote it, or a later one"
 
 
 def check_version(known: Mapping[str, Any], reads: int, what: str) -> None:
-    """Raise UsageFault when a file was written in a later version than this console reads.
+    """Raise UsageFault when a file has a later version than this console reads.
 
-    known: its content; one without a version is older than versions are. what: the file, for the message.
+    known: its content; without a version it is older than all versions. what: the file, for the message.
     """
     version = known.get("version", 0)
     if not isinstance(version, int) or version > reads:

@@ -1,6 +1,6 @@
-"""Which folder is a workspace: one that holds the console's marker, is empty, or is not there yet.
+"""Checks whether a folder is a workspace: it contains the console's marker, is empty, or does not exist.
 
-Nothing here writes but `write`.
+Only `write` writes.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from streamsql.runtime.workspace.owned_folders import KINDS, TRASH, private
 
 MARKER = "streamsql.json"
 HEAD = "-- The definitions of a streamsql workspace, written by the console."
-"""How catalog.sql begins; workspaces that are older than the marker are known by it."""
+"""The first line of catalog.sql; it identifies workspaces that are older than the marker."""
 _FILES = (MARKER, "lock", "holder.json", "catalog.sql", "status.json")
 _FOLDERS = ("run", TRASH, *(f"run/{kind}" for kind in KINDS))
 _LARGEST = 100_000
-"""Bytes of a marker; a longer file is none."""
+"""The largest size of a marker in bytes."""
 
 
 def check(folder: Path, *, trusted: bool = False) -> bool:
-    """Whether a folder is a workspace; False when it is to become one: it is not there, or empty.
+    """Whether a folder is a workspace; False when it can become one: it does not exist, or is empty.
 
-    Raises UsageFault for a folder that is neither, that a later version has written, or that somebody else
-    owns or may write to unless it is trusted.
+    Raises UsageFault for any other folder, for one that a later version has written, and for one that
+    another user owns or can write to, unless it is trusted.
     """
     try:
         names = sorted(os.listdir(folder))
@@ -50,7 +50,7 @@ def check(folder: Path, *, trusted: bool = False) -> bool:
 
 
 def write(folder: Path) -> None:
-    """Say that a folder is a workspace. Whole or not at all."""
+    """Write the marker of a workspace, atomically."""
     part = folder / (MARKER + ".part")
     with open(part, "w", encoding="utf-8", opener=private) as out:
         out.write(json.dumps({"kind": "workspace", "version": WORKSPACE}) + "\n")
@@ -67,8 +67,8 @@ def _unreadable(folder: Path, error: OSError) -> UsageFault:
 
 
 def _check_kinds(folder: Path) -> None:
-    """Raise UsageFault when a file or folder of the workspace is a symbolic link, or something else than
-    the console makes: what is below would not be its own.
+    """Raise UsageFault when a file or folder of the workspace is a symbolic link, or of another kind than
+    the console creates: it could lead outside of the workspace.
     """
     for names, is_kind, kind in ((_FILES, stat.S_ISREG, "file"), (_FOLDERS, stat.S_ISDIR, "folder")):
         for name in names:
@@ -92,12 +92,12 @@ def _check_owner(folder: Path) -> None:
     empty = not os.listdir(folder)
     for path in (folder, *(folder / n for n in (*_FILES, *_FOLDERS))):
         try:
-            found = os.lstat(path)
+            status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        if found.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             why, hint = "another user owns it", ""
-        elif found.st_mode & 0o022 and not empty:
+        elif status.st_mode & 0o022 and not empty:
             why, hint = "other users may write to it", f"chmod -R go-w '{folder}' if all in it is yours, or "
         else:
             continue
@@ -135,7 +135,7 @@ def _check_marker(folder: Path, names: list[str]) -> bool:
 
 
 def _is_begun(folder: Path, names: list[str]) -> bool:
-    """Whether a folder is empty, but for what a console that was killed has begun with."""
+    """Whether a folder is empty, or contains only what a console writes before the marker."""
     if not names:
         return True
     begun = {"lock", MARKER + ".part", "run"}
@@ -149,7 +149,7 @@ def _is_begun(folder: Path, names: list[str]) -> bool:
 
 
 def _is_older(catalog: Path) -> bool:
-    """Whether a catalog.sql is one that the console has written."""
+    """Whether the console has written a catalog.sql."""
     try:
         with open(catalog, "rb") as file:
             return file.read(len(HEAD)) == HEAD.encode()
@@ -158,7 +158,7 @@ def _is_older(catalog: Path) -> bool:
 
 
 def _read(file: Path) -> dict[str, Any] | None:
-    """The content of a small JSON file; None when it is none. Raises OSError."""
+    """The content of a small JSON file; None when it is not one. Raises OSError."""
     try:
         if file.stat().st_size > _LARGEST and file.name == MARKER:
             return None

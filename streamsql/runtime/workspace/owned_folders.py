@@ -1,5 +1,5 @@
-"""The folders below `run` that the console makes. Each holds a mark, and only those that do are moved or
-removed: what somebody else has put there, or what a symbolic link leads to, is never touched.
+"""The folders below `run` that the console creates. Each contains a mark file, and only folders with one
+are moved or removed: other files, and the targets of symbolic links, are never touched.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 from streamsql.errors import EngineFault
 
 MARK = ".streamsql.json"
-"""Begins with a dot, so that Spark does not take it for data."""
+"""Begins with a dot, so that Spark does not read it as data."""
 KINDS = ("queries", "live", "streams")
-"""The folders of `run`, which hold a folder for each query, live table and stream."""
+"""The folders of `run`, each with a folder for each query, live table or stream."""
 TRASH = "trash"
 
 
@@ -27,20 +27,20 @@ def private(path: str, flags: int) -> int:
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder, for its owner only, unless it is there. Raises OSError."""
+    """Create a folder that only its owner can read, unless it exists. Raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def is_owned(folder: Path) -> bool:
-    """Whether the console made a folder: a real one that holds the mark."""
+    """Whether the console created a folder: it is no symbolic link, and contains the mark."""
     mark = folder / MARK
     return folder.is_dir() and not folder.is_symlink() and mark.is_file() and not mark.is_symlink()
 
 
 def claim(folder: Path) -> None:
-    """Make a folder of the console's own, or take up one that is. Raises EngineFault for anything else
-    that is in the way, OSError when it cannot be written.
+    """Create a folder of the console, or use an existing one. Raises EngineFault when the path is used by
+    something else, OSError when it cannot be written.
     """
     if is_owned(folder):
         return
@@ -56,18 +56,18 @@ def claim(folder: Path) -> None:
 
 
 def mark(folder: Path) -> None:
-    """Say in a folder that it is the console's own."""
+    """Write the mark file of a folder."""
     try:
         with open(folder / MARK, "w", encoding="utf-8", opener=private) as out:
             out.write(json.dumps({"kind": folder.parent.name, "version": 1}))
     except OSError as error:
-        # On a full disk the file is there without content, and it is the file that counts.
+        # On a full disk the file exists but is empty; that is enough.
         if error.errno != errno.ENOSPC or not is_owned(folder):
             raise
 
 
 def remove(folder: Path) -> bool:
-    """Remove a folder if it is the console's own. Returns whether it was."""
+    """Remove a folder if the console created it. Returns whether it did."""
     owned = is_owned(folder)
     if owned:
         shutil.rmtree(folder, ignore_errors=True)
@@ -75,8 +75,8 @@ def remove(folder: Path) -> bool:
 
 
 def adopt(run: Path, known: dict[str, set[str]]) -> None:
-    """Mark what an older console, which knew no marks, has made. known: by kind, the names of the folders
-    that the catalog's entries have.
+    """Mark the folders of older versions, which wrote no marks. known: by kind, the names of the folders
+    that entries of the catalog use.
     """
     for kind, names in known.items():
         for folder in (run / kind / name for name in names):
@@ -90,7 +90,7 @@ def adopt(run: Path, known: dict[str, set[str]]) -> None:
 
 
 def _looks_like(folder: Path, kind: str) -> bool:
-    """Whether a folder holds what an older console has written for its kind."""
+    """Whether a folder contains only files that older versions wrote for its kind."""
     names = [p.name for p in folder.iterdir()]
     if kind == "queries":
         return all(n.startswith(("checkpoint", "batches.jsonl")) for n in names)
@@ -100,7 +100,7 @@ def _looks_like(folder: Path, kind: str) -> bool:
 
 
 def put_into_trash(workspace: Path, known: dict[str, set[str]]) -> list[str]:
-    """Move the console's own folders that nothing in the catalog names into `trash`. Returns their names
+    """Move the console's folders that no entry of the catalog uses into `trash`. Returns their names
     (kind/name).
     """
     moved = []
@@ -110,7 +110,7 @@ def put_into_trash(workspace: Path, known: dict[str, set[str]]) -> list[str]:
             if left.name in names or not is_owned(left):
                 continue
             if [p.name for p in left.iterdir()] == [MARK]:
-                remove(left)  # nothing is in it
+                remove(left)  # it is empty
                 continue
             trash = workspace / TRASH
             private_folder(trash)
@@ -120,8 +120,8 @@ def put_into_trash(workspace: Path, known: dict[str, set[str]]) -> list[str]:
 
 
 def empty_trash(workspace: Path) -> tuple[int, list[str]]:
-    """Delete what `put_into_trash` has moved there. Returns how many folders, and what was left because it
-    is not the console's.
+    """Delete what `put_into_trash` has moved there. Returns the number of deleted folders, and the entries
+    that are kept because the console did not create them.
     """
     trash = workspace / TRASH
     entries = sorted(trash.iterdir()) if trash.is_dir() and not trash.is_symlink() else []
@@ -136,6 +136,6 @@ def _folders(folder: Path) -> Iterable[Path]:
 
 
 def _free(path: Path) -> Path:
-    """A path that nothing has yet: numbered if need be."""
+    """A path that does not exist yet, with a number if necessary."""
     numbered = (path.with_name(f"{path.name}.{n}") for n in range(1, 1000))
     return path if not os.path.lexists(path) else next(p for p in numbered if not os.path.lexists(p))

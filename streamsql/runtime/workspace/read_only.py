@@ -1,4 +1,4 @@
-"""A second console on a workspace that another one holds: it looks at it as it is now, changes nothing."""
+"""A read-only console on a workspace that another console holds: it shows its state and changes nothing."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.workspace.folder import holder
 
 EVERY = 0.5
-"""Seconds after which a live view looks whether the other console has written new rows."""
+"""The seconds between two checks of a live view for new rows of the other console."""
 
 
 def refuse(statement: Statement, folder: Path) -> None:
-    """Raise RuleFault for a statement that a read-only console does not take. folder: the workspace."""
+    """Raise RuleFault for a statement that is not read-only. folder: the workspace."""
     if not statement.read_only:
         who = holder(folder)
         raise RuleFault(
             f"this console only reads the workspace {folder}",
             detail=f"it is held by {who}" if who else "it was opened with --read-only",
-            hint="type it there, or work in a workspace of your own: streamsql -w DIR"
+            hint="run the statement there, or use another workspace: streamsql -w DIR"
             if who
-            else "no console has it open now: leave, and open it without --read-only",
+            else "no console has it open now: exit, and open it without --read-only",
             code="READ_ONLY",
         )
 
 
 class SharedTables(LiveTables):
-    """The rows of another console's live tables, as it has written them up to now. Safe on any thread: a
-    live view and a statement may both take up what is new.
+    """The rows of another console's live tables, as it has written them so far. Thread-safe: a live view
+    and a statement may refresh them at the same time.
     """
 
     def __init__(self, places: Places | None, known: Callable[[str], bool]) -> None:
@@ -54,11 +54,11 @@ class SharedTables(LiveTables):
             return rows
 
     def forget(self, name: str) -> None:
-        """Let go of the rows of a SELECT; what is on disk is another console's."""
+        """Remove the rows of a SELECT; the files belong to the other console."""
         self.pop(name, None)
 
     def follow(self, name: str) -> Callable[[], None]:
-        """Take up what is written from now on. Returns what ends that, and waits until it has ended."""
+        """Refresh the rows in the background. Returns the function that ends that and waits for its end."""
         over = threading.Event()
 
         def work() -> None:

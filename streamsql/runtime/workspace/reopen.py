@@ -1,4 +1,4 @@
-"""A workspace is opened: its definitions are there again, and nothing is run."""
+"""Opens a workspace: restores its definitions, and runs nothing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from streamsql.errors import Note
 from streamsql.language.parser import parse
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Set
-from streamsql.plan import plans
-from streamsql.plan.planner import plan
+from streamsql.plan import planner, plans
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts, StatementBegins
 from streamsql.runtime.preflight.schema_files import with_schema_file
@@ -24,7 +23,7 @@ from streamsql.runtime.workspace.trust import can_run_code
 
 @dataclass(frozen=True)
 class Reopened:
-    """What to report about a workspace that was opened: what it holds, what was done, what is wrong."""
+    """The report on an opened workspace. words: what it contains; notes: what was done; warnings."""
 
     words: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -37,12 +36,12 @@ class Reopened:
 
 
 def reopen(parts: SessionParts) -> Reopened:
-    """Take up what the session's workspace holds. Raises faults for a catalog that cannot be read."""
+    """Load the workspace of a session. Raises faults for a catalog that cannot be read."""
     store = parts.store
     if store is None:
         return Reopened()
     if parts.config.read_only:
-        return _look_into(parts, store)
+        return _follow(parts, store)
     statements = store.statements()
     warnings = []
     unreadable = store.read_status()
@@ -52,7 +51,7 @@ def reopen(parts: SessionParts) -> Reopened:
     for written in statements:
         try:
             _take_up(parse(written, literal=True), parts, store)
-        except Exception as error:  # whatever is wrong with one, the others are there
+        except Exception as error:  # an unreadable statement does not affect the others
             store.unread.append(written.text.rstrip(";") + ";")
             kept = f"kept in {store.folder / CATALOG}: {_start(written.text)}"
             warnings.append(f"{translate(error).message}; {kept}")
@@ -69,8 +68,8 @@ def _withheld(store: Store) -> Iterator[Note]:
         )
 
 
-def _look_into(parts: SessionParts, store: Store) -> Reopened:
-    """Take up what another console's workspace holds, now and whenever that has changed."""
+def _follow(parts: SessionParts, store: Store) -> Reopened:
+    """Load another console's workspace, now and before each statement if it has changed."""
     seen: list[tuple[int, int]] = []
 
     def stamp() -> tuple[int, int]:
@@ -80,11 +79,11 @@ def _look_into(parts: SessionParts, store: Store) -> Reopened:
             return 0, 0
         return now.st_ino, now.st_mtime_ns
 
-    def look() -> list[str]:
+    def read() -> list[str]:
         seen[:] = [stamp()]
         unreadable = store.read_status(runs=bool(holder(store.folder)))
         warnings = [unreadable] if unreadable else []
-        # Spark's own tables are this console's; all else is read again, and seen at once when it is whole.
+        # Spark's tables belong to this console. All else is read again, and replaced at once when complete.
         new = CurrentCatalog(Catalog(tables=parts.catalog.tables))
         reading = replace(parts, current=new)
         for written in store.statements():
@@ -98,11 +97,11 @@ def _look_into(parts: SessionParts, store: Store) -> Reopened:
     def again() -> None:
         if [stamp()] == seen:
             return
-        look()
+        read()
         if parts.engine.started:
             parts.temporary.restore(parts.spark)
 
-    warnings = look()
+    warnings = read()
     parts.events.subscribe(StatementBegins, lambda event: again())
     who = holder(store.folder)
     words = (*_words(parts, store), f"read-only: it is held by {who}" if who else "read-only")
@@ -127,7 +126,7 @@ def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
 
 
 def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
-    """A definition, without what carrying it out would do. Raises faults."""
+    """Add a definition to the catalog without executing its statement. Raises faults."""
     if isinstance(statement, Set):
         assert statement.key is not None and statement.value is not None
         key, value = statement.key.value, statement.value
@@ -136,29 +135,29 @@ def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
         else:
             parts.settings.changed[key] = value
         return
-    made = plan(statement, parts.context())
-    if isinstance(made, plans.DefineStream):
-        parts.define(with_schema_file(made.stream))
-    elif isinstance(made, plans.DefineSink):
-        parts.define(with_schema_file(made.sink))
-    elif isinstance(made, plans.DefineFunction):
-        parts.define(_function(made.function, store))
-    elif isinstance(made, plans.Run):
-        parts.define(made.query, *((made.sink,) if made.define else ()))
-    elif isinstance(made, plans.Collect) and made.creates:
-        parts.temporary.remember(statement, made.creates)
-        parts.define(Table(made.creates, made.streaming))
+    definition = planner.plan(statement, parts.context())
+    if isinstance(definition, plans.DefineStream):
+        parts.define(with_schema_file(definition.stream))
+    elif isinstance(definition, plans.DefineSink):
+        parts.define(with_schema_file(definition.sink))
+    elif isinstance(definition, plans.DefineFunction):
+        parts.define(_function(definition.function, store))
+    elif isinstance(definition, plans.Run):
+        parts.define(definition.query, *((definition.sink,) if definition.define else ()))
+    elif isinstance(definition, plans.Collect) and definition.creates:
+        parts.temporary.remember(statement, definition.creates)
+        parts.define(Table(definition.creates, definition.streaming))
 
 
 def _function(function: Function, store: Store) -> Function:
-    """A function as its module was when it was created: the module is imported when it is first called."""
+    """A function with its saved properties: its module is imported only when it is first called."""
     known = {"kind": "table" if function.columns else "scalar"}
     return replace(function, **(known | store.functions.get(function.name.casefold(), {})))
 
 
 def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
-    """Move what an earlier console left of queries, live tables and streams that nobody knows any more into
-    the trash. Returns what to report about that.
+    """Move the folders of queries, live tables and streams that no longer exist into the trash. Returns
+    notes.
     """
     catalog, places = parts.catalog, parts.places
     known = {

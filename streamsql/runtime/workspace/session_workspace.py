@@ -1,4 +1,4 @@
-"""What a session keeps in its workspace, and reads of it: definitions, and how the queries are."""
+"""The workspace of a session: saves and reads the definitions and the status of queries."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from streamsql.runtime.workspace.store import Past, Store, past_of
 
 
 class SessionWorkspace:
-    """store: the files of the workspace; None: there is none, and nothing is kept. read_only: they are
-    another console's.
+    """store: the files of the workspace; None without one: nothing is saved. read_only: another console
+    holds the workspace.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class SessionWorkspace:
     # ---- writing --------------------------------------------------------------------------
 
     def save(self, why: str = "") -> tuple[Note, ...]:
-        """Write definitions and the queries' status. Returns what to report about that.
+        """Write the definitions and the status of queries. Returns notes.
 
-        why: the reason for which running queries are about to end.
+        why: the reason why running queries are about to end.
         """
         if self._store is None or self._read_only:
             return ()
@@ -59,7 +59,7 @@ class SessionWorkspace:
         return self.save_status(why)
 
     def save_status(self, why: str = "") -> tuple[Note, ...]:
-        """Write how the queries are. May be called on any thread."""
+        """Write the status of queries. Thread-safe. Returns notes."""
         if self._store is None or self._read_only:
             return ()
         catalog = self._current.snapshot
@@ -79,8 +79,8 @@ class SessionWorkspace:
     # ---- reading --------------------------------------------------------------------------
 
     def past(self, query: str) -> Past:
-        """How a query that has not run in this console was when it was last heard of; in a read-only
-        console, how it is now.
+        """The last known status of a query that has not run in this console; in a read-only console, its
+        current status.
         """
         if self._store is None:
             return Past("stopped")
@@ -101,11 +101,12 @@ class SessionWorkspace:
             return -1
 
     def where_queries_run(self) -> tuple[Note, ...]:
-        """What SHOW QUERIES has to say of queries that are another console's."""
+        """A note of SHOW QUERIES in a read-only console."""
         if not self._read_only or self._store is None:
             return ()
         who = holder(self._store.folder)
-        text = f"queries run in {who}; this one only reads" if who else "no console holds the workspace now"
+        running = f"queries run in {who}; this console is read-only"
+        text = running if who else "no console holds the workspace now"
         return (Note("QUERIES_ELSEWHERE", text),)
 
 

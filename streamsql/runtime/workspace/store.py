@@ -1,7 +1,7 @@
-"""What a workspace keeps of a session: its definitions as a script, and how its queries ended.
+"""The files of a workspace: the definitions as a script, and the last status of the queries.
 
-catalog.sql is a valid script: it makes everything again from nothing. Opening a workspace reads it
-without running it: streams and sinks are there, queries are there and stopped.
+catalog.sql is a valid script, which creates all definitions again. Opening a workspace reads it but does
+not run it: streams and sinks are defined, and so are queries, which are stopped.
 """
 
 from __future__ import annotations
@@ -31,16 +31,14 @@ from streamsql.secrets import redact_option
 
 CATALOG = "catalog.sql"
 ENDED = "the console "
-"""How the reason begins for which a query ended with its console."""
+"""The beginning of the reason when a query ended with its console."""
 STATUS = "status.json"
 _HEAD = HEAD + " It is a script.\n\n"
 
 
 @dataclass(frozen=True)
 class Past:
-    """How a query was when it was last heard of: its status, since when, and its newest failures,
-    oldest first.
-    """
+    """The last known state of a query: its status, since when, and its newest failures, oldest first."""
 
     status: str
     since: str = ""
@@ -51,8 +49,8 @@ class Past:
 
 @dataclass(frozen=True)
 class Kept:
-    """An entry of the catalog: its kind and name, and the statement that makes it. names: the entries,
-    folded, that must be there before it; readable: whether other statements may name it.
+    """An entry of the catalog: its kind and name, and the statement that creates it. names: the folded names
+    of the entries that it needs; readable: whether other statements can read from it.
     """
 
     kind: str
@@ -63,9 +61,9 @@ class Kept:
 
 
 class Store:
-    """The files of a workspace. unread: statements of catalog.sql that could not be taken up again,
-    which stay in it; withheld: settings of it that are not applied, which stay in it as well; past: how
-    queries were, by folded name; functions: what their modules said when they were created, by folded name.
+    """The files of a workspace. unread: statements of catalog.sql that could not be read, and stay in it;
+    withheld: settings that are not applied, and stay in it; past: the last state of queries, by folded
+    name; functions: the properties of functions when they were created, by folded name.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -80,7 +78,7 @@ class Store:
     # ---- reading --------------------------------------------------------------------------
 
     def statements(self) -> list[Written]:
-        """The statements of catalog.sql; none when there is none. Raises faults when it is not a script."""
+        """The statements of catalog.sql; none if it does not exist. Raises faults when it is not a script."""
         file = self.folder / CATALOG
         try:
             with open(file, encoding="utf-8", newline="") as lines:
@@ -95,9 +93,9 @@ class Store:
             ) from None
 
     def read_status(self, *, runs: bool = False) -> str:
-        """Read how the queries were. One that ran when the console ended unexpectedly has stopped.
+        """Read the status of queries. A query that ran when its console ended unexpectedly is stopped.
 
-        runs: that console has not ended. Returns why it cannot be read; empty when it can. Raises
+        runs: that console is still running. Returns why the file cannot be read; empty when it can. Raises
         UsageFault when a later version has written it.
         """
         file = self.folder / STATUS
@@ -118,7 +116,7 @@ class Store:
         return ""
 
     def set_aside(self, name: str) -> Path:
-        """Put a file that cannot be read where nothing is written over it. Returns where."""
+        """Rename a file that cannot be read, so that it is not overwritten. Returns its new path."""
         aside = self.folder / f"{name}.{datetime.now():%Y%m%d-%H%M%S}"
         (self.folder / name).replace(aside)
         return aside
@@ -139,7 +137,7 @@ class Store:
         self._write(CATALOG, _HEAD + "\n\n".join(lines) + "\n")
 
     def save_status(self, queries: Mapping[str, Past], functions: Mapping[str, Function]) -> None:
-        """Write how the queries are, and what the modules of functions said. Raises OSError."""
+        """Write the state of queries and the properties of functions. Raises OSError."""
         known = {
             "version": STATUS_VERSION,
             "queries": {n: asdict(p) for n, p in queries.items()},
@@ -151,7 +149,7 @@ class Store:
         self._write(STATUS, json.dumps(known, indent=1))
 
     def _write(self, name: str, text: str) -> None:
-        """Whole or not at all."""
+        """Write a file atomically, if its text has changed."""
         if self._last.get(name) == text:
             return
         file = self.folder / name
@@ -184,14 +182,14 @@ def _entries(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterab
 
 
 def _named_by(stream: Stream) -> frozenset[str]:
-    """What a stream names: what its query reads and calls, and where malformed messages go to."""
+    """The names that a stream depends on: of its query, and the sink of its malformed messages."""
     computed = stream.watermark.computed if stream.watermark else None
     texts = [text for text in (stream.query, computed.text if computed else "") if text]
     return frozenset((stream.malformed_sink.casefold(),)).union(*map(names_in_query, texts))
 
 
 def _sorted(entries: list[Kept]) -> list[Kept]:
-    """Each entry after those that it names; else as they were made."""
+    """Each entry after those that it names, otherwise in the order of creation."""
     by_name: dict[str, list[Kept]] = {}
     for entry in entries:
         if entry.readable:
@@ -218,12 +216,12 @@ def _past(*, failures: Iterable[Mapping[str, Any]] = (), **known: Any) -> Past:
 
 
 def _fields(known: Mapping[str, Any], of: type[Any]) -> dict[str, Any]:
-    """What is known of a dataclass's own fields."""
+    """The values of a dataclass's fields among those that are known."""
     return {f.name: known[f.name] for f in fields(of) if f.name in known}
 
 
 def _function(known: Any) -> dict[str, Any]:
-    """What is kept of a function; workspaces without versions kept its folder alone."""
+    """The saved properties of a function; workspaces without a version saved only its folder."""
     if isinstance(known, str):
         return {"folder": known}
     kept = {k: str(known[k]) for k in ("folder", "kind", "form") if k in known}
@@ -231,7 +229,7 @@ def _function(known: Any) -> dict[str, Any]:
 
 
 def past_of(running: Running, failures: Iterable[Failure], why: str = "") -> Past:
-    """How a query is, to be kept. why: the reason for which it is about to end, if it runs."""
+    """The state of a query, to be saved. why: the reason why it is about to end, if it runs."""
     status = running.status()
     last = running.reports.newest(1)
     batch = last[-1].get("batchId", -1) if last else -1

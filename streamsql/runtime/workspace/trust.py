@@ -1,4 +1,4 @@
-"""Settings that can make Spark load or run code, which a workspace's catalog alone does not apply."""
+"""Settings that can make Spark load or run code: an untrusted workspace does not apply them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES_CLASS = re.compile(
     re.IGNORECASE,
 )
 _OF_SPARK = re.compile(r"[\w$-]*|org\.apache\.spark\.[\w.$]+")
-"""A class of Spark's, or a short name."""
+"""A class of Spark, or a short name."""
 
 
 def can_run_code(key: str, value: str) -> bool:

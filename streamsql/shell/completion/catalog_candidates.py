@@ -1,4 +1,4 @@
-"""Candidates that the catalog names, and the columns that statements of the console name."""
+"""Candidates from the catalog, and the columns that statements of the console name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamsql.shell.completion.offers import (
 
 
 def named_relations(context: Context) -> Iterator[Offer]:
-    """All that FROM can read."""
+    """The relations that FROM can read."""
     catalog = context.catalog
     yield from (Offer(quote_name(s.name), "stream") for s in catalog.streams.values())
     yield from (Offer(quote_name(s.name), "live table") for s in catalog.sinks.values() if s.is_live)
@@ -31,7 +31,7 @@ def named_relations(context: Context) -> Iterator[Offer]:
 
 
 def own_functions(catalog: Catalog, *kinds: str) -> Iterator[Offer]:
-    """The functions written in Python of these kinds, up to what is typed after the name."""
+    """The Python functions of some kinds, each with its opening parentheses."""
     for function in catalog.functions.values():
         if function.kind in kinds:
             opens = "(TABLE(" if function.kind == "processor" else "("
@@ -72,7 +72,7 @@ def _types(context: Context) -> Iterator[Offer]:
 
 
 def _columns(context: Context) -> Iterator[Offer]:
-    """Columns where a statement of the console's own names one."""
+    """The columns that a statement of the console can name."""
     statement = context.statement
     columns: list[NameAndType] = []
     if statement.head == "INSERT":
@@ -92,7 +92,7 @@ def _columns(context: Context) -> Iterator[Offer]:
 
 
 def _help_topics(context: Context) -> Iterator[Offer]:
-    """After HELP, the rest of the topics whose first words are there."""
+    """After HELP, the remaining words of the topics that begin with the typed words."""
     if context.statement.head == "HELP":
         words = [token.text.casefold() for token in context.statement.before[1:]]
         for name in topics():

@@ -1,4 +1,4 @@
-"""Which columns relations and queries have, as far as the catalog and a query's text tell."""
+"""The columns of relations and queries, as far as they are known from the catalog and a query's text."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from streamsql.language.query_scope import block_of
 from streamsql.language.struct_types import struct_fields
 from streamsql.language.unfinished.blocks import WINDOW_TYPE, Block, Relation, SelectItem
 
-# A column: its name and its type, "" when that is not plain.
+# A column: its name and its type, "" when that is not known.
 NameAndType = tuple[str, str]
-# The columns of a live table or a table of Spark, asked by name; () when they are not known.
+# Returns the columns of a live table or a table of Spark by its name; () when they are not known.
 Columns = Callable[[str], Sequence[NameAndType]]
 
-# A stream may have come to read itself.
+# After changes a stream can read itself.
 _MOST_LEVELS = 20
 
 
 class ColumnResolver:
-    """Columns of relations and blocks, by what the catalog and `columns` know."""
+    """The columns of relations and blocks, from the catalog and the function `columns`."""
 
     def __init__(self, catalog: Catalog, columns: Columns | None) -> None:
         self.catalog = catalog
@@ -56,7 +56,7 @@ class ColumnResolver:
         return columns
 
     def of_stream(self, stream: Stream) -> list[NameAndType]:
-        """The columns of a stream; the text of its query tells those of CREATE STREAM … AS."""
+        """The columns of a stream; of CREATE STREAM … AS, those of its query."""
         declared = stream.columns
         connector = connectors().get(stream.connector)
         if not declared and connector is not None:
@@ -76,7 +76,7 @@ class ColumnResolver:
         return columns
 
     def of_block(self, block: Block) -> list[NameAndType]:
-        """The columns of a block's result, as far as they are plain."""
+        """The columns of a block's result, as far as they are known."""
         if self.depth > _MOST_LEVELS:
             return []
         self.depth += 1
@@ -103,7 +103,7 @@ class ColumnResolver:
         return item.type
 
     def type_of(self, name: str, block: Block) -> str:
-        """The type of a column that a block reads, by its bare name."""
+        """The type of a column that a block reads, by its unqualified name."""
         for relation in block.relations:
             for column, kind in self.of_relation(relation, block):
                 if column.casefold() == name.casefold():
@@ -111,7 +111,7 @@ class ColumnResolver:
         return ""
 
     def qualified(self, name: str, block: Block) -> list[NameAndType]:
-        """What may stand after `name.`: columns of a relation, or fields of a STRUCT column."""
+        """The candidates after `name.`: columns of a relation, or fields of a STRUCT column."""
         folded = name.casefold()
         for around in block.outward():
             for relation in around.relations:

@@ -1,7 +1,7 @@
-"""What may come next at the cursor: a pure function of text, position and catalog.
+"""Completion at the cursor: a pure function of text, position and catalog.
 
-The language tells what may stand there, keywords and terminals by name; each terminal has one source of
-candidates.
+The language returns the keywords and terminals that are possible at the cursor; each terminal has one source
+of candidates.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ __all__ = ["Candidate", "Columns", "complete"]
 
 SOURCES = catalog_candidates.SOURCES | option_candidates.SOURCES | query_candidates.SOURCES
 
-# More than anybody reads: typing on finds the rest.
+# The largest number of candidates; typing more narrows them down.
 MOST = 500
-# So many letters must be typed before the inside of a name is searched.
+# The number of letters to type before candidates may also contain them in the middle.
 INSIDE = 3
 
 
 class Candidate(NamedTuple):
-    """text: what is put in the place of the last `length` characters before the cursor; kind: what it
-    is, as the menu shows it: a column's type, a function's signature, an option's meaning.
+    """text: replaces the last `length` characters before the cursor; kind: its description in the menu, such
+    as a column's type, a function's signature or an option's meaning.
     """
 
     text: str
@@ -38,10 +38,10 @@ class Candidate(NamedTuple):
 
 
 def complete(text: str, position: int, catalog: Catalog, columns: Columns | None = None) -> list[Candidate]:
-    """Candidates at a position of a text that may hold several statements, best first.
+    """Candidates at a position of a text with one or more statements, best first.
 
-    columns: the (name, type) pairs of a live table or table of Spark by its name, for those whose
-    columns the catalog does not know; it is asked at each key and must not ask Spark itself.
+    columns: returns the (name, type) pairs of a live table or table of Spark whose columns the catalog does
+    not know. It is called at each key, and must not call Spark.
     """
     try:
         if text[:position].lstrip().startswith("\\"):
@@ -68,7 +68,7 @@ def _complete(text: str, position: int, catalog: Catalog, columns: Columns | Non
 
 
 def _offers(context: Context) -> Iterator[Offer]:
-    """What may stand at the cursor, not yet held against what is typed."""
+    """The offers at the cursor, not yet filtered by the typed text."""
     statement = context.statement
     of_several_parts = statement.query is None and statement.typed_key != statement.typed
     for name in statement.expected:
@@ -80,8 +80,8 @@ def _offers(context: Context) -> Iterator[Offer]:
 
 
 def _ranked(offers: Iterable[Offer], context: Context, called: bool) -> list[Candidate]:
-    """The offers that fit what is typed, best first: names, functions, keywords; last what only has
-    it inside.
+    """The offers that match the typed text, best first: names, functions, keywords; last those that only
+    contain it in the middle.
     """
     groups: dict[tuple[bool, int], dict[str, Candidate]] = {}
     searched = len(context.typed.strip("`")) >= INSIDE
@@ -101,7 +101,7 @@ def _ranked(offers: Iterable[Offer], context: Context, called: bool) -> list[Can
 
 
 def _begins(typed: str, offer: Offer) -> bool:
-    """Whether what is typed begins one of the names that an offer is found by."""
+    """Whether a key of an offer begins with the typed text."""
     folded = typed.casefold().strip("`")
     if not offer.keys:
         return offer.text.casefold().strip("`'").startswith(folded)
@@ -109,13 +109,15 @@ def _begins(typed: str, offer: Offer) -> bool:
 
 
 def _within(typed: str, offer: Offer) -> bool:
-    """Whether what is typed stands inside one of the names that an offer is found by."""
+    """Whether a key of an offer contains the typed text."""
     folded = typed.casefold().strip("`")
     return any(_within_key(folded, k, offer) for k in offer.keys or (offer.text.casefold().strip("`'"),))
 
 
 def _within_key(typed: str, key: str, offer: Offer) -> bool:
-    """Whether what is typed stands inside a snake_case or dotted name, or begins a word of camelCase."""
+    """Whether a snake_case or dotted name contains the typed text, or a word of a camelCase name begins
+    with it.
+    """
     if "_" in key or "." in key or "-" in key:
         return typed in key
     at = key.find(typed)
@@ -125,7 +127,7 @@ def _within_key(typed: str, key: str, offer: Offer) -> bool:
 
 
 def _short(before: str, catalog: Catalog, columns: Columns | None) -> list[Candidate]:
-    """Short forms (`\\stop q`): their names, then what completes the statement that each stands for."""
+    """Candidates for short forms (`\\stop q`): their names, then those of the statements they stand for."""
     from streamsql.config.preferences import Preferences
     from streamsql.shell.backslash_commands import SHORT
 
@@ -141,7 +143,7 @@ def _short(before: str, catalog: Catalog, columns: Columns | None) -> list[Candi
     statement = short.make(given.lstrip() + mark, Preferences()).partition(mark)[0]
     candidates = []
     for candidate in complete(statement, len(statement), catalog, columns):
-        # The statement may say more than was typed: `SET streamsql.` for `\set`.
+        # The statement may have more text than was typed: `SET streamsql.` for `\set`.
         surplus = max(0, candidate.length - len(given.lstrip()))
         text = candidate.text[surplus:] if surplus < len(candidate.text) else candidate.text
         candidates.append(Candidate(text.removesuffix("'"), candidate.kind, candidate.length - surplus))

@@ -1,4 +1,4 @@
-"""What is offered at the cursor, before it is held against what is typed there."""
+"""Offers: candidates before they are filtered by the typed text."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NAME, FUNCTION, KEYWORD = range(3)
 
 
 class Offer(NamedTuple):
-    """A candidate before it is held against what is typed.
+    """A candidate before it is filtered by the typed text.
 
-    keys: what is compared with it, the text itself when empty; typed: what it replaces, where that is
-    not the word at the cursor; closes: whether a quote that is open ends after it.
+    keys: compared with the typed text, if empty the text itself; typed: the text that it replaces, if that
+    is not the word at the cursor; closes: whether it closes an open quote.
     """
 
     text: str
@@ -33,9 +33,9 @@ class Offer(NamedTuple):
 
 @dataclass(frozen=True)
 class Context:
-    """What candidates are made of: the statement with the cursor in it, and what is known by name.
+    """The input of all sources: the statement at the cursor, and the catalog.
 
-    columns: those of a live table or table of Spark, by its name.
+    columns: returns those of a live table or table of Spark, by its name.
     """
 
     statement: UnfinishedStatement
@@ -52,13 +52,13 @@ class Context:
 
     @property
     def query(self) -> QueryCursor:
-        """The cursor in the query; asked only where the statement's query expects something."""
+        """The cursor in the query; used only if the statement's query expects something."""
         assert self.statement.query is not None
         return self.statement.query
 
     @property
     def lower(self) -> bool:
-        """Whether keywords are written in small letters here."""
+        """Whether keywords are written in lower case here."""
         shown = self.typed if self.typed.strip("`") else self.statement.first_written
         return shown.islower()
 
@@ -68,7 +68,7 @@ Source = Callable[[Context], Iterable[Offer]]
 
 
 def keyword_offer(expected: str) -> Iterator[Offer]:
-    """A keyword that is expected, in quotes; nothing for a sign or a terminal."""
+    """The offer of an expected keyword (in quotes); nothing for a symbol or a terminal."""
     word = expected.strip("'")
     if expected.startswith("'") and word.replace(" ", "").isalpha():
         yield Offer(word, "keyword", KEYWORD)
@@ -80,12 +80,12 @@ def column_offers(columns: Iterable[NameAndType]) -> Iterator[Offer]:
 
 
 def qualified_offer(qualifier: str, column: NameAndType) -> Offer:
-    """A column with the name of its relation before it; it is found by either name."""
+    """A column qualified with the name of its relation; either name matches."""
     name, kind = column
     text = f"{quote_name(qualifier)}.{quote_name(name)}"
     return Offer(text, kind or "column", keys=(name.casefold(), text.casefold()))
 
 
 def event_times_first(columns: Iterable[NameAndType]) -> list[NameAndType]:
-    """Columns that can carry a watermark first."""
+    """The columns, with those that can have a watermark first."""
     return sorted(columns, key=lambda column: not column[1].upper().startswith("TIMESTAMP"))

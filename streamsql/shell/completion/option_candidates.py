@@ -1,4 +1,4 @@
-"""Candidates for connectors, their options, settings and paths, and for what is inside quotes."""
+"""Candidates for connectors, their options, settings and paths, and inside quotes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from streamsql.language.statements.base import Column
 from streamsql.language.tokens import quote
 from streamsql.shell.completion.offers import Context, Offer, Source
 
-# The options of kafka that say how one gets to its brokers.
+# The options of kafka for the connection to its brokers.
 _LOGIN = ("kafka.security.", "kafka.sasl.", "kafka.ssl.")
-# Entries of a folder that are read.
+# The largest number of entries of a folder that are read.
 MOST_ENTRIES = 5000
 
 
 def _connectors(context: Context) -> Iterator[Offer]:
-    """The connectors that can do what the statement at the cursor wants."""
+    """The connectors that the statement at the cursor can use."""
     for connector in connectors().values():
         usable = connector.writes if context.statement.is_of_sink else connector.reads
         if usable is not None or context.statement.is_of_connectors:
@@ -34,7 +34,7 @@ def _connector(context: Context) -> Connector | None:
 
 
 def _specs(context: Context) -> Sequence[OptionSpec]:
-    """The options that the statement's connector takes, those of the declared columns too."""
+    """The options of the statement's connector, including those for the declared columns."""
     statement = context.statement
     if statement.is_of_topics:
         return [s for s in connectors()["kafka"].reads or () if s.name.startswith(_LOGIN)]
@@ -47,7 +47,7 @@ def _specs(context: Context) -> Sequence[OptionSpec]:
 
 
 def _option_keys(context: Context) -> Iterator[Offer]:
-    """The options that the statement does not give yet, with their meaning and default."""
+    """The options that the statement does not have yet, with their meaning and default."""
     given = context.statement.option_keys
     for spec in _specs(context):
         if spec.name.casefold() not in given:
@@ -56,7 +56,7 @@ def _option_keys(context: Context) -> Iterator[Offer]:
 
 
 def _option(context: Context) -> OptionSpec | None:
-    """The option whose value is due."""
+    """The option whose value is expected at the cursor."""
     key = context.statement.option_key
     return next((s for s in _specs(context) if s.name.casefold() == key), None)
 
@@ -74,13 +74,13 @@ def _value_kind(value: str, spec: OptionSpec) -> str:
 
 
 def _formats(context: Context) -> Iterator[Offer]:
-    """The formats that the statement's connector takes."""
+    """The formats of the statement's connector."""
     connector = _connector(context)
     return (Offer(f, "format") for f in (connector.formats if connector else ()))
 
 
 def _setting_keys(context: Context) -> tuple[Offer, ...]:
-    """What SET can change: the console's own settings, then Spark's, those of streaming first."""
+    """The settings of SET: the console's preferences, then Spark's settings, those of streaming first."""
     return _all_settings()
 
 
@@ -97,7 +97,7 @@ def _all_settings() -> tuple[Offer, ...]:
 
 
 def _setting_values(context: Context) -> Iterator[Offer]:
-    """After `SET key =`: the values of the key where they are few, else its default."""
+    """After `SET key =`: the values of the key if they are few, else its default."""
     from streamsql.config.preferences import PREFIX, SPECS
 
     key = context.statement.setting
@@ -124,7 +124,7 @@ SOURCES: dict[str, Source] = {
 
 
 def in_quote(context: Context) -> Iterator[Offer]:
-    """What may stand in a quote that is open: a path, or an option's key or value, where one is due."""
+    """The candidates inside an open quote: a path, or the key or value of an option if one is expected."""
     statement = context.statement
     spec = _option(context) if "OptionValue" in statement.expected else None
     path_option = spec.kind == "path" if spec else statement.is_behind_path_key
@@ -143,8 +143,8 @@ def in_quote(context: Context) -> Iterator[Offer]:
 
 
 def _paths(typed: str) -> Iterator[Offer]:
-    """Files and folders that begin as typed, folders with a slash after them; hidden ones only when
-    the dot is typed. What is replaced is the last part of the path.
+    """The files and folders that begin with the typed text, folders with a slash at the end; hidden ones
+    only if the dot is typed. They replace the last part of the path.
     """
     head, slash, tail = typed.rpartition("/")
     if typed == "~":

@@ -1,4 +1,4 @@
-"""Candidates inside a query: a source for each terminal that may stand there."""
+"""Candidates inside a query: a source for each terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streamsql.shell.completion.offers import (
 
 
 def _relations(context: Context) -> Iterator[Offer]:
-    """What FROM and JOIN read: the queries named by WITH, streams, live tables, tables."""
+    """The relations for FROM and JOIN: the queries named by WITH, streams, live tables, tables."""
     blocks = context.query.place.block.outward()
     for name in dict.fromkeys(name for block in blocks for name in block.ctes):
         yield Offer(quote_name(name), "WITH")
@@ -38,7 +38,7 @@ def _table_functions(context: Context) -> Iterator[Offer]:
 
 
 def _functions(context: Context) -> Iterator[Offer]:
-    """Functions of an expression; in capitals when two letters are typed so."""
+    """The functions of an expression; in upper case if two letters are typed in upper case."""
     yield from own_functions(context.catalog, "scalar", "aggregate")
     yield from _functions_of_spark(len(context.typed) > 1 and context.typed.isupper())
 
@@ -54,7 +54,7 @@ def _functions_of_spark(upper: bool) -> tuple[Offer, ...]:
 
 
 def _columns(context: Context) -> Iterator[Offer]:
-    """The columns that a block reads; with their relation's name where two have the same."""
+    """The columns that a block reads, qualified if two have the same name."""
     block = context.query.place.block
     known = [(r, context.resolver.of_relation(r, block)) for r in block.relations]
     counts: dict[str, int] = {}
@@ -75,7 +75,7 @@ def _columns(context: Context) -> Iterator[Offer]:
 
 
 def _qualifiers(relations: list[Relation]) -> Iterator[Offer]:
-    """What columns are qualified with, where a query reads several relations."""
+    """The qualifiers of columns, if a query reads several relations."""
     for relation in relations if len(relations) > 1 else ():
         if relation.qualifier:
             of = f"of {relation.name}" if relation.name else "of a sub-query"
@@ -92,14 +92,14 @@ def _outer_columns(context: Context) -> Iterator[Offer]:
 
 
 def _select_aliases(context: Context) -> Iterator[Offer]:
-    """The columns of the select list that are not columns of what is read."""
+    """The columns of the select list that are not columns of a relation."""
     block, resolver = context.query.place.block, context.resolver
     read = {n.casefold() for r in block.relations for n, _ in resolver.of_relation(r, block)}
     return column_offers(c for c in resolver.of_block(block) if c[0].casefold() not in read)
 
 
 def _qualified_names(context: Context) -> Iterator[Offer]:
-    """Columns of a relation, or fields of a column: `a.`, `a.b.`; in FROM tables of a database as well."""
+    """Columns of a relation, or fields of a column: `a.`, `a.b.`; in FROM also the tables of a database."""
     names, place, resolver = context.query.qualifiers, context.query.place, context.resolver
     if not names:
         return
@@ -129,14 +129,14 @@ def _event_times(context: Context) -> Iterator[Offer]:
 
 
 def _joined(context: Context) -> tuple[list[Relation], list[NameAndType]]:
-    """The relations before the one that was joined last, and its columns."""
+    """(the relations before the last joined one, the columns of the last)."""
     place = context.query.place
     *left, right = place.relations or [Relation()]
     return left, context.resolver.of_relation(right, place.block)
 
 
 def _shared_columns(context: Context) -> Iterator[Offer]:
-    """Columns that the relation joined last shares with those before it."""
+    """The columns that the last joined relation shares with those before it."""
     block, resolver = context.query.place.block, context.resolver
     left, columns = _joined(context)
     there = {n.casefold() for r in left for n, _ in resolver.of_relation(r, block)}
@@ -144,7 +144,7 @@ def _shared_columns(context: Context) -> Iterator[Offer]:
 
 
 def _join_keys(context: Context) -> Iterator[Offer]:
-    """After JOIN … ON: `a.id = b.id` for each column that both sides have and that is not joined yet."""
+    """After JOIN … ON: `a.id = b.id` for each column that both sides have and that is not yet compared."""
     query, resolver = context.query, context.resolver
     left, columns = _joined(context)
     right = query.place.relations[-1].qualifier if query.place.relations else ""
@@ -161,7 +161,7 @@ def _join_keys(context: Context) -> Iterator[Offer]:
 
 
 def _equal_columns(context: Context) -> Iterator[Offer]:
-    """After `ON a.id =`: the columns of that name, the relation joined last first."""
+    """After `ON a.id =`: the columns of that name, those of the last joined relation first."""
     place, name = context.query.place, context.query.compared
     for relation in reversed(place.relations if name else []):
         for column in context.resolver.of_relation(relation, place.block):
