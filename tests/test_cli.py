@@ -66,7 +66,7 @@ def test_check_imports_no_pyspark() -> None:
         ("SELECT 1;\n\nCREATE STRAEM a USING rate;", "<stdin>:3:8: error: expected STREAM, found STRAEM"),
         (
             "CREATE STREAM clicks USING rate;\nSELECT * FROM clikcs;",
-            "there is no stream, table or view clikcs",
+            "this script defines no stream, table or view clikcs",
         ),
         ("CREATE STREAM a USING rate; INSERT INTO b OUTPUT MODE UPDATE SELECT 1;", "there is no sink b"),
         ("STOP QUERY q;", "there is no query q"),

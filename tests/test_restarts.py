@@ -165,7 +165,7 @@ def test_a_restart_that_cannot_be_made_is_a_failure_too(
     eventually(lambda: status(console, "q")["status"] == "restarting")
     console.run("DROP STREAM words;")
     eventually(lambda: status(console, "q")["status"] == "FAILED")
-    assert "q failed: there is no stream, table or view words" in status(console, "q")["last error"]
+    assert "q failed: there is no stream words" in status(console, "q")["last error"]
 
 
 def test_the_clause_is_shown_and_read_again(console: Console, cellar: Cellar) -> None:

@@ -324,8 +324,8 @@ def test_into_a_sink(functions: Console, tmp_path: Path) -> None:
         ),
         (
             "counter(TABLE(wrds) PARTITION BY word)",
-            "SELECT * FROM counter(TABLE(wrds) PARTITION BY word)",
-            "the query of live table t reads no stream",
+            "wrds",
+            "there is no stream wrds",
             "did you mean words?",
         ),
         ("counter(TABLE(plain) PARTITION BY wrod)", "wrod", "there is no column wrod", "did you mean word?"),

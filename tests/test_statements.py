@@ -129,7 +129,7 @@ def test_start_query_can_be_explained(tmp_path: Path) -> None:
 def test_check_plans_start_query(tmp_path: Path) -> None:
     assert checked(f"{QUERY} START QUERY ALL FROM BEGINNING", tmp_path).endswith("\n4 statements checked\n")
     said = checked(f"{QUERY}\nDROP STREAM a;\nSTART QUERY  q FROM NOW", tmp_path)
-    assert "a.sql:3:14: error: there is no stream, table or view a" in said
+    assert "a.sql:3:14: error: there is no stream a" in said
     assert " NOW " not in said
 
 

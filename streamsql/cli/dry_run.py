@@ -72,7 +72,7 @@ class Checker:
                 # Of a query that was not understood, what stands behind a FROM need not be a relation.
                 if hint and written.tree is not None:
                     raise NameFault(
-                        f"there is no stream, table or view {name}",
+                        f"this script defines no stream, table or view {name}",
                         hint=hint,
                         span=query.origin.span(relation.span),
                         code="UNKNOWN_RELATION",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
-from streamsql.errors import RuleFault, did_you_mean
+from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment
 from streamsql.plan.lowering.lower import Lowered, lower, node_and_shape
@@ -45,14 +45,29 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
     return replace(lowered, shape=replace(lowered.shape, ops=ops))
 
 
-def stream_hint(text: str, context: Context) -> str:
-    """A hint for a query that reads no stream: the stream whose name one of its tables resembles."""
-    names = [s.name for s in context.catalog.streams.values()]
-    for relation in read_query(text).relations:
-        hint = did_you_mean(relation.name, names)
-        if hint and context.catalog.relation(relation.name) is None:
-            return hint
-    return ""
+def unknown_stream(body: Fragment, context: Context, hint: str) -> NameFault | None:
+    """The error for a query that reads no stream and names a relation that the catalog does not have, at its
+    name: a misspelt stream before others. None if the catalog has all relations.
+
+    hint: what to type unless a stream has a similar name. Spark may have a table of that name: planning does
+    not ask it, so the message is about streams only.
+    """
+    query = read_query(body.text)
+    # In a text that was not parsed, what follows FROM is not always a relation.
+    relations = query.relations if query.tree is not None else ()
+    unknown = [r for r in relations if "." not in r.name and not context.catalog.reads(r.name)]
+    catalog = context.catalog
+    names = [*(s.name for s in catalog.streams.values()), *(s.name for s in catalog.sinks.values())]
+    similar = {r: did_you_mean(r.name, names) for r in unknown}
+    for relation in sorted(unknown, key=lambda r: not similar[r]):
+        return NameFault(
+            f"there is no stream {relation.name}",
+            detail=f"the query reads no stream: {relation.name} does not exist, or is a table of Spark",
+            hint=similar[relation] or hint,
+            span=body.origin.span(relation.span),
+            code="UNKNOWN_STREAM",
+        )
+    return None
 
 
 def reads_of(sources: Sources) -> Reads:

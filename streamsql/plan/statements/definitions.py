@@ -15,7 +15,7 @@ from streamsql.language.statements.base import Column, Name, Option, Watermark
 from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
-from streamsql.plan.context import Context, lower_fragment, stream_hint
+from streamsql.plan.context import Context, lower_fragment, unknown_stream
 from streamsql.plan.lowering.python_functions import is_module_name
 from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
 
@@ -99,9 +99,10 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
             code="CIRCULAR_DEFINITION",
         )
     if not lowered.shape.streaming:
-        raise RuleFault(
+        hint = f"CREATE TEMPORARY VIEW {name} AS …"
+        raise unknown_stream(statement.query, context, hint) or RuleFault(
             f"the query of {name} reads no stream",
-            hint=stream_hint(statement.query.text, context) or f"CREATE TEMPORARY VIEW {name} AS …",
+            hint=hint,
             span=statement.query.span,
             code="NO_STREAM",
         )

@@ -11,7 +11,7 @@ from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.base import Fragment, Name, check_new_name
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.tokens import quote_name
-from streamsql.plan.context import Context, lower_fragment, reads_of, stream_hint
+from streamsql.plan.context import Context, lower_fragment, reads_of, unknown_stream
 from streamsql.plan.lowering.lower import Lowered, lower_statement
 from streamsql.plan.lowering.sources import Sources, variable
 from streamsql.plan.plans import Plan, Target, Write
@@ -225,9 +225,10 @@ def _insert_static(
     """INSERT of a static SELECT into sinks: one batch write for each sink."""
     listed = ", ".join(sink.name for sink in sinks)
     if statement.has_clauses:
-        raise RuleFault(
+        hint = f"INSERT INTO {listed} SELECT …  writes once"
+        raise unknown_stream(statement.query, context, hint) or RuleFault(
             "this query reads no stream, so it cannot have streaming clauses",
-            hint=stream_hint(statement.query.text, context) or f"INSERT INTO {listed} SELECT …  writes once",
+            hint=hint,
             span=statement.query.span,
             code="NO_STREAM",
         )
@@ -240,9 +241,10 @@ def _insert_static(
         rows = Var("result") if len(sinks) == 1 else as_declared(Var("result"), sink.columns)
         write = using.write_batch(sink, rows)
         if write is None:
-            raise RuleFault(
+            hint = "CREATE STREAM … first, or a sink that takes static queries"
+            raise unknown_stream(statement.query, context, hint) or RuleFault(
                 f"a {using.name} sink takes streaming queries only",
-                hint=stream_hint(statement.query.text, context),
+                hint=hint,
                 span=name.span,
                 code="CONNECTOR_NOT_SUPPORTED",
             )

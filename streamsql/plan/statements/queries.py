@@ -6,15 +6,15 @@ import sys
 from dataclasses import replace
 
 from streamsql.calls import Assign
-from streamsql.catalog import DEFAULT_RETAIN, Query, Sink, Stream
-from streamsql.errors import NameFault, Source, Span
+from streamsql.catalog import DEFAULT_RETAIN, Query, Sink
+from streamsql.errors import Source, Span
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
-from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Name, Trigger
 from streamsql.language.statements.insert import InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.statements.select import Select
+from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, reads_of
 from streamsql.plan.plans import Collect, Plan, Run, Target
 from streamsql.plan.statements.inserts import insert_set_parts
@@ -96,29 +96,13 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
         if query.inputs:
             return refresh_again(query, body, context, span)
         sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
-        _check_relations(body, context)
+        again = f"CREATE STREAM … again, or DROP QUERY {quote_name(query.name)};"
         sources, lowered = with_kept_keys(
             sinks,
             query.mode,
             lambda: query_sources(context, query.trigger),
-            lambda s: streaming_query(body, s, context, f"the query {query.name}"),
+            lambda s: streaming_query(body, s, context, f"the query {query.name}", again),
             query.columns,
         )
         parts = one_result(body, sinks, sources, lowered, query.columns)
     return run_plan(query, parts, context, Name(query.mode) if query.mode else None)
-
-
-def _check_relations(body: Fragment, context: Context) -> None:
-    """Raise NameFault if a stored query no longer reads a stream because one of its relations is missing."""
-    written = read_query(body.text)
-    entries = [(r, context.catalog.relation(r.name)) for r in written.relations]
-    # STREAM t reads a table of Spark's catalog, which planning does not know.
-    if not written.has_stream and not any(isinstance(entry, Stream) for _, entry in entries):
-        for relation, entry in entries:
-            if entry is None and relation.name.casefold() not in context.catalog.tables:
-                raise NameFault(
-                    f"there is no stream, table or view {relation.name}",
-                    hint=f"CREATE STREAM {relation.name} … again, or DROP QUERY",
-                    span=body.origin.span(relation.span),
-                    code="UNKNOWN_RELATION",
-                )

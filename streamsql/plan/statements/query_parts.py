@@ -10,7 +10,7 @@ from streamsql.catalog import Sink
 from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.base import Column, Fragment, Name, Trigger
 from streamsql.language.tokens import quote_name
-from streamsql.plan.context import Context, lower_fragment, stream_hint
+from streamsql.plan.context import Context, lower_fragment, unknown_stream
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.shape import KEPT, Shape
 from streamsql.plan.lowering.sources import Sources
@@ -119,20 +119,22 @@ def with_kept_keys(
     return plain, lowering(plain)
 
 
-def streaming_query(body: Fragment, sources: Sources, context: Context, whose: str) -> Lowered:
+def streaming_query(
+    body: Fragment, sources: Sources, context: Context, whose: str, hint: str = ""
+) -> Lowered:
     lowered = lower_fragment(body, sources)
-    check_streaming(lowered, body, context, whose)
+    check_streaming(lowered, body, context, whose, hint)
     return lowered
 
 
-def check_streaming(lowered: Lowered, body: Fragment, context: Context, whose: str) -> None:
-    """Raise RuleFault for a query that reads no stream. whose: the query, for the message."""
+def check_streaming(lowered: Lowered, body: Fragment, context: Context, whose: str, hint: str = "") -> None:
+    """Raise RuleFault for a query that reads no stream, NameFault if a stream may be misspelt. whose: the
+    query, for the message; hint: what to type.
+    """
     if not lowered.shape.streaming:
-        raise RuleFault(
-            f"{whose} reads no stream",
-            hint=stream_hint(body.text, context) or "CREATE STREAM … first, or query the table with SELECT",
-            span=body.span,
-            code="NO_STREAM",
+        hint = hint or "CREATE STREAM … first, or query the table with SELECT"
+        raise unknown_stream(body, context, hint) or RuleFault(
+            f"{whose} reads no stream", hint=hint, span=body.span, code="NO_STREAM"
         )
 
 

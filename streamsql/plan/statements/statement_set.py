@@ -9,7 +9,7 @@ from streamsql.catalog import Sink, Stream
 from streamsql.errors import RuleFault
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment
-from streamsql.plan.context import Context, lower_fragment
+from streamsql.plan.context import Context, lower_fragment, unknown_stream
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.sources import Sources, variable
@@ -50,7 +50,7 @@ def stream_of(queries: list[Fragment], context: Context) -> tuple[Stream, list[L
         sources = context.sources()
         whole.append(lower_fragment(query, sources))
         if not sources.streams:
-            raise RuleFault(
+            raise unknown_stream(query, context, _ALONE[3:]) or RuleFault(
                 "this INSERT of the set reads no stream", hint=_ALONE[3:], span=query.span, code="NO_STREAM"
             )
         read.append(sources.streams)
