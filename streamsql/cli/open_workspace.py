@@ -11,7 +11,7 @@ from pathlib import Path
 from streamsql.errors import StreamsqlError, UsageFault
 from streamsql.output.printer import Printer
 
-_LOOK_INTO = "; --read-only shows this one"
+_READ_ONLY_HINT = "; --read-only shows this one"
 
 
 def workspace_folder(options: argparse.Namespace) -> Path:
@@ -70,13 +70,13 @@ def held_workspace(options: argparse.Namespace, printer: Printer) -> Iterator[tu
             raise
         if options.workspace:
             raise UsageFault(
-                why, hint=f"another folder: -w DIR{_LOOK_INTO}", code="WORKSPACE_IN_USE"
+                why, hint=f"another folder: -w DIR{_READ_ONLY_HINT}", code="WORKSPACE_IN_USE"
             ) from None
         if isinstance(error, StreamsqlError):
             printer.error(error)
             why = f"the workspace {folder} is not opened"
         printer.warn(
-            f"{why}; this console uses a temporary workspace (-w DIR names a lasting one{_LOOK_INTO})"
+            f"{why}; this console uses a temporary workspace (-w DIR names a lasting one{_READ_ONLY_HINT})"
         )
         with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as temporary:
             yield Path(temporary), None

@@ -1,4 +1,4 @@
-"""Properties of a text that need only its tokens."""
+"""Properties of a text for which its tokens are enough."""
 
 from __future__ import annotations
 

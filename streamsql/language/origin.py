@@ -1,4 +1,4 @@
-"""Maps spans of a text to spans of its source, for a text that was cut out of it or in which `${name}` was
+"""Maps spans of a text to spans of its source: the text was cut out of the source, or its `${name}` were
 replaced.
 """
 
@@ -26,7 +26,7 @@ class Origin:
 
     @classmethod
     def of(cls, span: Span | None) -> Origin:
-        """The origin of a text that is not in the source: all of it maps to span; None for no position."""
+        """The origin of generated text: all of it maps to span in the source; None for no position."""
         return cls(((-1, span.start), (-1, span.start), (sys.maxsize, span.end)) if span else ())
 
     def part(self, start: int) -> Origin:

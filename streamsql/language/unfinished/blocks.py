@@ -1,6 +1,6 @@
 """The scope of a query: its blocks, the relations that they read, and their output columns.
 
-Plain data, filled by query_reader from a text that can be unfinished.
+Plain data, filled by query_reader from text, also if it is unfinished.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The statement at the cursor, in a text that can contain several statements."""
+"""The statement at the cursor; the text can contain several statements."""
 
 from __future__ import annotations
 

@@ -228,6 +228,28 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
     using = connector(statement.connector, "write")
     check_options(using, using.writes or (), statement.options, statement.connector)
     check_format(statement.format, using)
+    _check_sink_clauses(statement, using)
+    _check_replaced(statement.name, statement.or_replace, context)
+    sink = Sink(
+        statement.name.value,
+        using.name,
+        statement.format.value.lower() if statement.format else "",
+        statement.columns,
+        tuple(k.value for k in statement.key),
+        tuple(p.value for p in statement.partitioned_by),
+        filled_in(using.writes or (), statement.options, context.here),
+        statement.retain or DEFAULT_RETAIN,
+        statement.comment,
+    )
+    options = {o.key.value.casefold(): o for o in statement.options}
+    using.check_sink(sink, options, statement.key, statement.connector)
+    schema_file = options.get(SCHEMA_FILE.casefold())
+    code = code_of(using.writes or (), options)
+    return DefineSink(sink, statement.if_not_exists, code, schema_file.value if schema_file else None)
+
+
+def _check_sink_clauses(statement: CreateSink, using: Connector) -> None:
+    """Raise RuleFault for KEY, PARTITIONED BY or RETAIN if the connector does not support it."""
     if statement.key and not using.takes_key:
         able = " | ".join(c.name for c in connectors().values() if c.takes_key)
         raise RuleFault(
@@ -250,23 +272,6 @@ def create_sink(statement: CreateSink, context: Context) -> Plan:
             span=statement.retain_span,
             code="CLAUSE_NOT_SUPPORTED",
         )
-    _check_replaced(statement.name, statement.or_replace, context)
-    sink = Sink(
-        statement.name.value,
-        using.name,
-        statement.format.value.lower() if statement.format else "",
-        statement.columns,
-        tuple(k.value for k in statement.key),
-        tuple(p.value for p in statement.partitioned_by),
-        filled_in(using.writes or (), statement.options, context.here),
-        statement.retain or DEFAULT_RETAIN,
-        statement.comment,
-    )
-    options = {o.key.value.casefold(): o for o in statement.options}
-    using.check_sink(sink, options, statement.key, statement.connector)
-    schema_file = options.get(SCHEMA_FILE.casefold())
-    code = code_of(using.writes or (), options)
-    return DefineSink(sink, statement.if_not_exists, code, schema_file.value if schema_file else None)
 
 
 def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
