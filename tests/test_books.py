@@ -364,7 +364,7 @@ NOT_THERE = [
     ("AT BATCH x", "expected a number, found x", "", "x"),
     ("AT BATCH 1.5", "this takes a whole number", "", "1.5"),
     ("AT BATCH 1 AT BATCH 2", "BATCH is written twice", "", "AT BATCH 2"),
-    ("STORE 'a' SIDE LEFT", "do not go together", "", "SIDE LEFT"),
+    ("STORE 'a' SIDE LEFT", "cannot be combined", "", "SIDE LEFT"),
 ]
 
 
@@ -390,7 +390,7 @@ def test_queries_without_state_and_states_in_queries(console: Console) -> None:
         "CREATE LIVE TABLE j AS SELECT words.word FROM words JOIN STATE OF QUERY m s ON s.word = words.word;",
     ):
         error, at = fault(console, statement)
-        assert error.message == "a streaming query cannot read the state of another"
+        assert error.message == "a streaming query cannot read the state of another query"
         assert at == "STATE OF QUERY m"
 
 

@@ -58,9 +58,8 @@ def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begu
         folder, written, has_batches = _written(spark, sink.option(connector.path_option))
     except Exception:
         return  # the folder does not exist or cannot be read, which the start itself reports
-    has_log = written >= 0
     elsewhere = f"another path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')"
-    if has_log and not keeps:
+    if written >= 0 and not keeps:
         raise RuleFault(
             f"a streaming query of the sink {sink.name} alone has written to {folder}",
             detail=f"its log ({LOG}) names every file that readers of this folder see, so rows written in"
@@ -68,7 +67,7 @@ def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begu
             hint=elsewhere,
             code="FOLDER_IN_USE",
         )
-    if has_log and written > begun:
+    if written > begun:
         raise RuleFault(
             f"another checkpoint has written to {folder}",
             detail=f"its log ({LOG}) goes up to micro-batch {written}, so Spark would skip those of"
