@@ -47,6 +47,7 @@ LANGUAGE = [
     "from_reader",
     "block_reader",
     "query",
+    "dialect_words",
     "query_scope",
     "statements",
     "names_read",

@@ -21,6 +21,7 @@ from streamsql.language.query_tree import (
     GroupKey,
     Item,
     Join,
+    LateralView,
     OrderBy,
     Relation,
     SetTail,
@@ -237,14 +238,17 @@ class BlockReader(FromReader):
         items = self.items(select.expressions, at, first)
         relation: Relation | None = None
         joins: tuple[Join, ...] = ()
+        unnested: tuple[LateralView, ...] = ()
         if "FROM" in own:
             relation, joins = self.from_clause(select, own["FROM"] + 1, ends["FROM"])
+            unnested = self.unnested
+        views = self.lateral_views(select, own["LATERAL"], ends["LATERAL"]) if "LATERAL" in own else ()
         return Block(
             self.span(lo, hi),
             items,
             relation,
             joins,
-            self.lateral_views(select, own["LATERAL"], ends["LATERAL"]) if "LATERAL" in own else (),
+            (*unnested, *views),
             distinct,
             self.clause_of(select, "where", "WHERE", own, ends),
             self.group_by(select.args["group"], own["GROUP"], ends["GROUP"]) if "GROUP" in own else None,

@@ -105,7 +105,7 @@ class _Cutter:
         word, after = self.word(), self.word(1)
         if word == "STATE" and (after == "OF" or (after == "METADATA" and self.word(2) == "OF")):
             return self.state()
-        window = word in _WINDOW_TABLES and after == "(" and "TABLE" in (self.word(2), self.word(4))
+        window = word in _WINDOW_TABLES and after == "("
         table = word == "TABLE" and after == "(" and self.word(2) in _WINDOW_TABLES and self.word(3) == "("
         if window or table:
             return self.replace("WindowTable")

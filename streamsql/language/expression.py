@@ -6,6 +6,7 @@ They do not include sub-queries inside the expression.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -32,6 +33,7 @@ from streamsql.language.tree_nodes import (
 TIME_WINDOWS = frozenset({"window", "session_window"})
 """Spark's grouping functions of event time (Spark guide, "Types of time windows")."""
 MOST_ROWS = 2**31 - 1
+_WHOLE = frozenset("TINYINT BYTE SMALLINT SHORT INT INTEGER BIGINT LONG".split())
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,25 @@ class Expression:
         if isinstance(tree, exp.Neg):
             return self._part(tree.this).terms(-sign)
         return [(sign, self._part(tree))]
+
+    def divisions(self) -> list[tuple[Expression, Expression, Expression]]:
+        """(whole, left, right) of each division with `/` in it."""
+        nodes = self.tree.find_all(exp_module().Div)
+        return [(self._part(n), self._part(n.left), self._part(n.right)) for n in nodes]
+
+    def is_whole(self, type_of: Callable[[str], str]) -> bool:
+        """Whether it is certainly a whole number. type_of: the type of a column, folded, "" if not known."""
+        exp = exp_module()
+        tree = bare(self.tree)
+        if isinstance(tree, exp.Column):
+            return type_of(self._part(tree).column_name) in _WHOLE
+        if isinstance(tree, exp.Literal):
+            return self._part(tree).whole_number is not None
+        if isinstance(tree, (exp.Add, exp.Sub, exp.Mul, exp.Mod)):
+            return all(self._part(side).is_whole(type_of) for side in (tree.left, tree.right))
+        if isinstance(tree, (exp.Sum, exp.Max, exp.Min)):
+            return self._part(tree.this).is_whole(type_of)
+        return isinstance(tree, exp.Count)
 
     @property
     def is_call(self) -> bool:

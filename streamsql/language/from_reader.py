@@ -33,8 +33,34 @@ class FromReader(TokenRanges):
         if len(pieces) != len(trees) + 1:
             raise Unread("joins in joins")
         first = self.relation(select.args["from_"].this, pieces[0][1], pieces[0][2])
-        joins = [self.join(tree, *piece) for tree, piece in zip(trees, pieces[1:], strict=True)]
+        joins: list[Join] = []
+        self.unnested: tuple[LateralView, ...] = ()
+        for tree, piece in zip(trees, pieces[1:], strict=True):
+            if isinstance(tree.this, self.exp.Unnest):
+                self.unnested += (self.unnest(tree, *piece),)
+            elif self.unnested:
+                raise Unread("a join behind UNNEST")
+            else:
+                joins.append(self.join(tree, *piece))
         return first, tuple(joins)
+
+    def unnest(self, tree: Any, head: int, start: int, relation_end: int, end: int) -> LateralView:
+        """CROSS JOIN UNNEST(x) AS t(c), as other dialects have LATERAL VIEW."""
+        words = [self.word(i) for i in range(head, start - 1)]
+        close = self.close.get(start + 1)
+        alias = tree.this.args.get("alias")
+        on = tree.args.get("on")
+        left = words in (["LEFT"], ["LEFT", "OUTER"]) and isinstance(on, self.exp.Boolean) and on.this
+        if (
+            close is None
+            or tree.this.args.get("offset")
+            or not (left or (words in (["CROSS"], []) and not on))
+        ):
+            raise Unread("this join with UNNEST")
+        columns = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
+        name = alias.name if alias is not None and alias.this is not None else ""
+        generator = self.expression(tree.this, start, close + 1)
+        return LateralView(generator, name, columns, bool(left), self.span(head, end))
 
     def joined(self, lo: int, hi: int) -> Iterator[tuple[int, int, int, int]]:
         """For each join: (its start, start and end of its relation, end of its condition)."""

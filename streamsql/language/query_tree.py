@@ -229,6 +229,11 @@ class Query:
         return tuple(sorted(set(calls), key=lambda c: c.span.start))
 
     @cached_property
+    def in_queries(self) -> tuple[Span, ...]:
+        """The position of each IN (SELECT …), from the word IN on."""
+        return tuple(unread_query.in_queries_of(self.tokens))
+
+    @cached_property
     def words(self) -> frozenset[str]:
         """All names and words of the query, case-folded; they include every column that it uses."""
         return unread_query.words_of(self.tokens)

@@ -13,12 +13,13 @@ _BEFORE_NAME = frozenset(("IF", "NOT", "EXISTS"))
 @dataclass(frozen=True)
 class Definition:
     """creates, drops: the (dotted) name of a table or view, "" for none; temporary: whether the created view
-    exists only within its Spark session.
+    exists only within its Spark session; view_query: the query of a view that is not temporary, as written.
     """
 
     creates: str = ""
     drops: str = ""
     temporary: bool = False
+    view_query: str = ""
 
 
 def definition_of(text: str) -> Definition:
@@ -34,7 +35,10 @@ def definition_of(text: str) -> Definition:
     if words[0] == "DROP":
         return Definition(drops=name)
     temporary = words[kind] == "VIEW" and not {"TEMP", "TEMPORARY"}.isdisjoint(words[1:kind])
-    return Definition(creates=name, temporary=temporary)
+    lasting = words[kind] == "VIEW" and not temporary
+    defining = next((t for t in tokens[kind:] if t.upper == "AS"), None) if lasting else None
+    query = text[defining.end :].strip() if defining else ""
+    return Definition(creates=name, temporary=temporary, view_query=query)
 
 
 def _name(tokens: list[Token]) -> str:

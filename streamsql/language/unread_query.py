@@ -5,7 +5,7 @@ Such a query goes to Spark as text; only its relations, its calls and whether it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from streamsql.errors import Span
 from streamsql.language.tokens import Token, unquote
@@ -79,3 +79,19 @@ def seems_to_group(tokens: Sequence[Token], calls: Iterable[Call]) -> bool:
     return bool(words & {"GROUP", "DISTINCT", "AGGREGATE"}) or any(
         c.name in names_of_kind("agg") for c in calls
     )
+
+
+def in_queries_of(tokens: Sequence[Token]) -> Iterator[Span]:
+    """The position of each IN (SELECT …), from the word IN on."""
+    for at in range(len(tokens) - 2):
+        if (
+            tokens[at].upper == "IN"
+            and tokens[at + 1].text == "("
+            and tokens[at + 2].upper in ("SELECT", "WITH")
+        ):
+            depth = 0
+            for end in range(at + 1, len(tokens)):
+                depth += (tokens[end].text == "(") - (tokens[end].text == ")")
+                if depth == 0:
+                    yield Span(tokens[at].start, tokens[end].end)
+                    break

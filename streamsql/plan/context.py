@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from streamsql.catalog import Catalog
+from streamsql.catalog import Catalog, Stream
 from streamsql.connectors.base import Places
 from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.query import read_query
@@ -41,6 +41,8 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
             span=body.origin.span(sources.states[0]),
             code="NOT_ON_STREAMS",
         )
+    if lowered.shape.streaming and not lowered.shape.known:
+        _check_in(body, sources.catalog)
     ops = tuple(replace(op, span=body.origin.span(op.span)) for op in lowered.shape.ops)
     return replace(lowered, shape=replace(lowered.shape, ops=ops))
 
@@ -68,6 +70,23 @@ def unknown_stream(body: Fragment, context: Context, hint: str) -> NameFault | N
             code="UNKNOWN_STREAM",
         )
     return None
+
+
+def _check_in(body: Fragment, catalog: Catalog) -> None:
+    """Raise RuleFault for IN (SELECT … FROM stream), at the IN: Spark has none on streams."""
+    query = read_query(body.text)
+    for span in query.in_queries:
+        names = [r.name for r in query.relations if span.start <= r.span.start < span.end]
+        if any(isinstance(catalog.relation(name), Stream) for name in names):
+            inner = body.text[span.start : span.end].partition("(")[2].removesuffix(")").strip()
+            raise RuleFault(
+                "IN (SELECT …) over a stream is not supported",
+                detail="Spark does not allow a streaming query in a sub-query of an expression",
+                hint=f"CREATE LIVE TABLE wanted AS {inner}; and IN (SELECT * FROM wanted)",
+                span=body.origin.span(span),
+                condition="INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY",
+                code="NOT_ON_STREAMS",
+            )
 
 
 def reads_of(sources: Sources) -> Reads:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamsql.calls import Assign, Var
-from streamsql.errors import SyntaxFault
+from streamsql.errors import RuleFault, SyntaxFault
 from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
@@ -21,6 +21,7 @@ from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import CreateSink, DropSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import CreateStream, DropStream
+from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.lower import lower_statement
 from streamsql.plan.plans import Collect, Direct, Explain, Plan, Run, Start, Write
@@ -51,11 +52,20 @@ def plan(statement: Statement, context: Context) -> Plan:
 
 def _spark(statement: Statement, context: Context) -> Plan:
     sources = context.sources()
-    name = definition_of(statement.text).creates
+    definition = definition_of(statement.text)
+    name = definition.creates
     if name and context.catalog.relation(name):
         context.catalog.check_free(Name(name))
     with statement.origin.errors():
         text, streaming = lower_statement(statement.text, sources)
+    if streaming and definition.view_query and not definition.temporary:
+        raise RuleFault(
+            "a view over a stream is a stream",
+            detail="Spark keeps the definition of a view in its catalog, where no stream of the console is",
+            hint=f"CREATE STREAM {quote_name(name)} AS {definition.view_query};",
+            span=statement.span,
+            code="NOT_ON_STREAMS",
+        )
     program = (*sources.program, Assign("result", Var("spark").call("sql", text)))
     return Collect(program, reads_of(sources), "a statement of Spark", name, streaming)
 

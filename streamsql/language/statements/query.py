@@ -83,11 +83,13 @@ class StartQuery(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class DropQuery(Statement):
+    """name None means ALL."""
+
     topic: ClassVar[str] = "queries"
     changes_workspace: ClassVar[bool] = True
     refers: ClassVar[str] = "query"
 
-    name: Name
+    name: Name | None
     if_exists: bool = False
 
     @classmethod
@@ -137,4 +139,4 @@ def _stop(node: Node, source: Source) -> StopQuery:
 
 
 def _drop(node: Node, source: Source) -> DropQuery:
-    return DropQuery(name=name_of(node.get("QueryName")), if_exists=node.has("IfExists"))
+    return DropQuery(name=_maybe_all(node), if_exists=node.has("IfExists"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from streamsql.calls import Node
-from streamsql.errors import Span
+from streamsql.errors import Note, Span
+from streamsql.language.dialect_words import WORDS, Reading
 from streamsql.language.expression import Expression
-from streamsql.language.query import Query
+from streamsql.language.query import Query, read_expression
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering import window_tables
 from streamsql.plan.lowering.shape import Op, Shape
@@ -118,6 +119,12 @@ class Clauses:
         self.qualified = query.qualifiers
         # Whether the rows of the block at hand reach a live table row by row: see hidden_keys.py.
         self.keeps_keys = False
+        # Whether a block over a window table also gives window_time to the aggregation around it.
+        self.carries_time = False
+        # For words of other dialects: the one event time of the block at hand, "" if there is none, and
+        # whether count(DISTINCT x) can be computed exactly.
+        self.event_time = ""
+        self.exact_distinct = False
 
     def leave(self, reason: str) -> None:
         """Leave the whole text to Spark; its shape is still determined here."""
@@ -132,6 +139,17 @@ class Clauses:
                 raise Unknown("an expression reads a stream")
         if self.own_names:
             expression = replace(expression, source=self.text)
+        expression = self.in_spark_words(expression)
         return (
             window_tables.with_session_columns(expression, self.window.names) if self.window else expression
         )
+
+    def in_spark_words(self, expression: Expression) -> Expression:
+        """An expression with the words of other dialects as Spark has them; a note says as what."""
+        if not self.exact_distinct and not self.read.words & WORDS:
+            return expression
+        reading = Reading(self.event_time, self.exact_distinct)
+        text = reading.of(expression.text)
+        for written, form in reading.words:
+            self.sources.note(Note("READ_AS", f"{written} is read as {form}"))
+        return read_expression(text) if reading.words else expression

@@ -23,6 +23,42 @@ class Grouping(HiddenKeys):
             raise Unknown("a generator next to an aggregation")
         groups = block.group_by
         keys = self.window_keys(frame, self.group_keys(frame, items, groups))
+        if self.is_bounded(frame.shape, keys):
+            self.exact_distinct = True
+            items = [self.with_exact_count(i) for i in items]
+        try:
+            if self.carries_time and any(k.column_name == window_tables.TIME for k in keys):
+                return self.with_window_time(frame, items, keys, block)
+            return self.grouped(frame, items, keys, block)
+        finally:
+            self.exact_distinct = False
+
+    def with_window_time(
+        self, frame: Frame, items: list[Item], keys: list[Expression], block: Block
+    ) -> Frame:
+        """Groups by a window with the window's time beside them: by it the aggregation around this one, which
+        groups by the window again, knows when its groups end.
+        """
+        key = next(k for k in keys if k.column_name == window_tables.TIME)
+        if any(i.name.casefold() == window_tables.TIME for i in items):
+            return self.grouped(frame, items, keys, block)
+        frame = self.grouped(frame, [*items, Item(key, "", items[-1].span)], keys, block)
+        columns = frame.shape.columns[:-1] if frame.shape.columns else None
+        return replace(frame, shape=replace(frame.shape, columns=columns, fields=(window_tables.TIME,)))
+
+    def is_bounded(self, shape: Shape, keys: list[Expression]) -> bool:
+        """Whether a watermark ends the groups of a stream."""
+        return shape.streaming and any(is_event_time(k, shape.event_time, shape.unmarked) for k in keys)
+
+    def with_exact_count(self, item: Item) -> Item:
+        """An item in which count(DISTINCT x) is the size of a set, which a stream can have."""
+        if not item.expression.aggregates_distinct:
+            return item
+        expression = self.in_spark_words(item.expression)
+        return replace(item, expression=expression, alias=item.alias or item.text)
+
+    def grouped(self, frame: Frame, items: list[Item], keys: list[Expression], block: Block) -> Frame:
+        groups = block.group_by
         leading = len(keys) <= len(items) and all(
             key.same(item.expression) for key, item in zip(keys, items, strict=False)
         )
@@ -94,7 +130,8 @@ class Grouping(HiddenKeys):
         """The keys, plus window_time if window_start or window_end is a key: only window_time carries the
         watermark. It belongs to the same window, so the groups do not change.
         """
-        if not frame.window or frame.window.session:
+        carried = any(f.rpartition(".")[2] == window_tables.TIME for f in frame.shape.fields)
+        if frame.window.session if frame.window else not carried:
             return keys
         columns = [window_tables.column_in(k, frame.names) for k in keys]
         edges = (window_tables.START, window_tables.END)

@@ -205,3 +205,11 @@ def _if_kept(expression: Expression) -> Expression:
 def has_partial_star(items: list[Item]) -> bool:
     """Whether an item is a `*` with an EXCEPT of its own."""
     return any(i.expression.is_star and not i.text.endswith("*") for i in items)
+
+
+def is_star_of(frame: Frame, item: Item) -> bool:
+    """Whether an item is all columns of a relation; `s.*` of a struct is not."""
+    qualifier, _, star = item.text.rpartition("*")
+    if not item.expression.is_star or star:
+        return False
+    return not qualifier or qualifier.strip().removesuffix(".").strip("`").casefold() in frame.names

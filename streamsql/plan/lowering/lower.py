@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from streamsql.calls import Assign, Node, Var, expr
 from streamsql.errors import RuleFault, Span
+from streamsql.language.dialect_words import WORDS, Reading, check_date_patterns, check_quoted_names
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
 from streamsql.plan.lowering.frames import Frame, Unknown
 from streamsql.plan.lowering.hidden_keys import ctes_on_the_way, is_plain_body
@@ -20,6 +21,7 @@ from streamsql.plan.lowering.python_functions import has_python_aggregate, refus
 from streamsql.plan.lowering.select_block import Blocks
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.sources import Sources, mentioned
+from streamsql.plan.lowering.window_tables import groups_by_window
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ def lower(text: str, sources: Sources) -> Lowered:
     Raises faults, with spans in text, for errors that Spark could not accept either, such as a bad delay.
     """
     query = read_query(text)
+    check_quoted_names(query)
+    check_date_patterns(query)
     keeps_keys, sources.keeps_keys = sources.keeps_keys, False
     if not sources.depth:
         # These words include those of the queries of the streams below.
@@ -93,7 +97,8 @@ def _as_text(
     refusal = refused_on_a_stream(query, sources.catalog) if streaming else None
     if refusal:
         raise refusal from None
-    node = Var("spark").call("sql", query.with_names(_by_place(query, names)))
+    text = query.with_names(_by_place(query, names))
+    node = Var("spark").call("sql", Reading().of(text) if query.words & WORDS else text)
     if shape is None:
         shape = Shape(streaming, known=False, groups=query.seems_to_group, ops=sources.stateful_ops())
     return Lowered(node, shape, reason)
@@ -138,11 +143,13 @@ class _Lowering(Blocks):
 
     def body(self, body: Body) -> Frame:
         outer, outer_sorted, keeps_keys = dict(self.ctes), self.sorted, self.keeps_keys
-        self.sorted = body.order_by is not None
+        self.sorted, carries_time = body.order_by is not None, self.carries_time
         on_the_way = ctes_on_the_way(body) if keeps_keys and body.ctes else frozenset[str]()
         for cte in body.ctes:
             self.keeps_keys = cte.name.casefold() in on_the_way
+            self.carries_time = body.block is not None and groups_by_window(body.block)
             self.cte(cte)
+        self.carries_time = carries_time
         self.keeps_keys = keeps_keys and is_plain_body(body)
         frame = self.term(body.term, self.pushed_limit(body))
         if body.tails:

@@ -22,16 +22,21 @@ def number_of(condition: Expression, aliases: dict[str, Expression]) -> RowNumbe
     return wanted.row_number()
 
 
-def columns_to_keep(number: RowNumber, is_time: Callable[[str], bool], span: Span) -> list[str]:
-    """The columns for which the first row to arrive is kept. is_time: whether a case-folded column is a time.
+def columns_to_keep(number: RowNumber, type_of: Callable[[str], str], relation: str, span: Span) -> list[str]:
+    """The columns of which the first row to arrive is kept. type_of: the type of a column, folded; relation:
+    what the block reads, as written behind FROM.
 
-    Raises RuleFault, with its span, if the rows are not ordered by time.
+    Raises a placed RuleFault when the order is another one than that of time.
     """
-    if len(number.order) != 1:
-        raise refused("the rows are ordered by more than the time of the event", _BY_VALUE, span)
-    [order] = number.order
     columns = [key.column for key in number.keys]
     names = [column[1] for column in columns if column]
+    [order, *more] = number.order
+    by_time = bool(order.expression.column) and type_of(order.expression.column_name) == "TIMESTAMP"
+    if more or order.descending or not by_time:
+        what = "the greatest" if order.descending else "the least"
+        sorting = ", ".join(o.expression.text for o in number.order)
+        detail = f"the row of {what} {sorting} can change with each row that arrives: that is an aggregation"
+        raise refused(detail, _as_aggregation(number, type_of, relation), span)
     if len(names) < len(columns):
         raise refused(
             "PARTITION BY contains more than columns",
@@ -39,19 +44,30 @@ def columns_to_keep(number: RowNumber, is_time: Callable[[str], bool], span: Spa
             "(PARTITION BY key ORDER BY ts) = 1",
             span,
         )
-    if order.descending:
-        raise refused(
-            "the newest row of a key is never known: a newer one can always arrive",
-            f"CREATE LIVE TABLE newest OUTPUT MODE UPDATE KEY ({', '.join(names)}) AS SELECT … "
-            "keeps the row that arrived last",
-            span,
-        )
-    if not order.expression.column or not is_time(order.expression.column_name):
-        raise refused(f"{order.expression.text} is not known to be the time of the event", _BY_VALUE, span)
     return names
 
 
-_BY_VALUE = "SELECT id, min_by(x, price) AS x FROM s GROUP BY id keeps the row of the least price"
+def _as_aggregation(number: RowNumber, type_of: Callable[[str], str], relation: str) -> str:
+    """The query that has the row of the greatest, or the least, value for each key."""
+    down = number.order[0].descending
+    sorting: list[str] = []
+    for order in number.order:
+        text = order.expression.text
+        if order.descending != down:
+            kind = type_of(order.expression.column_name)
+            if kind != "TIMESTAMP" and not kind.startswith(_NUMBERS):
+                return (
+                    f"CREATE LIVE TABLE all_rows AS SELECT * FROM {relation}; and row_number() over all_rows"
+                )
+            text = f"-unix_micros({text})" if kind == "TIMESTAMP" else f"-{text}"
+        sorting.append(text)
+    by = sorting[0] if len(sorting) == 1 else f"struct({', '.join(sorting)})"
+    keys = ", ".join(key.text for key in number.keys)
+    function = "max_by" if down else "min_by"
+    return f"SELECT best.* FROM (SELECT {function}(struct(*), {by}) AS best FROM {relation} GROUP BY {keys})"
+
+
+_NUMBERS = ("INT", "BIGINT", "LONG", "SMALLINT", "SHORT", "TINYINT", "BYTE", "FLOAT", "DOUBLE", "DECIMAL")
 
 
 def refused(detail: str, hint: str, span: Span) -> RuleFault:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from streamsql.calls import expr
 from streamsql.errors import Note, Span
-from streamsql.language.expression import Expression, RowNumber
-from streamsql.language.query import Block, Clause, Distinct, read_expression
+from streamsql.language.expression import TIME_WINDOWS, Expression, RowNumber
+from streamsql.language.query import Block, Distinct, read_expression
 from streamsql.language.query import Item as Written
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering import row_number_dedup, window_tables
@@ -18,6 +18,7 @@ from streamsql.plan.lowering.hidden_keys import (
     computed_if_kept,
     has_partial_star,
     is_row_by_row,
+    is_star_of,
     without_hidden_columns,
 )
 from streamsql.plan.lowering.relations import Relations
@@ -28,37 +29,41 @@ class Blocks(Relations, Grouping):
     """The clauses of a block, in the order of their evaluation."""
 
     def select(self, select: Block, limit: int | None) -> Frame:
-        outer = self.window, self.filtered, self.keeps_keys
+        outer = self.window, self.filtered, self.keeps_keys, self.event_time
         self.window, self.filtered = None, select.where is not None
         if select.distinct or select.qualify or self.wanted:
             self.keeps_keys = False
         try:
             return self.block(select, limit)
         finally:
-            self.window, self.filtered, self.keeps_keys = outer
+            self.window, self.filtered, self.keeps_keys, self.event_time = outer
 
     def block(self, select: Block, limit: int | None) -> Frame:
         if select.other:
             raise Unknown(select.other)
         first = self.first_of_subquery(select)
         keeps_keys = self.keeps_keys
+        carries_time, self.carries_time = self.carries_time, window_tables.groups_by_window(select)
         self.keeps_keys = keeps_keys and is_row_by_row(select)
         frame = self.from_clause(select, limit)
         if frame.window and frame.window.session:
             self.check_session(frame.window, select)
             self.window = frame
+        times = frame.shape.event_time
+        self.event_time = next(iter(times)) if len(times) == 1 else ""
         frame = self.where(frame, select)
-        self.keeps_keys = keeps_keys
+        self.keeps_keys, self.carries_time = keeps_keys, carries_time
         items = [self.item(i) for i in select.items]
+        self.advise(frame, items)
         having = select.having
         aggregated = any(i.expression.aggregates for i in items) or bool(
             having and having.expression.aggregates
         )
         aggregated = aggregated or select.group_by is not None
         if select.qualify:
-            frame = self.qualify(frame, select.qualify, items, aggregated)
+            frame = self.qualify(frame, select, items, aggregated)
         if first and frame.shape.streaming and not aggregated:
-            frame, items = self.numbered(frame, items, first)
+            frame, items = self.numbered(frame, items, first, select)
         for item in items:
             if item.expression.has_window_function:
                 frame = frame.then(Op("over", item.span))
@@ -119,10 +124,12 @@ class Blocks(Relations, Grouping):
                 )
             )
 
-    def qualify(self, frame: Frame, clause: Clause, items: list[Item], aggregated: bool) -> Frame:
+    def qualify(self, frame: Frame, select: Block, items: list[Item], aggregated: bool) -> Frame:
         """QUALIFY over a stream can only keep the first row of each key; see row_number_dedup.py."""
         if not frame.shape.streaming:
             raise Unknown("QUALIFY")
+        clause = select.qualify
+        assert clause
         condition = self.checked(clause.expression)
         aliases = {i.alias.casefold(): i.expression for i in items if i.alias}
         number = row_number_dedup.number_of(condition, aliases)
@@ -138,7 +145,7 @@ class Blocks(Relations, Grouping):
                 clause.span,
             )
         items[:] = [_first(i) if number.same(i.expression.row_number()) else i for i in items]
-        return self.first(frame, number, clause.span, "QUALIFY row_number() … = 1")
+        return self.first(frame, number, clause.span, "QUALIFY row_number() … = 1", select)
 
     def first_of_subquery(self, select: Block) -> Item | None:
         """The row_number() of this block that the outer block requires to be 1."""
@@ -151,18 +158,20 @@ class Blocks(Relations, Grouping):
         items = [self.item(i) for i in select.items]
         return next((i for i in items if i.alias.casefold() in wanted and i.expression.row_number()), None)
 
-    def numbered(self, frame: Frame, items: list[Item], item: Item) -> tuple[Frame, list[Item]]:
+    def numbered(
+        self, frame: Frame, items: list[Item], item: Item, select: Block
+    ) -> tuple[Frame, list[Item]]:
         """The block with only the rows whose row_number() is 1, and the number replaced by 1."""
         number = item.expression.row_number()
         assert number
-        frame = self.first(frame, number, item.span, f"the row_number() {item.alias} = 1")
+        frame = self.first(frame, number, item.span, f"the row_number() {item.alias} = 1", select)
         return frame, [_first(i) if i == item else i for i in items]
 
-    def first(self, frame: Frame, number: RowNumber, span: Span, words: str) -> Frame:
-        def is_time(name: str) -> bool:
-            return name in frame.shape.event_time or self.sources.is_time(name)
+    def first(self, frame: Frame, number: RowNumber, span: Span, words: str, select: Block) -> Frame:
+        def type_of(name: str) -> str:
+            return "TIMESTAMP" if name in frame.shape.event_time else self.sources.type_of(name)
 
-        names = row_number_dedup.columns_to_keep(number, is_time, span)
+        names = row_number_dedup.columns_to_keep(number, type_of, self.text_of_from(select), span)
         listed = ", ".join(map(quote_name, names))
         self.sources.notes.append(
             Note(
@@ -172,6 +181,27 @@ class Blocks(Relations, Grouping):
             )
         )
         return self.keep_first(frame, names, False, span)
+
+    def advise(self, frame: Frame, items: list[Item]) -> None:
+        """Note what Spark reads otherwise than other dialects do."""
+        if not frame.shape.streaming:
+            return
+        columns = {c.casefold() for c in frame.shape.columns or ()}
+        for item in items:
+            name = item.text.strip('"')
+            if item.text.startswith('"') and name.casefold() in columns:
+                self.sources.note(Note("READ_AS", f"{item.text} is a string; the column is `{name}`"))
+            for whole, left, right in item.expression.divisions():
+                if left.is_whole(self.sources.type_of) and right.is_whole(self.sources.type_of):
+                    text = f"{whole.text} has a fraction in Spark; {left.text} div {right.text} has none"
+                    self.sources.note(Note("READ_AS", text))
+
+    def text_of_from(self, select: Block) -> str:
+        """What stands behind FROM in a block, with its WHERE, as written."""
+        assert select.relation
+        spans = [select.relation.span, *(j.span for j in select.joins), *(v.span for v in select.views)]
+        end = select.where.span.end if select.where else max(s.end for s in spans)
+        return self.read.text[select.relation.span.start : end]
 
     def item(self, written: Written) -> Item:
         expression = self.checked(written.expression)
@@ -184,6 +214,8 @@ class Blocks(Relations, Grouping):
         if self.window:
             # The output column has the name in the query, not that of its replacement in the grouping.
             _, implicit = window_tables.column_in(written.expression, self.window.names)
+        elif expression.text != written.expression.text and expression.call not in TIME_WINDOWS:
+            implicit = written.expression.call if expression.generates else written.expression.text
         return Item(expression, implicit, written.span)
 
     def distinct_on(self, frame: Frame, distinct: Distinct) -> Frame:
@@ -244,12 +276,13 @@ class Blocks(Relations, Grouping):
         )
         if len(items) == 1 and items[0].sql.strip() == "*" and not shape.fields:
             return replace(frame, shape=shape)
-        star = any(i.text.endswith("*") for i in items if i.expression.is_star)
+        star = any(is_star_of(frame, i) for i in items)
         out = {i.expression.column_name: i.name for i in items if i.expression.column_name}
         shape = shape.with_keys(lambda name: out.get(name.casefold()) or (name if star else None))
         shown, shape = self.hidden_columns(frame.shape, shape)
         flag = (KEPT,) if shape.kept else ()
-        shown += [expr(i.without(shape.fields, (*shape.hidden, *flag))) for i in items]
+        gone = (*shape.hidden, *flag)
+        shown += [expr(i.without(shape.fields, gone if is_star_of(frame, i) else ())) for i in items]
         node = frame.node.call("select", *shown, *map(expr, flag))
         return replace(frame, node=node, shape=replace(shape, fields=()))
 

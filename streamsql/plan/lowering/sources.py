@@ -154,10 +154,16 @@ class Sources:
         """Restore a snapshot of `state`."""
         self.shapes, self.views, self.live, self.notes, self.cautions, self.functions = state
 
-    def is_time(self, name: str) -> bool:
-        """Whether a column with that case-folded name is a timestamp in one of the streams."""
+    def note(self, note: Note) -> None:
+        """Add a note, once."""
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def type_of(self, name: str) -> str:
+        """The type of the column with that case-folded name in one of the streams; "" if none has it."""
         columns = [c for s in self.streams.values() for c in _all_columns(s)]
-        return any(c.name.casefold() == name and c.type.upper().startswith("TIMESTAMP") for c in columns)
+        found = next((c.type.upper() for c in columns if c.name.casefold() == name), "")
+        return "TIMESTAMP" if found.startswith("TIMESTAMP") else found
 
     def stream(self, stream: Stream, *, keeps_keys: bool = False) -> tuple[Node, Shape]:
         """The variable that holds a stream, defined on first use. keeps_keys: see hidden_keys.py."""

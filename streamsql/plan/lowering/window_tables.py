@@ -12,7 +12,7 @@ from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.durations import duration_of
 from streamsql.language.expression import Expression
 from streamsql.language.grammar import Node
-from streamsql.language.query import read_expression
+from streamsql.language.query import Block, read_expression
 from streamsql.language.tokens import quote
 
 START, END, TIME = "window_start", "window_end", "window_time"
@@ -116,6 +116,14 @@ def _by_name(kind: str, lengths: list[tuple[str, str]], node: Node) -> dict[str,
             code="BAD_ARGUMENT",
         )
     return named
+
+
+def groups_by_window(select: Block) -> bool:
+    """Whether a block groups by the start or end of a window."""
+    keys = [e for key in select.group_by.keys for e in key.expressions] if select.group_by else []
+    if any(key.ordinal is not None for key in keys):
+        keys += [i.expression for i in select.items]
+    return any(key.column_name in (START, END) for key in keys)
 
 
 def column_in(expression: Expression, names: frozenset[str]) -> tuple[str, str]:

@@ -82,13 +82,14 @@ def _feeds(query: Query, sink: str, span: Span) -> NameFault:
 
 def drop_query(statement: DropQuery, context: Context) -> Plan:
     """DROP QUERY also drops the live table of a query that was created with one."""
-    if statement.if_exists and statement.name.value.casefold() not in context.catalog.queries:
+    name = statement.name
+    if name and statement.if_exists and name.value.casefold() not in context.catalog.queries:
         return Direct(statement)
-    query = context.catalog.query(statement.name)
-    table = (("sinks", query.sinks[0]),) if query.live_table else ()
-    if query.live_table:
-        check_unread(statement.name, query.sinks[0], context.catalog)
-    return Direct(statement, (("queries", query.name), *table))
+    queries = context.catalog.named(name)
+    tables = tuple(("sinks", query.sinks[0]) for query in queries if query.live_table)
+    if name and tables:
+        check_unread(name, queries[0].sinks[0], context.catalog)
+    return Direct(statement, (*(("queries", query.name) for query in queries), *tables))
 
 
 def start_query(statement: StartQuery, context: Context) -> Start:

@@ -167,13 +167,18 @@ def _beside(started: list[str], faults: list[StreamsqlError]) -> Iterator[str]:
 
 
 def _drop_query(parts: SessionParts, statement: query_statements.DropQuery) -> Result:
-    if statement.if_exists and statement.name.value.casefold() not in parts.catalog.queries:
-        return Done(message=f"there is no query {statement.name}")
-    query = parts.catalog.query(statement.name)
-    forget_query(parts, query.name)
-    if query.live_table:
-        parts.undefine("sinks", query.sinks[0])
-    return Done(message=f"query {query.name} dropped")
+    name = statement.name
+    if name and statement.if_exists and name.value.casefold() not in parts.catalog.queries:
+        return Done(message=f"there is no query {name}")
+    queries = parts.catalog.named(name)
+    for query in queries:
+        forget_query(parts, query.name)
+        if query.live_table:
+            parts.undefine("sinks", query.sinks[0])
+    if not queries:
+        return Done(message="there are no queries")
+    kind = "query" if len(queries) == 1 else "queries"
+    return Done(message=f"{kind} {', '.join(q.name for q in queries)} dropped")
 
 
 def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Result:

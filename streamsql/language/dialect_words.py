@@ -1,0 +1,183 @@
+"""Words of other SQL dialects, and the Spark SQL that they are read as.
+
+FUNCTIONS and GROUP_WINDOWS are the data: to read one more word, add it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from streamsql.errors import RuleFault, SyntaxFault
+from streamsql.language.query import Query, read_expression
+from streamsql.language.tokens import Token, quote_name, tokenize
+from streamsql.language.tree_nodes import exp_module
+
+FUNCTIONS = {
+    "approx_distinct": "approx_count_distinct({0})",
+    "unnest": "explode({0})",
+}
+"""A function of another dialect, folded → Spark's, over the same arguments."""
+
+GROUP_WINDOWS = {
+    "tumble": ("window", (0,)),
+    "hop": ("window", (1, 0)),
+    "session": ("session_window", (0,)),
+}
+"""A function of the event time in GROUP BY, folded → Spark's, and the places of its intervals."""
+
+WORDS = frozenset({*FUNCTIONS, *GROUP_WINDOWS, "epoch"})
+
+
+@dataclass
+class Reading:
+    """How an expression is read. text: in Spark's words; words: (as written, as read) for each word.
+
+    event_time: the one column that is the event time, "" if that is not known; exact_distinct: whether
+    count(DISTINCT x) is read, too.
+    """
+
+    event_time: str = ""
+    exact_distinct: bool = False
+    words: list[tuple[str, str]] = field(default_factory=list)
+
+    def of(self, text: str) -> str:
+        """An expression in Spark's words."""
+        tokens = tokenize(text, strict=False)
+        out, end, at = "", 0, 0
+        while at < len(tokens):
+            close = _close(tokens, at + 1)
+            after_dot = at > 0 and tokens[at - 1].text == "."
+            call = tokens[at].kind == "word" and close is not None and not after_dot
+            read = self._call(text, tokens, at, close) if call and close is not None else None
+            if read is None:
+                at += 1
+                continue
+            form, last = read
+            written = text[tokens[at].start : tokens[last].end]
+            self.words.append((written, form))
+            out += text[end : tokens[at].start] + form
+            end, at = tokens[last].end, last + 1
+        return out + text[end:]
+
+    def _call(self, text: str, tokens: Sequence[Token], at: int, close: int) -> tuple[str, int] | None:
+        """Spark's form of the call at that token, and its last token; None if it stays as it is."""
+        name = tokens[at].text.casefold()
+        pieces = _arguments(text, tokens, at + 1, close)
+        inner = Reading(self.event_time, self.exact_distinct)
+        if name in FUNCTIONS and len(pieces) == 1:
+            return FUNCTIONS[name].format(*map(inner.of, pieces)), close
+        if name == "extract" and tokens[at + 2].upper == "EPOCH" and tokens[at + 3].upper == "FROM":
+            moment = inner.of(text[tokens[at + 4].start : tokens[close].start])
+            return f"CAST(CAST({moment} AS TIMESTAMP) AS DOUBLE)", close
+        if name in GROUP_WINDOWS:
+            form = self._window(name, pieces)
+            return (form, close) if form else None
+        if name == "count" and self.exact_distinct and tokens[at + 2].upper == "DISTINCT":
+            return _distinct_count(text, tokens, at, close)
+        return None
+
+    def _window(self, name: str, pieces: list[str]) -> str:
+        function, places = GROUP_WINDOWS[name]
+        times = [_interval(p) for p in pieces[-len(places) :]]
+        moment = pieces[0] if len(pieces) == len(places) + 1 else ""
+        if len(pieces) == len(places):
+            moment = quote_name(self.event_time) if self.event_time else ""
+        if not moment or not all(times):
+            return ""
+        return f"{function}({', '.join([moment, *(times[p] for p in places)])})"
+
+
+def _distinct_count(text: str, tokens: Sequence[Token], at: int, close: int) -> tuple[str, int]:
+    """count(DISTINCT x), with FILTER behind it, as the size of a set, which is exact."""
+    columns = _arguments(text, tokens, at + 2, close)
+    value = columns[0]
+    if len(columns) > 1:
+        there = " AND ".join(f"({c}) IS NOT NULL" for c in columns)
+        value = f"CASE WHEN {there} THEN struct({', '.join(columns)}) END"
+    filtered, last = "", close
+    if close + 2 < len(tokens) and tokens[close + 1].upper == "FILTER":
+        end = _close(tokens, close + 2)
+        if end is not None:
+            filtered, last = " " + text[tokens[close + 1].start : tokens[end].end], end
+    return f"CAST(size(collect_set({value}){filtered}) AS BIGINT)", last
+
+
+def _interval(text: str) -> str:
+    """An interval as the text that window() takes, in quotes; "" for everything else."""
+    tree = read_expression(text).tree
+    if isinstance(tree, exp_module().Interval) and tree.this is not None and tree.this.is_string:
+        return f"'{tree.this.name} {tree.unit.name.lower()}'" if tree.unit else f"'{tree.this.name}'"
+    if isinstance(tree, exp_module().Interval) and tree.this is not None and tree.unit:
+        return f"'{tree.this.name} {tree.unit.name.lower()}'"
+    return text if isinstance(tree, exp_module().Literal) and tree.is_string else ""
+
+
+def _close(tokens: Sequence[Token], at: int) -> int | None:
+    """The parenthesis that closes the one at that token; None if there is none."""
+    if at >= len(tokens) or tokens[at].text != "(":
+        return None
+    depth = 0
+    for n in range(at, len(tokens)):
+        depth += (tokens[n].text == "(") - (tokens[n].text == ")")
+        if depth == 0:
+            return n
+    return None
+
+
+def _arguments(text: str, tokens: Sequence[Token], start: int, close: int) -> list[str]:
+    """The texts between these two tokens, at their commas."""
+    pieces, depth, first = [], 0, start + 1
+    for n in range(start + 1, close + 1):
+        depth += (tokens[n].text in "([") - (tokens[n].text in ")]" and n < close)
+        if n == close or (tokens[n].text == "," and depth == 0):
+            if n > first:
+                pieces.append(text[tokens[first].start : tokens[n - 1].end])
+            first = n + 1
+    return pieces
+
+
+def check_quoted_names(query: Query) -> None:
+    """Raise SyntaxFault for a name in double quotes beside a dot: to Spark it is a string."""
+    tokens = query.tokens
+    for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
+        dotted = (before is not None and before.text == ".") or (after is not None and after.text == ".")
+        if token.kind == "string" and token.text.startswith('"') and dotted:
+            name = token.text.strip('"')
+            raise SyntaxFault(
+                f"{token.text} is a string, and a name is expected here",
+                hint=f"Spark writes names in backticks: `{name}`",
+                span=token.span,
+                code="DOUBLE_QUOTED_NAME",
+            )
+
+
+_FORMATS = frozenset(
+    """date_format to_timestamp to_date unix_timestamp from_unixtime to_unix_timestamp try_to_timestamp
+    try_to_date to_timestamp_ntz to_timestamp_ltz""".split()
+)
+_REFUSED_LETTERS = "YWwuecABnNp"
+"""Letters that Spark refuses in a date pattern (those of weeks, and those that only Java has)."""
+
+
+def check_date_patterns(query: Query) -> None:
+    """Raise RuleFault for a date pattern that Spark would refuse in the first micro-batch."""
+    names = {c.name for c in query.calls} & _FORMATS
+    tokens = query.tokens
+    for at, token in enumerate(tokens if names else ()):
+        close = _close(tokens, at + 1) if token.text.casefold() in names else None
+        if close is None or tokens[close - 1].kind != "string" or tokens[close - 2].text != ",":
+            continue
+        pattern = tokens[close - 1]
+        letters = "".join(pattern.text[1:-1].split("'")[::2])
+        refused = next((c for c in letters if c in _REFUSED_LETTERS), "")
+        if refused:
+            better = pattern.text.replace("YYYY", "yyyy").replace("YY", "yy")
+            better = better.replace("DD", "dd") if refused == "Y" else better
+            raise RuleFault(
+                f"Spark refuses the letter {refused} in the date pattern {pattern.text}",
+                detail="Y is the year of a week" if refused == "Y" else "",
+                hint=better if better != pattern.text else "yyyy MM dd HH mm ss, and text in single quotes",
+                span=pattern.span,
+                code="BAD_DATE_PATTERN",
+            )

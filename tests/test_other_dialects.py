@@ -1,0 +1,172 @@
+"""Words of other dialects are read as Spark's, and a note says as what; each hint works when it is typed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from conftest import Console
+
+from streamsql.errors import StreamsqlError
+from streamsql.results import Started
+
+STREAMS = """
+CREATE STREAM s (user STRING, v INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY OF INTERVAL 1 MINUTE;
+CREATE STREAM words (word STRING, n INT) USING values;
+INSERT INTO s VALUES ('a b', 5, '2024-05-01 12:01:00'), ('a b', 5, '2024-05-01 12:02:00'),
+  ('c', 3, '2024-05-01 12:04:00'), ('c', 4, '2024-05-01 12:06:00'), ('c', NULL, '2024-05-01 12:06:30');
+INSERT INTO s VALUES ('z', 9, '2024-05-01 15:00:00');
+INSERT INTO words VALUES ('a', 1), ('b', 2);
+"""
+COUNTS = "SELECT user, window_start, window_end, count(*) AS n FROM TUMBLE(s, ts, INTERVAL '5' MINUTE) GROUP BY 1, 2, 3"
+
+# (query; condition on its rows; rows; a part of a note)
+FORMS: list[tuple[str, list[tuple[Any, ...]], str]] = [
+    (
+        "SELECT date_format(window_start, 'HH:mm') AS w, count(*) AS n FROM TUMBLE(s, ts, INTERVAL '5' MINUTE) "
+        "GROUP BY window_start, window_end",
+        [("12:00", 3), ("12:05", 2), ("15:00", 1)],
+        "TUMBLE is read as window(ts, '5 minute')",
+    ),
+    (
+        "SELECT date_format(window_start, 'HH:mm') AS w, count(*) AS n FROM TABLE(HOP(TABLE s, DESCRIPTOR(ts), "
+        "INTERVAL '5' MINUTE, INTERVAL '10' MINUTE)) GROUP BY window_start, window_end",
+        [("11:55", 3), ("12:00", 5), ("12:05", 2), ("14:55", 1), ("15:00", 1)],
+        "HOP is read as window(ts, '10 minute', '5 minute')",
+    ),
+    (
+        "SELECT count(*) AS n FROM HOP(s, ts, INTERVAL '5' MINUTE, INTERVAL '10' MINUTE) GROUP BY window_start",
+        [(1,), (1,), (2,), (3,), (5,)],
+        "HOP is read as window(ts, '10 minute', '5 minute')",
+    ),
+    (
+        f"SELECT date_format(window_start, 'HH:mm') AS w, max(n) AS n FROM ({COUNTS}) GROUP BY window_start, window_end",
+        [("12:00", 2), ("12:05", 2)],  # append: the watermark has not passed 15:05
+        "TUMBLE is read as",
+    ),
+    (
+        "SELECT count(*) AS n FROM s GROUP BY tumble(interval '10 minutes')",
+        [(1,), (5,)],
+        "tumble(interval '10 minutes') is read as window(ts, '10 minutes')",
+    ),
+    (
+        "SELECT date_format(w.start, 'HH:mm') AS w, count(*) AS n FROM "
+        "(SELECT hop(interval '5 minutes', interval '10 minutes') AS w, user FROM s) GROUP BY w",
+        [("11:55", 3), ("12:00", 5), ("12:05", 2), ("14:55", 1), ("15:00", 1)],
+        "is read as window(ts, '10 minutes', '5 minutes')",
+    ),
+    (
+        "SELECT user, count(DISTINCT v) AS n, count(DISTINCT v, user) FILTER (WHERE v > 3) AS m FROM s "
+        "GROUP BY user, window(ts, '10 minutes')",
+        [("a b", 1, 1), ("c", 2, 1), ("z", 1, 1)],
+        "count(DISTINCT v) is read as CAST(size(collect_set(v)) AS BIGINT)",
+    ),
+    (
+        "SELECT user, w FROM s CROSS JOIN UNNEST(split(user, ' ')) AS x(w) WHERE v = 5",
+        [("a b", "a"), ("a b", "a"), ("a b", "b"), ("a b", "b")],
+        "UNNEST(split(user, ' ')) is read as explode(split(user, ' '))",
+    ),
+    (
+        "SELECT unnest(split(user, ' ')) AS w FROM s WHERE v = 3",
+        [("c",)],
+        "unnest(split(user, ' ')) is read as explode(split(user, ' '))",
+    ),
+    (
+        "SELECT user, approx_distinct(v) AS n FROM s GROUP BY user",
+        [("a b", 1), ("c", 2), ("z", 1)],
+        "approx_distinct(v) is read as approx_count_distinct(v)",
+    ),
+    (
+        "SELECT extract(epoch FROM ts) AS e, v / 2 AS h FROM s WHERE v = 3",
+        [(1714565040.0, 1.5)],
+        "extract(epoch FROM ts) is read as",
+    ),
+    ("SELECT v div 2 AS h, v / 2 AS f FROM s WHERE v = 9", [(4, 4.5)], "v div 2 has none"),
+    ('SELECT "user" AS u, `user` AS w FROM s WHERE v = 9', [("user", "z")], "the column is `user`"),
+]
+
+
+def run_now(console: Console, query: str) -> tuple[list[tuple[Any, ...]], str]:
+    """The rows of a query as a live table over all input, and its notes."""
+    started = console.run(f"CREATE OR REPLACE LIVE TABLE t TRIGGER AVAILABLE NOW AS {query}; AWAIT QUERY t;")[
+        0
+    ]
+    assert isinstance(started, Started)
+    return sorted(console.rows("SELECT * FROM t;"), key=repr), "\n".join(n.text for n in started.notes)
+
+
+def test_each_form_gives_its_rows_and_says_how_it_is_read(console: Console) -> None:
+    console.run(STREAMS)
+    for query, rows, note in FORMS:
+        found, notes = run_now(console, query)
+        assert found == sorted(rows, key=repr), query
+        assert note in notes, query
+
+
+def refusal(console: Console, statement: str) -> StreamsqlError:
+    with pytest.raises(StreamsqlError) as caught:
+        console.run(statement + ";")
+    return caught.value
+
+
+TOP = "SELECT user, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY user ORDER BY {}) AS rn FROM s) WHERE rn = 1"
+
+
+@pytest.mark.parametrize(
+    ("order", "hint", "rows"),
+    [
+        ("v DESC", "max_by(struct(*), v)", [("a b", 5), ("c", 4), ("z", 9)]),
+        ("v", "min_by(struct(*), v)", [("a b", 5), ("c", 3), ("z", 9)]),
+        ("v DESC, ts", "max_by(struct(*), struct(v, -unix_micros(ts)))", [("a b", 5), ("c", 4), ("z", 9)]),
+    ],
+)
+def test_the_hint_for_the_best_row_of_each_key_is_typed(
+    console: Console, order: str, hint: str, rows: list[tuple[Any, ...]]
+) -> None:
+    console.run(STREAMS)
+    fault = refusal(console, f"CREATE LIVE TABLE t AS {TOP.format(order)}")
+    assert hint in fault.hint
+    found, _ = run_now(console, fault.hint)
+    assert [(user, v) for user, v, _ in found] == rows
+    assert console.session.queries.all["t"].mode == "update"
+
+
+def test_hints_name_what_is_wrong_and_work(console: Console) -> None:
+    console.run(STREAMS + "CREATE SINK j USING memory;")
+    missing = refusal(console, "INSERT INTO j SELECT price FROM nosuch")
+    assert missing.message == "there is no stream nosuch"
+    pattern = refusal(console, "CREATE LIVE TABLE u AS SELECT date_format(ts, 'YYYY-MM-DD') AS d FROM s")
+    assert "letter Y" in pattern.message
+    assert run_now(console, f"SELECT date_format(ts, {pattern.hint}) AS d FROM s WHERE v = 9")[0] == [
+        ("2024-05-01",)
+    ]
+    quoted = refusal(console, 'CREATE LIVE TABLE u AS SELECT s."user" FROM s WHERE v = 9')
+    name = re.search("`.*`", quoted.hint)
+    assert name
+    assert run_now(console, f"SELECT s.{name[0]} FROM s WHERE v = 9")[0] == [("z",)]
+    view = refusal(console, "CREATE VIEW nines AS SELECT * FROM s WHERE v = 9")
+    console.run(view.hint)
+    assert run_now(console, "SELECT user FROM nines")[0] == [("z",)]
+
+
+def test_in_over_a_stream_is_refused_at_the_in(console: Console) -> None:
+    console.run(STREAMS)
+    statement = (
+        "CREATE LIVE TABLE t OUTPUT MODE APPEND AS SELECT v FROM s WHERE v IN (SELECT n * 4 + 1 FROM words)"
+    )
+    fault = refusal(console, statement)
+    assert fault.span
+    assert statement[fault.span.start : fault.span.end] == "IN (SELECT n * 4 + 1 FROM words)"
+    create, _, condition = fault.hint.partition("; and ")
+    console.run(f"{create}; AWAIT QUERY wanted IDLE;")
+    assert run_now(console, f"SELECT v FROM s WHERE v {condition}")[0] == [(5,), (5,), (9,)]
+
+
+def test_drop_query_all(console: Console) -> None:
+    console.run(STREAMS + "CREATE SINK m USING memory; INSERT INTO m SELECT n FROM words;")
+    run_now(console, "SELECT word FROM words")
+    [dropped] = console.run("DROP QUERY ALL;")
+    assert dropped.message == "queries m, t dropped"  # type: ignore[attr-defined]
+    assert console.rows("SHOW QUERIES;") == []
+    assert [row[0] for row in console.rows("SHOW LIVE TABLES;")] == ["m"]
