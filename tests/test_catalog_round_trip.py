@@ -222,7 +222,7 @@ def test_what_was_written_wrongly_once(text: str) -> None:
 
 
 def test_a_value_that_holds_a_variable_is_refused_where_it_stands() -> None:
-    with pytest.raises(StreamsqlError, match="the value of a holds another"):
+    with pytest.raises(StreamsqlError, match="the value of variable a contains"):
         parse(split_script(Source("t", "SET spark.a = '${a}'"))[0], {"a": "${b}"})
 
 
