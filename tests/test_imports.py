@@ -77,6 +77,7 @@ PLAN = [
     "statements.statement_set statements.trigger_checks",
     "statements.query_parts",
     "statements.query_run",
+    "statements.second_insert",
     "statements.refreshes",
     "statements.definitions statements.inserts statements.queries",
     "statements.previews statements.existing",

@@ -160,8 +160,32 @@ def test_insert_into_a_memory_sink_feeds_a_live_table(console: Console) -> None:
         INSERT INTO words VALUES ('a', 1), ('a', 2), ('a', 3); AWAIT QUERY feeding IDLE;"""
     )
     assert console.rows("SELECT * FROM m;") == [(2,), (3,)]
-    with pytest.raises(StreamsqlError, match="the query feeding already feeds m"):
-        console.run("INSERT INTO m AS QUERY other SELECT n FROM words;")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            "INSERT INTO m AS QUERY feeding SELECT n FROM words",
+            "INSERT INTO m AS QUERY other SELECT n + 10 FROM words",
+        ),
+        ("INSERT INTO m SELECT n FROM words", "INSERT INTO m SELECT n + 10 FROM words"),
+        (
+            "CREATE LIVE TABLE m AS WITH w AS (SELECT n FROM words) SELECT n FROM w",
+            "INSERT INTO m SELECT n + 10 FROM words",
+        ),
+    ],
+)
+def test_a_second_insert_is_refused_with_both_written_as_one(
+    console: Console, first: str, second: str
+) -> None:
+    sink = "" if first.startswith("CREATE") else "CREATE SINK m USING memory;"
+    console.run(f"{WORDS} {sink} {first}; INSERT INTO words VALUES ('a', 1), ('b', 2);")
+    with pytest.raises(StreamsqlError, match="the query (feeding|m) already feeds m") as caught:
+        console.run(f"{second};")
+    assert "UNION ALL" in caught.value.hint
+    console.run(f"{caught.value.hint} AWAIT QUERY ALL IDLE;")
+    assert console.rows("SELECT * FROM m ORDER BY n;") == [(1,), (2,), (11,), (12,)]
 
 
 def test_replace_keeps_the_old_table_when_the_new_one_is_refused(console: Console) -> None:

@@ -27,6 +27,7 @@ from streamsql.plan.statements.query_parts import (
     with_kept_keys,
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
+from streamsql.plan.statements.second_insert import check_one_query
 
 
 def insert(statement: Insert, context: Context) -> Plan:
@@ -193,18 +194,8 @@ def _insert_query(
     name = statement.query_name or replace(names[0], value=own)
     check_new_name(name.value, name.span)
     written = statement.targets if isinstance(statement, Insert) else ()
-    check_query_free(name, context, ", ".join(n.value for n in written))
-    for sink, place in zip(sinks, names, strict=True):
-        if sink.is_live and statement.checkpoint:
-            raise no_checkpoint(statement.checkpoint)
-        feeding = context.catalog.queries_into(sink.name)
-        if sink.is_live and feeding:
-            raise NameFault(
-                f"the query {feeding[0].name} already feeds {sink.name}",
-                hint="a live table has one query: CREATE LIVE TABLE another_name AS …",
-                span=place.span,
-                code="ALREADY_EXISTS",
-            )
+    if statement.checkpoint and any(sink.is_live for sink in sinks):
+        raise no_checkpoint(statement.checkpoint)
     query = Query(
         name.value,
         tuple(sink.name for sink in sinks),
@@ -216,6 +207,8 @@ def _insert_query(
         restart=statement.restart,
         columns=tuple(c.value for c in statement.columns) if isinstance(statement, Insert) else (),
     )
+    check_one_query(sinks, names, query, context)
+    check_query_free(name, context, ", ".join(n.value for n in written))
     return beginning(run_plan(query, parts, context, statement.output_mode, names), statement.begins)
 
 
