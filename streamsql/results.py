@@ -66,6 +66,17 @@ class Preview(Rows):
 
 
 @dataclass(frozen=True)
+class Why(Rows):
+    """Why there are no rows. verdict: one sentence; code: of the verdict; rows: the evidence, as property and
+    value; proposal: statements that resolve it, "" when there is nothing to do.
+    """
+
+    verdict: str = ""
+    code: str = ""
+    proposal: str = ""
+
+
+@dataclass(frozen=True)
 class Started(Result):
     """Streaming queries that run now, the one that the statement is about first. durable: whether they
     write something that outlives the console.
@@ -141,7 +152,8 @@ class Live(Result):
     is done; what the latter returns is to be told him. keep(): makes a transient query one that
     stays, and tells so; None where it stays anyway. mode: table, changes or chart; chart: columns
     x, y and perhaps the one that tells the lines apart. every: seconds between two frames, None for
-    the default. enough: the number of rows that ends it, 0 for none.
+    the default. enough: the number of rows that ends it, 0 for none. why(): what to show instead of
+    an empty table, as lines; () while that is not known.
     """
 
     title: str = ""
@@ -157,3 +169,4 @@ class Live(Result):
     chart: tuple[str, ...] = ()
     every: float | None = None
     enough: int = 0
+    why: Callable[[], tuple[str, ...]] = tuple

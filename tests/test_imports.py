@@ -51,7 +51,7 @@ LANGUAGE = [
     "query_scope",
     "statements",
     "names_read",
-    "parser redaction",
+    "parser redaction conditions",
     "query_clauses",
     "unfinished.query_cursor unfinished.coloring",
     "unfinished.statement",
@@ -61,7 +61,7 @@ PLAN = [
     "lowering.shape lowering.python_functions lowering.event_time streaming.join_bounds lowering.window_tables "
     "statements.schema_guesses",
     "streaming.refusals",
-    "streaming.rules lowering.row_number_dedup",
+    "streaming.rules streaming.advice lowering.row_number_dedup",
     "lowering.sources",
     "lowering.state_tables",
     "lowering.stateful_calls",
@@ -119,6 +119,14 @@ RUNTIME = [
     "session_config",
     "parts",
     "workspace.reopen",
+    "why.moments why.verdict why.query_parts why.source_files why.probes",
+    "why.evidence",
+    "why.proposals why.open_groups",
+    "why.time_situations why.source_situations why.row_situations why.filter_situation why.join_situation "
+    "why.wrong_times",
+    "why.outcome_situations why.waiting why.start_advice why.hidden_rows",
+    "why.diagnose",
+    "why.live_verdict",
     "handlers",
     "session",
 ]

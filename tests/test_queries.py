@@ -84,8 +84,9 @@ def test_append_says_why_nothing_comes_out(console: Console, tmp_path: Path) -> 
     )
     done = console.run("AWAIT QUERY out IDLE;")[0]
     assert notes_of(done) == (
-        "out: 1 groups are still open: append mode emits a window when the watermark "
-        "(now 2024-05-01T11:50:00.000Z) has passed its end",
+        "out: 1 group is still open: the next window, which ends at 2024-05-01 12:05:00, closes when w receives "
+        "an event of 2024-05-01 12:15:00 or later; resolve it with: INSERT INTO w VALUES (TIMESTAMP "
+        "'2024-05-01 12:15:00');",
     )
 
 
@@ -98,7 +99,11 @@ def test_the_mode_is_chosen_and_the_reason_said(console: Console, tmp_path: Path
         "INSERT INTO out SELECT k, window.start AS s, count(*) AS c FROM w GROUP BY window(at, '5 minutes'), k;"
     )[0]
     assert isinstance(started, Started)
-    assert notes_of(started) == ("output mode append: the watermark closes the groups",)
+    assert notes_of(started) == (
+        "append mode emits a window once it is closed: that of 12:00 to 12:05 when an event of 12:15 or later "
+        "arrives; CREATE LIVE TABLE name OUTPUT MODE UPDATE AS … shows open windows, too",
+        "output mode append: the watermark closes the groups",
+    )
 
 
 def test_await_with_a_time_limit(console: Console) -> None:

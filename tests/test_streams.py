@@ -174,7 +174,9 @@ def test_a_select_over_a_source_with_nothing_yet_says_so(console: Console) -> No
     result = console.run("SELECT * FROM r;")[0]
     assert isinstance(result, Rows)
     assert result.rows == []
-    assert notes_of(result)[0].startswith("no rows: the streams had no input at this moment")
+    assert notes_of(result)[0].startswith(
+        "no data: r had no rows at this moment, and rate gives rows over time"
+    )
 
 
 @pytest.mark.parametrize(("format", "line"), [("json", '{"n": 7, "word": "x"}'), ("csv", "7,x")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import textwrap
 from decimal import Decimal
 from typing import Any
 
@@ -100,3 +101,9 @@ def cut(value: str, limit: int) -> str:
         over = cells(kept) - limit + 1
         kept = kept[: -max(1, over // 2)]
     return kept.rstrip("\u200d") + "…"
+
+
+def wrap(value: object, room: int) -> list[str]:
+    """A long value as lines of at most `room` characters."""
+    lines = str(value).split("\n")
+    return [p for line in lines for p in textwrap.wrap(line, max(room, 20), drop_whitespace=False) or [""]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, replace
 
 from streamsql.errors import cells
@@ -64,7 +65,10 @@ def frame(live: Live, view: View, keys: str = "", before: Frame | None = None) -
     still = (
         before is not None and before.snapshot is snapshot and _drawn_from(before.view) == _drawn_from(view)
     )
-    if before is not None and still:
+    why = live.why() if not snapshot.total else ()
+    if why:
+        lines = _wrapped(why, view.width, room + AROUND)
+    elif before is not None and still:
         lines = list(before.lines)
     elif view.mode == "chart" and live.chart:
         lines = chart_lines(live, snapshot, view.width, max(6, view.height - footer_lines - 1))
@@ -77,6 +81,12 @@ def frame(live: Live, view: View, keys: str = "", before: Frame | None = None) -
     if keys:
         footer.append(_cut(keys, view.width))
     return Frame(tuple(lines), tuple(footer), snapshot, room, status, view)
+
+
+def _wrapped(lines: tuple[str, ...], width: int, height: int) -> list[str]:
+    """Lines that fit the window; those beyond its end are left out."""
+    parts = [p for line in lines for p in textwrap.wrap(visible(line), width, subsequent_indent="  ") or [""]]
+    return parts[:height]
 
 
 def _drawn_from(view: View) -> View:

@@ -13,14 +13,25 @@ from typing import TextIO
 
 from streamsql.config.preferences import PREFIX, Preferences
 from streamsql.errors import Note, StreamsqlError, cells
-from streamsql.output.cells import harmless, visible
+from streamsql.output.cells import harmless, visible, wrap
 from streamsql.output.colors import is_terminal, paint_error, paint_labels, unpainted, wants_color
 from streamsql.output.error_text import format_error
 from streamsql.output.formats import FORMATS, RAW, Style, draw
 from streamsql.output.frames import chart_lines
 from streamsql.output.pager import page, pager_command
 from streamsql.output.terminal import Terminal
-from streamsql.results import Done, Live, Preview, Result, Rows, Snapshot, Started, Text, unique_names
+from streamsql.results import (
+    Done,
+    Live,
+    Preview,
+    Result,
+    Rows,
+    Snapshot,
+    Started,
+    Text,
+    Why,
+    unique_names,
+)
 from streamsql.secrets import redact_text
 
 CHANGES_AT_ONCE = 1_000
@@ -79,11 +90,14 @@ class Printer:
             notes = renamed + notes
         if isinstance(result, (Rows, Text)) and not background:
             self.last = result
+        if isinstance(result, Why):
+            result = self._verdict(result)
         if isinstance(result, Rows):
             shown, more = self._rows(result, paging=not background)
-            self.say(self._footer(result, shown))
+            if not isinstance(result, Why):
+                self.say(self._footer(result, shown))
             notes = more + notes
-            if isinstance(result, Preview) and result.proposal:
+            if isinstance(result, (Preview, Why)) and result.proposal:
                 self._notes(notes)
                 self._word(result.proposal)
                 notes = self.offer(result.proposal)
@@ -92,6 +106,18 @@ class Printer:
         elif isinstance(result, (Done, Started)) and result.message:
             self.say(result.message)
         self._notes(notes)
+
+    def note(self, notes: Iterable[Note]) -> None:
+        """Write notes that belong to no result."""
+        self._notes(notes)
+
+    def _verdict(self, why: Why) -> Why:
+        """Write the verdict of WHY before its facts; a format for programs has all of it as rows."""
+        if self._format() == "table":
+            self._write(textwrap.wrap(harmless(why.verdict), self.width() or 10_000))
+            return why
+        more = [("try", why.proposal)] if why.proposal else []
+        return replace(why, rows=[("verdict", why.verdict), ("code", why.code), *why.rows, *more])
 
     def _notes(self, notes: Iterable[Note]) -> None:
         for note in notes:
@@ -257,7 +283,7 @@ class Printer:
         if len(rows.columns) == 2:
             room = self.width() - max(cells(str(r[0])) for r in rows.rows) - 7
             wrapped = [
-                (r[0] if n == 0 else "", part) for r in rows.rows for n, part in enumerate(_wrap(r[1], room))
+                (r[0] if n == 0 else "", part) for r in rows.rows for n, part in enumerate(wrap(r[1], room))
             ]
             return replace(rows, rows=wrapped)
         filled = [i for i, _ in enumerate(rows.columns) if any(r[i] not in (None, "") for r in rows.rows)]
@@ -364,12 +390,6 @@ def _with_unique_names(rows: Rows) -> tuple[Rows, list[Note]]:
     ]
     notes = [Note("COLUMNS_RENAMED", f"{', '.join(renamed)}: name it with AS")] if renamed else []
     return replace(rows, columns=columns), notes
-
-
-def _wrap(value: object, room: int) -> list[str]:
-    """A long value as lines of at most `room` characters."""
-    lines = str(value).split("\n")
-    return [p for line in lines for p in textwrap.wrap(line, max(room, 20), drop_whitespace=False) or [""]]
 
 
 def _cut_note(max_cell: int) -> Note:

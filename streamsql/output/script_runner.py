@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError, UsageFault
@@ -12,6 +13,7 @@ from streamsql.output.printer import Printer
 from streamsql.results import Leave, Started
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import ClusterNews
+from streamsql.runtime.handlers.why import without_output
 from streamsql.runtime.queries.restart_supervisor import QueryRestarting
 from streamsql.runtime.queries.run import GOING_ON
 from streamsql.runtime.session import Session
@@ -95,6 +97,7 @@ class ScriptRunner:
         if not stopped_by_error:
             self.only_queries_left = not self._cut_short
             self._wait_for_durable()
+            self._explain_silence()
         self.report_failures()
         return self.exit_code
 
@@ -166,6 +169,16 @@ class ScriptRunner:
                 self.session.queries.wait(active[:1], self.cancel, idle=False, timeout=0.5)
             except StreamsqlError:
                 pass  # still running, or failed: handled above and in report_failures
+
+    def _explain_silence(self) -> None:
+        """Say of each query that has written nothing, though it read rows, why that is so."""
+        parts = self.session.parts
+        for name in dict.fromkeys(self._durable):
+            running = self.session.queries.all.get(name)
+            if running is None or self.cancel.cancelled or not parts.engine.started:
+                continue
+            with suppress(StreamsqlError):
+                self.printer.note(without_output(parts.under(self.cancel), running))
 
     def report_failures(self) -> None:
         for running in self.session.queries.all.values():

@@ -21,6 +21,7 @@ from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import CreateSink, DropSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import CreateStream, DropStream
+from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.lower import lower_statement
@@ -35,6 +36,7 @@ from streamsql.plan.statements.existing import (
     named,
     setting,
     start_query,
+    why,
 )
 from streamsql.plan.statements.inserts import insert, insert_set
 from streamsql.plan.statements.previews import preview, show_topics
@@ -123,4 +125,5 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     ShowBatches: checkpoint_of,
     DescribeCheckpoint: checkpoint_of,
     Set: setting,
+    Why: why,
 }

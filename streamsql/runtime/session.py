@@ -32,6 +32,7 @@ from streamsql.runtime.handlers import (
     show,
     show_live_tables,
     show_queries,
+    why,
 )
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.parts import SessionParts, StatementBegins, session_parts
@@ -54,6 +55,7 @@ DIRECT: Answers = {
     **show.DIRECT,
     **show_live_tables.DIRECT,
     **show_queries.DIRECT,
+    **why.DIRECT,
     **help.DIRECT,
     **checkpoints.DIRECT,
     Exit: lambda parts, statement: Leave(),

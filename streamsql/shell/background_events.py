@@ -83,6 +83,20 @@ class Announcer:
         return lines
 
 
+SILENT = 60.0
+"""Seconds after which a query that has read rows and given none is named in the toolbar."""
+
+
+def silent_query(parts: SessionParts) -> tuple[str, float] | None:
+    """The running query that has had input and no output for the longest time, at least a minute: its name,
+    and for how many seconds.
+    """
+    known = [parts.queries.all.get(key) for key in parts.catalog.queries]
+    waiting = [(q.reports.waiting or 0.0, q.name) for q in known if q is not None and not q.over]
+    seconds, name = max(waiting, default=(0.0, ""))
+    return (name, seconds) if seconds >= SILENT else None
+
+
 def toolbar_numbers(parts: SessionParts) -> tuple[int, int, float]:
     """(running queries, failed queries, rows per second read by all). Does not call Spark."""
     known = [parts.queries.all.get(key) for key in parts.catalog.queries]

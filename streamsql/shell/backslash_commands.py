@@ -83,6 +83,10 @@ SHORT = (
     Short(("start",), "name", "resume a query, or ALL", _with("START QUERY {}")),
     Short(("watch",), "name", "watch a live table", _with("WATCH {}")),
     Short(
+        ("why",), "[name]", "why the last query, or one by name, gives no rows",
+        _with("WHY QUERY {}", "WHY"),
+    ),
+    Short(
         ("connectors",), "[name]", "list the connectors, or describe one",
         _with("SHOW CONNECTORS {}", "SHOW CONNECTORS"),
     ),

@@ -196,6 +196,9 @@ class Prompt:
             parts.append(("", f" · {rate:,.0f} rows/s"))
         if failed:
             parts += [("", " · "), ("class:failed", f"{failed} FAILED")]
+        silent = desk.silent()
+        if silent:
+            parts.append(("", f" · {silent[0]}: no rows for {silent[1] // 60:.0f} min, WHY;"))
         vi = self.prompt.editing_mode == EditingMode.VI
         modes = ("vi · " if vi else "") + ("Esc Enter runs" if self.multiline else "end with ;")
         parts.append(("", f" · {modes} · HELP;"))

@@ -21,7 +21,7 @@ from streamsql.output.script_runner import ScriptRunner
 from streamsql.results import Live, Text
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import Session
-from streamsql.shell.background_events import Announcer, toolbar_numbers
+from streamsql.shell.background_events import Announcer, silent_query, toolbar_numbers
 from streamsql.shell.backslash_commands import EDIT, LAST, LIST, expand, listing
 from streamsql.shell.editing import edit
 from streamsql.shell.highlighting import PLAIN, STYLE
@@ -72,6 +72,10 @@ class Desk:
     def numbers(self) -> tuple[int, int, float]:
         """(running queries, failed queries, rows per second read by all). Does not call Spark."""
         return toolbar_numbers(self.session.parts)
+
+    def silent(self) -> tuple[str, float] | None:
+        """A query that has had input and no output for a minute, and for how many seconds; asks nobody."""
+        return silent_query(self.session.parts)
 
     def columns(self, name: str) -> list[tuple[str, str]]:
         """(name, type) of the columns of a live table. Does not call Spark."""

@@ -21,6 +21,7 @@ from streamsql.language.statements import (
     spark,
     stream,
     watch,
+    why,
 )
 from streamsql.language.statements.base import Statement
 
@@ -32,6 +33,7 @@ _FILES = (
     insert,
     query,
     watch,
+    why,
     preview,
     checkpoint,
     explain,

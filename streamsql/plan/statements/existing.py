@@ -12,6 +12,7 @@ from streamsql.language.statements.query import DropQuery, StartQuery
 from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import DropSink
 from streamsql.language.statements.stream import DropStream
+from streamsql.language.statements.why import Why
 from streamsql.plan.context import Context
 from streamsql.plan.plans import Again, Direct, Plan, Start
 from streamsql.plan.statements.queries import restart
@@ -24,6 +25,13 @@ def named(statement: Statement, context: Context) -> Plan:
     name: Name | None = getattr(statement, "name", None)
     if statement.refers and name:
         getattr(context.catalog, statement.refers)(name)
+    return Direct(statement)
+
+
+def why(statement: Why, context: Context) -> Plan:
+    """WHY: the entry that it names must be there. Raises NameFault."""
+    if statement.name:
+        getattr(context.catalog, statement.kind)(statement.name)
     return Direct(statement)
 
 

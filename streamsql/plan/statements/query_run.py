@@ -8,7 +8,7 @@ from streamsql.calls import Assign
 from streamsql.catalog import Query, Sink
 from streamsql.connectors.base import ALL_MODES
 from streamsql.connectors.registry import connector, connectors
-from streamsql.errors import RuleFault
+from streamsql.errors import Note, RuleFault
 from streamsql.language.statements.base import Name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.shape import Op, Shape
@@ -17,6 +17,7 @@ from streamsql.plan.plans import Run, Target
 from streamsql.plan.statements.query_parts import QueryParts, check_keys
 from streamsql.plan.statements.trigger_checks import check_trigger
 from streamsql.plan.streaming import rules
+from streamsql.plan.streaming.advice import MOST, advice
 
 
 def run_plan(
@@ -55,8 +56,14 @@ def run_plan(
         transient,
         mode_span=mode.span if mode else None,
         body_span=parts.body.span,
-        notes=(*parts.sources.notes, *(() if transient else parts.sources.cautions)),
+        notes=(*parts.sources.notes, *(() if transient else _advice(parts, shape, choices))),
     )
+
+
+def _advice(parts: QueryParts, shape: Shape, choices: list[rules.Choice]) -> tuple[Note, ...]:
+    """The cautions of the lowering, and what else is worth knowing before the start."""
+    streams = parts.sources.streams.values()
+    return (*parts.sources.cautions, *advice(parts.body.text, shape, choices[0].mode, streams))[:MOST]
 
 
 def _choices(

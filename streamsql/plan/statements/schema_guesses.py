@@ -151,6 +151,17 @@ def _all(pattern: re.Pattern[str], values: Sequence[Any]) -> bool:
     return bool(texts) and all(isinstance(v, str) and pattern.match(v) for v in texts)
 
 
+def time_pattern(texts: Sequence[str]) -> str:
+    """Spark's pattern for times that look like these texts; "" when none is known."""
+    return next((p for shape, p in _PATTERNS if _all(re.compile(shape + r"\Z"), texts)), "")
+
+
+def time_expression(column: str, texts: Sequence[str]) -> str:
+    """The expression that makes timestamps of a column with such texts; "" when none is known."""
+    found = _moment(Leaf((column,), "STRING", tuple(texts)))
+    return found[1] if found else ""
+
+
 def event_time(leaves: Iterable[Leaf], taken: Iterable[str]) -> Watermark | None:
     """A watermark on the column that is most likely the event time, or None. taken: the names of all columns,
     which a computed column must not have.

@@ -38,7 +38,7 @@ def _nested(kind: Any, zone: str) -> Callable[[Any], Any]:
     from pyspark.sql import types
 
     if isinstance(kind, types.TimestampType):
-        there = _zone(zone)
+        there = zone_of(zone)
         return lambda v: v if v is None else v.astimezone(there).replace(tzinfo=None)
     if isinstance(kind, types.StructType):
         names = unique_names(f.name for f in kind.fields)
@@ -63,7 +63,7 @@ def _nested(kind: Any, zone: str) -> Callable[[Any], Any]:
     return lambda v: v
 
 
-def _zone(name: str) -> dt.tzinfo:
+def zone_of(name: str) -> dt.tzinfo:
     """A session time zone of Spark: a region, or an offset such as +02:00."""
     offset = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?", name)
     if offset:

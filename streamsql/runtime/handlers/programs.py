@@ -13,6 +13,7 @@ from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import EngineFault
 from streamsql.language.redaction import redact_any
 from streamsql.language.statements.base import Statement
+from streamsql.language.statements.select import Select
 from streamsql.plan import plans
 from streamsql.results import Done, Result, Text
 from streamsql.runtime.engine.row_values import collect
@@ -56,7 +57,14 @@ def _collected(
         return Done(message="done")
     if _TELLS.match(statement.text):
         rows = without_secrets(rows)
+    if plan.reads.live:
+        parts.queries.empty_select = "" if rows.rows else _select_text(statement)
     return replace(rows, seconds=time.monotonic() - began)
+
+
+def _select_text(statement: Statement) -> str:
+    """The text of a SELECT; empty for another statement."""
+    return statement.query.text if isinstance(statement, Select) else ""
 
 
 def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Result:

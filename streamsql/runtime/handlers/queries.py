@@ -23,12 +23,16 @@ from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
-from streamsql.runtime.handlers.show_queries import held_back, why_empty
 from streamsql.runtime.handlers.watch import follow, watch
+from streamsql.runtime.handlers.why import note
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.drain import stop_queries
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.start import forget_query, start_query
+from streamsql.runtime.why.diagnose import diagnose
+from streamsql.runtime.why.evidence import Evidence
+from streamsql.runtime.why.open_groups import gave_none
+from streamsql.runtime.why.start_advice import start_advice
 from streamsql.runtime.workspace.owned_folders import remove
 
 
@@ -40,7 +44,7 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
     if parts.store and plan.query.checkpoint:
         place = in_full(plan.query.checkpoint)
         plan = replace(plan, query=replace(plan.query, checkpoint=place), checkpoint=place)
-    running = start_query(parts, plan, replaces=plan.define)
+    running = parts.queries.started(start_query(parts, plan, replaces=plan.define))
     # The query runs: from here on the statement is no longer cancelled.
     parts.current.update(replace(plan, skip_existing=False).applied)
     what = f"live table {plan.sink.name}" if plan.define else f"query {plan.query.name}"
@@ -54,6 +58,7 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
             text = f"only the last {table.retain} rows of {table.name} are kept"
             notes.append(Note("ROWS_DROPPED", text))
     notes += running.notes
+    notes += start_advice(parts, running)
     durable = len(plan.live) < len(plan.targets)
     beside = _start_rejected(parts, plan)
     malformed = "it writes malformed messages"
@@ -94,10 +99,11 @@ def _follow(parts: SessionParts, plan: plans.Run, statement: Statement) -> Resul
     began = time.monotonic()
     name = f"select_{len(parts.queries.all) + 1}_{os.getpid()}"
     plan = plan.named(name, parts.places.transient(name))
-    running = start_query(parts, plan)
+    running = parts.queries.started(start_query(parts, plan))
     try:
         parts.queries.wait([name.casefold()], parts.cancel, idle=plan.query.trigger is None, timeout=None)
         rows = collect(parts.live[name.casefold()].frame(parts.spark))
+        notes = () if rows.rows else note(diagnose(Evidence(parts, plan, running)))
     except QueryFault as error:
         raise error.of("the query failed") from error.__cause__
     finally:
@@ -105,7 +111,6 @@ def _follow(parts: SessionParts, plan: plans.Run, statement: Statement) -> Resul
         parts.queries.forget(name)
         parts.live.pop(name.casefold(), None)
         remove(Path(plan.checkpoint).parent)
-    notes = why_empty(running, plan) if not rows.rows else ()
     return replace(rows, seconds=time.monotonic() - began, notes=notes)
 
 
@@ -122,7 +127,7 @@ def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statem
         try:
             if again.run is None:
                 raise again.why or AssertionError(query.name)
-            notes += start_query(parts, again.run).notes
+            notes += parts.queries.started(start_query(parts, again.run)).notes
         except Exception as error:
             if parts.cancel.cancelled:
                 raise
@@ -185,11 +190,25 @@ def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Resul
     names = [q.name.casefold() for q in parts.catalog.named(statement.name)]
     names = [n for n in names if n in parts.queries.all]
     parts.queries.wait(names, parts.cancel, idle=statement.idle, timeout=statement.timeout)
-    notes = tuple(n for name in names for n in held_back(parts.queries.all[name]))
+    notes = tuple(n for name in names for n in _why_none(parts, parts.queries.all[name]))
     notes += tuple(
         Note("NOT_REFRESHED", f"{name}: {n}") for name in names for n in refresh_remarks(name, parts)
     )
     return Done(notes, "idle" if statement.idle else "ended")
+
+
+def _why_none(parts: SessionParts, running: Running) -> tuple[Note, ...]:
+    """Notes on why a query has given no rows; none when it has, or where its sinks do not report rows and no
+    situation holds.
+    """
+    evidence = Evidence(parts, running.plan, running)
+    if isinstance(running.plan, plans.Refresh) or not gave_none(evidence):
+        return ()
+    verdict = diagnose(evidence)
+    unclear = evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"
+    running.explained = True
+    expected = verdict.healthy or verdict.situation == "ALL_READ_BEFORE"
+    return () if expected or unclear else note(verdict, f"{running.name}: ")
 
 
 PLANS: Answers = {plans.Run: _run, plans.Refresh: _run, plans.Start: _start_again}

@@ -1,4 +1,4 @@
-"""SHOW QUERIES, DESCRIBE QUERY and SHOW PROGRESS; notes about why a result is empty."""
+"""SHOW QUERIES, DESCRIBE QUERY and SHOW PROGRESS."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from streamsql.errors import Note
 from streamsql.language.statements import query as query_statements
-from streamsql.plan.plans import Run
 from streamsql.results import Result
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.progress import Reports, number
 from streamsql.runtime.queries.run import Running
+from streamsql.runtime.why.waiting import waiting_for
 
 _QUERY_COLUMNS = (
     "name", "status", "sink", "mode", "trigger", "batch", "rows in", "rows/s in", "rows/s done",
-    "last rates", "watermark", "state rows", "uptime", "last error",
+    "last rates", "watermark", "state rows", "waiting for", "uptime", "last error",
 )  # fmt: skip
 
 _EXTENDED = ("late rows", "malformed", "checkpoint", "query")
@@ -32,19 +31,21 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
         trigger = query.trigger.sql().lower() if query.trigger else "default"
         if running is None:
             past = parts.workspace.past(query.name)
-            rest = (past.batch if past.batch >= 0 else None, *[None] * 7, past.error)
+            rest = (past.batch if past.batch >= 0 else None, *[None] * 8, past.error)
             rows.append((query.name, past.status, query.sink, query.mode, trigger, *rest))
         else:
-            rows.append((query.name, running.status(), query.sink, running.mode, trigger, *_numbers(running)))
+            rows.append(
+                (query.name, running.status(), query.sink, running.mode, trigger, *_numbers(running, parts))
+            )
         if statement.extended:
             reports: Any = running.reports if running else Reports()
             place = running.plan.checkpoint if running else ""
             rows[-1] = (*rows[-1], reports.late, reports.malformed, place, " ".join(query.text.split()))
     columns = _QUERY_COLUMNS + (_EXTENDED if statement.extended else ())
-    return replace(table(columns, rows, (5, 6, 7, 8, 11, 14, 15)), notes=parts.workspace.where_queries_run())
+    return replace(table(columns, rows, (5, 6, 7, 8, 11, 15, 16)), notes=parts.workspace.where_queries_run())
 
 
-def _numbers(running: Running) -> tuple[Any, ...]:
+def _numbers(running: Running, parts: SessionParts) -> tuple[Any, ...]:
     reports = running.progress()
     last = reports[-1] if reports else {}
     state = sum(o.get("numRowsTotal", 0) for o in last.get("stateOperators", []))
@@ -59,6 +60,7 @@ def _numbers(running: Running) -> tuple[Any, ...]:
         sparkline(running.reports.rates()),
         "" if watermark.startswith("1970-01-01T00:00:00") else watermark,
         state,
+        waiting_for(running, parts.places),
         f"{int((until - running.started).total_seconds())} s",
         error,
     )
@@ -95,8 +97,10 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
             ("started", running.started.isoformat(" ", "seconds")),
             ("checkpoint", running.plan.checkpoint),
         ]
-        names = _QUERY_COLUMNS[5:12]
-        pairs += [(n, str(v)) for n, v in zip(names, _numbers(running), strict=False) if v not in (None, "")]
+        names = _QUERY_COLUMNS[5:13]
+        pairs += [
+            (n, str(v)) for n, v in zip(names, _numbers(running, parts), strict=False) if v not in (None, "")
+        ]
         if running.reports.late:
             pairs.append(("late rows dropped", running.reports.late))
         if running.reports.malformed:
@@ -154,41 +158,6 @@ def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress
         )
     columns = ("batch", "time", "rows in", "rows/s", "ms", "watermark", "state rows", "late rows dropped")
     return table(columns, rows, (0, 2, 3, 4, 6, 7))
-
-
-def why_empty(running: Running, plan: Run) -> tuple[Note, ...]:
-    """A note for a SELECT over a stream that returned no rows."""
-    running.catch_up()
-    rows_in = running.reports.rows_in
-    if rows_in == 0:
-        text = (
-            "no rows: the streams had no input at this moment; rate and socket produce rows over "
-            "time: CREATE LIVE TABLE t AS SELECT … keeps reading"
-        )
-        return (Note("NO_ROWS", text),)
-    none = f"no rows: none of the {rows_in} rows that were read is in the result"
-    return held_back(running) or (Note("NO_ROWS", none),)
-
-
-def held_back(running: Running) -> tuple[Note, ...]:
-    """A note about windows that append mode does not emit before the watermark passes them."""
-    reports = running.progress()
-    if running.mode != "append" or not reports:
-        return ()
-    last = reports[-1]
-    state = [o for o in last.get("stateOperators", []) if o.get("operatorName") in _GROUPS]
-    kept = sum(o.get("numRowsTotal", 0) for o in state)
-    watermark = last.get("eventTime", {}).get("watermark", "")
-    if not kept or not watermark:
-        return ()
-    text = (
-        f"{running.name}: {kept} groups are still open: append mode emits a window when the watermark "
-        f"(now {watermark}) has passed its end"
-    )
-    return (Note("GROUPS_OPEN", text),)
-
-
-_GROUPS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 
 
 DIRECT: Answers = {

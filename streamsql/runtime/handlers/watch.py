@@ -19,6 +19,7 @@ from streamsql.runtime.live.result_views import ChangesView, TableView, status_o
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
+from streamsql.runtime.why.live_verdict import LiveVerdict
 from streamsql.runtime.workspace.owned_folders import remove
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def follow(plan: plans.Run, parts: SessionParts) -> Live:
     name = _free_name(parts)
     plan = plan.named(name, parts.places.transient(name), retain=TRANSIENT_ROWS)
     plan = replace(plan, query=replace(plan.query, trigger=None, live_table=True))
-    running = start_query(parts, plan, replaces=True)
+    running = parts.queries.started(start_query(parts, plan, replaces=True))
     rows = parts.live[name.casefold()]
     kept: list[str] = []
 
@@ -162,7 +163,10 @@ def _live(title: str, rows: LiveRows, current: Callable[[], Running | None], par
         for view in changes:
             view.freeze(still)
 
+    verdict = LiveVerdict(parts, current)
+
     def close() -> None:
+        verdict.close()
         for view in changes:
             view.close()
 
@@ -179,4 +183,5 @@ def _live(title: str, rows: LiveRows, current: Callable[[], Running | None], par
         running.reported = True
         return running.fault if isinstance(running.fault, QueryFault) else None
 
-    return Live((), title, table.take, take_changes, freeze, status, close, fault)
+    why = verdict.lines if parts.engine.started else tuple
+    return Live((), title, table.take, take_changes, freeze, status, close, fault, why=why)

@@ -65,6 +65,21 @@ def check_topics(spark: Any, settings: Mapping[str, str], topics: Sequence[str],
             )
 
 
+def offsets_now(
+    spark: Any, settings: Mapping[str, str], topics: Sequence[str], cancel: CancelToken
+) -> dict[tuple[str, int], tuple[int, int]]:
+    """The first offset and the one behind the last message of each (topic, partition). Raises EngineFault
+    when the brokers do not answer, or have not the topics.
+    """
+    try:
+        with _client(spark, settings, cancel) as client:
+            return client.offsets(topics)
+    except Cancelled:
+        raise
+    except Exception as error:
+        raise translate(error) from error
+
+
 def check_sink_topics(spark: Any, sinks: Iterable[Sink], cancel: CancelToken) -> None:
     """Check that Kafka has the topics of sinks, or creates them automatically: Spark itself fails only after
     a minute. Raises EngineFault.
@@ -142,6 +157,16 @@ class _Client:
             (name, len(parts), copies, sum(behind[name, p] - first[name, p] for p in parts))
             for name, (parts, copies) in shapes.items()
         ]
+
+    def offsets(self, names: Sequence[str]) -> dict[tuple[str, int], tuple[int, int]]:
+        """(first offset, the one behind the last message) of each (topic, partition)."""
+        asked = self.jvm.java.util.ArrayList()
+        for name in names:
+            asked.add(name)
+        described = self._answer(self.admin.describeTopics(asked).allTopicNames())
+        parts = [(name, int(p.partition())) for name in names for p in described.get(name).partitions()]
+        first, behind = self._offsets("earliest", parts), self._offsets("latest", parts)
+        return {part: (first[part], behind[part]) for part in parts}
 
     def makes_topics(self) -> bool:
         """Whether the brokers create topics automatically; True if this login may not read that setting."""

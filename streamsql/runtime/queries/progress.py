@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from streamsql.connectors.messages import COUNTED
@@ -27,16 +28,37 @@ class QueryReported(Event):
     """Some query has reported or ended; the event does not say which."""
 
 
+class Output:
+    """The rows that a run has given to its sinks. at: when the newest came, in seconds since 1970."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.at: float | None = None
+
+    def add(self, rows: int) -> None:
+        if rows:
+            self.rows += rows
+            self.at = time.time()
+
+    def watch(self, before: Any, after: Any, new: Any) -> None:
+        """Take the rows that a live table was given: see LiveRows.watch."""
+        self.add(new.num_rows)
+
+
 class Reports:
     """The reports of one run of a query so far. Can be read from any thread.
 
-    rows_in: rows read; late: rows dropped because they were older than the watermark; malformed: messages
-    that could not be read; ended: whether the run has ended.
+    rows_in: rows read; took_input: whether any input was taken; output: the rows given to the sinks, None
+    where they do not report it; late: rows dropped because they were older than the watermark; malformed:
+    messages that could not be read; ended: whether the run has ended.
     """
 
     def __init__(self) -> None:
         self.last: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self.rows_in = 0
+        self.took_input = False
+        self.by_source: dict[str, int] = {}
+        self.output: Output | None = None
         self.late = 0
         self.malformed = 0
         self.ended = self.claimed = False
@@ -44,6 +66,7 @@ class Reports:
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._arrived: deque[tuple[float, int]] = deque(maxlen=KEPT)
+        self._planned: deque[float] = deque(maxlen=KEPT)
 
     def add(self, report: dict[str, Any]) -> None:
         rows = report.get("numInputRows", 0)
@@ -54,6 +77,16 @@ class Reports:
             if name.startswith(COUNTED)
         )
         self.late += sum(o.get("numRowsDroppedByWatermark", 0) for o in report.get("stateOperators", []))
+        for source in report.get("sources", []):
+            name = source.get("description", "")
+            self.by_source[name] = self.by_source.get(name, 0) + source.get("numInputRows", 0)
+        written = report.get("sink", {}).get("numOutputRows", -1)
+        if written >= 0:
+            self.output = self.output or Output()
+            self.output.add(written)
+        if rows or _took_input(report):
+            self.took_input = True
+            self._planned.append(_seconds(report.get("timestamp", "")))
         self._arrived.append((time.monotonic(), rows))
         with self._lock:
             self.last.append(report)
@@ -65,6 +98,17 @@ class Reports:
             for report in list(self.last):
                 of(report)
             self._tell = of
+
+    @property
+    def waiting(self) -> float | None:
+        """Seconds since the first input that no output has followed; None if there is none, or if the sinks
+        do not report their rows.
+        """
+        if self.output is None:
+            return None
+        last = self.output.at
+        unanswered = [at for at in list(self._planned) if last is None or at > last]
+        return max(0.0, time.time() - min(unanswered)) if unanswered else None
 
     def rate(self, seconds: float = 10.0) -> float:
         """Rows read per second over the last seconds."""
@@ -79,6 +123,22 @@ class Reports:
     def rates(self, count: int = 12) -> list[float]:
         """Rows per second that the newest micro-batches processed, oldest first."""
         return [number(r.get("processedRowsPerSecond")) or 0.0 for r in self.newest(count)]
+
+
+def _took_input(report: dict[str, Any]) -> bool:
+    """Whether a micro-batch read new files. Its rows may be none: those that a filter drops while a file is
+    read (pushdown) are not counted.
+    """
+    files = [s for s in report.get("sources", []) if s.get("description", "").startswith("FileStreamSource")]
+    return any(s.get("startOffset") != s.get("endOffset") for s in files)
+
+
+def _seconds(moment: str) -> float:
+    """When a micro-batch was planned, in seconds since 1970."""
+    try:
+        return datetime.fromisoformat(moment).timestamp()
+    except ValueError:
+        return time.time()
 
 
 def number(value: Any) -> float | None:

@@ -31,9 +31,10 @@ POLL = 0.1
 
 class Queries:
     """All queries of a session. events: receives QueryReported, on Spark's callback thread, when a query
-    has reported or ended. failures: the newest failures of each query, oldest first, including those of
-    earlier sessions. starting: the lock held while a query is started, so that none is started twice.
-    refreshes: those of live tables over live tables.
+    has reported or ended. newest: the run that a statement started last; empty_select: the
+    SELECT over live tables after it that gave no rows. failures: the newest failures of
+    each query, oldest first, including those of earlier sessions. starting: the lock held while a query is
+    started, so that none is started twice. refreshes: those of live tables over live tables.
     """
 
     def __init__(self, events: Events, refreshes: Refreshes) -> None:
@@ -41,6 +42,8 @@ class Queries:
         self.refreshes = refreshes
         self.failures: dict[str, list[Failure]] = {}
         self.starting = threading.RLock()
+        self.newest: Running | None = None
+        self.empty_select = ""
         self._all: Mapping[str, Running] = {}
         self._changing = threading.Lock()
         self._followed: dict[Monitor, Callable[[], None]] = {}
@@ -49,6 +52,11 @@ class Queries:
     def all(self) -> Mapping[str, Running]:
         """The newest run of each query by its folded name. The mapping is never changed in place."""
         return self._all
+
+    def started(self, running: Running) -> Running:
+        """Take note of the run that a statement has started."""
+        self.newest, self.empty_select = running, ""
+        return running
 
     def forget(self, name: str) -> None:
         """Remove a query that has ended."""

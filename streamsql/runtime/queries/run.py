@@ -53,6 +53,7 @@ class Running:
     again_at: datetime | None = None
     on_fault: Callable[[Running], None] = lambda running: None
     reported: bool = False
+    explained: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property

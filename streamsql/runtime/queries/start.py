@@ -24,6 +24,7 @@ from streamsql.runtime.preflight.local_paths import check_log
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.progress import Output
 from streamsql.runtime.queries.query_runs import POLL
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.queries.start_refresh import analysed, await_first, launch_refresh
@@ -88,17 +89,21 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
             notes = _begin_anew(parts, plan, choice, env, folder)
         else:
             _make_private(plan)
-        _keep_rows(parts, plan, choice, env)
+        output = _keep_rows(parts, plan, choice, env)
         code = parts.modules.digests(plan.reads.functions)
         running = parts.queries.launch(plan, env, choice, facts, code)
         running.notes = (*notes, *running.notes)
+        running.reports.output = output or running.reports.output
     if not plan.transient:
         running.reports.tell(parts.kept.follow(running.name))
     return running
 
 
-def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any]) -> None:
-    """Put the rows of the live tables that the query writes into env: the existing rows, or new ones."""
+def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any]) -> Output | None:
+    """Put the rows of the live tables that the query writes into env: the existing rows, or new ones.
+    Returns the counter of the rows that this run writes; None if it has other sinks, too.
+    """
+    output = Output()
     for table, step in zip(plan.live, plan.keeping(choice.mode), strict=True):
         name = table.name.casefold()
         known = parts.live.get(name)
@@ -108,6 +113,9 @@ def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str
             parts.live[name] = rows
         elif known is None:
             parts.live.begin(name, rows)
+        rows.watchers[:] = [w for w in rows.watchers if not isinstance(getattr(w, "__self__", None), Output)]
+        rows.watch(output.watch)
+    return output if len(plan.live) == len(plan.targets) else None
 
 
 def _make_private(plan: plans.Run) -> None:

@@ -1,0 +1,32 @@
+"""WHY: why a query, a live table or a stream gives no rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from streamsql.errors import Source
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import Name, Statement, name_of
+
+_KINDS = {"WhyQuery": "query", "WhyLiveTable": "live_table", "WhyStream": "stream"}
+_NAMES = {"WhyQuery": "QueryName", "WhyLiveTable": "LiveTableName", "WhyStream": "StreamName"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Why(Statement):
+    """kind: query, live_table or stream, "" for the query that was started last, which has no name here."""
+
+    topic: ClassVar[str] = "why"
+    needs_spark: ClassVar[bool] = True
+
+    kind: str = ""
+    name: Name | None = None
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Why:
+        for rule, kind in _KINDS.items():
+            part = node.get(rule)
+            if part:
+                return cls(kind=kind, name=name_of(part.get(_NAMES[rule])))
+        return cls()

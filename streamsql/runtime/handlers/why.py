@@ -1,0 +1,145 @@
+"""WHY: the verdict on a query, a live table or a stream, as a result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamsql.catalog import Query, Stream
+from streamsql.errors import NameFault, Note, StreamsqlError
+from streamsql.language.statements.why import Why as WhyStatement
+from streamsql.language.tokens import quote_name
+from streamsql.plan.planner import restart
+from streamsql.plan.plans import Refresh, Run
+from streamsql.plan.statements.previews import as_they_come
+from streamsql.results import Why
+from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.info_table import pairs_of
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.run import Running
+from streamsql.runtime.why.diagnose import diagnose, diagnose_stream
+from streamsql.runtime.why.evidence import Evidence, StreamEvidence
+from streamsql.runtime.why.hidden_rows import hidden_rows
+from streamsql.runtime.why.open_groups import gave_none
+from streamsql.runtime.why.verdict import Verdict, count
+
+
+def _why(parts: SessionParts, statement: WhyStatement) -> Why:
+    """WHY QUERY, WHY LIVE TABLE, WHY STREAM, or WHY alone. Raises NameFault."""
+    if statement.kind == "stream":
+        assert statement.name
+        return result(_of_stream(parts, parts.catalog.stream(statement.name)))
+    if statement.kind == "live_table":
+        assert statement.name
+        table = parts.catalog.live_table(statement.name)
+        feeding = parts.catalog.queries_into(table.name)
+        empty = parts.queries.empty_select
+        hidden = hidden_rows(parts, empty, table) if empty else None
+        if hidden:
+            return result(hidden)
+        if not feeding:
+            return result(_unfed(table.name))
+        return result(_of_query(parts, feeding[0]))
+    if statement.name:
+        return result(_of_query(parts, parts.catalog.query(statement.name)))
+    hidden = hidden_rows(parts, parts.queries.empty_select) if parts.queries.empty_select else None
+    if hidden:
+        return result(hidden)
+    newest = parts.queries.newest
+    if newest is not None:
+        return result(_of_run(parts, newest.plan, newest))
+    queries = list(parts.catalog.queries.values())
+    if not queries:
+        raise NameFault(
+            "there is no query yet to explain",
+            hint="WHY STREAM name; examines a stream",
+            span=statement.span,
+            code="UNKNOWN_QUERY",
+        )
+    return result(_of_query(parts, queries[-1]))
+
+
+def _of_query(parts: SessionParts, query: Query) -> Verdict:
+    running = parts.queries.all.get(query.name.casefold())
+    if running is not None:
+        return _of_run(parts, running.plan, running)
+    try:
+        plan = restart(query, parts.context())
+    except StreamsqlError as fault:
+        return Verdict(
+            situation="NOT_RUNNING",
+            sentence=f"{query.name} does not run, and could not be started: {fault.message}",
+            facts=(("detail", fault.detail), ("hint", fault.hint)),
+        )
+    return _of_run(parts, plan, None)
+
+
+def _of_run(parts: SessionParts, plan: Run, running: Running | None) -> Verdict:
+    """The verdict on a query; of a live table over live tables, that on the first of these that is empty."""
+    if not isinstance(plan, Refresh):
+        return diagnose(Evidence(parts, plan, running))
+    for table in plan.reads.live:
+        rows = parts.live.get(table.name.casefold())
+        feeding = parts.catalog.queries_into(table.name)
+        if feeding and (rows is None or rows.rows()[0] is None or not rows.rows()[0].num_rows):
+            verdict = _of_query(parts, feeding[0])
+            return replace(verdict, sentence=f"{table.name}, which it reads, is empty: {verdict.sentence}")
+    listed = ", ".join(t.name for t in plan.reads.live)
+    sentence = f"{plan.query.name} is computed from {listed}, none of which is empty"
+    return Verdict(situation="NOT_EXPLAINED", sentence=sentence)
+
+
+def _of_stream(parts: SessionParts, stream: Stream) -> Verdict:
+    reading = [
+        name for name, run in parts.queries.all.items() if stream in run.plan.reads.streams and not run.over
+    ]
+    return diagnose_stream(
+        StreamEvidence(parts, as_they_come(stream, parts.context()), None), stream, reading
+    )
+
+
+def _unfed(table: str) -> Verdict:
+    return Verdict(
+        situation="NOT_RUNNING",
+        sentence=f"no query writes into the live table {table}: "
+        f"INSERT INTO {quote_name(table)} SELECT … starts one",
+    )
+
+
+def result(verdict: Verdict) -> Why:
+    """A verdict as a result to show."""
+    facts = pairs_of([(name, value) for name, value in verdict.facts])
+    return Why(
+        (),
+        facts.columns,
+        facts.rows,
+        facts.numeric,
+        None,
+        True,
+        verdict.sentence,
+        verdict.situation,
+        verdict.proposal,
+    )
+
+
+def note(verdict: Verdict, of: str = "") -> tuple[Note, ...]:
+    """A verdict as a note beside another result. of: the query, where it is not clear which."""
+    more = f"; resolve it with: {' '.join(verdict.proposal.split())}" if verdict.proposal else ""
+    return (Note("NO_ROWS", f"{of}{verdict.sentence}{more}"),)
+
+
+def without_output(parts: SessionParts, running: Running) -> tuple[Note, ...]:
+    """What a query of a script has read, written and held back, and why, if it has written nothing and that
+    was not said before.
+    """
+    evidence = Evidence(parts, running.plan, running)
+    if running.explained or not evidence.took_input or running.fault or not gave_none(evidence):
+        return ()
+    verdict = diagnose(evidence)
+    if verdict.healthy or (evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"):
+        return ()
+    held = f", {evidence.state_rows:,} held back in state" if evidence.state_rows else ""
+    written = ", none written" if evidence.rows_out is not None else ""
+    return note(verdict, f"{running.name}: {count(evidence.rows_in, 'row')} read{written}{held}: ")
+
+
+DIRECT: Answers = {WhyStatement: _why}

@@ -1,0 +1,144 @@
+"""(e) A join finds no partner: no key is on both sides, or the keys meet and the time range does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamsql.errors import Span
+from streamsql.language.conditions import comparisons_of, conditions_of
+from streamsql.language.expression import Expression
+from streamsql.language.query import Join
+from streamsql.runtime.why import proposals
+from streamsql.runtime.why.evidence import Evidence
+from streamsql.runtime.why.moments import interval, length
+from streamsql.runtime.why.query_parts import Part, changed
+from streamsql.runtime.why.verdict import Fact, Verdict, count, some
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """A join that is examined. left, right: FROM texts of both sides; equal: the pairs that an equality
+    compares, (left, right); ranges: (smaller, larger) of each comparison of the rest.
+    """
+
+    left: str
+    right: str
+    equal: list[tuple[Expression, Expression]]
+    ranges: list[tuple[Expression, Expression]]
+
+
+def no_partner(evidence: Evidence) -> Verdict | None:
+    """(e) The first join of a SELECT has rows on both sides and no pair of them."""
+    if not evidence.silent:
+        return None
+    for part in evidence.parts:
+        joins = part.block.joins
+        if joins and joins[0].kind in ("inner", "left_semi") and joins[0].condition is not None:
+            sides = _sides(part, joins[0])
+            verdict = _of_sides(evidence, part, sides) if sides and sides.equal else None
+            if verdict:
+                return verdict
+    return None
+
+
+def _sides(part: Part, join: Join) -> _Sides | None:
+    relation = part.block.relation
+    if relation is None or join.condition is None:
+        return None
+    left, right = _written(part, relation.span), _written(part, join.relation.span)
+    name = (join.relation.alias or join.relation.name).casefold()
+    equal, ranges = [], []
+    for pair in (p for c in conditions_of(join.condition) for p in comparisons_of(c)):
+        a, b = pair.small, pair.big
+        if not pair.equal:
+            ranges.append((a, b))
+            continue
+        of_right = [any(q == name for q, _ in side.references()) for side in (a, b)]
+        if of_right == [False, True]:
+            equal.append((a, b))
+        elif of_right == [True, False]:
+            equal.append((b, a))
+    return _Sides(left, right, equal, ranges)
+
+
+def _written(part: Part, span: Span) -> str:
+    return part.text[span.start : span.end]
+
+
+def _of_sides(evidence: Evidence, part: Part, sides: _Sides) -> Verdict | None:
+    probes = evidence.probes
+    keys = " AND ".join(f"{a.text} = {b.text}" for a, b in sides.equal)
+    counts = [
+        probes.row(f"{part.head}SELECT count(*) FROM {side}", True) for side in (sides.left, sides.right)
+    ]
+    joined = f"{part.head}SELECT {{}} FROM {sides.left} JOIN {sides.right} ON {keys}"
+    pairs = probes.row(joined.format("count(*)"), True)
+    if pairs is None or None in counts or not all(c[0] for c in counts):
+        return None
+    facts: list[Fact] = [
+        (f"rows of {s}", c[0]) for s, c in zip((sides.left, sides.right), counts, strict=True)
+    ]
+    facts.append(("pairs with equal keys", pairs[0]))
+    if not pairs[0]:
+        return _no_key(evidence, part, sides, facts)
+    return _no_range(evidence, part, sides, facts, joined)
+
+
+def _no_key(evidence: Evidence, part: Part, sides: _Sides, facts: list[Fact]) -> Verdict:
+    """No key is on both sides: perhaps they are written differently."""
+    a, b = sides.equal[0]
+    for side, key in ((sides.left, a), (sides.right, b)):
+        grouped = f"SELECT {key.text} AS k, count(*) FROM {side} GROUP BY {key.text} ORDER BY k LIMIT 6"
+        rows = evidence.probes.rows(part.head + grouped, True)
+        facts.append((f"keys {key.text}", some([r[0] for r in rows or ()])))
+    proposal = ""
+    forms = "lower(trim(CAST({} AS STRING)))"
+    alike = f"{forms.format(a.text)} = {forms.format(b.text)}"
+    row = evidence.probes.row(
+        f"{part.head}SELECT count(*) FROM {sides.left} JOIN {sides.right} ON {alike}", True
+    )
+    if row and row[0] and len(sides.equal) == 1:
+        facts.append(("equal but for case and blanks", count(row[0], "pair")))
+        edits = [(key.span, forms.format(key.text)) for key in (a, b)]
+        proposal = proposals.requeried(evidence, changed(part.text, edits)) if not part.stream else ""
+    return Verdict(
+        situation="NO_JOIN_PARTNER",
+        sentence=f"the join finds no partner: no value of {a.text} is one of {b.text}",
+        facts=tuple(facts),
+        proposal=proposal,
+    )
+
+
+def _no_range(
+    evidence: Evidence, part: Part, sides: _Sides, facts: list[Fact], joined: str
+) -> Verdict | None:
+    """Keys meet, but a comparison of times is never true: by how much it is missed."""
+    if not sides.ranges:
+        return None
+    gaps = [
+        f"unix_micros(CAST({b.text} AS TIMESTAMP)) - unix_micros(CAST({a.text} AS TIMESTAMP))"
+        for a, b in sides.ranges
+    ]
+    miss = ", ".join(f"least(0, {g})" for g in gaps)
+    worst = f"least({miss}, 0)"
+    best = ", ".join(f"max_by({g}, {worst}) AS g{n}" for n, g in enumerate(gaps))
+    row = evidence.probes.row(joined.format(f"max({worst}) AS nearest, {best}"), True)
+    if row is None or row["nearest"] is None or row["nearest"] >= 0:
+        return None
+    missed = next(n for n in range(len(gaps)) if row[f"g{n}"] < 0)
+    low, high = sides.ranges[missed]
+    seconds = -row[f"g{missed}"] / 1e6
+    facts += [("never true", f"{low.text} <= {high.text}"), ("nearest miss", length(seconds))]
+    proposal = ""
+    if not part.stream:
+        wider = interval(seconds)
+        keep_high = high.bare_column() and not low.bare_column()
+        edit = (low.span, f"{low.text} - {wider}") if keep_high else (high.span, f"{high.text} + {wider}")
+        proposal = proposals.requeried(evidence, changed(part.text, [edit]))
+    return Verdict(
+        situation="NO_JOIN_PARTNER",
+        sentence=f"the join finds no partner: keys are equal, but {low.text} <= {high.text} is never true; "
+        f"the nearest pair misses it by {length(seconds)}",
+        facts=tuple(facts),
+        proposal=proposal,
+    )

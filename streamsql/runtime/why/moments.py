@@ -1,0 +1,68 @@
+"""Moments and lengths of time in verdicts. A moment is in milliseconds since 1970: event times that are wrong
+may lie beyond what Python's datetime holds.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Any
+
+from streamsql.runtime.engine.row_values import zone_of
+
+_REPORTED = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,3}))?\d*Z\Z")
+_CYCLE = 146_097
+"""Days of 400 years, after which the calendar repeats."""
+_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+
+
+def millis(text: Any) -> int | None:
+    """A time of Spark's progress reports, such as 2024-05-01T12:00:00.000Z; None for another text."""
+    parts = _REPORTED.match(text) if isinstance(text, str) else None
+    if parts is None:
+        return None
+    year, month, day, hour, minute, second = (int(p) for p in parts.groups()[:6])
+    cycles, year = divmod(year - 2000, 400)
+    days = dt.date(year + 2000, month, day).toordinal() - dt.date(1970, 1, 1).toordinal()
+    seconds = (days + cycles * _CYCLE) * 86_400 + hour * 3_600 + minute * 60 + second
+    return seconds * 1_000 + int((parts[7] or "0").ljust(3, "0"))
+
+
+def mark(report: dict[str, Any]) -> int | None:
+    """The watermark of a progress report; None while there is none."""
+    found = millis(report.get("eventTime", {}).get("watermark"))
+    return found or None
+
+
+def shown(moment: int, zone: str) -> str:
+    """A moment in a session time zone, as Spark reads it: 2024-05-01 12:20:00."""
+    days, rest = divmod(moment, 86_400_000)
+    cycles = (days + 719_162) // _CYCLE if not -500_000 < days < 2_900_000 else 0
+    try:
+        local = dt.datetime.fromtimestamp((days - cycles * _CYCLE) * 86_400 + rest / 1_000, dt.UTC)
+        local = local.astimezone(zone_of(zone))
+    except (ValueError, OverflowError, OSError):
+        return f"{moment} ms since 1970"
+    text = local.strftime("-%m-%d %H:%M:%S")
+    fraction = f".{moment % 1_000:03}" if moment % 1_000 else ""
+    return f"{local.year + cycles * 400:04}{text}{fraction}"
+
+
+def length(seconds: float) -> str:
+    """A length of time for a person, in its two largest units: 1 hour 5 minutes."""
+    seconds = abs(seconds)
+    if seconds < 1:
+        return f"{seconds * 1_000:.0f} ms"
+    left, parts = round(seconds), list[str]()
+    for unit, size in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count:,} {unit}{'' if count == 1 else 's'}")
+    return " ".join(parts[:2])
+
+
+def interval(seconds: float) -> str:
+    """At least that length, as an INTERVAL of the largest unit that fits: INTERVAL 15 MINUTES."""
+    whole = max(1, -int(-seconds // 1))
+    unit, size = next((u, s) for u, s in _UNITS if whole % s == 0)
+    return f"INTERVAL {whole // size} {unit.upper()}{'' if whole == size else 'S'}"

@@ -1,0 +1,86 @@
+"""What a query keeps in its state: the groups that are open, read from its checkpoint without touching it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from streamsql.runtime.embedded.state_reader import read_state
+from streamsql.runtime.why.evidence import Evidence
+
+GROUPS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
+"""The operators, as progress reports name them, that hold groups until they are closed."""
+
+
+@dataclass(frozen=True)
+class OpenGroups:
+    """rows: how many groups append mode holds back; first, last: when the first and the last of them end, in
+    milliseconds, None when that is not known; session: whether they are sessions.
+    """
+
+    rows: int
+    first: int | None = None
+    last: int | None = None
+    session: bool = False
+
+
+def open_groups(evidence: Evidence) -> OpenGroups | None:
+    """The groups of an append-mode aggregation that wait for the watermark; None when there are none."""
+    if evidence.mode != "append":
+        return None
+    for number, op in enumerate(reversed(evidence.state)):
+        if op.get("operatorName") in GROUPS and op.get("numRowsTotal", 0):
+            at = len(evidence.state) - 1 - number
+            session = op["operatorName"] != GROUPS[0]
+            first, last = _ends(evidence, at)
+            return OpenGroups(op["numRowsTotal"], first, last, session)
+    return None
+
+
+def gave_none(evidence: Evidence) -> bool:
+    """Whether a query has given no rows, as its sinks say; where they do not, whether append mode holds some
+    back.
+    """
+    if evidence.rows_out is not None:
+        return evidence.rows_out == 0
+    held = (op.get("numRowsTotal", 0) for op in evidence.state if op.get("operatorName") in GROUPS)
+    return evidence.mode == "append" and any(held)
+
+
+def _ends(evidence: Evidence, at: int) -> tuple[int | None, int | None]:
+    """When the first and the last group of a stateful operator ends. at: its place in the report; Spark
+    reports the operators from the last to the first.
+    """
+    from pyspark.sql import functions as F
+
+    spark, number = evidence.session.spark, len(evidence.state) - 1 - at
+    try:
+        state = read_state(spark, evidence.plan.checkpoint, raw=True, operatorId=str(number))
+        ends = _end_columns(state.schema, evidence)
+        if not ends:
+            return None, None
+        moments = F.expr(f"unix_millis(CAST({ends[0]} AS TIMESTAMP))")
+        rows = evidence.probes.collect(state.select(F.min(moments), F.max(moments)))
+    except Exception:
+        evidence.session.cancel.check()
+        return None, None
+    return (rows[0][0], rows[0][1]) if rows else (None, None)
+
+
+def _end_columns(schema: Any, evidence: Evidence) -> list[str]:
+    """The expressions of the ends of windows in a state's key or value; else of an event time among the
+    keys.
+    """
+    from pyspark.sql.types import StructType
+
+    times = {e.column.casefold() for e in evidence.event_times}
+    windows, plain = [], []
+    for side in ("key", "value"):
+        kind = schema[side].dataType
+        for field in kind.fields if isinstance(kind, StructType) else ():
+            place = f"`{side}`.`{field.name}`"
+            if isinstance(field.dataType, StructType) and field.dataType.names == ["start", "end"]:
+                windows.append(f"{place}.`end`")
+            elif side == "key" and field.name.casefold() in times:
+                plain.append(place)
+    return windows or plain

@@ -1,0 +1,284 @@
+"""Situations of the query as a whole: it does not run, its rows are elsewhere, or nothing is wrong."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from streamsql.catalog import Sink, Stream
+from streamsql.errors import Span
+from streamsql.language.statements.base import Name, Watermark
+from streamsql.language.tokens import quote_name
+from streamsql.runtime.why import proposals
+from streamsql.runtime.why.evidence import Evidence
+from streamsql.runtime.why.moments import length
+from streamsql.runtime.why.query_parts import changed
+from streamsql.runtime.why.source_files import listing
+from streamsql.runtime.why.time_situations import clock, moving_on
+from streamsql.runtime.why.verdict import Fact, Verdict, count
+
+_DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
+_JOIN = "symmetricHashJoin"
+
+
+def not_running(evidence: Evidence) -> Verdict | None:
+    """(l) The query failed, was stopped, or waits for its restart."""
+    running, status = evidence.running, evidence.status
+    if evidence.goes_on and status != "restarting":
+        return None
+    name = quote_name(evidence.name)
+    if running is None:
+        past = evidence.session.workspace.past(evidence.name)
+        facts: list[Fact] = [("status", past.status), ("since", past.since), ("error", past.error)]
+        return Verdict(
+            situation="NOT_RUNNING",
+            sentence=f"{evidence.name} does not run in this console: it is {status}",
+            facts=tuple(f for f in facts if f[1]),
+            proposal="" if "elsewhere" in status else f"START QUERY {name};",
+        )
+    facts = [("status", status), ("rows in", evidence.rows_in)]
+    if running.ended:
+        facts.append(("ended", running.ended.isoformat(" ", "seconds")))
+    if running.fault is not None:
+        facts += [("error", running.fault.message), ("detail", running.fault.detail)]
+        facts.append(("hint", running.fault.hint))
+    if status == "restarting":
+        sentence = f"{evidence.name} failed and waits for its restart: {running.when_again()}"
+        return Verdict(situation="NOT_RUNNING", sentence=sentence, facts=_filled(facts))
+    if status == "FAILED" and running.fault is not None:
+        return Verdict(
+            situation="NOT_RUNNING",
+            sentence=running.fault.message,
+            facts=_filled(facts),
+            proposal=f"START QUERY {name};",
+        )
+    if status == "finished":
+        return None if evidence.took_input else _finished_empty(evidence, facts)
+    return Verdict(
+        situation="NOT_RUNNING",
+        sentence=f"{evidence.name} is stopped: it reads nothing until it is started",
+        facts=_filled(facts),
+        proposal=f"START QUERY {name};",
+    )
+
+
+def _finished_empty(evidence: Evidence, facts: list[Fact]) -> Verdict:
+    trigger = evidence.query.trigger
+    return Verdict(
+        situation="NOT_RUNNING",
+        sentence=f"{evidence.name} has ended: its trigger, {trigger.sql() if trigger else 'default'}, found "
+        "nothing new to read",
+        facts=_filled(facts),
+        proposal=proposals.restart(evidence, "FROM BEGINNING"),
+    )
+
+
+def _filled(facts: list[Fact]) -> tuple[Fact, ...]:
+    return tuple(f for f in facts if f[1] not in ("", None))
+
+
+# ---- rows that are elsewhere --------------------------------------------------------------------
+
+
+def written_elsewhere(evidence: Evidence) -> Verdict | None:
+    """(n) The sink took the rows: they are in a folder or a topic."""
+    if not evidence.took_input:
+        return None
+    for target in evidence.plan.targets:
+        sink = target.sink
+        found = _of_folder(evidence, sink) if sink.option("path") else _of_topic(evidence, sink)
+        if found:
+            return found
+    return None
+
+
+def _of_folder(evidence: Evidence, sink: Sink) -> Verdict | None:
+    found = listing(Stream(sink.name, sink.connector, options=sink.options))
+    files = [f for f in (found.matching if found else ()) if "_spark_metadata" not in f]
+    if not found or not files:
+        return None
+    path = sink.option("path")
+    frame = evidence.session.spark.read.format(sink.connector)
+    try:
+        rows = evidence.probes.collect(frame.load(path).selectExpr("count(*) AS n"))
+    except Exception:
+        evidence.session.cancel.check()
+        return None
+    if not rows or not rows[0][0]:
+        return None
+    newest = datetime.fromtimestamp(max(found.matching.values())).isoformat(" ", "seconds")
+    return Verdict(
+        situation="ROWS_WRITTEN",
+        sentence=f"nothing is wrong: the rows are in {path}, {count(rows[0][0], 'row')} in "
+        f"{count(len(files), 'file')}",
+        facts=(("rows in", evidence.rows_in), ("sink", f"{sink.name} ({sink.connector})"),
+               ("newest file", newest)),
+        proposal=f"SELECT * FROM {sink.connector}.{quote_name(path)} LIMIT 10;",
+        healthy=True,
+    )  # fmt: skip
+
+
+def _of_topic(evidence: Evidence, sink: Sink) -> Verdict | None:
+    if sink.connector != "kafka" or not evidence.rows_out or evidence.silent:
+        return None
+    return Verdict(
+        situation="ROWS_WRITTEN",
+        sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} went to the topic "
+        f"{sink.option('topic')}",
+        facts=(("rows in", evidence.rows_in), ("sink", f"{sink.name} (kafka)"), *_newest(evidence)),
+        proposal=f"SHOW TOPICS FROM {quote_name(sink.name)};",
+        healthy=True,
+    )
+
+
+def _newest(evidence: Evidence) -> tuple[Fact, ...]:
+    output = evidence.running.reports.output if evidence.running else None
+    if output is None or output.at is None:
+        return ()
+    return (("last output", f"{length(time.time() - output.at)} ago"),)
+
+
+# ---- waiting, growing, well ---------------------------------------------------------------------
+
+
+def seen_before(evidence: Evidence) -> Verdict | None:
+    """(j) A deduplication has seen all rows."""
+    if not evidence.silent or not evidence.rows_out and evidence.rows_out is not None:
+        return None
+    keys = [op for op in evidence.state if op.get("operatorName") in _DEDUPLICATION]
+    newest: dict[str, Any] = next((r for r in reversed(evidence.reports) if r.get("numInputRows")), {})
+    if not keys or any(op.get("numRowsUpdated") for op in newest.get("stateOperators", [])):
+        return None
+    return Verdict(
+        situation="ALL_SEEN_BEFORE",
+        sentence=f"the newest {count(newest['numInputRows'], 'row')} gave nothing new: rows with their keys "
+        "came out before",
+        facts=(("rows in", evidence.rows_in), ("rows out", evidence.rows_out),
+               ("keys in state", keys[0].get("numRowsTotal", 0))),
+        proposal=f"SELECT * FROM STATE OF QUERY {quote_name(evidence.name)} LIMIT 10;",
+    )  # fmt: skip
+
+
+def waits_in_state(evidence: Evidence) -> Verdict | None:
+    """(j) Rows of an outer join wait until no partner can come any more."""
+    joins = [op for op in evidence.state if op.get("operatorName") == _JOIN]
+    outer = any(op.kind == "join" and op.how in _OUTER for op in evidence.plan.shape.ops)
+    if not evidence.silent or not joins or not outer or not joins[0].get("numRowsTotal"):
+        return None
+    kept = joins[0]["numRowsTotal"]
+    return Verdict(
+        situation="STATE_WAITS",
+        sentence=f"{count(kept, 'row')} of the join {'waits' if kept == 1 else 'wait'} in state: a row "
+        "without partner comes out once the watermark says that none can come any more",
+        facts=(*clock(evidence), ("rows in state", kept)),
+        proposal=moving_on(evidence),
+    )
+
+
+_OUTER = ("left", "right", "full", "left_outer", "right_outer", "full_outer", "outer")
+
+
+def grows(evidence: Evidence) -> Verdict | None:
+    """(k) The state has grown with every micro-batch, and nothing removes rows from it."""
+    with_rows = [r for r in evidence.reports if r.get("numInputRows")]
+    sizes = [sum(o.get("numRowsTotal", 0) for o in r.get("stateOperators", [])) for r in with_rows]
+    if len(sizes) < 3 or not _is_unbounded(evidence, sizes[-1]):
+        return None
+    if any(after <= before for before, after in zip(sizes, sizes[1:], strict=False)):
+        return None
+    removed = sum(o.get("numRowsRemoved", 0) for r in with_rows for o in r.get("stateOperators", []))
+    if removed:
+        return None
+    memory = sum(o.get("memoryUsedBytes", 0) for o in evidence.state)
+    each = (sizes[-1] - sizes[0]) / (len(sizes) - 1)
+    return Verdict(
+        situation="STATE_GROWS",
+        sentence=f"the state grows without bound: {count(sizes[-1], 'row')}, {each:,.0f} more in each "
+        "micro-batch, and no watermark ever removes one",
+        facts=(
+            ("rows in", evidence.rows_in),
+            ("state rows", sizes[-1]),
+            ("state memory", f"{memory:,} bytes"),
+        ),
+        proposal=_bounding(evidence),
+    )
+
+
+LARGE = 1_000_000
+"""Groups by keys alone that are called unbounded: how many keys there are, nobody knows."""
+
+
+def _is_unbounded(evidence: Evidence, rows: int) -> bool:
+    """Whether an operation keeps every row, or every key, that it has ever seen."""
+    ops = evidence.plan.shape.ops
+    keeps = any(op.kind == "distinct_on" and op.window != "within" and not op.timed for op in ops)
+    keeps = keeps or any(op.kind == "join" and all(op.sides) and op.timed is False for op in ops)
+    keeps = keeps or any(op.kind == "distinct" and not op.watermarked for op in ops)
+    groups = any(op.kind == "aggregate" and not op.watermarked for op in ops)
+    return keeps or (groups and rows >= LARGE and evidence.mode != "complete")
+
+
+def _bounding(evidence: Evidence) -> str:
+    """For a deduplication: WITHIN WATERMARK, and a watermark if the stream has none."""
+    part = next((p for p in evidence.parts if p.block.distinct and p.block.distinct.on), None)
+    if part is None or part.stream or part.block.distinct is None or part.block.distinct.within:
+        return ""
+    place = Span(part.block.distinct.span.end, part.block.distinct.span.end)
+    again = proposals.requeried(evidence, changed(part.text, [(place, " WITHIN WATERMARK")]))
+    if evidence.event_times:
+        return again
+    for stream in evidence.streams:
+        column = next((c for c in stream.columns if c.type.upper().startswith("TIMESTAMP")), None)
+        if column:
+            mark = Watermark(Name(column.name), "10 minutes")
+            return proposals.join(proposals.redefined(evidence, replace(stream, watermark=mark)), again)
+    return ""
+
+
+def nothing_wrong(evidence: Evidence) -> Verdict | None:
+    """(p) Rows came out, and none that was read since waits."""
+    if evidence.rows_out is None or not evidence.rows_out or evidence.silent:
+        return None
+    assert evidence.running and evidence.running.reports.output
+    at = evidence.running.reports.output.at
+    ago = length(time.time() - at) if at else ""
+    facts: list[Fact] = [("rows in", evidence.rows_in), ("rows out", evidence.rows_out)]
+    if evidence.late:
+        facts.append(("late rows dropped", evidence.late))
+    if evidence.state_rows:
+        facts.append(("state rows", evidence.state_rows))
+    return Verdict(
+        situation="NOTHING_WRONG",
+        sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} came out, the last {ago} ago",
+        facts=tuple(facts),
+        healthy=True,
+    )
+
+
+def unexplained(evidence: Evidence) -> Verdict:
+    """What is known where no situation holds."""
+    facts: list[Fact] = [("status", evidence.status), ("rows in", evidence.rows_in)]
+    if evidence.rows_out is None:
+        facts.append(("rows out", "not known: the sink does not tell"))
+    else:
+        facts.append(("rows out", evidence.rows_out))
+    if evidence.state_rows:
+        facts.append(("state rows", evidence.state_rows))
+    if evidence.probes.late:
+        facts.append(("not examined", "the data could not be read within a few seconds"))
+    if evidence.probes.unreadable:
+        listed = ", ".join(sorted(evidence.probes.unreadable))
+        facts.append(("not examined", f"the rows of a source that cannot be read again: {listed}"))
+    if not evidence.took_input:
+        sentence = f"{evidence.title} has read no rows yet"
+    elif not evidence.rows_out:
+        sentence = (
+            f"none of the {count(evidence.rows_in, 'row')} that were read came out, and nothing that WHY"
+        )
+        sentence += " examines explains it"
+    else:
+        sentence = f"{count(evidence.rows_out, 'row')} came out, and nothing since; nothing that WHY examines"
+        sentence += " explains it"
+    return Verdict(situation="NOT_EXPLAINED", sentence=sentence, facts=tuple(facts))

@@ -1,0 +1,106 @@
+"""Probes: bounded batch queries over the data that a query's sources hold now.
+
+A probe runs beside the query and never touches it. It ends after a few seconds, or with Ctrl-C; then the
+evidence is missing, and the verdict says so.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+from streamsql.calls import Assign, Node, run
+from streamsql.catalog import Stream
+from streamsql.connectors.registry import connector
+from streamsql.errors import Cancelled
+from streamsql.language.statements.base import Fragment, Name
+from streamsql.plan.context import lower_fragment, reads_of
+from streamsql.plan.lowering.sources import variable, watermarked
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.lifecycle import activate
+from streamsql.runtime.parts import SessionParts
+
+PATIENCE = 5.0
+"""Seconds that one probe may take."""
+SAMPLE = 100_000
+"""Rows of each source that a probe reads, where it need not read all."""
+
+
+class Probes:
+    """late: a probe has not answered in time; unreadable: the connectors whose rows cannot be read again."""
+
+    def __init__(self, session: SessionParts) -> None:
+        self.session = session
+        self.late = False
+        self.unreadable: set[str] = set()
+
+    def rows(self, text: str, sample: bool = False, **streams: Stream) -> list[Any] | None:
+        """The rows of a query over the data of its streams as of now; None when that cannot be had.
+
+        sample: of at most SAMPLE rows of each source. streams: read in place of those of the catalog.
+        Raises Cancelled.
+        """
+        try:
+            frame = self._frame(text, sample, streams)
+        except Cancelled:
+            raise
+        except Exception:  # what is wrong with it, the query itself tells
+            return None
+        return None if frame is None else self.collect(frame)
+
+    def row(self, text: str, sample: bool = False, **streams: Stream) -> Any:
+        """The one row of a query; None when that cannot be had."""
+        rows = self.rows(text, sample, **streams)
+        return rows[0] if rows else None
+
+    def collect(self, frame: Any) -> list[Any] | None:
+        """The rows of a static DataFrame, in time. Raises Cancelled."""
+        session, token = self.session, CancelToken()
+        session.cancel.on_cancel(token.cancel)
+        session.engine.run_jobs_of(token, session.spark)
+        timer = threading.Timer(PATIENCE, token.cancel)
+        timer.daemon = True
+        timer.start()
+        try:
+            return list(frame.collect())
+        except Exception:
+            session.cancel.check()
+            self.late = self.late or token.cancelled
+            return None
+        finally:
+            timer.cancel()
+            session.engine.run_jobs_of(session.cancel, session.spark)
+
+    def _frame(self, text: str, sample: bool, streams: dict[str, Stream]) -> Any:
+        """A query over its streams at rest; None where one of them is only read as rows come."""
+        session = self.session
+        context = session.context()
+        context = replace(context, catalog=context.catalog.having(*streams.values()))
+        sources = context.sources(counts=False)
+        lowered = lower_fragment(Fragment(text), sources)
+        if lowered.as_text:
+            return None
+        bases = {variable(s.name): s for s in sources.streams.values() if s.connector}
+        steps = []
+        for step in sources.program:
+            base = bases.get(step.name)
+            if base is not None:
+                at_rest = self._at_rest(base, sources.words)
+                if at_rest is None:
+                    self.unreadable.add(base.connector)
+                    return None
+                step = Assign(step.name, watermarked(_sampled(at_rest, sample), base.watermark))
+            steps.append(step)
+        program = (*steps, Assign("result", lowered.node))
+        activate(session.spark)
+        return run(program, session.env(program, reads_of(sources)))
+
+    def _at_rest(self, stream: Stream, words: frozenset[str]) -> Node | None:
+        made = connector(Name(stream.connector))
+        fields = tuple(f.name for f in made.metadata(stream) if f.name.casefold() in words)
+        return made.at_rest(replace(stream, metadata=fields), self.session.places)
+
+
+def _sampled(frame: Node, sample: bool) -> Node:
+    return frame.call("limit", SAMPLE) if sample else frame

@@ -1,0 +1,198 @@
+"""Statements that resolve a situation, complete enough to be typed as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from streamsql.catalog import Sink, Stream
+from streamsql.connectors.registry import connector
+from streamsql.language.statements.base import Column, Fragment, Name, Watermark
+from streamsql.language.tokens import quote, quote_name
+from streamsql.runtime.queries.run import GOING_ON
+from streamsql.runtime.why.evidence import Evidence
+from streamsql.secrets import HIDDEN
+
+MOST = 20
+"""Rows of a values stream that a proposal inserts again."""
+
+
+def join(*statements: str) -> str:
+    """Statements as one text, each with its `;`."""
+    return "\n".join(s if s.endswith(";") else f"{s};" for s in statements if s)
+
+
+def restart(evidence: Evidence, begins: str = "") -> str:
+    """Start the query again. begins: FROM BEGINNING, FROM NOW or ACCEPT CHANGES."""
+    if evidence.plan.transient:
+        return join(evidence.query.text)
+    name = quote_name(evidence.name)
+    if begins == "FROM BEGINNING" and _files(evidence):
+        return join(f"DROP QUERY {name}", _into_a_new_folder(evidence, evidence.query.text))
+    stop = f"STOP QUERY {name}" if evidence.goes_on else ""
+    return join(stop, f"START QUERY {name} {begins}".rstrip())
+
+
+def replaced(evidence: Evidence, stream: Stream) -> str:
+    """Give a stream another definition, and have the query read it from the beginning."""
+    sql = redefined(evidence, stream)
+    if not sql:
+        return ""
+    if evidence.plan.transient:
+        return join(sql, evidence.query.text)
+    stop, _, start = restart(evidence, "FROM BEGINNING").partition("\n") if evidence.goes_on else ("", "", "")
+    return join(stop, sql, start or restart(evidence, "FROM BEGINNING"))
+
+
+def redefined(evidence: Evidence, stream: Stream) -> str:
+    """CREATE OR REPLACE STREAM, with the rows of a values stream; "" where it would lose secrets or rows."""
+    sql = stream.sql().replace("CREATE STREAM", "CREATE OR REPLACE STREAM", 1)
+    if HIDDEN in sql:
+        return ""  # it has secrets, which are not shown
+    if stream.connector != "values":
+        return sql
+    rows = _rows_again(evidence, stream)  # a replaced values stream begins without rows
+    return join(sql, rows) if rows else ""
+
+
+def _rows_again(evidence: Evidence, stream: Stream) -> str:
+    """The INSERT that gives a values stream its rows again; "" when they are many."""
+    known = evidence.session.catalog.streams.get(stream.name.casefold(), stream)
+    listed = ", ".join(f"CAST({quote_name(c.name)} AS STRING)" for c in known.columns)
+    raw = replace(known, watermark=None)
+    rows = evidence.probes.rows(
+        f"SELECT {listed} FROM {quote_name(stream.name)} LIMIT {MOST + 1}", stream=raw
+    )
+    if not rows or len(rows) > MOST:
+        return ""
+    lines = (", ".join(map(_literal, row, known.columns)) for row in rows)
+    return f"INSERT INTO {quote_name(stream.name)} VALUES {', '.join(f'({line})' for line in lines)}"
+
+
+def requeried(evidence: Evidence, text: str, mode: str = "") -> str:
+    """Run the query with another SELECT, and from the beginning. mode: another output mode."""
+    query = replace(evidence.query, text=text, mode=mode or evidence.query.mode)
+    if evidence.plan.transient:
+        return join(text)
+    if query.live_table:
+        sql = query.sql(evidence.plan.sink)
+        return join(sql.replace("CREATE LIVE TABLE", "CREATE OR REPLACE LIVE TABLE", 1))
+    if query.together:
+        return ""
+    drop = f"DROP QUERY {quote_name(evidence.name)}"
+    return join(drop, _into_a_new_folder(evidence, text) if _files(evidence) else query.sql())
+
+
+def shown_now(evidence: Evidence) -> str:
+    """See the groups that append mode holds back, as they are now."""
+    text = evidence.query.text
+    if evidence.query.together:
+        return ""
+    if evidence.query.live_table:
+        return requeried(evidence, text, "update")
+    name = f"{evidence.name}_open" if not evidence.plan.transient else "open_groups"
+    return join(f"CREATE LIVE TABLE {quote_name(name)} OUTPUT MODE UPDATE AS {text}")
+
+
+def inserted(stream: Stream, values: Mapping[str, str]) -> str:
+    """INSERT one row into a values stream. values: SQL by the folded name of a column; others are NULL, or
+    where that is not allowed a value of their type.
+    """
+    listed = ", ".join(values.get(c.name.casefold(), _any_value(c)) for c in stream.columns)
+    return join(f"INSERT INTO {quote_name(stream.name)} VALUES ({listed})")
+
+
+def like_another(evidence: Evidence, stream: Stream, column: str, moment: str) -> str:
+    """INSERT a row like one that is there, but of another time: Spark may drop a row of NULLs before it sees
+    its time. moment: SQL.
+    """
+    listed = ", ".join(f"CAST({quote_name(c.name)} AS STRING)" for c in stream.columns)
+    here = (p for p in evidence.parts if p.block.relation and not p.block.joins and p.conditions)
+    passing = next((p for p in here if p.block.relation and _is(p.block.relation.name, stream)), None)
+    where = " AND ".join(f"({c.text})" for c in passing.conditions) if passing else "true"
+    text = f"SELECT {listed} FROM {quote_name(stream.name)}"
+    row = evidence.probes.row(f"{text} WHERE {where} LIMIT 1") or evidence.probes.row(f"{text} LIMIT 1")
+    values = {c.name.casefold(): _literal(v, c) for v, c in zip(row or (), stream.columns, strict=False)}
+    row_sql = inserted(stream, {**values, column.casefold(): moment})
+    return row_sql if evidence.status in GOING_ON else join(row_sql, restart(evidence))
+
+
+def _is(name: str, stream: Stream) -> bool:
+    return name.casefold() == stream.name.casefold()
+
+
+def _literal(text: str | None, column: Column) -> str:
+    """A value of a column, given as text, as SQL."""
+    if text is None:
+        return "NULL"
+    kind = column.type.upper()
+    plain = kind in ("INT", "BIGINT", "SMALLINT", "TINYINT")
+    return text if plain else quote(text) if kind == "STRING" else f"CAST({quote(text)} AS {column.type})"
+
+
+def with_options(stream: Stream, options: Mapping[str, str | None]) -> Stream:
+    """A stream with other values of some options; None takes one out."""
+    given = {k.casefold(): v for k, v in options.items()}
+    kept = [(k, v) for k, v in stream.options if k.casefold() not in given]
+    return replace(stream, options=(*kept, *((k, v) for k, v in options.items() if v is not None)))
+
+
+def with_column(stream: Stream, name: str, kind: str) -> Stream:
+    """A stream with another type of a column."""
+    columns = (replace(c, type=kind) if c.name.casefold() == name.casefold() else c for c in stream.columns)
+    return replace(stream, columns=tuple(columns))
+
+
+def with_delay(stream: Stream, delay: str) -> Stream:
+    """A stream with another delay of its watermark."""
+    assert stream.watermark
+    return replace(stream, watermark=replace(stream.watermark, delay=delay))
+
+
+def computed(stream: Stream, name: str, expression: str) -> Stream:
+    """A stream whose event time is computed from a column, under that column's name."""
+    mark = stream.watermark
+    delay = mark.delay if mark else "10 minutes"
+    return replace(stream, watermark=Watermark(Name(name), delay, Fragment(expression)))
+
+
+def _any_value(column: Column) -> str:
+    if column.nullable:
+        return "NULL"
+    kind = column.type.upper()
+    if kind.startswith("TIMESTAMP"):
+        return "now()"
+    return "''" if kind == "STRING" else f"CAST(0 AS {column.type})"
+
+
+def _files(evidence: Evidence) -> bool:
+    """Whether a sink keeps a log of what was written, so that a new checkpoint cannot write there."""
+    sinks = [t.sink for t in evidence.plan.targets if t.sink.connector != "table"]
+    return any(connector(Name(s.connector)).keeps_log for s in sinks)
+
+
+def _into_a_new_folder(evidence: Evidence, text: str) -> str:
+    """The query with sinks of its own: see `_files`."""
+    sinks, names = [], []
+    for target in evidence.plan.targets:
+        sink = target.sink
+        if sink.connector != "table" and connector(Name(sink.connector)).keeps_log:
+            sink = _beside(sink, evidence)
+            sinks.append(sink.sql())
+        names.append(sink.name)
+    return join(*sinks, replace(evidence.query, sinks=tuple(names), text=text, checkpoint="").sql())
+
+
+def _beside(sink: Sink, evidence: Evidence) -> Sink:
+    """The same sink under another name, in another folder."""
+    taken = evidence.session.catalog.sinks
+    numbers = range(2, len(taken) + 3)
+    number = next(n for n in numbers if f"{sink.name}_{n}".casefold() not in taken)
+    path = sink.option("path").rstrip("/")
+    options = tuple((k, f"{path}_{number}" if k.casefold() == "path" else v) for k, v in sink.options)
+    return replace(sink, name=f"{sink.name}_{number}", options=options)
+
+
+def timestamp(text: str) -> str:
+    """A moment, as shown, as SQL."""
+    return f"TIMESTAMP {quote(text)}"

@@ -1,0 +1,87 @@
+"""The SELECTs that a query consists of, those of the streams that it reads among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streamsql.catalog import Catalog
+from streamsql.errors import Span, StreamsqlError
+from streamsql.language.conditions import conditions_of
+from streamsql.language.expression import Expression
+from streamsql.language.query import Block, Body, Relation, read_query
+
+
+@dataclass(frozen=True)
+class Part:
+    """One SELECT. stream: the stream whose definition it is in; "" for the query itself; text: the whole text
+    that the places of block count in; head: its WITH clause.
+    """
+
+    stream: str
+    text: str
+    block: Block
+    head: str = ""
+
+    @property
+    def source(self) -> str:
+        """FROM and what it reads, with joins, as written; "" when it reads nothing."""
+        if self.block.relation is None:
+            return ""
+        ends = [j.span.end for j in self.block.joins] + [v.span.end for v in self.block.views]
+        ends += [j.relation.span.end for j in self.block.joins]
+        start = self.block.relation.span.start
+        return "FROM " + self.text[start : max([self.block.relation.span.end, *ends])]
+
+    @property
+    def conditions(self) -> list[Expression]:
+        """What WHERE puts together by AND."""
+        return conditions_of(self.block.where.expression) if self.block.where else []
+
+    def select(self, items: str, where: str = "") -> str:
+        """A query over what this SELECT reads."""
+        return f"{self.head}SELECT {items} {self.source}" + (f" WHERE {where}" if where else "")
+
+
+def parts_of(text: str, catalog: Catalog, stream: str = "") -> list[Part]:
+    """The SELECTs of a query, the nearest to the sources first; [] when its parts are not known."""
+    try:
+        read = read_query(text)
+    except StreamsqlError:
+        return []
+    below: list[Part] = []
+    for named in {n.name.casefold(): n for n in read.relations}.values():
+        found = catalog.streams.get(named.name.casefold())
+        if found and found.query and found.name != stream:
+            below += parts_of(found.query, catalog, found.name)
+    if read.body is None:
+        return below
+    head = _with(text, read.body)
+    return below + [Part(stream, text, block, head) for block in _blocks(read.body)]
+
+
+def relations_of(block: Block) -> list[Relation]:
+    """What FROM and each JOIN reads."""
+    return [r for r in (block.relation, *(j.relation for j in block.joins)) if r is not None]
+
+
+def changed(text: str, edits: list[tuple[Span, str]]) -> str:
+    """A text with other words in some of its places."""
+    for span, words in sorted(edits, key=lambda e: e[0].start, reverse=True):
+        text = text[: span.start] + words + text[span.end :]
+    return text
+
+
+def _with(text: str, body: Body) -> str:
+    return f"WITH {text[body.ctes[0].span.start : body.ctes[-1].span.end]} " if body.ctes else ""
+
+
+def _blocks(body: Body) -> Iterator[Block]:
+    for term in (body.term, *(tail.term for tail in body.tails)):
+        if isinstance(term, Body):
+            yield from _blocks(term)
+            continue
+        for relation in relations_of(term):
+            if relation.query is not None:
+                yield from _blocks(relation.query)
+        yield term

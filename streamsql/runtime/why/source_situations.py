@@ -1,0 +1,308 @@
+"""Situations at the source: no data, data that is not read yet, everything read before."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import datetime
+from typing import Any
+
+from streamsql.catalog import Stream
+from streamsql.errors import did_you_mean
+from streamsql.language.durations import seconds
+from streamsql.language.tokens import quote_name
+from streamsql.runtime.why import proposals
+from streamsql.runtime.why.evidence import Evidence
+from streamsql.runtime.why.moments import length
+from streamsql.runtime.why.source_files import Listing
+from streamsql.runtime.why.verdict import Fact, Verdict, count
+
+_OVER_TIME = ("rate", "socket")
+
+
+def no_data(evidence: Evidence) -> Verdict | None:
+    """(a) A source has no data that the query could read, and nothing was read."""
+    if evidence.took_input or not evidence.goes_on:
+        return None
+    verdicts = [empty(evidence, stream) for stream in evidence.streams]
+    return verdicts[0] if verdicts and all(verdicts) else None
+
+
+def empty(evidence: Evidence, stream: Stream) -> Verdict | None:
+    """That a source has no data at all; None when it has some, or cannot be asked."""
+    found = evidence.files(stream)
+    if found is not None:
+        return None if found.matching else _of_folder(evidence, stream, found)
+    offsets = evidence.offsets(stream)
+    if offsets is not None:
+        return _of_topic(evidence, stream, offsets)
+    if evidence.plan.transient and stream.connector in _OVER_TIME and not evidence.session.config.interactive:
+        return Verdict(
+            situation="NO_DATA",
+            sentence=f"no data: {stream.name} had no rows at this moment, and {stream.connector} gives rows "
+            "over time",
+            proposal=proposals.join(
+                f"CREATE LIVE TABLE {quote_name(f'{stream.name}_rows')} AS {evidence.query.text}"
+            ),
+        )
+    if stream.connector == "socket":
+        place = f"{stream.option('host')}:{stream.option('port')}"
+        return Verdict(
+            situation="NO_DATA",
+            sentence=f"no data: {place} is connected and has sent no line since the query started",
+            facts=(("source", f"socket {place}"), *_since(evidence)),
+        )
+    return None
+
+
+def _since(evidence: Evidence) -> tuple[Fact, ...]:
+    if evidence.running is None:
+        return ()
+    return (("query started", evidence.running.started.isoformat(" ", "seconds")),)
+
+
+def _of_folder(evidence: Evidence, stream: Stream, found: Listing) -> Verdict:
+    if stream.connector == "values":
+        return Verdict(
+            situation="NO_DATA",
+            sentence=f"no data: nothing was inserted into {stream.name} yet",
+            facts=_since(evidence),
+            proposal=_sample_row(stream),
+        )
+    facts: list[Fact] = [("folder", found.folder)]
+    for option in ("pathGlobFilter", "maxFileAge"):
+        if stream.option(option):
+            facts.append((option, stream.option(option)))
+    if not found.exists or not found.passed_over:
+        what = "is empty" if found.exists else "does not exist"
+        near = _near(found.folder)
+        change = proposals.with_options(stream, {"path": near}) if near else None
+        if near:
+            facts.append(("similar folder with files", near))
+        return Verdict(
+            situation="NO_DATA",
+            sentence=f"no data: the folder {found.folder} of {stream.name} {what}",
+            facts=tuple(facts),
+            proposal=_replaced(evidence, change) if change else "",
+        )
+    for why, files in found.passed_over:
+        example = os.path.basename(sorted(files)[0])
+        facts.append((f"files not read: {why}", f"{len(files)}, such as {example}"))
+    why, files = max(found.passed_over, key=lambda kind: len(kind[1]))
+    change = _reading(stream, found)
+    return Verdict(
+        situation="NO_DATA",
+        sentence=f"no data: the folder {found.folder} has no file that {stream.name} reads; "
+        f"{count(len(files), 'file')} there {'is' if len(files) == 1 else 'are'} {why}",
+        facts=tuple(facts),
+        proposal=_replaced(evidence, change) if change else "",
+    )
+
+
+def _sample_row(stream: Stream) -> str:
+    kinds = {"STRING": "'a'", "TIMESTAMP": "now()", "DATE": "current_date()", "BOOLEAN": "true"}
+    return proposals.inserted(
+        stream, {c.name.casefold(): kinds.get(c.type.upper(), _number(c.type)) for c in stream.columns}
+    )
+
+
+def _number(kind: str) -> str:
+    return f"CAST({'NULL' if any(s in kind for s in '<(') else '1'} AS {kind})"
+
+
+def _reading(stream: Stream, found: Listing) -> Stream | None:
+    """The stream with the options under which it reads files that are there."""
+    if found.unmatched:
+        ending = os.path.splitext(sorted(found.unmatched)[0])[1]
+        return proposals.with_options(stream, {"pathGlobFilter": f"*{ending}" if ending else None})
+    if found.nested:
+        return proposals.with_options(stream, {"recursiveFileLookup": "true"})
+    return None
+
+
+def _near(folder: str) -> str:
+    """A folder beside, of a similar name, that has files."""
+    parent, name = os.path.split(folder.rstrip("/"))
+    try:
+        there = [e.name for e in os.scandir(parent or ".") if e.is_dir() and any(os.scandir(e.path))]
+    except OSError:
+        return ""
+    hint = did_you_mean(name, there)
+    near = next((n for n in there if n in hint and n != name), "") if hint else ""
+    return os.path.join(parent, near) if near else ""
+
+
+def _replaced(evidence: Evidence, stream: Stream) -> str:
+    return proposals.replaced(evidence, stream)
+
+
+def _of_topic(
+    evidence: Evidence, stream: Stream, offsets: dict[tuple[str, int], tuple[int, int]]
+) -> Verdict | None:
+    there = sum(end - first for first, end in offsets.values())
+    topics = ", ".join(sorted({topic for topic, _ in offsets}))
+    begins = stream.option("startingOffsets", "latest").casefold()
+    facts: list[Fact] = [("topic", topics), ("partitions", len(offsets)), ("messages there", there)]
+    facts += [("startingOffsets", begins), *_since(evidence)]
+    if not there:
+        return Verdict(
+            situation="NO_DATA", sentence=f"no data: the topic {topics} has no messages", facts=tuple(facts)
+        )
+    began = _kafka_end(evidence)
+    if begins != "latest" or any(end > began.get(part, end) for part, (_, end) in offsets.items()):
+        return None
+    change = proposals.with_options(stream, {"startingOffsets": "earliest"})
+    return Verdict(
+        situation="NO_DATA",
+        sentence=f"no data: {stream.name} begins with the latest message of {topics}, and none has come "
+        f"since; {count(there, 'older message')} there {'is' if there == 1 else 'are'} not read",
+        facts=tuple(facts),
+        proposal=proposals.replaced(evidence, change),
+    )
+
+
+def _kafka_end(evidence: Evidence) -> dict[tuple[str, int], int]:
+    """The offsets up to which the query has planned to read, by its last report or its checkpoint."""
+    ends = [s.get("endOffset") for s in evidence.last.get("sources", [])]
+    if not ends and evidence.checkpoint:
+        newest = next((b.planned for b in reversed(evidence.checkpoint.batches(1)) if b.planned), None)
+        ends = list(newest.offsets.values()) if newest else []
+    found: dict[tuple[str, int], int] = {}
+    for end in ends:
+        try:
+            value: Any = json.loads(end) if isinstance(end, str) else end
+            for topic, parts in value.items():
+                found.update({(topic, int(p)): int(n) for p, n in parts.items()})
+        except (ValueError, AttributeError, TypeError):
+            continue
+    return found
+
+
+LONG = 5.0
+"""Seconds that a micro-batch of a query that gives rows may take without a word."""
+
+
+# ---- data that is there and not read ------------------------------------------------------------
+
+
+def not_read_yet(evidence: Evidence) -> Verdict | None:
+    """(b) Data is there that the query has not read."""
+    if not evidence.goes_on:
+        return None
+    for stream in evidence.streams:
+        waiting = _unread(evidence, stream)
+        if waiting:
+            return _backlog(evidence, stream, *waiting)
+    return None
+
+
+def _unread(evidence: Evidence, stream: Stream) -> tuple[int, str] | None:
+    """(how many files or messages were not read, the word for them)."""
+    found = evidence.files(stream)
+    if found is not None:
+        left = set(found.matching) - evidence.read
+        what = "INSERT" if stream.connector == "values" else "file"
+        return (len(left), what) if left else None
+    offsets = evidence.offsets(stream)
+    if offsets is None:
+        return None
+    ends = _kafka_end(evidence)
+    left_behind = sum(end - ends[part] for part, (_, end) in offsets.items() if part in ends)
+    return (left_behind, "message") if left_behind > 0 else None
+
+
+def _backlog(evidence: Evidence, stream: Stream, number: int, what: str) -> Verdict | None:
+    trigger = evidence.query.trigger
+    facts: list[Fact] = [("rows in", evidence.rows_in), (f"{what}s not read yet", number)]
+    begun = _batch_under_way(evidence)
+    if begun is not None and begun < LONG and evidence.rows_out:
+        return None
+    limits = [k for k, _ in stream.options if k.casefold().startswith("max") and "trigger" in k.casefold()]
+    facts += [(limit, stream.option(limit)) for limit in limits]
+    drain = proposals.join(
+        f"STOP QUERY {quote_name(evidence.name)} WITH DRAIN", f"START QUERY {quote_name(evidence.name)}"
+    )
+    if evidence.plan.transient:
+        drain = ""
+    rate = _batches_per_second(evidence)
+    if begun is not None:
+        facts.append(("micro-batch under way for", length(begun)))
+    if limits and rate:
+        per_batch = int(stream.option(limits[0]) or 1) if stream.option(limits[0]).isdigit() else 1
+        facts.append(("done in about", length(number / per_batch / rate)))
+    if trigger and trigger.kind == "every" and begun is None:
+        facts.append(("trigger", f"EVERY {trigger.interval}"))
+        left = _until_trigger(evidence, seconds(trigger.interval))
+        facts.append(("next micro-batch in", length(left)))
+        why = f"the next micro-batch begins in {length(left)}"
+    elif limits and evidence.reports:
+        why = f"{limits[0]} lets {stream.option(limits[0])} of them into a micro-batch"
+    elif begun is not None:
+        why = f"a micro-batch is under way for {length(begun)}"
+    else:
+        return None
+    is_are = "is" if number == 1 else "are"
+    return Verdict(
+        situation="NOT_READ_YET",
+        sentence=f"{count(number, what)} of {stream.name} {is_are} not read yet: {why}",
+        facts=tuple(facts),
+        proposal=drain,
+    )
+
+
+def _batch_under_way(evidence: Evidence) -> float | None:
+    """Seconds since the micro-batch that runs was planned; None when none runs."""
+    checkpoint = evidence.checkpoint
+    planned = checkpoint.batches(1) if checkpoint else []
+    if not planned or planned[-1].committed or not planned[-1].planned or not planned[-1].planned.at:
+        return None
+    return max(0.0, time.time() - planned[-1].planned.at / 1_000)
+
+
+def _until_trigger(evidence: Evidence, every: float) -> float:
+    """Seconds until the next micro-batch: triggers fall on multiples of the interval."""
+    return every - time.time() % every
+
+
+def _batches_per_second(evidence: Evidence) -> float:
+    times = [r.get("durationMs", {}).get("triggerExecution", 0) for r in evidence.reports]
+    spent = sum(times) / 1_000
+    return len(times) / spent if spent else 0.0
+
+
+def all_read_before(evidence: Evidence) -> Verdict | None:
+    """(m) Nothing was read in this run, for all that is there was read before it started."""
+    running, checkpoint = evidence.running, evidence.checkpoint
+    if evidence.took_input or running is None or checkpoint is None or evidence.plan.transient:
+        return None
+    if running.plan.begins == "now":
+        return Verdict(
+            situation="ALL_READ_BEFORE",
+            sentence=f"nothing was read: {evidence.name} was started FROM NOW, and nothing has come since",
+            facts=_since(evidence),
+            proposal=proposals.restart(evidence, "FROM BEGINNING"),
+        )
+    began = running.started.timestamp() * 1_000
+    before = [b for b in checkpoint.batches() if b.committed and b.planned and (b.planned.at or 0) < began]
+    there = [evidence.files(s) for s in evidence.streams]
+    if not before or any(_unread(evidence, s) for s in evidence.streams) or not evidence.streams:
+        return None
+    files = sum(len(found.matching) for found in there if found is not None)
+    if files == 0 and any(found is not None for found in there):
+        return None
+    kept = evidence.session.kept.of(evidence.name).done
+    rows = sum(n[0] for key, n in kept.items() if key[0] == checkpoint.id)
+    last = before[-1].planned
+    assert last is not None
+    facts: list[Fact] = [*_since(evidence), ("micro-batches before", len(before)), ("rows read before", rows)]
+    if last.at:
+        when = datetime.fromtimestamp(last.at / 1_000).isoformat(" ", "seconds")
+        facts.append(("last of them", when))
+    return Verdict(
+        situation="ALL_READ_BEFORE",
+        sentence=f"nothing new: all that the source has was read before this start, {count(rows, 'row')} in "
+        f"{count(len(before), 'micro-batch')}",
+        facts=tuple(facts),
+        proposal=proposals.restart(evidence, "FROM BEGINNING"),
+    )

@@ -1,0 +1,222 @@
+"""Situations of event time: windows that are not closed, a watermark that stands, rows that are late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamsql.runtime.why import proposals
+from streamsql.runtime.why.evidence import EventTime, Evidence
+from streamsql.runtime.why.moments import interval, length, mark, millis, shown
+from streamsql.runtime.why.open_groups import OpenGroups, open_groups
+from streamsql.runtime.why.verdict import Fact, Verdict, count
+
+
+def window_not_closed(evidence: Evidence) -> Verdict | None:
+    """(f) Append mode holds groups back until the watermark has passed their end; (j) sessions likewise."""
+    groups = open_groups(evidence) if evidence.silent else None
+    if groups is None:
+        return None
+    what = count(groups.rows, "session" if groups.session else "group")
+    facts = clock(evidence)
+    if groups.first is None or not evidence.event_times:
+        return Verdict(
+            situation="WINDOW_NOT_CLOSED",
+            sentence=f"{what} of {evidence.title} {_are(groups.rows)} open: append mode emits a group once "
+            "the watermark has passed its end",
+            facts=(*facts, ("open groups", groups.rows)),
+            proposal=proposals.shown_now(evidence),
+        )
+    holder = _holder(evidence)
+    needed = groups.first + int(holder.delay * 1_000)
+    facts += _of_windows(evidence, groups, needed, holder)
+    word = "session" if groups.session else "window"
+    return Verdict(
+        situation="SESSION_OPEN" if groups.session else "WINDOW_NOT_CLOSED",
+        sentence=f"{what} {_are(groups.rows)} still open: the next {word}, which ends at "
+        f"{shown(groups.first, evidence.zone)}, closes when {holder.relation} receives an event of "
+        f"{shown(needed, evidence.zone)} or later",
+        facts=facts,
+        proposal=_closing(evidence, groups, [holder]),
+    )
+
+
+def _of_windows(evidence: Evidence, groups: OpenGroups, needed: int, holder: EventTime) -> tuple[Fact, ...]:
+    zone = evidence.zone
+    word = "session" if groups.session else "window"
+    facts: list[Fact] = [("open groups", groups.rows)]
+    assert groups.first is not None
+    facts.append((f"next {word} to close", f"ends at {shown(groups.first, zone)}"))
+    facts.append(("needed event time", f"{shown(needed, zone)} ({word} end + delay {length(holder.delay)})"))
+    newest = holder.newest if holder.newest is not None else evidence.newest
+    if newest is not None:
+        facts.append(("missing event time", length(max(0, needed - newest) / 1_000)))
+    return tuple(facts)
+
+
+def watermark_stands(evidence: Evidence) -> Verdict | None:
+    """(g) The smallest of several watermarks counts, and one input does not move it on."""
+    if len(evidence.event_times) < 2 or not evidence.silent or not evidence.state_rows:
+        return None
+    times = evidence.measured_times
+    ahead = [t.watermark for t in times if t.watermark is not None]
+    if len(ahead) < 1 or _policy(evidence) != "min":
+        return None
+    slowest = min(times, key=lambda t: -1 if t.watermark is None else t.watermark)
+    others = [t for t in times if t is not slowest]
+    nearest = min(others, key=lambda t: -1 if t.watermark is None else t.watermark)
+    if nearest.watermark is None or (slowest.watermark or 0) >= nearest.watermark:
+        return None
+    groups = open_groups(evidence)
+    if groups and groups.first is not None and nearest.watermark < groups.first:
+        return None  # no window would close even if it moved
+    return _held(evidence, slowest, nearest, groups)
+
+
+def _held(evidence: Evidence, slowest: EventTime, nearest: EventTime, groups: OpenGroups | None) -> Verdict:
+    zone = evidence.zone
+    assert nearest.watermark is not None
+    if slowest.newest is None:
+        sentence = f"the watermark has not begun: {slowest.relation} has no event time yet, and the smallest"
+        sentence += " watermark of all inputs counts"
+    else:
+        sentence = (
+            f"the watermark stands at {shown(slowest.watermark or 0, zone)}: {slowest.relation} has no "
+        )
+        sentence += f"event newer than {shown(slowest.newest, zone)}, and the smallest of all inputs counts"
+    facts: list[Fact] = [*clock(evidence)]
+    for time in (slowest, nearest):
+        newest = "none" if time.newest is None else shown(time.newest, zone)
+        facts.append((f"newest event time of {time.relation}", f"{newest}, delay {length(time.delay)}"))
+    if slowest.watermark is not None:
+        behind = (nearest.watermark - slowest.watermark) / 1_000
+        facts.append((f"{slowest.relation} is behind", length(behind)))
+    since = _stands_since(evidence)
+    if since:
+        facts.append(("watermark unchanged since", since))
+    return Verdict(
+        situation="WATERMARK_HELD",
+        sentence=sentence,
+        facts=tuple(facts),
+        proposal=_catching_up(evidence, slowest, nearest, groups),
+    )
+
+
+def _stands_since(evidence: Evidence) -> str:
+    """The micro-batch, with its time, in which the watermark was last changed."""
+    marks = [(r.get("eventTime", {}).get("watermark"), r) for r in evidence.reports]
+    newest = next((r for n, (w, r) in enumerate(marks) if all(w == o for o, _ in marks[n:])), None)
+    return f"micro-batch {newest['batchId']}, {newest.get('timestamp', '')}" if newest else ""
+
+
+def _catching_up(
+    evidence: Evidence, slowest: EventTime, nearest: EventTime, groups: OpenGroups | None
+) -> str:
+    """What lets the watermark move on."""
+    if slowest.stream and slowest.stream.connector == "values" and _plain(slowest):
+        return _closing(evidence, groups, [slowest, nearest], least=nearest.watermark or 0)
+    setting = "SET spark.sql.streaming.multipleWatermarkPolicy = max"
+    return proposals.join(setting, proposals.restart(evidence, "FROM BEGINNING"))
+
+
+def _closing(evidence: Evidence, groups: OpenGroups | None, behind: list[EventTime], least: int = 0) -> str:
+    """What closes the first window: a row of a values stream, or the query in output mode update."""
+    time = behind[0]
+    stream = time.stream
+    if stream is None or stream.connector != "values" or not _plain(time):
+        return proposals.shown_now(evidence)
+    end = max(groups.first or 0, 0) if groups else 0
+    end = max(end, 0 if end else least)
+    moment = end + int(time.delay * 1_000)
+    text = proposals.timestamp(shown(moment, evidence.zone))
+    return proposals.like_another(evidence, stream, time.column, text)
+
+
+def _plain(time: EventTime) -> bool:
+    """Whether the event time is a column of the stream itself."""
+    return bool(time.stream and time.stream.watermark and not time.stream.watermark.computed)
+
+
+def _holder(evidence: Evidence) -> EventTime:
+    """The input whose watermark is the smallest."""
+    times = evidence.measured_times
+    return min(times, key=lambda t: -1 if t.watermark is None else t.watermark)
+
+
+def _policy(evidence: Evidence) -> str:
+    key = "spark.sql.streaming.multipleWatermarkPolicy"
+    return str(evidence.session.spark.conf.get(key, "min")).casefold()
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def clock(evidence: Evidence) -> tuple[Fact, ...]:
+    """Rows, newest event time and watermark, as far as they are known."""
+    facts: list[Fact] = [("rows in", evidence.rows_in)]
+    newest = evidence.newest
+    if newest is not None:
+        facts.append(("newest event time", shown(newest, evidence.zone)))
+    mark = evidence.watermark
+    facts.append(("watermark", shown(mark, evidence.zone) if mark else "none yet"))
+    return tuple(facts)
+
+
+def moving_on(evidence: Evidence) -> str:
+    """What moves the watermark on: a row of each input, a day later, where all are values streams."""
+    statements = []
+    for time in evidence.measured_times:
+        newest = evidence.newest or time.newest
+        stream = time.stream
+        if stream is None or stream.connector != "values" or not _plain(time) or newest is None:
+            return ""
+        later = proposals.timestamp(shown(newest + 86_400_000, evidence.zone))
+        statements.append(proposals.like_another(evidence, stream, time.column, later))
+    return proposals.join(*statements)
+
+
+def rows_late(evidence: Evidence) -> Verdict | None:
+    """(h) Rows came behind the watermark and were dropped."""
+    if not evidence.late or not (evidence.silent or _all_late(evidence)):
+        return None
+    worst = _worst_miss(evidence)
+    facts = [*clock(evidence), ("late rows dropped", evidence.late)]
+    if worst:
+        facts.append(("behind the watermark by at most", length(worst)))
+    stream = next((t.stream for t in evidence.event_times if t.stream and t.stream.connector), None)
+    needed = None
+    if stream and stream.watermark and worst:
+        time = next(t for t in evidence.event_times if t.stream is stream)
+        needed = time.delay + worst
+        facts += [("delay now", length(time.delay)), ("delay that keeps all of them", length(needed))]
+    proposal = ""
+    if stream and needed:
+        delay = interval(needed).removeprefix("INTERVAL ").lower()
+        proposal = proposals.replaced(evidence, proposals.with_delay(stream, delay))
+    missed = f", by up to {length(worst)}" if worst else ""
+    return Verdict(
+        situation="ROWS_LATE",
+        sentence=f"{count(evidence.late, 'row')} came behind the watermark{missed}, and "
+        f"{'was' if evidence.late == 1 else 'were'} dropped",
+        facts=tuple(facts),
+        proposal=proposal,
+    )
+
+
+def _all_late(evidence: Evidence) -> bool:
+    """Whether the newest rows were dropped, though earlier ones came out."""
+    last: dict[str, Any] = next((r for r in reversed(evidence.reports) if r.get("numInputRows")), {})
+    dropped = sum(o.get("numRowsDroppedByWatermark", 0) for o in last.get("stateOperators", []))
+    return bool(dropped) and sum(o.get("numRowsUpdated", 0) for o in last.get("stateOperators", [])) == 0
+
+
+def _worst_miss(evidence: Evidence) -> float:
+    """By how many seconds the oldest dropped row missed the watermark; 0 when that is not known."""
+    worst = 0
+    for before, report in zip([None, *evidence.reports], evidence.reports, strict=False):
+        dropped = sum(o.get("numRowsDroppedByWatermark", 0) for o in report.get("stateOperators", []))
+        oldest = millis(report.get("eventTime", {}).get("min"))
+        limit = mark(report) or (mark(before) if before else None)
+        if dropped and oldest is not None and limit:
+            worst = max(worst, limit - oldest)
+    return worst / 1_000

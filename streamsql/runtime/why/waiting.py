@@ -1,0 +1,40 @@
+"""What a query waits for, in a few words, from what it has reported: Spark is not asked."""
+
+from __future__ import annotations
+
+from streamsql.catalog import Stream
+from streamsql.connectors.base import Places
+from streamsql.runtime.queries.run import BUSY, Running
+from streamsql.runtime.why.open_groups import GROUPS
+
+ANSWERED = 10.0
+"""Seconds after which a query that has put out all that it read is said to wait for data."""
+
+
+def waiting_for(running: Running, places: Places) -> str:
+    """data, window to close, watermark, watermark of a stream, or nothing; "" for a query that is over."""
+    if running.status() not in BUSY:
+        return ""
+    reports = running.reports
+    if not (reports.rows_in or reports.took_input):
+        return "data"
+    last = reports.newest(1)
+    state = last[-1].get("stateOperators", []) if last else []
+    held = [op for op in state if op.get("numRowsTotal", 0)]
+    if reports.waiting is None and reports.output is not None:
+        return "nothing" if reports.rate(ANSWERED) else "data"
+    if running.mode == "append" and held:
+        for stream in running.plan.reads.streams:
+            if stream.watermark and _has_given_nothing(stream, running, places):
+                return f"watermark of {stream.name}"
+        groups = any(op.get("operatorName") in GROUPS for op in held)
+        return "window to close" if groups else "watermark"
+    return "data" if reports.output is not None else "nothing"
+
+
+def _has_given_nothing(stream: Stream, running: Running, places: Places) -> bool:
+    """Whether no row of a stream has been read, as far as Spark's description tells which source it is."""
+    place = places.values(stream.name) if stream.connector == "values" else stream.option("path")
+    place = place or stream.option("topic") or stream.option("subscribe")
+    rows = [n for text, n in running.reports.by_source.items() if place and place in text]
+    return bool(rows) and not sum(rows)

@@ -1,0 +1,218 @@
+"""WHY: a situation for each letter, with a real pipeline; the proposed statement, typed, ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broker import Broker
+from conftest import Console
+
+from streamsql.errors import NameFault, QueryFault
+from streamsql.results import Why
+
+WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
+FIVE = "SELECT window.end AS until, count(*) AS n FROM {} GROUP BY window(at, '5 minutes')"
+
+
+def why(console: Console, what: str = "") -> tuple[Why, dict[str, Any]]:
+    """The answer of WHY, and its facts."""
+    shown = console.run(f"WHY {what};")[0]
+    assert isinstance(shown, Why)
+    return shown, dict(shown.rows)  # type: ignore[arg-type]
+
+
+def resolved(console: Console, shown: Why, query: str) -> list[tuple[Any, ...]]:
+    """The rows of a live table once the proposal has been typed."""
+    console.run(shown.proposal)
+    console.run(f"AWAIT QUERY {query} IDLE;")
+    return console.rows(f"SELECT * FROM {query} ORDER BY 1;")
+
+
+def texts(rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
+    return [tuple(map(str, row)) for row in rows]
+
+
+def test_f_a_window_that_is_not_closed(console: Console) -> None:
+    console.run(
+        f"""CREATE STREAM w (k STRING, at TIMESTAMP) USING values {WATERMARK};
+        CREATE LIVE TABLE t OUTPUT MODE APPEND AS {FIVE.format("w")};
+        INSERT INTO w VALUES ('a', '2024-05-01 12:01:00'), ('b', '2024-05-01 12:07:00');
+        AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "WINDOW_NOT_CLOSED"
+    assert shown.verdict == (
+        "2 groups are still open: the next window, which ends at 2024-05-01 12:05:00, closes when w receives an "
+        "event of 2024-05-01 12:15:00 or later"
+    )
+    assert facts["missing event time"] == "8 minutes"
+    waiting = {r[0]: r[12] for r in console.rows("SHOW QUERIES;")}
+    assert waiting == {"t": "window to close"}
+    assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:05:00", "1")]
+    shown, facts = why(console, "LIVE TABLE t")  # (p)
+    assert shown.code == "NOTHING_WRONG"
+    assert shown.verdict.startswith("nothing is wrong: 1 row came out, the last ")
+    assert (facts["rows in"], facts["rows out"]) == (3, 1)
+
+
+def test_a_no_data(console: Console, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_text("k,1\n")
+    (folder / "_b.csv").write_text("k,2\n")
+    console.run(
+        f"""CREATE STREAM s (k STRING, n INT) USING csv OPTIONS (path '{folder}', pathGlobFilter '*.csv');
+        CREATE LIVE TABLE t AS SELECT k, n FROM s; AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "NO_DATA"
+    assert shown.verdict == (
+        f"no data: the folder {folder} has no file that s reads; 1 file there is hidden, or still being written "
+        "(names with _ or . in front)"
+    )
+    assert facts["files not read: not matched by pathGlobFilter"] == "1, such as a.txt"
+    assert why(console, "STREAM s")[0].code == "NO_DATA"
+    assert [r[12] for r in console.rows("SHOW QUERIES;")] == ["data"]
+    assert resolved(console, shown, "t") == [("k", 1)]
+
+
+def test_a_nothing_was_inserted(console: Console) -> None:
+    console.run("CREATE STREAM s (k STRING, n INT) USING values; CREATE LIVE TABLE t AS SELECT * FROM s;")
+    shown, _ = why(console)
+    assert (shown.code, shown.verdict) == ("NO_DATA", "no data: nothing was inserted into s yet")
+    assert resolved(console, shown, "t") == [("a", 1)]
+
+
+def test_a_kafka_begins_with_the_latest(console: Console, kafka: Broker) -> None:
+    topic = kafka.topic("one", "two")
+    console.run(
+        f"""CREATE STREAM s USING kafka OPTIONS (servers '{kafka.servers}', topic '{topic}',
+        startingOffsets 'latest'); CREATE LIVE TABLE t AS SELECT value FROM s; AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "NO_DATA"
+    assert shown.verdict == (
+        f"no data: s begins with the latest message of {topic}, and none has come since; 2 older messages there "
+        "are not read"
+    )
+    assert facts["messages there"] == 2
+    assert resolved(console, shown, "t") == [("one",), ("two",)]
+
+
+def test_b_the_trigger_has_not_come(
+    console: Console, tmp_path: Path, eventually: Callable[..., None]
+) -> None:
+    (tmp_path / "a.csv").write_text("a\n")
+    console.run(
+        f"""CREATE STREAM s (k STRING) USING csv OPTIONS (path '{tmp_path}/*.csv');
+        CREATE LIVE TABLE t TRIGGER EVERY INTERVAL 10 HOURS AS SELECT k FROM s;"""
+    )
+    running = console.session.queries.newest
+    assert running is not None
+    eventually(lambda: bool(running.reports.last))
+    (tmp_path / "b.csv").write_text("b\n")
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "NOT_READ_YET"
+    assert shown.verdict.startswith("1 file of s is not read yet: the next micro-batch begins in ")
+    assert facts["files not read yet"] == 1
+    console.run(shown.proposal)
+    assert console.rows("SELECT * FROM t ORDER BY k;") == [("a",), ("b",)]
+
+
+def test_g_one_input_holds_the_watermark(console: Console) -> None:
+    console.run(
+        f"""CREATE STREAM a (id INT, at TIMESTAMP) USING values {WATERMARK};
+        CREATE STREAM b (id INT, at TIMESTAMP) USING values {WATERMARK};
+        CREATE LIVE TABLE t OUTPUT MODE APPEND AS
+          {FIVE.format("(SELECT * FROM a UNION ALL SELECT * FROM b)")};
+        INSERT INTO a VALUES (1, '2024-05-01 12:00:00'), (2, '2024-05-01 13:00:00');
+        INSERT INTO b VALUES (1, '2024-05-01 12:01:00'); AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "WATERMARK_HELD"
+    assert shown.verdict == (
+        "the watermark stands at 2024-05-01 11:51:00: b has no event newer than 2024-05-01 12:01:00, and the "
+        "smallest of all inputs counts"
+    )
+    assert facts["b is behind"] == "59 minutes"
+    # Two situations hold: the one farther from the source is told in a fact.
+    assert str(facts["also"]).startswith("2 groups are still open: the next window, which ends at ")
+    assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:05:00", "2")]
+
+
+def test_j_what_waits_in_state(console: Console) -> None:
+    console.run(
+        f"""CREATE STREAM a (id STRING, at TIMESTAMP) USING values {WATERMARK};
+        CREATE LIVE TABLE s AS SELECT id, session_window.end AS until, count(*) AS n
+          FROM a GROUP BY id, session_window(at, '5 minutes');
+        CREATE STREAM b (id STRING, bt TIMESTAMP) USING values WITH WATERMARK bt DELAY OF INTERVAL 10 MINUTES;
+        CREATE LIVE TABLE o AS SELECT a.id, bt FROM a LEFT JOIN b
+          ON a.id = b.id AND bt BETWEEN at AND at + INTERVAL 1 HOUR;
+        INSERT INTO a VALUES ('x', '2024-05-01 12:00:00'); INSERT INTO b VALUES ('y', '2024-05-01 12:00:00');
+        AWAIT QUERY ALL IDLE;"""
+    )
+    shown, facts = why(console, "QUERY o")
+    assert (shown.code, facts["rows in state"]) == ("STATE_WAITS", 2)
+    session, facts = why(console, "QUERY s")
+    assert session.code == "SESSION_OPEN"
+    assert facts["needed event time"] == "2024-05-01 12:15:00 (session end + delay 10 minutes)"
+    assert resolved(console, shown, "o") == [("x", None)]
+    assert texts(console.rows("AWAIT QUERY s IDLE; SELECT id, n FROM s WHERE id = 'x';")) == [("x", "1")]
+
+
+def test_j_k_a_deduplication(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (k STRING, at TIMESTAMP) USING values;
+        CREATE LIVE TABLE t AS SELECT DISTINCT ON (k) k FROM s;
+        INSERT INTO s VALUES ('a', '2024-05-01 12:00:00'); INSERT INTO s VALUES ('b', '2024-05-01 12:00:00');
+        INSERT INTO s VALUES ('c', '2024-05-01 12:00:00'); AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "STATE_GROWS"
+    assert shown.verdict == (
+        "the state grows without bound: 3 rows, 1 more in each micro-batch, and no watermark ever removes one"
+    )
+    assert "WITHIN WATERMARK" in shown.proposal
+    console.run("INSERT INTO s VALUES ('a', now()); AWAIT QUERY t IDLE;")
+    seen, facts = why(console, "QUERY t")
+    assert seen.code == "ALL_SEEN_BEFORE"
+    assert (facts["rows in"], facts["rows out"], facts["keys in state"]) == (4, 3, 3)
+    assert resolved(console, shown, "t") == [("a",), ("b",), ("c",)]
+    assert why(console, "QUERY t")[0].code == "NOTHING_WRONG"
+
+
+def test_l_m_stopped_failed_and_read_before(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (k STRING) USING values; CREATE LIVE TABLE t AS SELECT CAST(k AS INT) AS n FROM s;
+        INSERT INTO s VALUES ('1'); AWAIT QUERY t IDLE; STOP QUERY t;"""
+    )
+    shown, _ = why(console, "QUERY t")
+    assert (shown.code, shown.verdict) == (
+        "NOT_RUNNING",
+        "t is stopped: it reads nothing until it is started",
+    )
+    assert resolved(console, shown, "t") == [(1,)]
+    shown, facts = why(console)
+    assert shown.code == "ALL_READ_BEFORE"
+    assert shown.verdict == (
+        "nothing new: all that the source has was read before this start, 1 row in 1 micro-batch"
+    )
+    assert resolved(console, shown, "t") == [(1,)]
+    console.run("INSERT INTO s VALUES ('x');")
+    with pytest.raises(QueryFault):
+        console.run("AWAIT QUERY t;")
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "NOT_RUNNING"
+    assert "the value 'x'" in shown.verdict and "try_cast" in facts["detail"]
+
+
+def test_without_a_query(console: Console) -> None:
+    with pytest.raises(NameFault, match="there is no query yet"):
+        console.run("WHY;")
+    console.run("CREATE STREAM s (n INT) USING values; INSERT INTO s VALUES (1), (2);")
+    shown, facts = why(console, "STREAM s")
+    assert shown.verdict == "nothing is wrong with s: it has 2 rows now"
+    assert facts["read by"] == "no query that runs"

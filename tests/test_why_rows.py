@@ -1,0 +1,215 @@
+"""WHY about rows: they cannot be read, have wrong times, are filtered, find no partner, are late, or hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from conftest import Console
+from test_why import WATERMARK, resolved, texts, why
+
+from streamsql.output.frames import View, frame
+from streamsql.results import Live
+from streamsql.shell.background_events import silent_query
+
+TWO = f"""CREATE STREAM a (id STRING, at TIMESTAMP) USING values {WATERMARK};
+CREATE STREAM b (id STRING, bt TIMESTAMP) USING values WITH WATERMARK bt DELAY OF INTERVAL 10 MINUTES;
+"""
+JOIN = "ON a.id = b.id AND bt BETWEEN at AND at + INTERVAL 1 HOUR"
+HOURLY = "SELECT window.start AS since, count(*) AS n FROM s GROUP BY window(at, '1 hour')"
+
+
+def files(folder: Path, **contents: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, text in contents.items():
+        (folder / name.replace("__", ".")).write_text(text)
+    return folder
+
+
+def test_c_event_times_that_cannot_be_read(console: Console, tmp_path: Path) -> None:
+    folder = files(tmp_path / "in", a__csv="a,05/01/2024 12:00:00\nb,25/01/2024 12:01:00\n")
+    console.run(
+        f"""CREATE STREAM s (k STRING, at TIMESTAMP) USING csv OPTIONS (path '{folder}') {WATERMARK};
+        CREATE LIVE TABLE t AS {HOURLY}; AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "EVENT_TIME_UNREADABLE"
+    assert shown.verdict == "the event time at of s is NULL in 2 of 2 rows: those rows are in no window"
+    assert facts["value that cannot be read"] == "05/01/2024 12:00:00"
+    assert facts["would be read by"] == "timestampFormat 'dd/MM/yyyy HH:mm:ss'"
+    assert why(console, "STREAM s")[0].verdict == shown.verdict
+    assert texts(resolved(console, shown, "t")) == [
+        ("2024-01-05 12:00:00", "1"),
+        ("2024-01-25 12:00:00", "1"),
+    ]
+
+
+def test_d_a_filter_drops_all(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (event STRING, n INT) USING values;
+        CREATE LIVE TABLE t AS SELECT event, n FROM s WHERE event = 'Play' AND n > 1;
+        INSERT INTO s VALUES ('play', 1), ('play', 2), ('stop', 3); AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "FILTERED_OUT"
+    assert shown.verdict == "the filter drops all rows: 3 rows in, 0 out; event = 'Play' keeps none of them"
+    assert facts["kept by event = 'Play'"] == "0 of 3"
+    assert facts["kept by n > 1"] == "2 of 3"
+    assert facts["values of event"] == "'play', 'stop'"
+    assert resolved(console, shown, "t") == [("play", 2)]
+
+
+def test_d_in_the_definition_of_a_stream(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (n INT) USING values; CREATE STREAM big AS SELECT n FROM s WHERE n > 10 AND n < 5;
+        CREATE LIVE TABLE t AS SELECT n FROM big; INSERT INTO s VALUES (1), (20); AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.verdict == (
+        "the filter of stream big drops all rows: 2 rows in, 0 out; no row meets all its conditions"
+    )
+    assert (facts["kept by n > 10"], facts["kept by n < 5"]) == ("1 of 2", "1 of 2")
+    assert resolved(console, shown, "t") == [(1,)]
+
+
+def test_e_no_key_is_on_both_sides(console: Console) -> None:
+    console.run(
+        f"""{TWO} CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b {JOIN};
+        INSERT INTO a VALUES ('x', '2024-05-01 12:00:00'); INSERT INTO b VALUES ('X', '2024-05-01 12:01:00');
+        AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "NO_JOIN_PARTNER"
+    assert shown.verdict == "the join finds no partner: no value of a.id is one of b.id"
+    assert (facts["rows of a"], facts["rows of b"], facts["pairs with equal keys"]) == (1, 1, 0)
+    assert (facts["keys a.id"], facts["keys b.id"]) == ("'x'", "'X'")
+    assert texts(resolved(console, shown, "t")) == [("x", "2024-05-01 12:01:00")]
+
+
+def test_e_the_nearest_miss_of_a_range(console: Console) -> None:
+    console.run(
+        f"""{TWO} CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b {JOIN};
+        INSERT INTO a VALUES ('x', '2024-05-01 12:00:00'); INSERT INTO b VALUES ('x', '2024-05-01 13:05:00');
+        AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.verdict == (
+        "the join finds no partner: keys are equal, but bt <= at + INTERVAL 1 HOUR is never true; the nearest "
+        "pair misses it by 5 minutes"
+    )
+    assert facts["nearest miss"] == "5 minutes"
+    assert texts(resolved(console, shown, "t")) == [("x", "2024-05-01 13:05:00")]
+
+
+def test_h_rows_are_late(console: Console, tmp_path: Path) -> None:
+    folder = files(tmp_path / "in", a__json='{"at": "2024-05-01 14:00:00"}\n')
+    console.run(
+        f"""CREATE STREAM s (at TIMESTAMP) USING json OPTIONS (path '{folder}') {WATERMARK};
+        CREATE LIVE TABLE t OUTPUT MODE APPEND AS {HOURLY}; AWAIT QUERY t IDLE;"""
+    )
+    files(folder, b__json='{"at": "2024-05-01 12:00:00"}\n{"at": "2024-05-01 12:20:00"}\n')
+    console.run("AWAIT QUERY t IDLE;")
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "ROWS_LATE"
+    assert shown.verdict == "1 row came behind the watermark, by up to 1 hour 50 minutes, and was dropped"
+    assert facts["delay that keeps all of them"] == "2 hours"
+    assert "also" in facts  # and the window of 14:00 is open
+    console.run(f"{shown.proposal} AWAIT QUERY t IDLE;")
+    again, facts = why(console, "QUERY t")
+    assert again.code == "WINDOW_NOT_CLOSED"
+    assert facts["open groups"] == 2
+
+
+def test_i_milliseconds_read_as_seconds(console: Console, tmp_path: Path) -> None:
+    line = '{{"k": "{}", "at": {}}}\n'
+    text = line.format("a", 1_714_564_800_000) + line.format("b", 1_714_564_860_000)
+    folder = files(tmp_path / "in", a__json=text)
+    console.run(
+        f"""CREATE STREAM s (k STRING, at TIMESTAMP) USING json OPTIONS (path '{folder}') {WATERMARK};
+        CREATE LIVE TABLE t AS {HOURLY}; AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "EVENT_TIME_WRONG"
+    assert shown.verdict == "the event times of s are in the far future: milliseconds were read as seconds"
+    assert facts["read as milliseconds"] == "2024-05-01 12:01:00"
+    assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:00:00", "2")]
+
+
+def test_i_one_row_of_the_future(console: Console) -> None:
+    console.run(
+        f"""CREATE STREAM s (at TIMESTAMP) USING values {WATERMARK};
+        CREATE LIVE TABLE t OUTPUT MODE APPEND AS {HOURLY};
+        INSERT INTO s VALUES ('2091-01-01 00:00:00'); AWAIT QUERY t IDLE;
+        INSERT INTO s VALUES ('2024-05-01 12:00:00'), ('2024-05-01 13:30:00'); AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "EVENT_TIME_WRONG"
+    assert shown.verdict.startswith("1 row of 2091-01-01 00:00:00 has moved the watermark of s ahead by ")
+    assert facts["newest of the others"] == "2024-05-01 13:30:00"
+    assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:00:00", "1")]
+
+
+def test_n_the_rows_are_in_a_folder(console: Console, tmp_path: Path) -> None:
+    console.run(
+        f"""CREATE STREAM s (k STRING) USING values; CREATE SINK o USING json OPTIONS (path '{tmp_path}/out');
+        INSERT INTO o SELECT k FROM s; INSERT INTO s VALUES ('a'), ('b'); AWAIT QUERY o IDLE;"""
+    )
+    shown, _ = why(console)
+    assert shown.code == "ROWS_WRITTEN"
+    assert shown.verdict.startswith(f"nothing is wrong: the rows are in {tmp_path}/out, 2 rows in ")
+    assert console.rows(shown.proposal) == [("a",), ("b",)]
+
+
+def test_n_o_a_select_hides_the_rows(console: Console) -> None:
+    console.run(
+        f"""CREATE STREAM s (at TIMESTAMP) USING values; CREATE LIVE TABLE t AS {HOURLY};
+        INSERT INTO s VALUES ('2024-05-01 12:01:00'); AWAIT QUERY t IDLE;
+        SELECT * FROM t WHERE n > 5;"""
+    )
+    shown, facts = why(console)
+    assert (shown.code, shown.verdict) == (
+        "ROWS_HIDDEN",
+        "1 row is there, and the WHERE of the SELECT keeps none",
+    )
+    assert facts["kept by n > 5"] == "0 of 1"
+    assert len(console.rows(shown.proposal)) == 1
+    console.run("SET spark.sql.session.timeZone = 'America/New_York';")
+    assert console.rows("SELECT * FROM t WHERE since = '2024-05-01 12:00:00';") == []
+    shown, facts = why(console, "LIVE TABLE t")
+    assert shown.code == "TIME_ZONE"
+    assert facts["session time zone"] == "America/New_York"
+    assert len(console.rows(shown.proposal)) == 1
+
+
+def test_a_live_view_shows_the_verdict_instead_of_an_empty_table(
+    console: Console, eventually: Callable[..., None]
+) -> None:
+    console.run(
+        f"""CREATE STREAM s (at TIMESTAMP) USING values {WATERMARK};
+        CREATE LIVE TABLE t OUTPUT MODE APPEND AS {HOURLY};
+        INSERT INTO s VALUES ('2024-05-01 12:01:00'); AWAIT QUERY t IDLE;"""
+    )
+    live = console.run("WATCH t;")[0]
+    assert isinstance(live, Live)
+
+    def picture() -> str:
+        return "\n".join(frame(live, View(width=200)).lines)
+
+    eventually(lambda: "closes when s receives an event of 2024-05-01 13:10:00 or later" in picture())
+    assert "next window to close: ends at 2024-05-01 13:00:00" in picture()
+    assert "INSERT INTO s VALUES (TIMESTAMP '2024-05-01 13:10:00');" in picture()
+    console.run("INSERT INTO s VALUES ('2024-05-01 13:10:00'); AWAIT QUERY t IDLE;")
+    assert "2024-05-01 12:00:00" in picture() and "closes when" not in picture()
+    live.close()
+
+
+def test_the_toolbar_names_a_query_that_has_given_nothing_for_a_minute(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE t AS SELECT n FROM s WHERE n > 5;
+        INSERT INTO s VALUES (1); AWAIT QUERY t IDLE;"""
+    )
+    assert silent_query(console.session.parts) is None
+    reports = console.session.queries.all["t"].reports
+    reports._planned.append(min(reports._planned) - 120)  # as if it had been read two minutes ago
+    name, seconds = silent_query(console.session.parts) or ("", 0.0)
+    assert name == "t" and seconds > 119
