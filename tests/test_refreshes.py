@@ -153,7 +153,7 @@ def test_more_rows_than_are_kept_fail_it(console: Console) -> None:
         ("DROP QUERY counts;", "IN_USE", "counts is read by top"),
         ("CREATE LIVE TABLE x OUTPUT MODE UPDATE AS SELECT * FROM top;", "OUTPUT_MODE_NOT_SUPPORTED", "update"),
         ("CREATE LIVE TABLE x TRIGGER AVAILABLE NOW AS SELECT * FROM top;", "TRIGGER_NOT_SUPPORTED", "TRIGGER"),
-        ("CREATE LIVE TABLE x KEY (d) AS SELECT word FROM top;", "UNKNOWN_NAME", "the KEY of x, d"),
+        ("CREATE LIVE TABLE x KEY (d) AS SELECT word FROM top;", "UNKNOWN_COLUMN", "the KEY of x, d"),
     ],
 )  # fmt: skip
 def test_what_is_refused(console: Console, statement: str, code: str, words: str) -> None:

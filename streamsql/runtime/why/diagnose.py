@@ -55,7 +55,7 @@ _ALSO = (rows_late, watermark_stands, window_not_closed)
 def diagnose(evidence: Evidence) -> Verdict:
     """Why a query gives no rows. Raises Cancelled."""
     for number, situation in enumerate(SITUATIONS):
-        evidence.session.cancel.check()
+        evidence.parts.cancel.check()
         verdict = situation(evidence)
         if verdict is not None:
             return replace(verdict, facts=(*verdict.facts, *_beside(evidence, number, verdict)))
@@ -65,7 +65,7 @@ def diagnose(evidence: Evidence) -> Verdict:
 def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Verdict:
     """The same of a stream by itself. reading: the queries that read it."""
     for situation in (no_data, unreadable, wrong_times, filtered_out):
-        evidence.session.cancel.check()
+        evidence.parts.cancel.check()
         verdict = situation(evidence)
         if verdict is not None:
             return verdict
@@ -102,6 +102,6 @@ def _beside(evidence: Evidence, number: int, verdict: Verdict) -> list[tuple[str
     if verdict.healthy or not evidence.took_input:
         return []
     later = [s for s in SITUATIONS[number + 1 :] if s in _ALSO]
-    found = (situation(evidence) for situation in later)
-    also: list[tuple[str, object]] = [("also", other.sentence) for other in found if other is not None]
+    situations = (situation(evidence) for situation in later)
+    also: list[tuple[str, object]] = [("also", other.sentence) for other in situations if other is not None]
     return also[:1]

@@ -51,11 +51,11 @@ class EventTime:
 class Evidence:
     """plan: the query as it was planned; running: its newest run here, None when it has none."""
 
-    def __init__(self, session: SessionParts, plan: Run, running: Running | None) -> None:
-        self.session = session
+    def __init__(self, parts: SessionParts, plan: Run, running: Running | None) -> None:
+        self.parts = parts
         self.plan = plan
         self.running = running
-        self.probes = Probes(session)
+        self.probes = Probes(parts)
         self.asked_at = time.time()
         if running is not None:
             running.catch_up()
@@ -77,11 +77,11 @@ class Evidence:
 
     @cached_property
     def zone(self) -> str:
-        return str(self.session.spark.conf.get("spark.sql.session.timeZone"))
+        return str(self.parts.spark.conf.get("spark.sql.session.timeZone"))
 
     @cached_property
     def status(self) -> str:
-        return self.running.status() if self.running else self.session.workspace.past(self.name).status
+        return self.running.status() if self.running else self.parts.workspace.past(self.name).status
 
     @property
     def goes_on(self) -> bool:
@@ -97,8 +97,8 @@ class Evidence:
         return self.plan.sink if len(self.plan.targets) == 1 and self.plan.sink.is_live else None
 
     @cached_property
-    def parts(self) -> list[Part]:
-        return parts_of(self.query.text, self.session.catalog)
+    def query_parts(self) -> list[Part]:
+        return parts_of(self.query.text, self.parts.catalog)
 
     @property
     def streams(self) -> list[Stream]:
@@ -163,12 +163,10 @@ class Evidence:
 
     @cached_property
     def checkpoint(self) -> Checkpoint | None:
-        session = self.session
+        parts = self.parts
         owner = Owner(folder=Name(self.plan.checkpoint))
         try:
-            return open_checkpoint(
-                owner, session.catalog, session.places, session.settings, lambda: session.spark
-            )
+            return open_checkpoint(owner, parts.catalog, parts.places, parts.settings, lambda: parts.spark)
         except StreamsqlError:
             return None
 
@@ -177,9 +175,9 @@ class Evidence:
     def files(self, stream: Stream) -> Listing | None:
         """The folder of a file stream, or of a values stream; None for others, and folders not listed."""
         if stream.connector == "values":
-            return listing(stream, self.session.places.values(stream.name))
-        made = connector(Name(stream.connector))
-        return listing(stream) if made.keeps_log and made.path_option else None
+            return listing(stream, self.parts.places.values(stream.name))
+        source = connector(Name(stream.connector))
+        return listing(stream) if source.keeps_log and source.path_option else None
 
     @cached_property
     def read(self) -> set[str]:
@@ -192,10 +190,10 @@ class Evidence:
         """
         asked = connector(Name(stream.connector)).brokers(stream)
         kafka = "org.apache.kafka.clients.admin.Admin"
-        if not asked or not asked[1] or not is_there(self.session.spark, kafka):
+        if not asked or not asked[1] or not is_there(self.parts.spark, kafka):
             return None
         try:
-            return offsets_now(self.session.spark, *asked, self.session.cancel)
+            return offsets_now(self.parts.spark, *asked, self.parts.cancel)
         except Cancelled:
             raise
         except Exception:
@@ -206,12 +204,12 @@ class Evidence:
     @cached_property
     def event_times(self) -> list[EventTime]:
         """The watermarks that it reads, without what their data hold."""
-        found = [_of(s.name, s.watermark, s) for s in self.plan.reads.streams if s.watermark]
-        for part in self.parts:
+        times = [_of(s.name, s.watermark, s) for s in self.plan.reads.streams if s.watermark]
+        for part in self.query_parts:
             for relation in relations_of(part.block):
                 if relation.watermark and relation.name:
-                    found.append(_of(relation.name, relation.watermark, None))
-        return found
+                    times.append(_of(relation.name, relation.watermark, None))
+        return times
 
     @cached_property
     def measured_times(self) -> list[EventTime]:

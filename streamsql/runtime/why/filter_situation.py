@@ -18,7 +18,7 @@ def filtered_out(evidence: Evidence) -> Verdict | None:
     """(d) Of the rows that a SELECT reads, its WHERE keeps none."""
     if not evidence.silent:
         return None
-    for part in evidence.parts:
+    for part in evidence.query_parts:
         if part.conditions and part.source:
             verdict = _of_part(evidence, part)
             if verdict:
@@ -69,9 +69,9 @@ def _values_of(evidence: Evidence, part: Part, culprit: Expression) -> tuple[lis
     rows = evidence.probes.rows(
         part.select(f"{name} AS v, count(*) AS n") + f" GROUP BY {name} ORDER BY n DESC, v LIMIT 6", True
     )
-    found = [r[0] for r in rows or ()]
-    facts: list[Fact] = [(f"values of {name}", some(found))] if found else []
-    near = _nearest(literal.text.strip("'\""), found)
+    values = [r[0] for r in rows or ()]
+    facts: list[Fact] = [(f"values of {name}", some(values))] if values else []
+    near = _nearest(literal.text.strip("'\""), values)
     return facts, changed(culprit.text, [_placed(literal, culprit, quote(near))]) if near else ""
 
 
@@ -79,9 +79,9 @@ def _placed(inner: Expression, outer: Expression, words: str) -> tuple[Any, str]
     return inner.span.shift(-outer.span.start), words
 
 
-def _nearest(wanted: str, found: list[Any]) -> str:
+def _nearest(wanted: str, values: list[Any]) -> str:
     """The value that was probably meant."""
-    texts = [v for v in found if isinstance(v, str)]
+    texts = [v for v in values if isinstance(v, str)]
     same = [v for v in texts if v.strip().casefold() == wanted.strip().casefold()]
     if same:
         return same[0]
@@ -100,6 +100,6 @@ def _without(evidence: Evidence, part: Part, culprits: list[Expression], better:
     text = changed(part.text, [edit]).rstrip()
     if not part.stream:
         return proposals.requeried(evidence, text)
-    stream = evidence.session.catalog.streams[part.stream.casefold()]
+    stream = evidence.parts.catalog.streams[part.stream.casefold()]
     sql = proposals.join(f"CREATE OR REPLACE STREAM {quote_name(stream.name)} AS {text}")
     return "" if stream.watermark else proposals.join(sql, proposals.restart(evidence, "FROM BEGINNING"))

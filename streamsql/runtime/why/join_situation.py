@@ -31,7 +31,7 @@ def no_partner(evidence: Evidence) -> Verdict | None:
     """(e) The first join of a SELECT has rows on both sides and no pair of them."""
     if not evidence.silent:
         return None
-    for part in evidence.parts:
+    for part in evidence.query_parts:
         joins = part.block.joins
         if joins and joins[0].kind in ("inner", "left_semi") and joins[0].condition is not None:
             sides = _sides(part, joins[0])

@@ -30,8 +30,8 @@ def millis(text: Any) -> int | None:
 
 def mark(report: dict[str, Any]) -> int | None:
     """The watermark of a progress report; None while there is none."""
-    found = millis(report.get("eventTime", {}).get("watermark"))
-    return found or None
+    watermark = millis(report.get("eventTime", {}).get("watermark"))
+    return watermark or None
 
 
 def shown(moment: int, zone: str) -> str:

@@ -53,7 +53,7 @@ def _ends(evidence: Evidence, at: int) -> tuple[int | None, int | None]:
     """
     from pyspark.sql import functions as F
 
-    spark, number = evidence.session.spark, len(evidence.state) - 1 - at
+    spark, number = evidence.parts.spark, len(evidence.state) - 1 - at
     try:
         state = read_state(spark, evidence.plan.checkpoint, raw=True, operatorId=str(number))
         ends = _end_columns(state.schema, evidence)
@@ -62,7 +62,7 @@ def _ends(evidence: Evidence, at: int) -> tuple[int | None, int | None]:
         moments = F.expr(f"unix_millis(CAST({ends[0]} AS TIMESTAMP))")
         rows = evidence.probes.collect(state.select(F.min(moments), F.max(moments)))
     except Exception:
-        evidence.session.cancel.check()
+        evidence.parts.cancel.check()
         return None, None
     return (rows[0][0], rows[0][1]) if rows else (None, None)
 

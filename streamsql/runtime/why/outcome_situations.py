@@ -30,7 +30,7 @@ def not_running(evidence: Evidence) -> Verdict | None:
         return None
     name = quote_name(evidence.name)
     if running is None:
-        past = evidence.session.workspace.past(evidence.name)
+        past = evidence.parts.workspace.past(evidence.name)
         facts: list[Fact] = [("status", past.status), ("since", past.since), ("error", past.error)]
         return Verdict(
             situation="NOT_RUNNING",
@@ -88,27 +88,27 @@ def written_elsewhere(evidence: Evidence) -> Verdict | None:
         return None
     for target in evidence.plan.targets:
         sink = target.sink
-        found = _of_folder(evidence, sink) if sink.option("path") else _of_topic(evidence, sink)
-        if found:
-            return found
+        verdict = _of_folder(evidence, sink) if sink.option("path") else _of_topic(evidence, sink)
+        if verdict:
+            return verdict
     return None
 
 
 def _of_folder(evidence: Evidence, sink: Sink) -> Verdict | None:
-    found = listing(Stream(sink.name, sink.connector, options=sink.options))
-    files = [f for f in (found.matching if found else ()) if "_spark_metadata" not in f]
-    if not found or not files:
+    files_of_sink = listing(Stream(sink.name, sink.connector, options=sink.options))
+    files = [f for f in (files_of_sink.matching if files_of_sink else ()) if "_spark_metadata" not in f]
+    if not files_of_sink or not files:
         return None
     path = sink.option("path")
-    frame = evidence.session.spark.read.format(sink.connector)
+    frame = evidence.parts.spark.read.format(sink.connector)
     try:
         rows = evidence.probes.collect(frame.load(path).selectExpr("count(*) AS n"))
     except Exception:
-        evidence.session.cancel.check()
+        evidence.parts.cancel.check()
         return None
     if not rows or not rows[0][0]:
         return None
-    newest = datetime.fromtimestamp(max(found.matching.values())).isoformat(" ", "seconds")
+    newest = datetime.fromtimestamp(max(files_of_sink.matching.values())).isoformat(" ", "seconds")
     return Verdict(
         situation="ROWS_WRITTEN",
         sentence=f"nothing is wrong: the rows are in {path}, {count(rows[0][0], 'row')} in "
@@ -222,7 +222,7 @@ def _is_unbounded(evidence: Evidence, rows: int) -> bool:
 
 def _bounding(evidence: Evidence) -> str:
     """For a deduplication: WITHIN WATERMARK, and a watermark if the stream has none."""
-    part = next((p for p in evidence.parts if p.block.distinct and p.block.distinct.on), None)
+    part = next((p for p in evidence.query_parts if p.block.distinct and p.block.distinct.on), None)
     if part is None or part.stream or part.block.distinct is None or part.block.distinct.within:
         return ""
     place = Span(part.block.distinct.span.end, part.block.distinct.span.end)

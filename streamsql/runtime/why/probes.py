@@ -30,8 +30,8 @@ SAMPLE = 100_000
 class Probes:
     """late: a probe has not answered in time; unreadable: the connectors whose rows cannot be read again."""
 
-    def __init__(self, session: SessionParts) -> None:
-        self.session = session
+    def __init__(self, parts: SessionParts) -> None:
+        self.parts = parts
         self.late = False
         self.unreadable: set[str] = set()
 
@@ -56,26 +56,26 @@ class Probes:
 
     def collect(self, frame: Any) -> list[Any] | None:
         """The rows of a static DataFrame, in time. Raises Cancelled."""
-        session, token = self.session, CancelToken()
-        session.cancel.on_cancel(token.cancel)
-        session.engine.run_jobs_of(token, session.spark)
+        parts, token = self.parts, CancelToken()
+        parts.cancel.on_cancel(token.cancel)
+        parts.engine.run_jobs_of(token, parts.spark)
         timer = threading.Timer(PATIENCE, token.cancel)
         timer.daemon = True
         timer.start()
         try:
             return list(frame.collect())
         except Exception:
-            session.cancel.check()
+            parts.cancel.check()
             self.late = self.late or token.cancelled
             return None
         finally:
             timer.cancel()
-            session.engine.run_jobs_of(session.cancel, session.spark)
+            parts.engine.run_jobs_of(parts.cancel, parts.spark)
 
     def _frame(self, text: str, sample: bool, streams: dict[str, Stream]) -> Any:
         """A query over its streams at rest; None where one of them is only read as rows come."""
-        session = self.session
-        context = session.context()
+        parts = self.parts
+        context = parts.context()
         context = replace(context, catalog=context.catalog.having(*streams.values()))
         sources = context.sources(counts=False)
         lowered = lower_fragment(Fragment(text), sources)
@@ -93,13 +93,13 @@ class Probes:
                 step = Assign(step.name, watermarked(_sampled(at_rest, sample), base.watermark))
             steps.append(step)
         program = (*steps, Assign("result", lowered.node))
-        activate(session.spark)
-        return run(program, session.env(program, reads_of(sources)))
+        activate(parts.spark)
+        return run(program, parts.env(program, reads_of(sources)))
 
     def _at_rest(self, stream: Stream, words: frozenset[str]) -> Node | None:
-        made = connector(Name(stream.connector))
-        fields = tuple(f.name for f in made.metadata(stream) if f.name.casefold() in words)
-        return made.at_rest(replace(stream, metadata=fields), self.session.places)
+        source = connector(Name(stream.connector))
+        fields = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in words)
+        return source.at_rest(replace(stream, metadata=fields), self.parts.places)
 
 
 def _sampled(frame: Node, sample: bool) -> Node:

@@ -57,7 +57,7 @@ def redefined(evidence: Evidence, stream: Stream) -> str:
 
 def _rows_again(evidence: Evidence, stream: Stream) -> str:
     """The INSERT that gives a values stream its rows again; "" when they are many."""
-    known = evidence.session.catalog.streams.get(stream.name.casefold(), stream)
+    known = evidence.parts.catalog.streams.get(stream.name.casefold(), stream)
     listed = ", ".join(f"CAST({quote_name(c.name)} AS STRING)" for c in known.columns)
     raw = replace(known, watermark=None)
     rows = evidence.probes.rows(
@@ -107,7 +107,7 @@ def like_another(evidence: Evidence, stream: Stream, column: str, moment: str) -
     its time. moment: SQL.
     """
     listed = ", ".join(f"CAST({quote_name(c.name)} AS STRING)" for c in stream.columns)
-    here = (p for p in evidence.parts if p.block.relation and not p.block.joins and p.conditions)
+    here = (p for p in evidence.query_parts if p.block.relation and not p.block.joins and p.conditions)
     passing = next((p for p in here if p.block.relation and _is(p.block.relation.name, stream)), None)
     where = " AND ".join(f"({c.text})" for c in passing.conditions) if passing else "true"
     text = f"SELECT {listed} FROM {quote_name(stream.name)}"
@@ -185,7 +185,7 @@ def _into_a_new_folder(evidence: Evidence, text: str) -> str:
 
 def _beside(sink: Sink, evidence: Evidence) -> Sink:
     """The same sink under another name, in another folder."""
-    taken = evidence.session.catalog.sinks
+    taken = evidence.parts.catalog.sinks
     numbers = range(2, len(taken) + 3)
     number = next(n for n in numbers if f"{sink.name}_{n}".casefold() not in taken)
     path = sink.option("path").rstrip("/")

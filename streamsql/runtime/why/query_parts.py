@@ -51,9 +51,9 @@ def parts_of(text: str, catalog: Catalog, stream: str = "") -> list[Part]:
         return []
     below: list[Part] = []
     for named in {n.name.casefold(): n for n in read.relations}.values():
-        found = catalog.streams.get(named.name.casefold())
-        if found and found.query and found.name != stream:
-            below += parts_of(found.query, catalog, found.name)
+        entry = catalog.streams.get(named.name.casefold())
+        if entry and entry.query and entry.name != stream:
+            below += parts_of(entry.query, catalog, entry.name)
     if read.body is None:
         return below
     head = _with(text, read.body)

@@ -54,13 +54,13 @@ def _all_null(evidence: Evidence, stream: Stream) -> Verdict | None:
     if row is None or not row["n"] or row["filled"]:
         return None
     place = stream.option("path")
-    look = f"PREVIEW USING {stream.connector} OPTIONS (path {quote(place)});" if place else ""
+    preview = f"PREVIEW USING {stream.connector} OPTIONS (path {quote(place)});" if place else ""
     return Verdict(
         situation="ROWS_UNREADABLE",
         sentence=f"all columns of {stream.name} are NULL in all {count(row['n'], 'row')}: its data has other "
         "columns than declared",
         facts=(("rows examined", row["n"]), ("declared columns", ", ".join(c.name for c in stream.columns))),
-        proposal=look,
+        proposal=preview,
     )
 
 

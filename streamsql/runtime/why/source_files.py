@@ -58,7 +58,7 @@ def listing(stream: Stream, folder: str = "") -> Listing | None:
     if not path or local is None:
         return None
     roots = sorted(glob.glob(local)) if any(c in local for c in "*?[{") else [local]
-    found = Listing(local, any(os.path.exists(r) for r in roots))
+    files = Listing(local, any(os.path.exists(r) for r in roots))
     deep = stream.option("recursiveFileLookup").casefold() == "true"
     wanted = stream.option("pathGlobFilter")
     for number, (root, place) in enumerate(_files(roots)):
@@ -68,10 +68,10 @@ def listing(stream: Stream, folder: str = "") -> Listing | None:
             changed = os.stat(place).st_mtime
         except OSError:
             continue
-        found_in = _kind(found, root, place, wanted, deep)
-        found_in[place] = changed
-    _set_old_aside(found, stream)
-    return found
+        kind = _kind(files, root, place, wanted, deep)
+        kind[place] = changed
+    _set_old_aside(files, stream)
+    return files
 
 
 def _files(roots: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -82,32 +82,32 @@ def _files(roots: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield from ((root, os.path.join(folder, name)) for name in names)
 
 
-def _kind(found: Listing, root: str, place: str, wanted: str, deep: bool) -> dict[str, float]:
+def _kind(listed: Listing, root: str, place: str, wanted: str, deep: bool) -> dict[str, float]:
     """The part of a listing that a file belongs to."""
     parts = os.path.relpath(place, root).split(os.sep)
     partitions = all("=" in p for p in parts[:-1])
     if any(p.startswith(".") or (p.startswith("_") and "=" not in p) for p in parts):
-        return found.hidden
+        return listed.hidden
     if parts[-1].endswith("._COPYING_"):
-        return found.hidden
+        return listed.hidden
     if not (partitions or deep):
-        return found.nested
+        return listed.nested
     if wanted and not fnmatch.fnmatchcase(parts[-1], wanted):
-        return found.unmatched
-    return found.matching
+        return listed.unmatched
+    return listed.matching
 
 
-def _set_old_aside(found: Listing, stream: Stream) -> None:
+def _set_old_aside(listed: Listing, stream: Stream) -> None:
     """Files older than maxFileAge are not read; the age counts from the newest file. latestFirst with a
     limit of files reads them all.
     """
     written = _AGE.match(stream.option("maxFileAge", "7d").casefold())
-    if not written or not found.matching or written[2] not in _SECONDS or stream.connector == "values":
+    if not written or not listed.matching or written[2] not in _SECONDS or stream.connector == "values":
         return
-    oldest = max(found.matching.values()) - int(written[1]) * _SECONDS[written[2]]
-    found.old = {p: t for p, t in found.matching.items() if t < oldest}
-    for place in found.old:
-        del found.matching[place]
+    oldest = max(listed.matching.values()) - int(written[1]) * _SECONDS[written[2]]
+    listed.old = {p: t for p, t in listed.matching.items() if t < oldest}
+    for place in listed.old:
+        del listed.matching[place]
 
 
 def files_read(checkpoint: Checkpoint) -> set[str]:

@@ -31,13 +31,13 @@ def no_data(evidence: Evidence) -> Verdict | None:
 
 def empty(evidence: Evidence, stream: Stream) -> Verdict | None:
     """That a source has no data at all; None when it has some, or cannot be asked."""
-    found = evidence.files(stream)
-    if found is not None:
-        return None if found.matching else _of_folder(evidence, stream, found)
+    files = evidence.files(stream)
+    if files is not None:
+        return None if files.matching else _of_folder(evidence, stream, files)
     offsets = evidence.offsets(stream)
     if offsets is not None:
         return _of_topic(evidence, stream, offsets)
-    if evidence.plan.transient and stream.connector in _OVER_TIME and not evidence.session.config.interactive:
+    if evidence.plan.transient and stream.connector in _OVER_TIME and not evidence.parts.config.interactive:
         return Verdict(
             situation="NO_DATA",
             sentence=f"no data: {stream.name} had no rows at this moment, and {stream.connector} gives rows "
@@ -62,7 +62,7 @@ def _since(evidence: Evidence) -> tuple[Fact, ...]:
     return (("query started", evidence.running.started.isoformat(" ", "seconds")),)
 
 
-def _of_folder(evidence: Evidence, stream: Stream, found: Listing) -> Verdict:
+def _of_folder(evidence: Evidence, stream: Stream, listed: Listing) -> Verdict:
     if stream.connector == "values":
         return Verdict(
             situation="NO_DATA",
@@ -70,30 +70,30 @@ def _of_folder(evidence: Evidence, stream: Stream, found: Listing) -> Verdict:
             facts=_since(evidence),
             proposal=_sample_row(stream),
         )
-    facts: list[Fact] = [("folder", found.folder)]
+    facts: list[Fact] = [("folder", listed.folder)]
     for option in ("pathGlobFilter", "maxFileAge"):
         if stream.option(option):
             facts.append((option, stream.option(option)))
-    if not found.exists or not found.passed_over:
-        what = "is empty" if found.exists else "does not exist"
-        near = _near(found.folder)
+    if not listed.exists or not listed.passed_over:
+        what = "is empty" if listed.exists else "does not exist"
+        near = _near(listed.folder)
         change = proposals.with_options(stream, {"path": near}) if near else None
         if near:
             facts.append(("similar folder with files", near))
         return Verdict(
             situation="NO_DATA",
-            sentence=f"no data: the folder {found.folder} of {stream.name} {what}",
+            sentence=f"no data: the folder {listed.folder} of {stream.name} {what}",
             facts=tuple(facts),
             proposal=_replaced(evidence, change) if change else "",
         )
-    for why, files in found.passed_over:
+    for why, files in listed.passed_over:
         example = os.path.basename(sorted(files)[0])
         facts.append((f"files not read: {why}", f"{len(files)}, such as {example}"))
-    why, files = max(found.passed_over, key=lambda kind: len(kind[1]))
-    change = _reading(stream, found)
+    why, files = max(listed.passed_over, key=lambda kind: len(kind[1]))
+    change = _reading(stream, listed)
     return Verdict(
         situation="NO_DATA",
-        sentence=f"no data: the folder {found.folder} has no file that {stream.name} reads; "
+        sentence=f"no data: the folder {listed.folder} has no file that {stream.name} reads; "
         f"{count(len(files), 'file')} there {'is' if len(files) == 1 else 'are'} {why}",
         facts=tuple(facts),
         proposal=_replaced(evidence, change) if change else "",
@@ -111,12 +111,12 @@ def _number(kind: str) -> str:
     return f"CAST({'NULL' if any(s in kind for s in '<(') else '1'} AS {kind})"
 
 
-def _reading(stream: Stream, found: Listing) -> Stream | None:
+def _reading(stream: Stream, listed: Listing) -> Stream | None:
     """The stream with the options under which it reads files that are there."""
-    if found.unmatched:
-        ending = os.path.splitext(sorted(found.unmatched)[0])[1]
+    if listed.unmatched:
+        ending = os.path.splitext(sorted(listed.unmatched)[0])[1]
         return proposals.with_options(stream, {"pathGlobFilter": f"*{ending}" if ending else None})
-    if found.nested:
+    if listed.nested:
         return proposals.with_options(stream, {"recursiveFileLookup": "true"})
     return None
 
@@ -168,15 +168,15 @@ def _kafka_end(evidence: Evidence) -> dict[tuple[str, int], int]:
     if not ends and evidence.checkpoint:
         newest = next((b.planned for b in reversed(evidence.checkpoint.batches(1)) if b.planned), None)
         ends = list(newest.offsets.values()) if newest else []
-    found: dict[tuple[str, int], int] = {}
+    offsets: dict[tuple[str, int], int] = {}
     for end in ends:
         try:
             value: Any = json.loads(end) if isinstance(end, str) else end
             for topic, parts in value.items():
-                found.update({(topic, int(p)): int(n) for p, n in parts.items()})
+                offsets.update({(topic, int(p)): int(n) for p, n in parts.items()})
         except (ValueError, AttributeError, TypeError):
             continue
-    return found
+    return offsets
 
 
 LONG = 5.0
@@ -199,9 +199,9 @@ def not_read_yet(evidence: Evidence) -> Verdict | None:
 
 def _unread(evidence: Evidence, stream: Stream) -> tuple[int, str] | None:
     """(how many files or messages were not read, the word for them)."""
-    found = evidence.files(stream)
-    if found is not None:
-        left = set(found.matching) - evidence.read
+    files = evidence.files(stream)
+    if files is not None:
+        left = set(files.matching) - evidence.read
         what = "INSERT" if stream.connector == "values" else "file"
         return (len(left), what) if left else None
     offsets = evidence.offsets(stream)
@@ -288,10 +288,10 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
     there = [evidence.files(s) for s in evidence.streams]
     if not before or any(_unread(evidence, s) for s in evidence.streams) or not evidence.streams:
         return None
-    files = sum(len(found.matching) for found in there if found is not None)
-    if files == 0 and any(found is not None for found in there):
+    files = sum(len(files_of.matching) for files_of in there if files_of is not None)
+    if files == 0 and any(files_of is not None for files_of in there):
         return None
-    kept = evidence.session.kept.of(evidence.name).done
+    kept = evidence.parts.kept.of(evidence.name).done
     rows = sum(n[0] for key, n in kept.items() if key[0] == checkpoint.id)
     last = before[-1].planned
     assert last is not None

@@ -144,7 +144,7 @@ def _holder(evidence: Evidence) -> EventTime:
 
 def _policy(evidence: Evidence) -> str:
     key = "spark.sql.streaming.multipleWatermarkPolicy"
-    return str(evidence.session.spark.conf.get(key, "min")).casefold()
+    return str(evidence.parts.spark.conf.get(key, "min")).casefold()
 
 
 def _are(number: int) -> str:
