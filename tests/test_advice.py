@@ -38,7 +38,7 @@ def advice(statement: str) -> list[Note]:
         (
             "CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b ON a.id = b.id",
             "UNBOUNDED_STATE",
-            "the join keeps all rows of both streams in state, without bound: WITH WATERMARK on b, and AND ",
+            "the join keeps all rows of both streams in state: the state is unbounded. WITH WATERMARK on b, and AND ",
         ),
         (
             "CREATE LIVE TABLE t AS SELECT id, count(*) AS n FROM a GROUP BY id",

@@ -84,7 +84,7 @@ def _unbounded_join(shape: Shape, streams: list[Stream]) -> Iterator[Note]:
     first = f"WITH WATERMARK on {' and '.join(without)}, and " if without else ""
     yield Note(
         "UNBOUNDED_STATE",
-        "the join keeps all rows of both streams in state, without bound: "
+        "the join keeps all rows of both streams in state: the state is unbounded. "
         f"{first}AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR in its condition would bound it",
     )
 
