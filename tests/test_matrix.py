@@ -260,7 +260,7 @@ def test_the_console_says_what_spark_says(made: Console) -> None:
 def test_continuous_takes_what_spark_takes(made: Console) -> None:
     """Operations under TRIGGER CONTINUOUS, over a source and into a sink that take it."""
     wrong, taken = [], set()
-    for cell in cells():
+    for cell in cells() if FULL else (Cell(name, "") for name in QUERIES):
         if "b" in cell.marks:
             continue
         text = cell.over("ra", "ra")
