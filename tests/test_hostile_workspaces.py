@@ -14,6 +14,7 @@ import pytest
 
 from streamsql.cli.main import main
 from streamsql.runtime.workspace.folder import Held, Workspace, holder
+from streamsql.runtime.workspace.formats import STATUS
 from streamsql.runtime.workspace.marker import HEAD
 
 NOTHING = "SHOW STREAMS; SHOW SINKS; SHOW QUERIES; SHOW LIVE TABLES; HELP;"
@@ -145,7 +146,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a marker of a later version": (with_version("streamsql.json", 2), "written by a later version"),
     "a marker without a usable version": (with_version("streamsql.json", "x"), "written by a later version"),
     "a status of a later version": (
-        with_version("status.json", 2),
+        with_version("status.json", STATUS + 1),
         "w/status.json was written by a later version",
     ),
     "a catalog with an open quote": (
@@ -269,7 +270,7 @@ def test_empty_and_new_folders_become_workspaces_for_their_owner_only(tmp_path: 
         assert {"streamsql.json", "catalog.sql", "status.json", "run"} <= {p.name for p in made}
         assert not [str(p) for p in made if p.stat().st_mode & 0o077]
         assert json.loads(Path(folder, "streamsql.json").read_text()) == {"kind": "workspace", "version": 1}
-        assert json.loads(Path(folder, "status.json").read_text())["version"] == 1
+        assert json.loads(Path(folder, "status.json").read_text())["version"] == STATUS
 
 
 def test_a_workspace_that_a_console_was_killed_in_is_opened() -> None:

@@ -165,7 +165,7 @@ def test_an_incomplete_cache_is_not_used(tmp_path: Path, monkeypatch: pytest.Mon
     file = aot_cache.cache_file(jvm.find_java(), tmp_path, jvm.spark_home())
     file.write_bytes(b"half")
     assert aot_cache.use_options(file) == []
-    aot_cache._size_file(file).write_text("4")
+    aot_cache.size_file(file).write_text("4")
     assert len(aot_cache.use_options(file)) == 1
 
 
@@ -236,7 +236,7 @@ def test_sigint_handler_of_the_main_thread_is_kept_and_a_broken_cache_survived(
     cache.mkdir()
     file = aot_cache.cache_file(jvm.find_java(), cache, jvm.spark_home())
     file.write_bytes(os.urandom(100_000))
-    aot_cache._size_file(file).write_text("100000")
+    aot_cache.size_file(file).write_text("100000")
     body = """
 print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, spark.range(2).count())
 """

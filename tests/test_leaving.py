@@ -79,7 +79,7 @@ def test_a_terminal_that_is_closed_lets_micro_batches_finish(slow: Path) -> None
     assert [r["user"] for r in written(slow)] == ["ann", "bob"]
     kept = json.loads(next((slow / "data").rglob("status.json")).read_text())
     assert kept["queries"]["copy"]["status"] == "stopped"
-    assert kept["queries"]["copy"]["error"] == "the console was left"
+    assert kept["queries"]["copy"]["console"] == "left"
 
 
 def test_a_prompt_that_is_told_to_end_asks_nothing(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from streamsql.plan.plans import (
     DefineSink,
     DefineStream,
     Direct,
+    Drop,
     Explain,
     Plan,
     Run,
@@ -118,6 +119,8 @@ def describe(made: Plan) -> str:
         return "define sink\n" + made.sink.sql()
     if isinstance(made, DefineFunction):
         return "define function\n" + made.function.sql()
+    if isinstance(made, Drop):
+        return f"drop {made.kind} {made.name}"
     if isinstance(made, Direct):
         return f"direct: {type(made.statement).__name__}"
     assert isinstance(made, (Collect, Write, Run))

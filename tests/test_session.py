@@ -13,10 +13,11 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from conftest import Console
 
 from streamsql.catalog import Catalog, CurrentCatalog, Stream
 from streamsql.connectors.base import Places
-from streamsql.errors import Cancelled, StartFault
+from streamsql.errors import Cancelled, Note, StartFault
 from streamsql.output.printer import Printer
 from streamsql.results import Rows
 from streamsql.runtime.checkpoints.batch_history import FILE, KeptBatches
@@ -164,7 +165,7 @@ def test_what_comes_in_the_background_does_not_stand_between_the_lines_of_a_resu
     printer = Printer("csv", out, out)
 
     def show(word: str, background: bool) -> None:
-        rows = Rows((f"{word} has begun",), (word,), [(word,)] * 30, (False,))
+        rows = Rows((Note("NO_ROWS", f"{word} has begun"),), (word,), [(word,)] * 30, (False,))
         for _ in range(30):
             printer.show(rows, background=background)
 
@@ -257,3 +258,13 @@ def test_threads_that_want_spark_at_the_same_time_start_one(tmp_path: Path, hurr
             engine.wait(CancelToken())
         assert starts.read_text().count("started") == times
         assert engine.failed
+
+
+def test_views_whose_names_need_backticks_and_global_ones(console: Console) -> None:
+    console.run(
+        "CREATE TEMPORARY VIEW `odd.name` AS SELECT 1 AS n; CREATE GLOBAL TEMPORARY VIEW g AS SELECT 2 AS n;"
+    )
+    try:
+        assert console.rows("SELECT o.n, g.n FROM `odd.name` o CROSS JOIN global_temp.g;") == [(1, 2)]
+    finally:
+        console.run("DROP VIEW `odd.name`; DROP VIEW global_temp.g;")

@@ -13,7 +13,7 @@ from streamsql.cli.dry_run import check
 from streamsql.cli.signals import needs_spark
 from streamsql.config.preferences import Preferences
 from streamsql.connectors.base import Places
-from streamsql.errors import Source
+from streamsql.errors import Source, StreamsqlError
 from streamsql.language.grammar import load
 from streamsql.language.parser import parse, parse_script, split_script
 from streamsql.language.spark_definitions import Definition, definition_of
@@ -199,3 +199,18 @@ def test_check_knows_what_a_statement_refers_to(statement: str, fault: str, tmp_
 )
 def test_what_a_statement_of_spark_defines(text: str, definition: Definition) -> None:
     assert definition_of(text) == definition
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE OR REPLACE STREAM IF NOT EXISTS x USING rate",
+        "CREATE OR REPLACE SINK IF NOT EXISTS x USING noop",
+        "CREATE OR REPLACE LIVE TABLE IF NOT EXISTS x AS SELECT 1",
+        "CREATE OR REPLACE FUNCTION IF NOT EXISTS x AS 'm.f' LANGUAGE PYTHON RETURNS INT",
+    ],
+)
+def test_or_replace_excludes_if_not_exists(statement: str) -> None:
+    with pytest.raises(StreamsqlError, match="OR REPLACE and IF NOT EXISTS exclude each other") as raised:
+        list(parse_script(Source("a.sql", statement)))
+    assert raised.value.code == "CLAUSE_CONFLICT" and raised.value.hint

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from streamsql.language.tokens import Token, tokenize, unquote
+from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 
 _BEFORE_KIND = frozenset(("OR", "REPLACE", "GLOBAL", "TEMP", "TEMPORARY", "EXTERNAL"))
 _BEFORE_NAME = frozenset(("IF", "NOT", "EXISTS"))
@@ -13,11 +13,13 @@ _BEFORE_NAME = frozenset(("IF", "NOT", "EXISTS"))
 @dataclass(frozen=True)
 class Definition:
     """creates, drops: the (dotted) name of a table or view, "" for none; temporary: whether the created view
-    exists only within its Spark session; view_query: the query of a view that is not temporary, as written.
+    exists only within its Spark session; view_query: the query of a view that is not temporary, as written;
+    written: the name of what is created, as SQL.
     """
 
     creates: str = ""
     drops: str = ""
+    written: str = field(default="", compare=False)
     temporary: bool = False
     view_query: str = ""
 
@@ -31,20 +33,25 @@ def definition_of(text: str) -> Definition:
     kind = next((i for i in range(1, len(words)) if words[i] not in _BEFORE_KIND), len(words))
     if words[kind : kind + 1] not in (["TABLE"], ["VIEW"]):
         return Definition()
-    name = _name(tokens[kind + 1 :])
+    parts = _name(tokens[kind + 1 :])
+    name = ".".join(parts)
     if words[0] == "DROP":
         return Definition(drops=name)
     temporary = words[kind] == "VIEW" and not {"TEMP", "TEMPORARY"}.isdisjoint(words[1:kind])
     lasting = words[kind] == "VIEW" and not temporary
     defining = next((t for t in tokens[kind:] if t.upper == "AS"), None) if lasting else None
     query = text[defining.end :].strip() if defining else ""
-    return Definition(creates=name, temporary=temporary, view_query=query)
+    if "GLOBAL" in words[1:kind]:
+        parts = ["global_temp", *parts]
+    written = ".".join(map(quote_name, parts))
+    return Definition(creates=name, written=written, temporary=temporary, view_query=query)
 
 
-def _name(tokens: list[Token]) -> str:
+def _name(tokens: list[Token]) -> list[str]:
+    """The parts of the name that the tokens begin with; none if it is missing."""
     at = next((i for i, t in enumerate(tokens) if t.upper not in _BEFORE_NAME), len(tokens))
-    name = unquote(tokens[at]) if at < len(tokens) and tokens[at].kind in ("word", "quoted") else ""
-    while name and at + 2 < len(tokens) and tokens[at + 1].text == ".":
+    parts = [unquote(tokens[at])] if at < len(tokens) and tokens[at].kind in ("word", "quoted") else []
+    while parts and at + 2 < len(tokens) and tokens[at + 1].text == ".":
         at += 2
-        name += "." + unquote(tokens[at])
-    return name
+        parts.append(unquote(tokens[at]))
+    return parts

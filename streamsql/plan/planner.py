@@ -25,7 +25,7 @@ from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.lower import lower_statement
-from streamsql.plan.plans import Collect, Direct, Explain, Plan, Run, Start, Write
+from streamsql.plan.plans import Collect, Direct, Drop, Explain, Plan, Run, Start, Write
 from streamsql.plan.statements.definitions import create_function, create_sink, create_stream
 from streamsql.plan.statements.existing import (
     checkpoint_of,
@@ -35,15 +35,16 @@ from streamsql.plan.statements.existing import (
     drop_stream,
     named,
     setting,
+    start_plan,
     start_query,
     why,
 )
 from streamsql.plan.statements.inserts import insert, insert_set
 from streamsql.plan.statements.previews import preview, show_topics
-from streamsql.plan.statements.queries import create_live_table, restart, select
+from streamsql.plan.statements.queries import create_live_table, select
 from streamsql.plan.statements.query_run import beginning
 
-__all__ = ["beginning", "plan", "restart"]
+__all__ = ["beginning", "plan", "start_plan"]
 
 
 def plan(statement: Statement, context: Context) -> Plan:
@@ -54,22 +55,22 @@ def plan(statement: Statement, context: Context) -> Plan:
 
 def _spark(statement: Statement, context: Context) -> Plan:
     sources = context.sources()
-    definition = definition_of(statement.text)
-    name = definition.creates
+    defines = definition_of(statement.text)
+    name = defines.creates
     if name and context.catalog.relation(name):
         context.catalog.check_free(Name(name))
     with statement.origin.errors():
         text, streaming = lower_statement(statement.text, sources)
-    if streaming and definition.view_query and not definition.temporary:
+    if streaming and defines.view_query and not defines.temporary:
         raise RuleFault(
             "a view over a stream is a stream",
             detail="Spark keeps the definition of a view in its catalog, where no stream of the console is",
-            hint=f"CREATE STREAM {quote_name(name)} AS {definition.view_query};",
+            hint=f"CREATE STREAM {quote_name(name)} AS {defines.view_query};",
             span=statement.span,
             code="NOT_ON_STREAMS",
         )
     program = (*sources.program, Assign("result", Var("spark").call("sql", text)))
-    return Collect(program, reads_of(sources), "a statement of Spark", name, streaming)
+    return Collect(program, reads_of(sources), "a statement of Spark", defines, streaming)
 
 
 def _function(statement: DropFunction | DescribeFunction, context: Context) -> Plan:
@@ -77,7 +78,9 @@ def _function(statement: DropFunction | DescribeFunction, context: Context) -> P
     function = context.catalog.functions.get(statement.name.value.casefold())
     if function is None:
         return _spark(statement, context)
-    return Direct(statement, (("functions", function.name),) if isinstance(statement, DropFunction) else ())
+    if isinstance(statement, DropFunction):
+        return Drop("function", function.name, (("functions", function.name),))
+    return Direct(statement)
 
 
 def _explain(statement: ExplainStatement, context: Context) -> Plan:

@@ -9,42 +9,15 @@ from streamsql.calls import Assign, Node, Program, Var
 from streamsql.catalog import Catalog, Function, Query, Sink, Stream, Table
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
-from streamsql.errors import Note, Span, StreamsqlError
-from streamsql.language.statements.base import Name, Statement, Trigger
+from streamsql.errors import Span, StreamsqlError
+from streamsql.language.spark_definitions import Definition
+from streamsql.language.statements.base import Name, Trigger
+from streamsql.plan.basic_plans import Direct as Direct
+from streamsql.plan.basic_plans import Drop as Drop
+from streamsql.plan.basic_plans import Plan
 from streamsql.plan.lowering.shape import KEPT, Shape
 from streamsql.plan.lowering.sources import variable
 from streamsql.plan.streaming.rules import Choice
-
-
-@dataclass(frozen=True)
-class Plan:
-    """notes: messages for the analyst in addition to the result, one line each."""
-
-    notes: tuple[Note, ...] = field(default=(), kw_only=True)
-
-    def applied(self, catalog: Catalog) -> Catalog:
-        """The catalog after the plan was executed, as far as planning knows."""
-        return catalog
-
-    @property
-    def fault(self) -> StreamsqlError | None:
-        """The error of a part of the plan that cannot be executed, although other parts can."""
-        return None
-
-
-@dataclass(frozen=True)
-class Direct(Plan):
-    """A statement that the session answers itself, without a program. drops: the entries that it removes from
-    the catalog, as (field of the catalog, name).
-    """
-
-    statement: Statement
-    drops: tuple[tuple[str, str], ...] = ()
-
-    def applied(self, catalog: Catalog) -> Catalog:
-        for kind, name in self.drops:
-            catalog = catalog.without(kind, name)
-        return catalog
 
 
 @dataclass(frozen=True)
@@ -144,18 +117,23 @@ class Reads:
 
 @dataclass(frozen=True)
 class Collect(Plan):
-    """A program whose last value is a DataFrame to show. creates: the Spark table or view that it creates;
-    streaming: whether it reads a stream, so that the view is one.
+    """A program whose last value is a DataFrame to show. defines: the Spark table or view that it creates or
+    drops; streaming: whether it reads a stream, so that the view is one.
     """
 
     program: Program
     reads: Reads = field(default_factory=Reads)
     as_text: str = ""
-    creates: str = ""
+    defines: Definition = Definition()
     streaming: bool = False
 
+    @property
+    def changes_definitions(self) -> bool:
+        return bool(self.defines.creates or self.defines.drops)
+
     def applied(self, catalog: Catalog) -> Catalog:
-        return catalog.having(Table(self.creates, self.streaming)) if self.creates else catalog
+        creates = self.defines.creates
+        return catalog.having(Table(creates, self.streaming)) if creates else catalog
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.language.redaction import redact
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.python_functions import module_variable
-from streamsql.plan.planner import restart
+from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Collect, Plan, Reads, Refresh, Run, Write
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.program_helpers import sources
@@ -130,7 +130,7 @@ def _feeding(reads: Reads, context: Context) -> list[Run]:
             if query.name not in plans:
                 for name in query.inputs:
                     put(name)
-                plans[query.name] = restart(query, context)
+                plans[query.name] = start_plan(query, context)
 
     for table in reads.live:
         put(table.name)

@@ -42,6 +42,7 @@ from streamsql.runtime.queries.restart_supervisor import RestartSupervisor
 from streamsql.runtime.queries.stop import PATIENCE
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace import read_only
+from streamsql.runtime.workspace.store import LEFT
 
 PLANS: Answers = {
     **definitions.PLANS,
@@ -114,7 +115,7 @@ class Session:
         """
         parts = self.parts
         self._supervisor.close()
-        parts.workspace.save("the console was left")
+        parts.workspace.save(LEFT)
         if parts.engine.started:
             parts.queries.stop_all(limit, cancel)
             for running in parts.queries.all.values():
@@ -142,7 +143,7 @@ class Session:
         try:
             result = self._dispatch(plan, statement, parts)
             news, parts.packages.news = parts.packages.news, []
-            saved = parts.workspace.save() if statement.changes_workspace else ()
+            saved = parts.workspace.save() if statement.changes_workspace and plan.changes_definitions else ()
             notes = (*parts.temporary.news(), *plan.notes, *news, *saved, *result.notes)
             return replace(result, notes=notes) if notes != result.notes else result
         except StreamsqlError:

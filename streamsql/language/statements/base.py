@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from streamsql.errors import RuleFault, Source, Span, SyntaxFault, did_you_mean
 from streamsql.language.durations import duration_of, seconds
@@ -188,6 +188,19 @@ def check_new_name(name: str, span: Span) -> None:
             span=span,
             code="BAD_NAME",
         )
+
+
+def replacement_of(node: Node) -> dict[str, Any]:
+    """The fields or_replace and if_not_exists of a CREATE statement. Raises SyntaxFault for both at once."""
+    unless_there = node.get("IfNotExists")
+    if node.has("OrReplace") and unless_there:
+        raise SyntaxFault(
+            "OR REPLACE and IF NOT EXISTS exclude each other",
+            hint="leave one of them out",
+            span=unless_there.span,
+            code="CLAUSE_CONFLICT",
+        )
+    return {"or_replace": node.has("OrReplace"), "if_not_exists": unless_there is not None}
 
 
 def fragment_of(source: Source, node: Node) -> Fragment:

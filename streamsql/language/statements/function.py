@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from streamsql.errors import Source, SyntaxFault
+from streamsql.errors import Source
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Column,
@@ -16,6 +16,7 @@ from streamsql.language.statements.base import (
     name_of,
     new_name_of,
     one_line,
+    replacement_of,
 )
 
 
@@ -81,11 +82,6 @@ class ShowCreateFunction(Statement):
 
 
 def _create(node: Node, source: Source) -> CreateFunction:
-    unless_there = node.get("IfNotExists")
-    if node.has("OrReplace") and unless_there:
-        raise SyntaxFault(
-            "OR REPLACE and IF NOT EXISTS exclude each other", span=unless_there.span, code="CLAUSE_CONFLICT"
-        )
     table, kind = node.get("ReturnsTable"), node.get("Type")
     if kind:
         check_type(kind)
@@ -94,8 +90,7 @@ def _create(node: Node, source: Source) -> CreateFunction:
         target=name_of(node.get("String")),
         returns=one_line(source, kind) if kind else "",
         columns=columns_of(source, table.get("ColumnDefs")) if table else (),
-        or_replace=node.has("OrReplace"),
-        if_not_exists=unless_there is not None,
+        **replacement_of(node),
     )
 
 

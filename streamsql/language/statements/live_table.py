@@ -18,6 +18,7 @@ from streamsql.language.statements.base import (
     name_of,
     new_name_of,
     output_mode_of,
+    replacement_of,
     restart_of,
     trigger_of,
 )
@@ -103,8 +104,7 @@ def _create(node: Node, source: Source) -> CreateLiveTable:
         key=names_of(clause(node, "Key")),
         retain=retain_of(clause(node, "Retain")),
         comment=comment.text("String") if comment else "",
-        or_replace=node.has("OrReplace"),
-        if_not_exists=node.has("IfNotExists"),
+        **replacement_of(node),
     )
 
 

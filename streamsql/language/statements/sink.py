@@ -18,6 +18,7 @@ from streamsql.language.statements.base import (
     name_of,
     new_name_of,
     options_of,
+    replacement_of,
 )
 
 
@@ -118,8 +119,7 @@ def _create(node: Node, source: Source) -> CreateSink:
         retain=retain_of(retain),
         retain_span=retain.span if retain else None,
         comment=comment.text("String") if comment else "",
-        or_replace=node.has("OrReplace"),
-        if_not_exists=node.has("IfNotExists"),
+        **replacement_of(node),
     )
 
 

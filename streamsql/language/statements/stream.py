@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from streamsql.errors import Source, SyntaxFault
+from streamsql.errors import Source
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import (
     Column,
@@ -20,6 +20,7 @@ from streamsql.language.statements.base import (
     name_of,
     new_name_of,
     options_of,
+    replacement_of,
     watermark_of,
 )
 
@@ -97,15 +98,9 @@ class ShowCreateStream(Statement):
 
 
 def create_stream(node: Node, source: Source) -> CreateStream:
-    unless_there = node.get("IfNotExists")
-    if node.has("OrReplace") and unless_there:
-        raise SyntaxFault(
-            "OR REPLACE and IF NOT EXISTS exclude each other", span=unless_there.span, code="CLAUSE_CONFLICT"
-        )
     head = CreateStream(
         name=new_name_of(node.get("NewName")),
-        or_replace=node.has("OrReplace"),
-        if_not_exists=unless_there is not None,
+        **replacement_of(node),
     )
     query = node.get("StreamQuery")
     if query:

@@ -14,7 +14,7 @@ from streamsql.language.statements.sink import DropSink
 from streamsql.language.statements.stream import DropStream
 from streamsql.language.statements.why import Why
 from streamsql.plan.context import Context
-from streamsql.plan.plans import Again, Direct, Plan, Start
+from streamsql.plan.plans import Again, Direct, Drop, Plan, Run, Start
 from streamsql.plan.statements.queries import restart
 from streamsql.plan.statements.query_run import beginning
 from streamsql.plan.statements.refreshes import check_unread
@@ -50,33 +50,35 @@ def setting(statement: Set, context: Context) -> Plan:
 
 def drop_stream(statement: DropStream, context: Context) -> Plan:
     if statement.if_exists and statement.name.value.casefold() not in context.catalog.streams:
-        return Direct(statement)
-    return Direct(statement, (("streams", context.catalog.stream(statement.name).name),))
+        return Drop("stream", statement.name.value)
+    stream = context.catalog.stream(statement.name)
+    return Drop("stream", stream.name, (("streams", stream.name),))
 
 
 def drop_sink(statement: DropSink, context: Context) -> Plan:
     catalog = context.catalog
     if statement.if_exists and statement.name.value.casefold() not in catalog.sinks:
-        return Direct(statement)
+        return Drop("sink", statement.name.value)
     sink = catalog.sink(statement.name)
     check_unread(statement.name, sink.name, catalog)
     for query in catalog.queries_into(sink.name):
         raise _feeds(query, sink.name, statement.name.span)
-    return Direct(statement, (("sinks", sink.name),))
+    return Drop("sink", sink.name, (("sinks", sink.name),))
 
 
 def drop_live_table(statement: DropLiveTable, context: Context) -> Plan:
     """DROP LIVE TABLE also drops its query. Raises NameFault if the query has other sinks."""
     catalog = context.catalog
     if statement.if_exists and statement.name.value.casefold() not in catalog.sinks:
-        return Direct(statement)
+        return Drop("live table", statement.name.value)
     sink = catalog.live_table(statement.name)
     check_unread(statement.name, sink.name, catalog)
     feeding = catalog.queries_into(sink.name)
     for query in feeding:
         if len(query.sinks) > 1:
             raise _feeds(query, query.sink, statement.name.span)
-    return Direct(statement, (*(("queries", q.name) for q in feeding), ("sinks", sink.name)))
+    entries = (*(("queries", q.name) for q in feeding), ("sinks", sink.name))
+    return Drop("live table", sink.name, entries)
 
 
 def _feeds(query: Query, sink: str, span: Span) -> NameFault:
@@ -92,12 +94,17 @@ def drop_query(statement: DropQuery, context: Context) -> Plan:
     """DROP QUERY also drops the live table of a query that was created with one."""
     name = statement.name
     if name and statement.if_exists and name.value.casefold() not in context.catalog.queries:
-        return Direct(statement)
+        return Drop("query", name.value)
     queries = context.catalog.named(name)
-    tables = tuple(("sinks", query.sinks[0]) for query in queries if query.live_table)
-    if name and tables:
+    if name and queries[0].live_table:
         check_unread(name, queries[0].sinks[0], context.catalog)
-    return Direct(statement, (*(("queries", query.name) for query in queries), *tables))
+    kind = "query" if len(queries) == 1 else "queries"
+    entries: list[tuple[str, str]] = []
+    for query in queries:
+        entries.append(("queries", query.name))
+        if query.live_table:
+            entries.append(("sinks", query.sinks[0]))
+    return Drop(kind, ", ".join(query.name for query in queries), tuple(entries))
 
 
 def start_query(statement: StartQuery, context: Context) -> Start:
@@ -112,3 +119,11 @@ def _again(query: Query, statement: StartQuery, context: Context) -> Again:
         return Again(query, beginning(restart(query, context, span), statement.begins))
     except StreamsqlError as fault:
         return Again(query, why=fault)
+
+
+def start_plan(query: Query, context: Context) -> Run:
+    """The plan of START QUERY for a query, wherever the console itself starts one again. Raises its fault."""
+    again = _again(query, StartQuery(name=Name(query.name)), context)
+    if again.run is None:
+        raise again.why or AssertionError(query.name)
+    return again.run

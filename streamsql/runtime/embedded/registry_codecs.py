@@ -9,6 +9,7 @@ class SchemaRegistry:
     """
 
     # The answers of registries in this process, the driver or a Python worker: each schema is fetched once.
+    # On the class, since each task of a worker and each micro-batch of several sinks has a new instance.
     said: dict = {}
 
     def __init__(self, url):

@@ -15,14 +15,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from streamsql.runtime.engine.java import Java, find_java, spark_home
+from streamsql.runtime.engine.java import Java, spark_home
 
 BUILD_TIMEOUT = 600.0
 """The longest time of a build in seconds, at low priority on a busy machine."""
@@ -32,9 +29,6 @@ RETRY_AFTER = 24 * 3600.0
 
 ROOM = 2 * 2**30
 """The bytes of memory and of disk that a build needs."""
-
-KEEP = 2
-"""The number of cache files to keep, about 200 MB each; more than one, for users of two Javas."""
 
 
 def cache_file(java: Java, cache: Path, home: Path) -> Path:
@@ -59,7 +53,7 @@ def enabled() -> bool:
 def complete(file: Path) -> bool:
     """Whether the cache exists and has its full size: Java may crash on a truncated one."""
     try:
-        return file.stat().st_size == int(_size_file(file).read_text("ascii"))
+        return file.stat().st_size == int(size_file(file).read_text("ascii"))
     except (OSError, ValueError):
         return False
 
@@ -78,8 +72,8 @@ def cache_status(java: Java, cache: Path) -> str:
         return "off (STREAMSQL_NO_AOT is set)"
     if complete(file):
         return f"{file} ({file.stat().st_size / 2**20:.0f} MB)"
-    if _failed(file).is_file():
-        return f"none: {_failed(file).read_text('utf-8').strip()}"
+    if failed_file(file).is_file():
+        return f"none: {failed_file(file).read_text('utf-8').strip()}"
     return "none yet; built in the background after a session"
 
 
@@ -93,16 +87,8 @@ def build_cache(java: Java, cache: Path) -> Path | None:
     before = file.stat().st_mtime_ns if complete(file) else None
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        command, environment = _builder(java, cache)
-        subprocess.run(
-            command,
-            env=environment,
-            cwd=cache,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=BUILD_TIMEOUT,
-        )
+        command, quiet = _builder(java, cache)
+        subprocess.run(command, timeout=BUILD_TIMEOUT, **quiet)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return file if complete(file) and file.stat().st_mtime_ns != before else None
@@ -120,33 +106,27 @@ def build_at_exit(java: Java, cache: Path, file: Path) -> None:
 
 def _build_in_background(java: Java, cache: Path, file: Path) -> None:
     try:
-        failed = _failed(file)
+        failed = failed_file(file)
         if failed.is_file() and time.time() - failed.stat().st_mtime < RETRY_AFTER:
             return
         if complete(file) or not os.access(cache, os.W_OK) or not _room(cache):
             return
-        command, environment = _builder(java, cache)
-        subprocess.Popen(
-            [*command, "--background"],
-            env=environment,
-            cwd=cache,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        command, quiet = _builder(java, cache)
+        subprocess.Popen([*command, "--background"], start_new_session=True, **quiet)
     except OSError:
         pass  # no cache is built
 
 
-def _builder(java: Java, cache: Path) -> tuple[list[str], dict[str, str]]:
-    """The command and environment of a process that builds the cache (see main)."""
+def _builder(java: Java, cache: Path) -> tuple[list[str], dict[str, Any]]:
+    """The command of a process that builds the cache (aot_build.py), and how it is run: silently."""
     package = str(Path(__file__).resolve().parents[3])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     home = str(java.path.parent.parent)
     environment = {**os.environ, "PYTHONPATH": path, "STREAMSQL_NO_AOT": "1"}
     environment.pop("PYSPARK_SUBMIT_ARGS", None)
-    return [sys.executable, "-m", "streamsql.runtime.engine.aot_cache", home, str(cache)], environment
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    command = [sys.executable, "-m", "streamsql.runtime.engine.aot_build", home, str(cache)]
+    return command, {"env": environment, "cwd": cache, **streams}
 
 
 def _room(cache: Path) -> bool:
@@ -161,152 +141,11 @@ def _room(cache: Path) -> bool:
     return True
 
 
-def _failed(file: Path) -> Path:
+def failed_file(file: Path) -> Path:
+    """Where the reason stands why a cache could not be built."""
     return file.with_suffix(".failed")
 
 
-def _size_file(file: Path) -> Path:
+def size_file(file: Path) -> Path:
+    """Where the full size of a cache stands."""
     return file.with_suffix(".size")
-
-
-# ---------------------------------------------------------------------------------------------
-# The process that builds
-
-
-def main(arguments: list[str]) -> int:
-    """`python -m streamsql.runtime.engine.aot_cache JAVA_HOME CACHE [--background]`: build the cache."""
-    java, cache = find_java(arguments[0]), Path(arguments[1])
-    if "--background" in arguments:
-        os.nice(19)
-    file = cache_file(java, cache, spark_home())
-    with _lock(cache) as free:
-        if not free or ("--background" in arguments and complete(file)):
-            return 0
-        try:
-            _build(java, cache, file)
-        except Exception as error:
-            _failed(file).write_text(f"{str(error) or type(error).__name__}\n", "utf-8")
-            return 1
-        _failed(file).unlink(missing_ok=True)
-        _discard_old(cache)
-    return 0
-
-
-@contextmanager
-def _lock(cache: Path) -> Iterator[bool]:
-    """Whether no other build runs. The system releases the lock even if this process is killed."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(cache / "build.lock", timeout=0, mode=0o600)
-    try:
-        lock.acquire()
-    except Timeout:
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        lock.release()
-
-
-def _build(java: Java, cache: Path, file: Path) -> None:
-    from streamsql.runtime.engine import jvm
-    from streamsql.runtime.engine.settings import Settings
-
-    scratch = Path(tempfile.mkdtemp(prefix="build-", dir=cache))
-    log = cache / "build.log"
-    log.unlink(missing_ok=True)
-    new = scratch / file.name
-    flag = "AOTCacheOutput" if file.suffix == ".aot" else "ArchiveClassesAtExit"
-    conf = Settings.make("local[2]", {}).start_conf() | {
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.driver.extraJavaOptions": f"-XX:{flag}={new}",
-    }
-    process: Any = None
-    try:
-        spark = jvm.start_session(conf, log, cache, java)
-        process = spark.sparkContext._gateway.proc
-        _typical_work(spark, scratch)
-        process.stdin.close()  # the JVM writes the file and ends
-        process.wait(BUILD_TIMEOUT / 2)
-        if not new.is_file():
-            raise OSError(f"Java wrote no cache, see {log}")
-        with new.open("rb") as stream:
-            os.fsync(stream.fileno())
-        _size_file(file).write_text(str(new.stat().st_size), "ascii")
-        new.replace(file)
-    finally:
-        if process is not None and process.poll() is None:
-            process.kill()
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _typical_work(spark: Any, scratch: Path) -> None:
-    """Run what a session usually runs, to load its classes: files read and written, streams."""
-    folder = scratch / "in"
-    folder.mkdir()
-    for number in range(2):
-        rows = [
-            f'{{"ts": "2026-01-01T00:{i % 60:02d}:{number:02d}Z", "k": "k{i % 7}", "v": {i}}}\n'
-            for i in range(300)
-        ]
-        (folder / f"{number}.json").write_text("".join(rows), "utf-8")
-    schema = "ts timestamp, k string, v bigint"
-    frame = spark.read.schema(schema).json(str(folder))
-    for kind in ("parquet", "csv"):
-        frame.write.format(kind).save(str(scratch / kind))
-        spark.read.schema(schema).format(kind).load(str(scratch / kind)).show()
-    spark.sql("SHOW TABLES").collect()
-    spark.sql("SELECT 1 AS one, 'a' AS a, current_timestamp() AS now").toArrow()
-    try:
-        spark.sql("SELECT nothing FROM nowhere")
-    except Exception:
-        pass
-    spark.readStream.schema(schema).json(str(folder)).createOrReplaceTempView("events")
-    frame.createOrReplaceTempView("known")
-    queries = {
-        "windows": (
-            "update",
-            "SELECT window(ts, '1 minute') AS w, k, count(*) AS n, sum(v) AS s, avg(v) AS a"
-            " FROM events GROUP BY window(ts, '1 minute'), k",
-        ),
-        "groups": ("complete", "SELECT k, count(*) AS n FROM events GROUP BY k ORDER BY n DESC"),
-        "rows": ("append", "SELECT e.*, b.v AS u FROM events e JOIN known b USING (k) WHERE e.v>9"),
-    }
-    for name, (mode, query) in queries.items():
-        stream = spark.sql(query).writeStream.outputMode(mode)
-        active = stream.format("memory").queryName(name).start()
-        active.processAllAvailable()
-        spark.sql(f"SELECT * FROM {name} LIMIT 20").toArrow()
-        spark.table(name).show()
-        active.stop()
-    _typical_sinks(spark, scratch)
-
-
-def _typical_sinks(spark: Any, scratch: Path) -> None:
-    late = spark.sql("SELECT * FROM events").withWatermark("ts", "1 minute")
-    late.createOrReplaceTempView("late")
-    closed = spark.sql(
-        "SELECT window.start AS t, k, count(*) AS n FROM late GROUP BY window(ts, '5 minutes'), k"
-    )
-    for kind in ("parquet", "json"):
-        target = scratch / f"out-{kind}"
-        writer = closed.writeStream.format(kind).outputMode("append")
-        active = writer.option("checkpointLocation", f"{target}-checkpoint").start(str(target))
-        active.processAllAvailable()
-        active.stop()
-    writer = closed.writeStream.outputMode("update")
-    active = writer.foreachBatch(lambda batch, _: batch.limit(20).toArrow()).start()
-    active.processAllAvailable()
-    active.stop()
-
-
-def _discard_old(cache: Path) -> None:
-    files = [*cache.glob("spark-java*.aot"), *cache.glob("spark-java*.jsa")]
-    for file in sorted(files, key=lambda f: f.stat().st_mtime, reverse=True)[KEEP:]:
-        file.unlink(missing_ok=True)
-        _size_file(file).unlink(missing_ok=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

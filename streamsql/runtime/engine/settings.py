@@ -51,7 +51,16 @@ def common_defaults() -> dict[str, str]:
 def cores_of(master: str) -> int:
     """The processors that a local master uses: local[4] → 4, local[*] → those of the machine."""
     threads = _local_master(master)
-    return len(os.sched_getaffinity(0)) if threads == "*" else int(threads)
+    return processors() if threads == "*" else int(threads)
+
+
+def processors() -> int:
+    """The processors that this process may use; those of the machine where the system does not tell."""
+    if hasattr(os, "process_cpu_count"):  # Python 3.13
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _local_master(master: str) -> str:

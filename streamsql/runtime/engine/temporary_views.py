@@ -8,7 +8,7 @@ from typing import Any
 from streamsql.catalog import CurrentCatalog
 from streamsql.errors import EngineFault, Note, StreamsqlError
 from streamsql.language.names_read import relations_of
-from streamsql.language.spark_definitions import definition_of
+from streamsql.language.spark_definitions import Definition, definition_of
 from streamsql.language.statements.base import Statement
 from streamsql.runtime.engine.spark_errors import translate
 
@@ -33,12 +33,12 @@ class TemporaryViews:
         self._missing: set[str] = set()
         self._untold: dict[str, Note] = {}
 
-    def remember(self, statement: Statement, creates: str) -> None:
-        """Record an executed statement that created or dropped a view. creates: the created view or table."""
-        definition = definition_of(statement.text)
-        if creates and definition.temporary:
-            self._statements[creates.casefold()] = statement
-            self._missing.discard(creates.casefold())
+    def remember(self, statement: Statement, definition: Definition) -> None:
+        """Record an executed statement that created or dropped a view."""
+        if definition.creates and definition.temporary:
+            name = definition.creates.casefold()
+            self._statements[name] = statement
+            self._missing.discard(name)
         if definition.drops:
             self.forget(definition.drops)
 

@@ -11,7 +11,6 @@ from streamsql.catalog import Sink, Stream
 from streamsql.connectors.option_values import not_kept, placed
 from streamsql.connectors.registry import connector
 from streamsql.errors import InputFault, Note
-from streamsql.language.statements import function, live_table, sink, stream
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.language.tokens import quote_name
@@ -121,43 +120,31 @@ def _define_function(parts: SessionParts, plan: plans.DefineFunction, statement:
     return Done(message=f"{WHAT[entry.kind]} {entry.name} created")
 
 
-def _drop_function(parts: SessionParts, statement: function.DropFunction) -> Result:
-    entry = parts.catalog.function(statement.name)
-    parts.undefine("functions", entry.name)
-    if parts.engine.started and entry.kind != "processor":
-        parts.spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(entry.name)}")
-    return Done(message=f"{WHAT[entry.kind]} {entry.name} dropped")
+def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result:
+    if not plan.entries:
+        none = f"is no {plan.kind} {plan.name}" if plan.name else f"are no {plan.kind}"
+        return Done(message=f"there {none}")
+    kind, removed = plan.kind, list[tuple[str, str]]()
+    try:
+        for field, name in plan.entries:
+            if field == "queries":
+                forget_query(parts, name)
+            elif field == "sinks":
+                parts.live.forget(name.casefold())
+            elif field == "functions":
+                kind = _forget_function(parts, name)
+            removed.append((field, name))
+    finally:  # a statement that is cancelled leaves the rest
+        parts.current.update(replace(plan, entries=tuple(removed)).applied)
+    return Done(message=f"{kind} {plan.name} dropped")
 
 
-def _drop_stream(parts: SessionParts, statement: stream.DropStream) -> Result:
-    key = statement.name.value.casefold()
-    if statement.if_exists and key not in parts.catalog.streams:
-        return Done(message=f"there is no stream {statement.name}")
-    entry = parts.catalog.stream(statement.name)
-    parts.undefine("streams", key)
-    return Done(message=f"stream {entry.name} dropped")
-
-
-def _drop_sink(parts: SessionParts, statement: sink.DropSink) -> Result:
-    key = statement.name.value.casefold()
-    if statement.if_exists and key not in parts.catalog.sinks:
-        return Done(message=f"there is no sink {statement.name}")
-    entry = parts.catalog.sink(statement.name)
-    parts.undefine("sinks", key)
-    parts.live.forget(key)
-    return Done(message=f"sink {entry.name} dropped")
-
-
-def _drop_live_table(parts: SessionParts, statement: live_table.DropLiveTable) -> Result:
-    key = statement.name.value.casefold()
-    if statement.if_exists and key not in parts.catalog.sinks:
-        return Done(message=f"there is no live table {statement.name}")
-    entry = parts.catalog.live_table(statement.name)
-    for feeding in parts.catalog.queries_into(entry.name):
-        forget_query(parts, feeding.name)
-    parts.undefine("sinks", key)
-    parts.live.forget(key)
-    return Done(message=f"live table {entry.name} dropped")
+def _forget_function(parts: SessionParts, name: str) -> str:
+    """Remove a function from Spark, if it is started. Returns what the function is."""
+    kind = parts.catalog.functions[name.casefold()].kind
+    if parts.engine.started and kind != "processor":
+        parts.spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quote_name(name)}")
+    return WHAT[kind]
 
 
 def _empty_trash(parts: SessionParts, statement: session_statements.EmptyTrash) -> Result:
@@ -173,11 +160,8 @@ PLANS: Answers = {
     plans.DefineStream: _define_stream,
     plans.DefineSink: _define_sink,
     plans.DefineFunction: _define_function,
+    plans.Drop: _drop,
 }
 DIRECT: Answers = {
-    stream.DropStream: _drop_stream,
-    sink.DropSink: _drop_sink,
-    function.DropFunction: _drop_function,
-    live_table.DropLiveTable: _drop_live_table,
     session_statements.EmptyTrash: _empty_trash,
 }

@@ -42,10 +42,10 @@ def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement
 def _collected(
     parts: SessionParts, plan: plans.Collect, frame: Any, statement: Statement, began: float
 ) -> Result:
-    if plan.creates:
-        streaming = parts.spark.table(plan.creates).isStreaming
-        parts.define(Table(plan.creates, streaming))
-    parts.temporary.remember(statement, plan.creates)
+    if plan.defines.creates:
+        streaming = parts.spark.table(plan.defines.written).isStreaming
+        parts.define(Table(plan.defines.creates, streaming))
+    parts.temporary.remember(statement, plan.defines)
     if frame.isStreaming:
         raise EngineFault(
             "this query reads a stream that only Spark knows",

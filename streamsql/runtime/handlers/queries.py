@@ -28,7 +28,7 @@ from streamsql.runtime.handlers.why import note
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.drain import stop_queries
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
-from streamsql.runtime.queries.start import forget_query, start_query
+from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.why.diagnose import diagnose
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.open_groups import gave_none
@@ -77,7 +77,7 @@ def _start_rejected(parts: SessionParts, run: plans.Run) -> list[str]:
         if not read.malformed_sink or (running and running.status() in GOING_ON):
             continue
         if name.casefold() in parts.catalog.queries:
-            start_query(parts, planner.restart(parts.catalog.queries[name.casefold()], parts.context()))
+            start_query(parts, planner.start_plan(parts.catalog.queries[name.casefold()], parts.context()))
         else:
             trigger = f"TRIGGER {run.query.trigger.sql()}" if run.query.trigger else ""
             rejected = quote_name(f"{read.name}${REJECTED}")
@@ -171,21 +171,6 @@ def _beside(started: list[str], faults: list[StreamsqlError]) -> Iterator[str]:
         yield f"started: {', '.join(started)}"
 
 
-def _drop_query(parts: SessionParts, statement: query_statements.DropQuery) -> Result:
-    name = statement.name
-    if name and statement.if_exists and name.value.casefold() not in parts.catalog.queries:
-        return Done(message=f"there is no query {name}")
-    queries = parts.catalog.named(name)
-    for query in queries:
-        forget_query(parts, query.name)
-        if query.live_table:
-            parts.undefine("sinks", query.sinks[0])
-    if not queries:
-        return Done(message="there are no queries")
-    kind = "query" if len(queries) == 1 else "queries"
-    return Done(message=f"{kind} {', '.join(q.name for q in queries)} dropped")
-
-
 def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Result:
     names = [q.name.casefold() for q in parts.catalog.named(statement.name)]
     names = [n for n in names if n in parts.queries.all]
@@ -214,7 +199,6 @@ def _why_none(parts: SessionParts, running: Running) -> tuple[Note, ...]:
 PLANS: Answers = {plans.Run: _run, plans.Refresh: _run, plans.Start: _start_again}
 DIRECT: Answers = {
     query_statements.StopQuery: lambda parts, statement: stop_queries(statement, parts),
-    query_statements.DropQuery: _drop_query,
     query_statements.AwaitQuery: _await,
     Watch: lambda parts, statement: watch(statement, parts),
 }

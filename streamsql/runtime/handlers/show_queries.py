@@ -31,7 +31,7 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
         trigger = query.trigger.sql().lower() if query.trigger else "default"
         if running is None:
             past = parts.workspace.past(query.name)
-            rest = (past.batch if past.batch >= 0 else None, *[None] * 8, past.error)
+            rest = (past.batch if past.batch >= 0 else None, *[None] * 8, past.reason)
             rows.append((query.name, past.status, query.sink, query.mode, trigger, *rest))
         else:
             rows.append(
@@ -89,7 +89,7 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
     if query.restart:
         pairs.append(("restart", query.restart.sql()))
     if running is None:
-        pairs += [("status", past.status), ("since", past.since), ("error", past.error)]
+        pairs += [("status", past.status), ("since", past.since), ("error", past.reason)]
     if running:
         status = running.status()
         pairs += [("status", status), ("output mode", f"{running.mode}  {running.reason}".strip())]

@@ -8,7 +8,7 @@ from streamsql.catalog import Query, Stream
 from streamsql.errors import NameFault, Note, StreamsqlError
 from streamsql.language.statements.why import Why as WhyStatement
 from streamsql.language.tokens import quote_name
-from streamsql.plan.planner import restart
+from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Refresh, Run
 from streamsql.plan.statements.previews import as_they_come
 from streamsql.results import Why
@@ -63,7 +63,7 @@ def _of_query(parts: SessionParts, query: Query) -> Verdict:
     if running is not None:
         return _of_run(parts, running.plan, running)
     try:
-        plan = restart(query, parts.context())
+        plan = start_plan(query, parts.context())
     except StreamsqlError as fault:
         return Verdict(
             situation="NOT_RUNNING",

@@ -22,28 +22,26 @@ def check_servers(entries: Iterable[Stream | Sink]) -> None:
     """Raise EngineFault when none of the servers of a stream or sink accepts a connection."""
     entries = list(entries)
     for entry in entries:
-        reasons = _unreached(_connector(entry).servers(entry)) if _has_servers(entry) else ""
-        if reasons:
-            raise EngineFault(
-                f"no {entry.connector} server of the {_kind(entry)} {entry.name} can be reached",
-                detail=reasons,
-                hint="are the servers right, and are they running?",
-                code="NO_SERVER",
-            )
+        if _has_servers(entry):
+            fact = f"no {entry.connector} server of the {_kind(entry)} {entry.name} can be reached"
+            _check(_connector(entry).servers(entry), fact, "are the servers right, and are they running?")
     check_registries(entries)
 
 
 def check_registries(entries: Iterable[Stream | Sink]) -> None:
     """The same for their schema registries."""
     for entry in entries:
-        reasons = _unreached(_connector(entry).schema_servers(entry)) if _has_servers(entry) else ""
-        if reasons:
-            raise EngineFault(
-                f"the schema registry of the {_kind(entry)} {entry.name} cannot be reached",
-                detail=reasons,
-                hint="is schemaRegistry right, and is it running?",
-                code="NO_SERVER",
+        if _has_servers(entry):
+            fact = f"the schema registry of the {_kind(entry)} {entry.name} cannot be reached"
+            _check(
+                _connector(entry).schema_servers(entry), fact, "is schemaRegistry right, and is it running?"
             )
+
+
+def _check(servers: Iterable[tuple[str, int]], fact: str, hint: str) -> None:
+    reasons = _unreached(servers)
+    if reasons:
+        raise EngineFault(fact, detail=reasons, hint=hint, code="NO_SERVER")
 
 
 def _has_servers(entry: Stream | Sink) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from streamsql.errors import Note, StreamsqlError, TimeFault
 from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.query import StopQuery
-from streamsql.plan.planner import restart
+from streamsql.plan.planner import start_plan
 from streamsql.results import Done
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
@@ -82,7 +82,7 @@ def _drain(running: Running, parts: QueryParts, timeout: float | None) -> None:
     if running.status() != "stopped":
         return  # it ended by itself
     with queries.starting:
-        plan = restart(parts.catalog.queries[name], parts.context())
+        plan = start_plan(parts.catalog.queries[name], parts.context())
         plan = replace(plan, query=replace(plan.query, trigger=Trigger("available_now")))
         last = start_query(parts, plan)
         last.source, last.span, last.stopped = running.source, running.span, True

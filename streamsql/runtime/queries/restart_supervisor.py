@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from streamsql.errors import InputFault, NameFault, QueryFault, RuleFault, SyntaxFault
-from streamsql.plan.planner import restart
+from streamsql.plan.planner import start_plan
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event
 from streamsql.runtime.engine.spark_errors import translate
@@ -99,7 +99,7 @@ class RestartSupervisor:
             if self._closed or query is None or queries.all.get(key) is not running or not running.again_at:
                 return  # it was stopped, started or dropped meanwhile
             try:
-                start_query(self.parts, restart(query, self.parts.context()))
+                start_query(self.parts, start_plan(query, self.parts.context()))
             except Exception as error:
                 if self.parts.cancel.cancelled:
                     return  # the session is being closed

@@ -8,7 +8,7 @@ from typing import Any
 from streamsql.errors import UsageFault
 
 WORKSPACE = 1
-STATUS = 1
+STATUS = 2
 LIVE_TABLE = 2
 CHECKPOINT = 1
 BATCHES = 1

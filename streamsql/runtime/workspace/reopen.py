@@ -17,7 +17,7 @@ from streamsql.runtime.parts import SessionParts, StatementBegins
 from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.workspace import owned_folders
 from streamsql.runtime.workspace.folder import holder
-from streamsql.runtime.workspace.store import CATALOG, ENDED, STATUS, Store
+from streamsql.runtime.workspace.store import CATALOG, STATUS, Store
 from streamsql.runtime.workspace.trust import can_run_code
 
 
@@ -119,7 +119,7 @@ def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
     )
     there = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
     words = [f"{store.folder} holds {', '.join(there)}"] if there else []
-    ended = [q.name for q in catalog.queries.values() if parts.workspace.past(q.name).error.startswith(ENDED)]
+    ended = [q.name for q in catalog.queries.values() if parts.workspace.past(q.name).console]
     if ended:
         words.append(f"stopped with the last console: {', '.join(ended)}; START QUERY ALL; resumes")
     return tuple(words)
@@ -144,9 +144,9 @@ def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
         parts.define(_function(definition.function, store))
     elif isinstance(definition, plans.Run):
         parts.define(definition.query, *((definition.sink,) if definition.define else ()))
-    elif isinstance(definition, plans.Collect) and definition.creates:
-        parts.temporary.remember(statement, definition.creates)
-        parts.define(Table(definition.creates, definition.streaming))
+    elif isinstance(definition, plans.Collect) and definition.defines.creates:
+        parts.temporary.remember(statement, definition.defines)
+        parts.define(Table(definition.defines.creates, definition.streaming))
 
 
 def _function(function: Function, store: Store) -> Function:

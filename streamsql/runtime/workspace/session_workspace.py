@@ -43,10 +43,10 @@ class SessionWorkspace:
 
     # ---- writing --------------------------------------------------------------------------
 
-    def save(self, why: str = "") -> tuple[Note, ...]:
+    def save(self, console: str = "") -> tuple[Note, ...]:
         """Write the definitions and the status of queries. Returns notes.
 
-        why: the reason why running queries are about to end.
+        console: how it is about to end, LEFT or LOST; empty if it goes on.
         """
         if self._store is None or self._read_only:
             return ()
@@ -56,9 +56,9 @@ class SessionWorkspace:
                 self._store.save(self._current.snapshot, self._settings.changed, views)
         except OSError as error:
             return (_not_written(error),)
-        return self.save_status(why)
+        return self.save_status(console)
 
-    def save_status(self, why: str = "") -> tuple[Note, ...]:
+    def save_status(self, console: str = "") -> tuple[Note, ...]:
         """Write the status of queries. Thread-safe. Returns notes."""
         if self._store is None or self._read_only:
             return ()
@@ -68,7 +68,7 @@ class SessionWorkspace:
             for name in catalog.queries:
                 running = self._queries.all.get(name)
                 if running is not None:
-                    past[name] = past_of(running, self._queries.failures.get(name, ()), why)
+                    past[name] = past_of(running, self._queries.failures.get(name, ()), console)
             self._store.past = past
             try:
                 self._store.save_status(past, catalog.functions)

@@ -30,21 +30,31 @@ from streamsql.runtime.workspace.owned_folders import private
 from streamsql.secrets import redact_option
 
 CATALOG = "catalog.sql"
-ENDED = "the console "
-"""The beginning of the reason when a query ended with its console."""
+LEFT, LOST = "left", "lost"
+_ENDED = {LEFT: "the console was left", LOST: "the console ended unexpectedly"}
+"""How a console ended → the reason for which its queries stopped."""
 STATUS = "status.json"
 _HEAD = HEAD + " It is a script.\n\n"
 
 
 @dataclass(frozen=True)
 class Past:
-    """The last known state of a query: its status, since when, and its newest failures, oldest first."""
+    """The last known state of a query: its status, since when, and its newest failures, oldest first.
+
+    console: how the console ended with which it stopped, LEFT or LOST; empty if it stopped by itself.
+    """
 
     status: str
     since: str = ""
     error: str = ""
     batch: int = -1
     failures: tuple[Failure, ...] = ()
+    console: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it does not run."""
+        return self.error or _ENDED.get(self.console, "")
 
 
 @dataclass(frozen=True)
@@ -110,9 +120,7 @@ class Store:
             return f"{file} cannot be read: {error}"
         for name, past in self.past.items():
             if past.status in GOING_ON and not runs:
-                self.past[name] = replace(
-                    past, status="stopped", error=past.error or ENDED + "ended unexpectedly"
-                )
+                self.past[name] = replace(past, status="stopped", console=LOST)
         return ""
 
     def set_aside(self, name: str) -> Path:
@@ -212,7 +220,10 @@ def _sorted(entries: list[Kept]) -> list[Kept]:
 
 
 def _past(*, failures: Iterable[Mapping[str, Any]] = (), **known: Any) -> Past:
-    return Past(failures=tuple(Failure(**_fields(f, Failure)) for f in failures), **_fields(known, Past))
+    past = Past(failures=tuple(Failure(**_fields(f, Failure)) for f in failures), **_fields(known, Past))
+    # Version 1 has no `console`, but the reason as the error.
+    console = next((word for word, reason in _ENDED.items() if past.error == reason), "")
+    return replace(past, error="", console=console) if console else past
 
 
 def _fields(known: Mapping[str, Any], of: type[Any]) -> dict[str, Any]:
@@ -228,13 +239,13 @@ def _function(known: Any) -> dict[str, Any]:
     return kept | {"modules": tuple(map(str, known.get("modules", ())))}
 
 
-def past_of(running: Running, failures: Iterable[Failure], why: str = "") -> Past:
-    """The state of a query, to be saved. why: the reason why it is about to end, if it runs."""
+def past_of(running: Running, failures: Iterable[Failure], console: str = "") -> Past:
+    """The state of a query, to be saved. console: see Past; it is about to end, and the query with it."""
     status = running.status()
     last = running.reports.newest(1)
     batch = last[-1].get("batchId", -1) if last else -1
     since = (running.ended or datetime.now()).isoformat(" ", "seconds")
-    if status in GOING_ON and why:
-        return Past("stopped", since, why, batch, tuple(failures))
+    if status in GOING_ON and console:
+        return Past("stopped", since, "", batch, tuple(failures), console)
     error = running.fault.message if running.fault else ""
     return Past(status, since, error, batch, tuple(failures))
