@@ -28,6 +28,7 @@ QUERIES = [
     "SELECT DISTINCT ON (word) word FROM v",
     "FROM v |> WHERE n = 3 |> SELECT word",
     "SELECT c.word, c.c FROM counts c WHERE c.c > 1",
+    "SELECT sum(n) AS s FROM v GROUP BY word HAVING count(*) > 1",
     "SELECT word, count FROM STATE OF QUERY counts AT BATCH 0",
     "WITH big AS (SELECT * FROM v WHERE n > 1) SELECT max(n) AS m FROM big",
     "SELECT 'it''s', \"dq\", 'a\\\\b', '\u00e9' AS x",

@@ -54,7 +54,7 @@ NO_GROUPS = Refusal(
     code=OUTPUT_MODE,
 )
 SORTED = Refusal(
-    "sorting a stream is supported only after an aggregation in output mode complete",
+    "sorting a stream is not supported, except after an aggregation in output mode complete",
     "later rows could belong before rows that have been emitted",
     "omit ORDER BY and sort when reading: CREATE LIVE TABLE t AS …; SELECT * FROM t ORDER BY …",
     clause="order",
