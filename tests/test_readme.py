@@ -100,9 +100,9 @@ def test_each_row_once(console: Console, written: str, runs_as: str, remembers: 
     assert isinstance(text, Text)
     assert isinstance(plan, Text)
     assert (runs_as.strip("`") in text.text) if "(" in runs_as else ("StateStoreSave" in plan.text)
-    assert ("without bound" in notes(query)) == ("unbounded" in remembers)
+    assert ("unbounded" in notes(query)) == ("unbounded" in remembers)
     if "with `ts`" in remembers:
-        assert "without bound" not in notes(
+        assert "unbounded" not in notes(
             query.replace("DISTINCT id", "DISTINCT ts, id").replace("(id)", "(id, ts)")
         )
     assert console.rows(f"{query.replace('*', 'id, user')};") == [(1, "a")]
