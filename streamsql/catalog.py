@@ -90,6 +90,7 @@ class Sink:
     options: tuple[tuple[str, str], ...] = ()
     retain: int = DEFAULT_RETAIN
     comment: str = ""
+    owner: str = ""
 
     @property
     def is_live(self) -> bool:
@@ -123,7 +124,7 @@ class Query:
     sinks: all that it writes into; text: the SELECT as written, or (together) the INSERTs of a
     statement set, each with its `;`; checkpoint "": the console's own folder; columns: those of its sink
     that INSERT names; inputs: the live tables that it reads, where it reads no stream: its live table is
-    computed again after their micro-batches.
+    computed again after their micro-batches; owner: the live table of which it is a stage.
     """
 
     name: str
@@ -137,6 +138,7 @@ class Query:
     restart: Restart | None = None
     columns: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    owner: str = ""
 
     @property
     def sink(self) -> str:
@@ -282,7 +284,7 @@ class Catalog:
         return name.casefold() in self.tables or self.relation(name) is not None
 
     def relation_names(self) -> list[str]:
-        live = [s.name for s in self.sinks.values() if s.is_live]
+        live = [s.name for s in self.live_tables()]
         return [s.name for s in self.streams.values()] + live + [t.name for t in self.tables.values()]
 
     def stream(self, name: Name) -> Stream:
@@ -307,7 +309,15 @@ class Catalog:
 
     def named(self, name: Name | None) -> list[Query]:
         """The query of that name; all of them for None. Raises NameFault."""
-        return [self.query(name)] if name else list(self.queries.values())
+        return [self.query(name)] if name else [q for q in self.queries.values() if not q.owner]
+
+    def live_tables(self) -> list[Sink]:
+        """All live tables but the stages of others."""
+        return [s for s in self.sinks.values() if s.is_live and not s.owner]
+
+    def stages_of(self, table: str) -> list[Query]:
+        """The queries of the stages of a live table, in their order."""
+        return [q for q in self.queries.values() if q.owner and q.owner.casefold() == table.casefold()]
 
     def query(self, name: Name) -> Query:
         return _get(self.queries, name, "query")

@@ -145,6 +145,7 @@ NOTES = {
     "QUERIES_ELSEWHERE": "the queries run in another console, or in none",
     "READ_AS": "words of another SQL dialect, in the words of Spark",
     "READ_FROM_START": "a stream is read from the oldest message",
+    "STAGES": "a query over streams runs in stages, since Spark does not run it as one",
     "REFRESHED": "a live table is computed from others, after their micro-batches",
     "REGISTRY_MESSAGES": "the messages look like those of a schema registry",
     "ROWS_DROPPED": "older rows of a live table are no longer kept",

@@ -64,9 +64,18 @@ SPANS = [  # a script, what is at fault in it
     ("DEFINE e = '';\nCREATE STREAM e${e} (n INT, n INT) USING kafka", "n"),
     ("DEFINE kind = 'kafkaa';\nCREATE STREAM s (n INT) USING ${kind}", "${kind}"),
     ("DEFINE kind = 'kafka';\nCREATE STREAM s (n INT) USING ${kind} OPTIONS (topik 't')", "topik"),
-    ("DEFINE t = 'events';\nCREATE LIVE TABLE x AS SELECT '${t}', id FROM ${t} ORDER BY id", "ORDER BY id"),
-    ("DEFINE t = 'events';\nEXPLAIN SELECT '${t}', id FROM ${t} ORDER BY id", "ORDER BY id"),
-    ("DEFINE t = 'events';\nSELECT '${t}', id FROM (SELECT * FROM ${t} ORDER BY id)", "ORDER BY id"),
+    (
+        "DEFINE t = 'events';\nCREATE LIVE TABLE x OUTPUT MODE APPEND AS SELECT '${t}', id FROM ${t} ORDER BY id",
+        "ORDER BY id",
+    ),
+    (
+        "DEFINE t = 'events';\nEXPLAIN CREATE LIVE TABLE x OUTPUT MODE APPEND AS SELECT '${t}', id FROM ${t} ORDER BY id",
+        "ORDER BY id",
+    ),
+    (
+        "DEFINE t = 'events';\nCREATE LIVE TABLE x OUTPUT MODE APPEND AS SELECT '${t}', id FROM (SELECT * FROM ${t} ORDER BY id)",
+        "ORDER BY id",
+    ),
     ("DEFINE t = 'events';\nINSERT INTO out${t} SELECT '${t}', id FROM ${t}", "out${t}"),
     ("DEFINE t = 'events';\nSELECT * FROM ${nope}", "${nope}"),
     ("SET a=b;\r\rDROP STREAM nope", "nope"),

@@ -23,6 +23,7 @@ class Context:
     catalog: Catalog
     places: Places = Places("streamsql")
     here: str = ""
+    stages: bool = True
 
     def sources(self, *, counts: bool = True) -> Sources:
         """The empty sources of a new program. counts: whether it counts malformed messages."""

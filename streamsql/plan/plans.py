@@ -240,6 +240,7 @@ class Run(Plan):
                     t.sink.retain,
                     bool(t.sink.key),
                     **_hidden(t.shape),
+                    **({"strict": True} if t.sink.owner else {}),
                 ),
             )
             for t in self.targets
@@ -303,7 +304,21 @@ class Run(Plan):
 class Refresh(Run):
     """A live table that is computed from live tables: the program, which reads one snapshot of these, is
     run again after their micro-batches. It has no streaming query, and no checkpoint.
+
+    stages: the streaming queries of live tables that are its own, where the console has split a query over
+    streams.
     """
+
+    stages: tuple[Run, ...] = ()
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        if self.transient or self.exists(catalog):
+            return catalog
+        return super().applied(self.with_stages(catalog))
+
+    def with_stages(self, catalog: Catalog) -> Catalog:
+        """The catalog with its stages."""
+        return catalog.having(*(s.query for s in self.stages), *(s.sink for s in self.stages))
 
     def keeping(self, mode: str) -> Program:
         table, name = self.sink, rows_variable(self.sink.name)

@@ -87,6 +87,7 @@ def session_parts(config: Config, spark: Any = None) -> SessionParts:
         kept=KeptBatches(places, lasting=config.store is not None),
         queries=queries,
         show_batch=config.show_batch,
+        stages=lambda: config.preferences["stages"] == "on",
         config=config,
         store=config.store,
         temporary=temporary,

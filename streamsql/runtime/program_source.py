@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +43,7 @@ def program_text(
     packages: returns the settings with which Spark loads the packages that a program needs.
     """
     assert isinstance(plan, (Collect, Write, Run))
-    feeding = _feeding(plan.reads, context)
+    feeding = _feeding(plan.reads, context, plan.stages if isinstance(plan, Refresh) else ())
     functions = dict.fromkeys(f for p in (plan, *feeding) for f in p.reads.functions)
     refresh = _refreshing(plan, feeding) if isinstance(plan, Refresh) else ()
     body = "" if refresh else "".join(map(_fed, feeding))
@@ -119,7 +119,7 @@ def _render(program: Program) -> str:
     return render(_hidden(program))
 
 
-def _feeding(reads: Reads, context: Context) -> list[Run]:
+def _feeding(reads: Reads, context: Context, stages: Iterable[Run] = ()) -> list[Run]:
     """The queries whose live tables a program reads, directly or through other live tables: each after
     those that it reads itself.
     """
@@ -132,6 +132,8 @@ def _feeding(reads: Reads, context: Context) -> list[Run]:
                     put(name)
                 plans[query.name] = start_plan(query, context)
 
+    for stage in stages:
+        plans[stage.query.name] = stage
     for table in reads.live:
         put(table.name)
     return list(plans.values())

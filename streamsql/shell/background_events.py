@@ -99,7 +99,9 @@ def silent_query(parts: SessionParts) -> tuple[str, float] | None:
 
 def toolbar_numbers(parts: SessionParts) -> tuple[int, int, float]:
     """(running queries, failed queries, rows per second read by all). Does not call Spark."""
-    known = [parts.queries.all.get(key) for key in parts.catalog.queries]
+    known = [
+        parts.queries.all.get(key) for key in map(str.casefold, (q.name for q in parts.catalog.named(None)))
+    ]
     running = [q for q in known if q is not None and not q.over]
     failed = sum(q is not None and q.fault is not None and q.again_at is None for q in known)
     return len(running), failed, sum(q.reports.rate() for q in running)

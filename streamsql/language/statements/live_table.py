@@ -67,6 +67,18 @@ class ShowLiveTables(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShowStages(Statement):
+    topic: ClassVar[str] = "live tables"
+    refers: ClassVar[str] = "live_table"
+
+    name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowStages:
+        return cls(name=name_of(node.get("LiveTableName")))
+
+
+@dataclass(frozen=True, kw_only=True)
 class DescribeLiveTable(Statement):
     topic: ClassVar[str] = "live tables"
     refers: ClassVar[str] = "live_table"

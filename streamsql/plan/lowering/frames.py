@@ -15,6 +15,9 @@ from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.streaming import join_bounds
 
+STREAM_IN_EXPRESSION = "an expression reads a stream"
+"""Why a query is left to Spark that has a sub-query over a stream in an expression."""
+
 
 class Unknown(Exception):
     """A query that the lowering leaves to Spark; the message is the reason."""
@@ -136,7 +139,7 @@ class Clauses:
             if self.ctes:
                 raise Unknown("an expression reads a WITH query")
             if self.sources.register_views(self.read, expression.span, self.own_names):
-                raise Unknown("an expression reads a stream")
+                raise Unknown(STREAM_IN_EXPRESSION)
         if self.own_names:
             expression = replace(expression, source=self.text)
         expression = self.in_spark_words(expression)

@@ -77,7 +77,8 @@ def drop_live_table(statement: DropLiveTable, context: Context) -> Plan:
     for query in feeding:
         if len(query.sinks) > 1:
             raise _feeds(query, query.sink, statement.name.span)
-    entries = (*(("queries", q.name) for q in feeding), ("sinks", sink.name))
+    stages = [(kind, q.name) for q in catalog.stages_of(sink.name) for kind in ("queries", "sinks")]
+    entries = (*(("queries", q.name) for q in feeding), *stages, ("sinks", sink.name))
     return Drop("live table", sink.name, entries)
 
 

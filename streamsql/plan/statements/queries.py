@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from streamsql.calls import Assign
 from streamsql.catalog import DEFAULT_RETAIN, Query, Sink
-from streamsql.errors import Source, Span
+from streamsql.errors import RuleFault, Source, Span
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.language.statements.base import Fragment, Name, Trigger
@@ -16,7 +16,7 @@ from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, reads_of
-from streamsql.plan.plans import Collect, Plan, Run, Target
+from streamsql.plan.plans import Collect, Plan, Refresh, Run, Target
 from streamsql.plan.statements.inserts import insert_set_parts
 from streamsql.plan.statements.query_parts import (
     QueryParts,
@@ -29,13 +29,22 @@ from streamsql.plan.statements.query_parts import (
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.refreshes import create_refreshed, refresh_again
+from streamsql.plan.statements.staged import check_nested, select_in_stages, stage_run, staged
 
 
 def select(statement: Select, context: Context) -> Plan:
+    try:
+        return _select(statement, context)
+    except RuleFault as fault:
+        return select_in_stages(statement.query, context, fault)
+
+
+def _select(statement: Select, context: Context) -> Plan:
     shown = Sink("select", "memory", retain=sys.maxsize)  # every row that is read is shown
     sources, lowered = with_kept_keys(
         (shown,), "", context.sources, lambda sources: lower_fragment(statement.query, sources)
     )
+    check_nested(lowered, statement.query)
     if lowered.shape.streaming:
         # With processing time there is always new work; such a query is stopped after it has read all input.
         trigger = None if lowered.shape.watches_the_clock else Trigger("available_now")
@@ -74,14 +83,26 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
         live_table=True,
         restart=statement.restart,
     )
-    whose = f"the query of live table {name}"
-    sources, lowered = with_kept_keys(
-        (sink,), query.mode, context.sources, lambda s: streaming_query(statement.query, s, context, whose)
-    )
-    parts = QueryParts(statement.query, sources, lowered, (Target(sink, lowered.shape),))
-    run = run_plan(query, parts, context, statement.output_mode)
+    run = _live_query(query, sink, statement.query, context, statement.output_mode)
     run = replace(run, define=True, skip_existing=statement.if_not_exists)
-    return beginning(run, statement.begins)
+    return run if isinstance(run, Refresh) else beginning(run, statement.begins)
+
+
+def _live_query(query: Query, sink: Sink, body: Fragment, context: Context, mode: Name | None) -> Run:
+    """The streaming query of a live table; in stages, where Spark refuses it and no mode is written."""
+    whose = f"the query of live table {query.name}"
+    try:
+        sources, lowered = with_kept_keys(
+            (sink,), query.mode, context.sources, lambda s: streaming_query(body, s, context, whose)
+        )
+        if mode is None:
+            check_nested(lowered, body)
+        parts = QueryParts(body, sources, lowered, (Target(sink, lowered.shape),))
+        return run_plan(query, parts, context, mode)
+    except RuleFault as fault:
+        if mode is not None:
+            raise
+        return staged(query, sink, body, context, fault)
 
 
 def restart(query: Query, context: Context, span: Span | None = None) -> Run:
@@ -94,7 +115,11 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
     else:
         body = Fragment(query.text, span or Span(0, 0), origin)
         if query.inputs:
-            return refresh_again(query, body, context, span)
+            return _refresh_again(query, body, context, span)
+        if query.owner:
+            run = stage_run(query, context.catalog.sinks[query.owner.casefold()], context)
+            assert run is not None
+            return run
         sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
         again = f"CREATE STREAM … again, or DROP QUERY {quote_name(query.name)};"
         sources, lowered = with_kept_keys(
@@ -106,3 +131,10 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
         )
         parts = one_result(body, sinks, sources, lowered, query.columns)
     return run_plan(query, parts, context, Name(query.mode) if query.mode else None)
+
+
+def _refresh_again(query: Query, body: Fragment, context: Context, span: Span | None) -> Run:
+    if not any(q.owner for name in query.inputs for q in context.catalog.queries_into(name)):
+        return refresh_again(query, body, context, span)
+    sink = context.catalog.sinks[query.sinks[0].casefold()]
+    return _live_query(replace(query, inputs=()), sink, body, replace(context, stages=True), None)

@@ -40,20 +40,22 @@ class LiveRows:
     each value of `keys` (a list of columns; None keeps all rows, as in append). A micro-batch holds all
     rows of an updated group (a join after the aggregation may produce several); with `one`, only the last
     row of each key is kept. hidden: columns that are only keys; kept: a column that says whether a row is
-    in the result: a group without such rows is removed. Neither is shown. keep, if it is set, is called
-    before the rows change: (batch_id, the table after the micro-batch, its rows); watchers are called
-    afterwards: (the table before, after, its rows).
+    in the result: a group without such rows is removed. Neither is shown. strict: more than `retain` rows
+    in mode append are an error. keep, if it is set, is called before the rows change: (batch_id, the
+    table after the micro-batch, its rows); watchers are called afterwards: (the table before, after, its
+    rows).
     """
 
     KEY = "__live_key"
 
-    def __init__(self, schema, mode, keys, retain, one=False, hidden=(), kept=None):
+    def __init__(self, schema, mode, keys, retain, one=False, hidden=(), kept=None, strict=False):
         self.schema = type(schema)([f for f in schema.fields if f.name not in (*hidden, kept)])
         self.hidden = list(hidden)
         self.kept = kept
         self.mode = mode
         self.keys = keys if mode == "update" else None
         self.retain = retain
+        self.strict = strict
         self.one = one
         self.last_batch = -1
         self.version = 0
@@ -137,6 +139,8 @@ class LiveRows:
         over = 0
         if self.mode != "complete" and self.keys is None and table.num_rows > self.retain:
             over = table.num_rows - self.retain
+            if self.strict:
+                raise ValueError(f"[LIMIT_REACHED] more than {self.retain} rows of a stream have to be kept")
             table = table.slice(over)
         if table.num_columns and table.column(0).num_chunks > 64:
             table = table.combine_chunks()

@@ -251,7 +251,8 @@ def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault
     text = getattr(error, "_desc", None) or str(error)
     raised, where = python_error(text)
     if raised:
-        return QueryFault(raised, subject=subject, detail=where)
+        condition, raised = clean(raised)
+        return QueryFault(raised, subject=subject, detail=where, code=condition)
     text = re.sub(r"^(?:[a-z]\w*\.)+\w+(?:Exception|Error): ", "", text.split("=== Streaming Query")[0])
     python, place = _of_python(text)
     condition, message = clean(python or text)

@@ -23,6 +23,7 @@ from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
+from streamsql.runtime.handlers.staged_select import follow_stages, select_in_stages
 from streamsql.runtime.handlers.watch import follow, watch
 from streamsql.runtime.handlers.why import note
 from streamsql.runtime.parts import SessionParts
@@ -94,6 +95,8 @@ def _follow(parts: SessionParts, plan: plans.Run, statement: Statement) -> Resul
     """A SELECT over a stream. At a prompt its result refreshes; else it processes the available input and
     returns the rows.
     """
+    if isinstance(plan, plans.Refresh):
+        return follow_stages(plan, parts) if parts.config.interactive else select_in_stages(plan, parts)
     if parts.config.interactive:
         return follow(plan, parts)
     began = time.monotonic()

@@ -55,6 +55,7 @@ def _show_sinks(parts: SessionParts, statement: sink.ShowSinks) -> Result:
             s.comment,
         )
         for s in parts.catalog.sinks.values()
+        if not s.owner
     ]
     return table(("name", "connector", "path", "queries", "comment"), rows)
 

@@ -50,7 +50,7 @@ def _key(live: Any) -> str:
 def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Result:
     rows = []
     for entry in parts.catalog.sinks.values():
-        if entry.is_live:
+        if entry.is_live and not entry.owner:
             kept, dropped, mode, listed = _live_numbers(entry, parts)
             live = parts.live.get(entry.name.casefold())
             key = _key(live)
@@ -76,6 +76,9 @@ def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable)
     readers = ", ".join(q.name for q in parts.catalog.readers_of(entry.name))
     pairs += [("keeps", limit), ("query", fed), ("read by", readers)]
     numbers = dict(zip(_REFRESH, _refresh_numbers(entry, parts), strict=True))
+    pairs += [
+        (f"stage {stage.name}", " ".join(stage.text.split())) for stage in parts.catalog.stages_of(entry.name)
+    ]
     if numbers["inputs"]:
         pairs += [
             ("inputs", numbers["inputs"]),
@@ -96,7 +99,22 @@ def _create_live(parts: SessionParts, statement: live_table.ShowCreateLiveTable)
     return Text(text=entry.sql() + ";")
 
 
+def _show_stages(parts: SessionParts, statement: live_table.ShowStages) -> Result:
+    entry = parts.catalog.live_table(statement.name)
+    rows = []
+    for stage in parts.catalog.stages_of(entry.name):
+        sink = parts.catalog.sinks[stage.name.casefold()]
+        kept, _, mode, _ = _live_numbers(sink, parts)
+        running = parts.queries.all.get(stage.name.casefold())
+        status = running.status() if running else parts.workspace.past(stage.name).status
+        limit = sink.retain if mode == "append" else None
+        key = _key(parts.live.get(stage.name.casefold()))
+        rows.append((stage.name, status, kept, limit, mode, key, " ".join(stage.text.split())))
+    return table(("name", "status", "rows", "limit", "mode", "key", "query"), rows, (2, 3))
+
+
 DIRECT: Answers = {
+    live_table.ShowStages: _show_stages,
     live_table.ShowLiveTables: _show_live,
     live_table.DescribeLiveTable: _describe_live,
     live_table.ShowCreateLiveTable: _create_live,

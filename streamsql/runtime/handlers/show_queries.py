@@ -26,7 +26,7 @@ _EXTENDED = ("late rows", "malformed", "checkpoint", "query")
 
 def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) -> Result:
     rows = []
-    for query in parts.catalog.queries.values():
+    for query in parts.catalog.named(None):
         running = parts.queries.all.get(query.name.casefold())
         trigger = query.trigger.sql().lower() if query.trigger else "default"
         if running is None:

@@ -44,7 +44,7 @@ def watch(statement: Watch, parts: SessionParts) -> Live:
     feeding = parts.catalog.queries_into(entry.name)[0]
     current = lambda: parts.queries.all.get(feeding.name.casefold())  # noqa: E731  a restart is another run
 
-    live = _live(entry.name, rows, current, parts)
+    live = live_of(entry.name, rows, current, parts)
     ends = parts.live.follow(entry.name.casefold())
 
     def close() -> None:
@@ -125,7 +125,7 @@ def follow(plan: plans.Run, parts: SessionParts) -> Live:
         remove(Path(plan.checkpoint).parent)
         return "" if over else "its query was stopped; CREATE LIVE TABLE name AS SELECT … keeps one running"
 
-    live = _live("SELECT", rows, lambda: running, parts)
+    live = live_of("SELECT", rows, lambda: running, parts)
     enough = _limit(plan) if running.mode == "append" else 0
     may_keep = None if parts.config.read_only else keep
     return replace(live, notes=running.mode_notes, said=leave, keep=may_keep, enough=enough)
@@ -147,7 +147,7 @@ def _limit(plan: plans.Run) -> int:
     return 0
 
 
-def _live(title: str, rows: LiveRows, current: Callable[[], Running | None], parts: SessionParts) -> Live:
+def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], parts: SessionParts) -> Live:
     """The result that refreshes. current: returns the newest run of its query."""
     zone = parts.spark.conf.get("spark.sql.session.timeZone") if parts.engine.started else "UTC"
     table = TableView(rows, zone)

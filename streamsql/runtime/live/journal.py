@@ -43,6 +43,7 @@ class Journal:
             "retain": rows.retain,
             "one": rows.one,
             "kept": rows.kept,
+            "strict": rows.strict,
             "hidden": rows.hidden,
         }
         with open(self.folder / "kind.json", "w", encoding="utf-8", opener=private) as out:
@@ -88,6 +89,7 @@ class Journal:
                 kind["one"],
                 kind.get("hidden", []),
                 kind.get("kept"),
+                kind.get("strict", False),
             )
             for batch, file in self._files():
                 rows.take(_read(file), batch, whole=file.suffix == ".all")

@@ -79,6 +79,12 @@ class Refresher:
             self._cancel.cancel()
             self._told(None)
 
+    def fail(self, error: Exception) -> None:
+        """It ends with an error, if it has not ended."""
+        if self.isActive:
+            self._error = error
+            self.end()
+
     def rows_arrived(self) -> None:
         """There is a newer snapshot."""
         self._arrived += 1
@@ -105,9 +111,7 @@ class Refresher:
                 if before is None or not before.equals(table):
                     self.rows.take(table, self.rows.last_batch + 1)
             except Exception as error:
-                if self.isActive:
-                    self._error = error
-                    self.end()
+                self.fail(error)
                 return False
             self._used = values
             self.done += 1

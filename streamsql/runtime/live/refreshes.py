@@ -64,6 +64,14 @@ class Refreshes:
             self._changed.notify_all()
             self._changed.wait_for(lambda: refresher.key not in self._busy, timeout=60)
 
+    def fail(self, refresher: Refresher, error: Exception) -> None:
+        """End a table whose stage has failed."""
+        with self._changed:
+            refresher.fail(error)
+            if self._members.get(refresher.key) is refresher:
+                del self._members[refresher.key]
+            self._changed.notify_all()
+
     def settled(self, refresher: Refresher) -> bool:
         """Whether a table shows its inputs as they are, or waits for something that is not under way."""
         with self._changed:

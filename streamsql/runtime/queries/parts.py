@@ -61,6 +61,7 @@ class QueryParts:
     kept: KeptBatches
     queries: Queries
     show_batch: Callable[[Result, int], None]
+    stages: Callable[[], bool]
 
     def under(self: P, cancel: CancelToken) -> P:
         """The same parts with another cancel token, for one statement."""
@@ -110,7 +111,8 @@ class QueryParts:
     def context(self) -> Context:
         """What planning may read: the catalog, the places of files and the current folder."""
         here = self.variables.get("here", "")
-        return Context(self.catalog, self.places, os.path.abspath(here) if here else os.getcwd())
+        place = os.path.abspath(here) if here else os.getcwd()
+        return Context(self.catalog, self.places, place, stages=self.stages())
 
     def env(self, program: Program, reads: Reads | None = None, spark: Any = None) -> dict[str, Any]:
         """The variables that a program starts with. Loads the packages that it needs first.

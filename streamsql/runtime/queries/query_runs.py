@@ -12,7 +12,7 @@ from typing import Any
 
 from streamsql.calls import evaluate, run
 from streamsql.error_codes import OUTPUT_MODE
-from streamsql.errors import Cancelled, NameFault, Note, RuleFault, StreamsqlError, TimeFault
+from streamsql.errors import Cancelled, NameFault, Note, QueryFault, RuleFault, StreamsqlError, TimeFault
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker, write_marker
@@ -131,6 +131,10 @@ class Queries:
             del known[: -Failure.KEPT]
         if worked is None and running.plan.query.restart:
             running.catch_up()
+        owner = self.all.get(running.plan.query.owner.casefold()) if running.plan.query.owner else None
+        if owner is not None and owner.is_refresh:
+            running.reported = True
+            self.refreshes.fail(owner.handle, _of_stage(running.fault, owner))
         did = bool(running.reports.last) if worked is None else worked
         running.again_at = next_start(running, worked=did)
         self.events.publish(QueryReported())
@@ -174,6 +178,9 @@ class Queries:
             return True
         if running.is_refresh:
             running.stopped = True
+            for stage in running.stages:
+                if stage.query.name.casefold() in self.all:
+                    self.stop(self.all[stage.query.name.casefold()], cancel, limit)
             running.handle.stop()
             running.status()
             return True
@@ -267,11 +274,32 @@ class Queries:
         """
         feeding = [name for name in sorted(self.refreshes.feeding(running.name)) if name in self.all]
         left = None if deadline == math.inf else max(0.0, deadline - time.monotonic())
-        self.wait(feeding, cancel, idle=idle, timeout=left)
+        try:
+            self.wait(feeding, cancel, idle=idle, timeout=left)
+        except QueryFault:
+            if running.status() == "FAILED" and running.fault:  # with its stage
+                raise running.fault from None
+            raise
         while not self.refreshes.settled(running.handle):
             cancel.check()
             self.refreshes.wait(running.handle, _left(running, deadline, "busy"))
         running.status()
+
+
+def _of_stage(fault: StreamsqlError, owner: Running) -> QueryFault:
+    """The failure of a stage as that of its live table."""
+    more = ""
+    if fault.code == "LIMIT_REACHED":
+        limit = 10 * owner.plan.sink.retain
+        more = f"CREATE OR REPLACE LIVE TABLE {owner.name} RETAIN {limit} ROWS AS …"
+    return QueryFault(
+        fault.fact if isinstance(fault, QueryFault) else fault.message,
+        subject=f"query {owner.name} failed",
+        detail=fault.detail,
+        hint=more or fault.hint,
+        condition=fault.condition,
+        code=fault.code,
+    )
 
 
 def _wait_one(running: Running, done: threading.Event | None, deadline: float, cancel: CancelToken) -> None:

@@ -60,12 +60,17 @@ class Running:
     def mode_notes(self) -> tuple[Note, ...]:
         """A note about why its output mode was chosen, if it was; of a refresh, about its inputs."""
         if self.is_refresh:
-            return (Note("REFRESHED", self.reason),)
+            return () if self.stages else (Note("REFRESHED", self.reason),)
         return (Note("OUTPUT_MODE", f"output mode {self.mode}: {self.reason}"),) if self.reason else ()
 
     @property
     def name(self) -> str:
         return self.plan.query.name
+
+    @property
+    def stages(self) -> tuple[Run, ...]:
+        """The streaming queries that are stages of its live table."""
+        return self.plan.stages if isinstance(self.plan, Refresh) else ()
 
     @property
     def is_refresh(self) -> bool:

@@ -26,7 +26,7 @@ from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import Output
 from streamsql.runtime.queries.query_runs import POLL
-from streamsql.runtime.queries.run import Running
+from streamsql.runtime.queries.run import BUSY, Running
 from streamsql.runtime.queries.start_refresh import analysed, await_first, launch_refresh
 from streamsql.runtime.workspace.owned_folders import claim, private_folder, remove
 
@@ -43,6 +43,8 @@ def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -
 
 def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Running:
     """Start to refresh a live table; a new one has its first rows when this returns."""
+    if plan.stages:
+        return _start_stages(parts, plan, replaces)
     schema = analysed(parts, plan)
     parts.cancel.check()
     if replaces:
@@ -56,6 +58,27 @@ def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Ru
             parts.live.forget(plan.query.name.casefold())
             raise
     return running
+
+
+def _start_stages(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Running:
+    """Start the stages of a live table that do not run, then its refreshes."""
+    if replaces:
+        forget_query(parts, plan.query.name)
+    parts.current.update(plan.with_stages)
+    try:
+        for stage in plan.stages:
+            running = parts.queries.all.get(stage.query.name.casefold())
+            if running is None or running.status() not in BUSY:
+                _start(parts, stage, replaces)
+        running = launch_refresh(parts, plan, analysed(parts, plan))
+        if replaces:
+            await_first(parts, running)
+        return running
+    except Exception:
+        if replaces:
+            forget_query(parts, plan.query.name)
+            parts.live.forget(plan.query.name.casefold())
+        raise
 
 
 def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
@@ -179,6 +202,9 @@ def _reads_more(plan: Any) -> bool:
 
 def forget_query(parts: QueryParts, name: str) -> None:
     """Stop a query; remove its definition, the console's own checkpoint and its live rows."""
+    for stage in parts.catalog.stages_of(name):
+        forget_query(parts, stage.name)
+        parts.undefine("sinks", stage.name)
     running = parts.queries.all.get(name.casefold())
     if running:
         parts.queries.stop(running, parts.cancel)

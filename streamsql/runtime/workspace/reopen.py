@@ -110,16 +110,16 @@ def _follow(parts: SessionParts, store: Store) -> Reopened:
 
 def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
     catalog = parts.catalog
-    live = sum(s.is_live for s in catalog.sinks.values())
+    live = sum(s.is_live and not s.owner for s in catalog.sinks.values())
     kinds = (
         ("stream", len(catalog.streams)),
-        ("sink", len(catalog.sinks) - live),
+        ("sink", sum(not s.is_live for s in catalog.sinks.values())),
         ("live table", live),
         ("function", len(catalog.functions)),
     )
     there = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
     words = [f"{store.folder} holds {', '.join(there)}"] if there else []
-    ended = [q.name for q in catalog.queries.values() if parts.workspace.past(q.name).console]
+    ended = [q.name for q in catalog.named(None) if parts.workspace.past(q.name).console]
     if ended:
         words.append(f"stopped with the last console: {', '.join(ended)}; START QUERY ALL; resumes")
     return tuple(words)
@@ -135,13 +135,15 @@ def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
         else:
             parts.settings.changed[key] = value
         return
-    definition = planner.plan(statement, parts.context())
+    definition = planner.plan(statement, replace(parts.context(), stages=True))
     if isinstance(definition, plans.DefineStream):
         parts.define(with_schema_file(definition.stream))
     elif isinstance(definition, plans.DefineSink):
         parts.define(with_schema_file(definition.sink))
     elif isinstance(definition, plans.DefineFunction):
         parts.define(_function(definition.function, store))
+    elif isinstance(definition, plans.Refresh):
+        parts.update(replace(definition, skip_existing=False).applied)
     elif isinstance(definition, plans.Run):
         parts.define(definition.query, *((definition.sink,) if definition.define else ()))
     elif isinstance(definition, plans.Collect) and definition.defines.creates:

@@ -183,7 +183,7 @@ def _entries(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterab
         if not holds_secret(view.text):
             named = frozenset(relation.name.casefold() for relation in relations_of(view))
             yield Kept("view", name, view.text, named)
-    for query in catalog.queries.values():
+    for query in catalog.named(None):
         text = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
         names = names_in_query(query.text).union(s.casefold() for s in query.sinks)
         yield Kept("query", query.name, text, names, query.live_table)

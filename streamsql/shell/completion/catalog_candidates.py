@@ -26,7 +26,9 @@ def named_relations(context: Context) -> Iterator[Offer]:
     """The relations that FROM can read."""
     catalog = context.catalog
     yield from (Offer(quote_name(s.name), "stream") for s in catalog.streams.values())
-    yield from (Offer(quote_name(s.name), "live table") for s in catalog.sinks.values() if s.is_live)
+    yield from (
+        Offer(quote_name(s.name), "live table") for s in catalog.sinks.values() if s.is_live and not s.owner
+    )
     yield from (Offer(t.name, "view of streams" if t.streaming else "table") for t in catalog.tables.values())
 
 
@@ -104,8 +106,8 @@ SOURCES: dict[str, Source] = {
     "Word": _help_topics,
     "StreamName": _named("stream", lambda c: (s.name for s in c.streams.values())),
     "SinkName": _sinks,
-    "LiveTableName": _named("live table", lambda c: (s.name for s in c.sinks.values() if s.is_live)),
-    "QueryName": _named("query", lambda c: (q.name for q in c.queries.values())),
+    "LiveTableName": _named("live table", lambda c: (s.name for s in c.live_tables())),
+    "QueryName": _named("query", lambda c: (q.name for q in c.named(None))),
     "FunctionName": _named("Python", lambda c: (f.name for f in c.functions.values())),
     "Target": _targets,
     "ColumnName": _columns,

@@ -1,0 +1,69 @@
+"""The queries inside of a query: those in expressions, and whether one can stand by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from streamsql.errors import Span
+from streamsql.language.query_tree import Query
+from streamsql.language.tree_nodes import exp_module
+
+_BEGINS = ("SELECT", "WITH", "FROM")
+
+
+def queries_in_parentheses(query: Query) -> list[Span]:
+    """The places of all queries in parentheses, without these; outer ones first."""
+    found, open_ones = list[Span](), list[int]()
+    tokens = query.tokens
+    for at, token in enumerate(tokens):
+        if token.kind != "sign":
+            continue
+        if token.text == "(":
+            open_ones.append(at)
+        elif token.text == ")" and open_ones:
+            begin = open_ones.pop()
+            if begin + 1 < at and tokens[begin + 1].upper in _BEGINS and tokens[begin + 1].kind == "word":
+                found.append(Span(tokens[begin + 1].start, tokens[at - 1].end))
+    return sorted(found, key=lambda span: (span.start, -span.end))
+
+
+def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -> bool:
+    """Whether a query names no column of a query around it, as far as can be told.
+
+    columns: those of a relation by its name; None when they are not known.
+    """
+    exp = exp_module()
+    if query.tree is None:
+        return False
+    tables = list(query.tree.find_all(exp.Table))
+    ctes = {c.alias.casefold() for c in query.tree.find_all(exp.CTE)}
+    names = {t.alias_or_name.casefold() for t in tables} | ctes
+    names |= {s.alias.casefold() for s in query.tree.find_all(exp.Subquery) if s.alias}
+    known, all_known = {a.alias.casefold() for a in query.tree.find_all(exp.Alias)}, True
+    for table in tables:
+        if table.name.casefold() in ctes:
+            continue
+        own = columns(table.name)
+        all_known = all_known and own is not None
+        known |= {name.casefold() for name in own or ()}
+    for column in query.tree.find_all(exp.Column):
+        table = column.table.casefold()
+        if table and table not in names | known | _STRUCTS:
+            return False
+        if not table and all_known and column.name.casefold() not in known | _STRUCTS:
+            return False
+    return True
+
+
+_STRUCTS = frozenset(("window", "session_window"))
+"""What GROUP BY makes, and is named without a relation."""
+
+
+def reads_all_columns(query: Query) -> bool:
+    """Whether a `*` in it stands for columns."""
+    exp = exp_module()
+    if query.tree is None:
+        return True
+    return any(
+        isinstance(star.parent, (exp.Select, exp.Column, exp.Alias)) for star in query.tree.find_all(exp.Star)
+    )

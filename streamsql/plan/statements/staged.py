@@ -1,0 +1,142 @@
+"""A live table whose query Spark refuses on streams, to its plan: stages, and the rest over these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from streamsql.catalog import Query, Sink
+from streamsql.error_codes import OUTPUT_MODE
+from streamsql.errors import Note, RuleFault, StreamsqlError
+from streamsql.language.statements.base import Fragment, Trigger
+from streamsql.language.tokens import quote_name
+from streamsql.plan.context import Context, lower_fragment
+from streamsql.plan.lowering.frames import STREAM_IN_EXPRESSION
+from streamsql.plan.lowering.lower import Lowered
+from streamsql.plan.lowering.shape import Shape
+from streamsql.plan.plans import Refresh, Run, Target
+from streamsql.plan.statements.query_parts import QueryParts, with_kept_keys
+from streamsql.plan.statements.query_run import run_plan
+from streamsql.plan.statements.refreshes import refresh_plan
+from streamsql.plan.streaming import stages
+from streamsql.plan.streaming.rules import Choice
+
+REFUSED = frozenset((OUTPUT_MODE, "NOT_ON_STREAMS", "NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING"))
+"""The codes of what Spark does not do on streams, and does over tables."""
+
+
+def staged(query: Query, sink: Sink, body: Fragment, context: Context, fault: RuleFault) -> Refresh:
+    """The plan of a query that is refused, in stages. Raises the fault where it cannot be split, or stages
+    are off: then with the statements that do the same.
+    """
+    if fault.code not in REFUSED or (query.trigger and query.trigger.kind in ("continuous", "real_time")):
+        raise fault
+    runs = lambda text: stage_run(_stage("stage", text, query, sink), sink, context) is not None  # noqa: E731
+    try:
+        split = stages.split(body.text, query.name, context.catalog, runs)
+        if not context.stages:
+            fault.hint = f"{fault.hint}\n" * bool(fault.hint) + _by_hand(
+                query.name, sink, body.text, context, runs
+            )
+            raise fault
+        plan = _over_stages(query, sink, body, split, context)
+    except (stages.CannotSplit, RuleFault):
+        raise fault from None
+    return plan
+
+
+def stage_run(query: Query, owner: Sink, context: Context) -> Run | None:
+    """The plan of a stage; None where its rows would not be exact after each micro-batch."""
+    sink = Sink(query.name, "memory", retain=owner.retain, owner=query.owner)
+    body = Fragment(query.text)
+    try:
+        sources, lowered = with_kept_keys((sink,), "", context.sources, lambda s: lower_fragment(body, s))
+        if not lowered.shape.streaming or not lowered.shape.known or not _is_table(lowered):
+            return None
+        if any(note.code == "FIRST_ROW_KEPT" for note in sources.notes):
+            return None
+        target = Target(sink, lowered.shape)
+        run = run_plan(query, QueryParts(body, sources, lowered, (target,)), context)
+    except StreamsqlError:
+        return None
+    choices = tuple(c for c in run.choices if _is_exact(c, run.shape))
+    return replace(run, choices=choices, define=True, notes=()) if choices else None
+
+
+def _is_table(lowered: Lowered) -> bool:
+    """Whether the columns of a result have names of their own, as those of a live table must."""
+    columns = lowered.shape.columns
+    if columns is None:
+        return not any(op.kind == "join" for op in lowered.shape.ops)
+    return len({c.casefold() for c in columns}) == len(columns)
+
+
+def _is_exact(choice: Choice, shape: Shape) -> bool:
+    """Whether the rows in that output mode are those of the same query over a table."""
+    if shape.aggregates:
+        return choice.mode != "append"
+    outer = any(op.kind == "join" and all(op.sides) and op.how not in ("inner", "cross") for op in shape.ops)
+    return choice.mode == "append" and not outer
+
+
+def _stage(name: str, text: str, query: Query, owner: Sink) -> Query:
+    return Query(name, (name,), text, trigger=query.trigger, live_table=True, owner=owner.name)
+
+
+def _over_stages(query: Query, sink: Sink, body: Fragment, split: stages.Split, context: Context) -> Refresh:
+    runs = []
+    for name, text in split.stages.items():
+        run = stage_run(_stage(name, text, query, sink), sink, context)
+        assert run is not None
+        runs.append(run)
+    catalog = context.catalog.having(*(r.query for r in runs), *(r.sink for r in runs))
+    sources = replace(context, catalog=catalog).sources()
+    lowered = lower_fragment(Fragment(split.text), sources)
+    whole = replace(context, catalog=catalog)
+    refresh = refresh_plan(query, sink, body, lowered, sources, whole, None)
+    notes = (*refresh.notes, *{n: None for run in runs for n in run.notes}, _note(query.name, runs))
+    return replace(refresh, stages=tuple(runs), notes=notes)
+
+
+def _note(name: str, runs: Sequence[Run]) -> Note:
+    said = "; ".join(f"{run.query.name} {what_is_kept(run)}" for run in runs)
+    return Note(
+        "STAGES", f"runs in {len(runs) + 1} stages: {said}; SHOW STAGES OF {quote_name(name)}; lists them"
+    )
+
+
+def what_is_kept(run: Run) -> str:
+    """What the live table of a stage holds, in words."""
+    if run.choices[0].mode == "append":
+        return f"keeps rows, at most {run.sink.retain}"
+    return "keeps one row for each group" if run.choices[0].mode == "update" else "keeps the groups"
+
+
+def _by_hand(name: str, sink: Sink, text: str, context: Context, runs: object) -> str:
+    """The statements that do the same as the stages."""
+    assert callable(runs)
+    split = stages.split(text, name, context.catalog, runs, mark="_")
+    lines = [f"CREATE LIVE TABLE {quote_name(n)} AS {part};" for n, part in split.stages.items()]
+    return "\n".join(
+        ["SET streamsql.stages = on; or:", *lines, f"CREATE LIVE TABLE {quote_name(name)} AS {split.text};"]
+    )
+
+
+def check_nested(lowered: Lowered, body: Fragment) -> None:
+    """Raise RuleFault for a query in an expression that reads a stream: Spark does not start it."""
+    if lowered.shape.streaming and lowered.as_text == STREAM_IN_EXPRESSION:
+        raise RuleFault(
+            "a query in an expression cannot read a stream",
+            detail="Spark runs it once, over rows that are there",
+            hint="a live table of it: CREATE LIVE TABLE … AS …",
+            span=body.span,
+            code="NOT_ON_STREAMS",
+        )
+
+
+def select_in_stages(body: Fragment, context: Context, fault: RuleFault) -> Refresh:
+    """A SELECT over streams that is refused, in stages."""
+    sink = Sink("select", "memory")
+    query = Query("select", ("select",), body.text, trigger=Trigger("available_now"))
+    plan = staged(query, sink, body, context, fault)
+    return replace(plan, transient=True, define=False)

@@ -1,0 +1,198 @@
+"""A query that Spark refuses on streams, split: the largest parts of it that run as streaming queries become
+hidden live tables, the stages, and the rest reads those.
+
+A part is a query in parentheses, a WITH query, a side of a set operation or a SELECT without its ORDER BY
+and LIMIT. Where none of these can be a stage, the rows of the stream itself are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from streamsql.catalog import Catalog, Stream
+from streamsql.errors import Span
+from streamsql.language.nested_queries import queries_in_parentheses, reads_all_columns, stands_alone
+from streamsql.language.query import Block, Body, Query, Relation, read_query
+from streamsql.language.tokens import quote_name
+from streamsql.plan.lowering.sources import columns_of
+
+
+class CannotSplit(Exception):
+    """The text of the query cannot be taken apart; the reason."""
+
+
+@dataclass
+class Split:
+    """stages: the SELECT of each stage by the name of its live table; text: the query over these."""
+
+    stages: dict[str, str] = field(default_factory=dict)
+    text: str = ""
+
+
+def split(text: str, name: str, catalog: Catalog, runs: Callable[[str], bool], mark: str = "$") -> Split:
+    """Split the query of a live table of that name. runs: whether the console runs a SELECT as a stage, with
+    exact rows after each micro-batch; mark: stands in the names of the stages. Raises CannotSplit.
+    """
+    splitter = _Splitter(name + mark, catalog, runs)
+    whole = splitter.text_over_stages(text, top=True)
+    if not splitter.names:
+        raise CannotSplit("it reads no stream of the console")
+    return Split({stage: part for part, stage in splitter.names.items()}, whole)
+
+
+class _Splitter:
+    """names: the name of each stage by its text, so that a part that is written twice is one stage."""
+
+    def __init__(self, name: str, catalog: Catalog, runs: Callable[[str], bool]) -> None:
+        self.name = name
+        self.catalog = catalog
+        self.runs = runs
+        self.names: dict[str, str] = {}
+
+    def text_over_stages(self, text: str, *, top: bool = False) -> str:
+        """A query with its stages in place of its parts."""
+        query = read_query(text)
+        if query.body is None or query.own_clauses:
+            raise CannotSplit(query.reason or "it has clauses that Spark does not have over tables")
+        edits: dict[Span, str] = {}
+        self.body(query, query.body, (), edits, top=top)
+        for span in sorted(edits, key=lambda s: s.start, reverse=True):
+            text = text[: span.start] + edits[span] + text[span.end :]
+        return text
+
+    def stage(self, text: str) -> str:
+        """The quoted name of the stage that a text becomes."""
+        return quote_name(self.names.setdefault(text, f"{self.name}{len(self.names) + 1}"))
+
+    # ---- the parts ------------------------------------------------------------------------
+
+    def body(
+        self, query: Query, body: Body, ctes: tuple[str, ...], edits: dict[Span, str], *, top: bool = False
+    ) -> None:
+        """ctes: the WITH queries that may be named in it, as written."""
+        if not self.reads_stream(query, body.span):
+            return
+        if not top and self.as_stage(query, body.span, ctes, edits):
+            return
+        for cte in body.ctes:
+            self.body(query, cte.query, ctes, edits)
+            ctes = (*ctes, query.text[cte.span.start : cte.span.end])
+        terms = (body.term, *(tail.term for tail in body.tails))
+        for term in terms:
+            if isinstance(term, Body):
+                self.body(query, term, ctes, edits)
+            elif self.reads_stream(query, term.span):
+                alone = top and len(terms) == 1 and term.span == body.span
+                sorted_so = (
+                    body.order_by is None or len(terms) > 1 or self.sorts_its_columns(query, body, term)
+                )
+                if alone or not sorted_so or not self.as_stage(query, term.span, ctes, edits):
+                    self.block(query, term, ctes, edits)
+
+    def as_stage(self, query: Query, span: Span, ctes: tuple[str, ...], edits: dict[Span, str]) -> bool:
+        """Make a part a stage, if it can be one."""
+        text = query.text[span.start : span.end]
+        if ctes and self.names_any(text, ctes):
+            text = f"WITH {', '.join(ctes)} {text}"
+        if not stands_alone(read_query(text), self.columns) or not self.runs(text):
+            return False
+        edits[span] = f"SELECT * FROM {self.stage(text)}"
+        return True
+
+    def block(self, query: Query, block: Block, ctes: tuple[str, ...], edits: dict[Span, str]) -> None:
+        relations = [r for r in (block.relation, *(j.relation for j in block.joins)) if r is not None]
+        inside = [r.span for r in relations]
+        for relation in relations:
+            if relation.query is not None:
+                self.body(query, relation.query, ctes, edits)
+            elif self.is_stream(relation.name):
+                self.rows_of(query, relation, block if len(relations) == 1 else None, edits)
+            elif relation.own is not None and self.reads_stream(query, relation.span):
+                raise CannotSplit("a window table or a stateful processor is in its FROM")
+        done = Span(0, 0)
+        for span in queries_in_parentheses(query):
+            nested = any(_within(span, other) for other in (*inside, done))
+            if (
+                _within(span, block.span)
+                and span != block.span
+                and not nested
+                and self.reads_stream(query, span)
+            ):
+                edits[span] = self.nested(query.text[span.start : span.end])
+                done = span
+
+    def nested(self, text: str) -> str:
+        """A query in an expression, over stages."""
+        if stands_alone(read_query(text), self.columns) and self.runs(text):
+            return f"SELECT * FROM {self.stage(text)}"
+        return self.text_over_stages(text, top=True)
+
+    def rows_of(self, query: Query, relation: Relation, block: Block | None, edits: dict[Span, str]) -> None:
+        """Keep the rows of a stream. block: the SELECT, if it reads nothing else: its WHERE filters them."""
+        stream = self.catalog.streams.get(relation.name.casefold())
+        name = next((n for n in query.relations if _within(n.span, relation.span)), None)
+        if name is None:
+            return  # a WITH query of that name
+        alias = "" if relation.alias else f" AS {quote_name(relation.name.rpartition('.')[2])}"
+        if relation.watermark or relation.sample or relation.pivot or relation.stream:
+            raise CannotSplit(f"FROM {relation.name} has a clause of its own")
+        columns = self.columns_in(query, relation.name)
+        text = f"SELECT {columns} FROM {quote_name(relation.name)}"
+        where = block.where if block is not None else None
+        if where is not None and not where.expression.has_subquery:
+            known_as = f" AS {quote_name(relation.alias)}" if relation.alias else ""
+            filtered = f"{text}{known_as} {query.text[where.span.start : where.span.end]}"
+            if stands_alone(read_query(filtered), self.columns) and self.runs(filtered):
+                text = filtered
+        if self.runs(text):
+            edits[name.span] = self.stage(text) + alias
+        elif stream is not None and stream.query:
+            edits[name.span] = f"({self.text_over_stages(stream.query)}){alias}"
+        else:
+            raise CannotSplit(f"the rows of {relation.name} cannot be kept")
+
+    # ---- questions ------------------------------------------------------------------------
+
+    def is_stream(self, name: str) -> bool:
+        return isinstance(self.catalog.relation(name), Stream)
+
+    def reads_stream(self, query: Query, span: Span) -> bool:
+        """Whether a part reads a stream, or a WITH query of which that is not known."""
+        ctes = {c.name.casefold() for c in query.body.ctes} if query.body else set()
+        text = query.text[span.start : span.end]
+        names = [n.name for n in query.relations if _within(n.span, span)]
+        return any(map(self.is_stream, names)) or bool(ctes & read_query(text).words)
+
+    def names_any(self, text: str, ctes: Iterable[str]) -> bool:
+        """Whether a part may name one of these WITH queries."""
+        words = read_query(text).words
+        return any(read_query(f"WITH {cte} SELECT 1").body.ctes[0].name.casefold() in words  # type: ignore[union-attr]
+                   for cte in ctes)  # fmt: skip
+
+    def sorts_its_columns(self, query: Query, body: Body, block: Block) -> bool:
+        """Whether ORDER BY names nothing but columns that the SELECT gives."""
+        given = {
+            name.casefold() for item in block.items for name in (*item.aliases, item.expression.output_name)
+        }
+        keys = body.order_by.keys if body.order_by else ()
+        return all(
+            key.expression.ordinal is not None or key.expression.column_name.casefold() in given - {""}
+            for key in keys
+        )
+
+    def columns(self, name: str) -> tuple[str, ...] | None:
+        entry = self.catalog.relation(name)
+        return columns_of(entry) if isinstance(entry, Stream) else None
+
+    def columns_in(self, query: Query, name: str) -> str:
+        """The columns of a stream that a query may name, as a SELECT list."""
+        known = self.columns(name)
+        if known is None or reads_all_columns(query):
+            return "*"
+        named = [c for c in known if c.casefold() in query.words] or list(known[:1])
+        return ", ".join(map(quote_name, named))
+
+
+def _within(span: Span, outer: Span) -> bool:
+    return outer.start <= span.start and span.end <= outer.end

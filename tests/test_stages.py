@@ -1,0 +1,120 @@
+"""Queries that Spark refuses on streams run in stages: hidden live tables, and a live table over them."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Console
+from test_explain import program, run_program, table
+from test_reopened import Open, opened  # noqa: F401  a fixture
+
+from streamsql.errors import QueryFault, StreamsqlError
+from streamsql.results import Rows
+
+WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
+RANKED = """CREATE LIVE TABLE ranked AS
+SELECT word, n FROM (SELECT *, row_number() OVER (PARTITION BY word ORDER BY n DESC) AS rn FROM words WHERE n > 0)
+WHERE rn <= 2;"""
+AVERAGE = """CREATE LIVE TABLE average AS
+SELECT avg(c) AS a FROM (SELECT word, count(*) AS c FROM words GROUP BY word);"""
+
+
+def test_an_aggregate_over_an_aggregate_keeps_the_groups_only(console: Console) -> None:
+    started = console.run(WORDS + AVERAGE)[-1]
+    assert [str(n) for n in started.notes] == [
+        "runs in 2 stages: average$1 keeps one row for each group; SHOW STAGES OF average; lists them"
+    ]
+    for values, average in (("('a', 1), ('b', 1), ('a', 1)", 1.5), ("('b', 1), ('b', 1), ('c', 1)", 2.0)):
+        console.run(f"INSERT INTO words VALUES {values}; AWAIT QUERY average IDLE;")
+        assert console.rows("SELECT * FROM average;") == [(average,)]
+    shown = console.run("SHOW STAGES OF average;")[0]
+    assert isinstance(shown, Rows)
+    assert shown.rows == [
+        (
+            "average$1",
+            "running",
+            3,
+            None,
+            "update",
+            "word",
+            "SELECT word, count(*) AS c FROM words GROUP BY word",
+        )
+    ]
+    assert [row[0] for row in console.rows("SHOW LIVE TABLES;")] == ["average"]
+    assert [row[:2] for row in console.rows("SHOW QUERIES;")] == [("average", "running")]
+    console.run("STOP QUERY average; INSERT INTO words VALUES ('d', 1);")
+    assert console.rows("SHOW STAGES OF average;")[0][1] == "stopped"
+    console.run("START QUERY average; AWAIT QUERY average IDLE;")
+    assert console.rows("SELECT * FROM average;") == [(1.75,)]
+    console.run("DROP LIVE TABLE average;")
+    assert console.session.catalog.sinks == {}
+    assert console.session.catalog.queries == {}
+
+
+def test_rows_that_have_to_be_kept_are_limited_and_the_limit_fails_the_query(console: Console) -> None:
+    started = console.run(WORDS + RANKED.replace("AS\nSELECT word, n", "RETAIN 4 ROWS AS SELECT word, n", 1))[
+        -1
+    ]
+    assert "ranked$1 keeps rows, at most 4" in str(started.notes[0])
+    console.run("INSERT INTO words VALUES ('a', 1), ('a', 3), ('a', 2), ('b', -1); AWAIT QUERY ranked IDLE;")
+    assert sorted(console.rows("SELECT * FROM ranked;")) == [("a", 2), ("a", 3)]
+    with pytest.raises(QueryFault) as caught:
+        console.run("INSERT INTO words VALUES ('c', 1), ('c', 2); AWAIT QUERY ranked IDLE;")
+    assert caught.value.message == "query ranked failed: more than 4 rows of a stream have to be kept"
+    assert caught.value.code == "LIMIT_REACHED"
+    assert caught.value.hint == "CREATE OR REPLACE LIVE TABLE ranked RETAIN 40 ROWS AS …"
+    assert [row[:2] for row in console.rows("SHOW QUERIES;")] == [("ranked", "FAILED")]
+    assert sorted(console.rows("SELECT * FROM ranked;")) == [("a", 2), ("a", 3)]
+
+
+def test_a_select_over_streams_runs_in_stages_too(console: Console) -> None:
+    console.run(f"{WORDS} INSERT INTO words VALUES ('a', 1), ('b', 2), ('a', 3);")
+    assert console.rows("SELECT word FROM words ORDER BY n DESC LIMIT 2;") == [("a",), ("b",)]
+    assert console.rows(
+        "SELECT count(DISTINCT word) AS d, sum(n) AS n FROM words WHERE n IN (SELECT max(n) FROM words);"
+    ) == [(1, 3)]
+    assert console.session.queries.all == {}
+
+
+def test_stages_are_off(console: Console) -> None:
+    console.run(f"{WORDS} SET streamsql.stages = off;")
+    with pytest.raises(StreamsqlError) as caught:
+        console.run(AVERAGE)
+    _, _, statements = caught.value.hint.partition("SET streamsql.stages = on; or:\n")
+    console.run(statements)
+    console.run("INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1); AWAIT QUERY average IDLE;")
+    assert console.rows("SELECT * FROM average;") == [(1.5,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        AVERAGE.replace("AS\n", "OUTPUT MODE UPDATE AS ", 1),
+        RANKED.replace("AS\n", "OUTPUT MODE APPEND AS ", 1),
+        "CREATE LIVE TABLE t OUTPUT MODE COMPLETE AS SELECT word FROM words ORDER BY word;",
+    ],
+)
+def test_a_written_output_mode_is_sparks_own_query(console: Console, statement: str) -> None:
+    with pytest.raises(StreamsqlError):
+        console.run(WORDS + statement)
+    assert console.session.catalog.sinks == {}
+
+
+def test_the_program_of_stages_runs_by_itself(console: Console) -> None:
+    console.run(f"{WORDS} INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1);")
+    text = program(console, AVERAGE.rstrip(";")).replace(".start()", ".trigger(availableNow=True).start()")
+    shown = run_program(text + "\naverage_rows.frame(spark).show(truncate=False)\n")
+    assert table(shown)[1:] == [["1.5"]]
+
+
+def test_stages_are_resumed(opened: Open) -> None:  # noqa: F811
+    one = opened()
+    one.run(f"{WORDS} {AVERAGE} INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1); AWAIT QUERY ALL IDLE;")
+    two = opened()
+    assert (two.warnings, two.rows("SELECT * FROM average;")) == ([], [(1.5,)])
+    assert two.text("SHOW CREATE LIVE TABLE average;").startswith(
+        "CREATE LIVE TABLE average\n  AS SELECT avg(c)"
+    )
+    two.run("SET streamsql.stages = off;")
+    two.run("START QUERY ALL; INSERT INTO words VALUES ('b', 1), ('b', 1); AWAIT QUERY average IDLE;")
+    assert two.rows("SELECT * FROM average;") == [(2.5,)]
+    assert two.rows("SHOW STAGES OF average;")[0][2:4] == (2, None)
