@@ -37,20 +37,20 @@ def conditions_of(expression: Expression) -> list[Expression]:
 
 def comparisons_of(condition: Expression) -> list[Comparison]:
     """What a condition compares; BETWEEN is two comparisons. [] for a condition of another kind."""
-    found = condition.comparisons()
+    comparisons = condition.comparisons()
     tokens = tokenize(condition.text)
     words = [n for n in _level(tokens) if tokens[n].upper in ("BETWEEN", "AND") or tokens[n].text in _SIGNS]
     pieces = _split(tokens, words)
-    if len(found) == 2 and len(pieces) == 3:
+    if len(comparisons) == 2 and len(pieces) == 3:
         middle, low, high = pieces
-        (a, _, b), (c, _, d) = found
+        (a, _, b), (c, _, d) = comparisons
         return [
             Comparison(_placed(a, low, condition), _placed(b, middle, condition), False),
             Comparison(_placed(c, middle, condition), _placed(d, high, condition), False),
         ]
-    if len(found) != 1 or len(pieces) != 2:
+    if len(comparisons) != 1 or len(pieces) != 2:
         return []
-    small, sign, big = found[0]
+    small, sign, big = comparisons[0]
     first, second = pieces
     if tokens[words[0]].text in (">", ">="):
         first, second = second, first
@@ -63,20 +63,20 @@ def _placed(part: Expression, piece: Span, whole: Expression) -> Expression:
 
 def _level(tokens: list[Token]) -> list[int]:
     """The tokens outside of parentheses and CASE."""
-    depth, found = 0, []
+    depth, numbers = 0, []
     for number, token in enumerate(tokens):
         if token.text in _CLOSING or token.upper == "END":
             depth -= 1
         if depth == 0:
-            found.append(number)
+            numbers.append(number)
         if token.text in _OPENING or token.upper == "CASE":
             depth += 1
-    return found
+    return numbers
 
 
 def _ands(tokens: list[Token]) -> list[int]:
     """The ANDs between conditions; that of a BETWEEN is none."""
-    found, open_between = [], 0
+    ands, open_between = [], 0
     for number in _level(tokens):
         if tokens[number].upper == "BETWEEN":
             open_between += 1
@@ -84,8 +84,8 @@ def _ands(tokens: list[Token]) -> list[int]:
             if open_between:
                 open_between -= 1
             else:
-                found.append(number)
-    return found
+                ands.append(number)
+    return ands
 
 
 def _split(tokens: list[Token], at: list[int]) -> list[Span]:

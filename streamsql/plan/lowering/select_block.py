@@ -42,17 +42,7 @@ class Blocks(Relations, Grouping):
         if select.other:
             raise Unknown(select.other)
         first = self.first_of_subquery(select)
-        keeps_keys = self.keeps_keys
-        carries_time, self.carries_time = self.carries_time, window_tables.groups_by_window(select)
-        self.keeps_keys = keeps_keys and is_row_by_row(select)
-        frame = self.from_clause(select, limit)
-        if frame.window and frame.window.session:
-            self.check_session(frame.window, select)
-            self.window = frame
-        times = frame.shape.event_time
-        self.event_time = next(iter(times)) if len(times) == 1 else ""
-        frame = self.where(frame, select)
-        self.keeps_keys, self.carries_time = keeps_keys, carries_time
+        frame = self.input_rows(select, limit)
         items = [self.item(i) for i in select.items]
         self.advise(frame, items)
         having = select.having
@@ -82,6 +72,21 @@ class Blocks(Relations, Grouping):
             frame = self.distinct(frame, items, distinct.span)
         starred = any(i.expression.is_star for i in items)
         return frame if starred else replace(frame, width=len(items))
+
+    def input_rows(self, select: Block, limit: int | None) -> Frame:
+        """The rows of FROM that satisfy WHERE."""
+        keeps_keys = self.keeps_keys
+        carries_time, self.carries_time = self.carries_time, window_tables.groups_by_window(select)
+        self.keeps_keys = keeps_keys and is_row_by_row(select)
+        frame = self.from_clause(select, limit)
+        if frame.window and frame.window.session:
+            self.check_session(frame.window, select)
+            self.window = frame
+        times = frame.shape.event_time
+        self.event_time = next(iter(times)) if len(times) == 1 else ""
+        frame = self.where(frame, select)
+        self.keeps_keys, self.carries_time = keeps_keys, carries_time
+        return frame
 
     def where(self, frame: Frame, select: Block) -> Frame:
         where = select.where

@@ -162,8 +162,8 @@ class Sources:
     def type_of(self, name: str) -> str:
         """The type of the column with that case-folded name in one of the streams; "" if none has it."""
         columns = [c for s in self.streams.values() for c in _all_columns(s)]
-        found = next((c.type.upper() for c in columns if c.name.casefold() == name), "")
-        return "TIMESTAMP" if found.startswith("TIMESTAMP") else found
+        column_type = next((c.type.upper() for c in columns if c.name.casefold() == name), "")
+        return "TIMESTAMP" if column_type.startswith("TIMESTAMP") else column_type
 
     def stream(self, stream: Stream, *, keeps_keys: bool = False) -> tuple[Node, Shape]:
         """The variable that holds a stream, defined on first use. keeps_keys: see hidden_keys.py."""

@@ -158,8 +158,8 @@ def time_pattern(texts: Sequence[str]) -> str:
 
 def time_expression(column: str, texts: Sequence[str]) -> str:
     """The expression that makes timestamps of a column with such texts; "" when none is known."""
-    found = _moment(Leaf((column,), "STRING", tuple(texts)))
-    return found[1] if found else ""
+    moment = _moment(Leaf((column,), "STRING", tuple(texts)))
+    return moment[1] if moment else ""
 
 
 def event_time(leaves: Iterable[Leaf], taken: Iterable[str]) -> Watermark | None:

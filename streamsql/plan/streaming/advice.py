@@ -114,9 +114,9 @@ def _texts_as_times(windows: list[Expression], streams: list[Stream]) -> Iterato
             if column is None or column.type.upper() not in ("STRING", "BIGINT", "INT", "DOUBLE"):
                 continue
             call = "to_timestamp" if column.type.upper() == "STRING" else "timestamp_seconds"
-            made = f"WITH WATERMARK {call}({quote_name(column.name)}) AS ts DELAY OF INTERVAL 10 MINUTES"
+            clause = f"WITH WATERMARK {call}({quote_name(column.name)}) AS ts DELAY OF INTERVAL 10 MINUTES"
             yield Note(
                 "TIME_AS_TEXT",
                 f"{column.name} of {stream.name} is {column.type}, which can have no watermark: "
-                f"CREATE OR REPLACE STREAM {quote_name(stream.name)} … {made} makes event time of it",
+                f"CREATE OR REPLACE STREAM {quote_name(stream.name)} … {clause} uses it as event time",
             )
