@@ -99,10 +99,11 @@ def _over_stages(query: Query, sink: Sink, body: Fragment, split: stages.Split, 
 
 
 def _note(name: str, runs: Sequence[Run]) -> Note:
-    said = "; ".join(f"{run.query.name} {what_is_kept(run)}" for run in runs)
-    return Note(
-        "STAGES", f"runs in {len(runs) + 1} stages: {said}; SHOW STAGES OF {quote_name(name)}; lists them"
-    )
+    """name: the live table that keeps its stages; "" for a SELECT, whose stages end with it."""
+    parts = [f"{run.query.name} {what_is_kept(run)}" for run in runs]
+    if name:
+        parts.append(f"SHOW STAGES OF {quote_name(name)}; lists them")
+    return Note("STAGES", f"runs in {len(runs) + 1} stages: {'; '.join(parts)}")
 
 
 def what_is_kept(run: Run) -> str:
@@ -139,4 +140,5 @@ def select_in_stages(body: Fragment, context: Context, fault: RuleFault) -> Refr
     sink = Sink("select", "memory")
     query = Query("select", ("select",), body.text, trigger=Trigger("available_now"))
     plan = staged(query, sink, body, context, fault)
-    return replace(plan, transient=True, define=False)
+    notes = tuple(_note("", plan.stages) if note.code == "STAGES" else note for note in plan.notes)
+    return replace(plan, transient=True, define=False, notes=notes)
