@@ -11,7 +11,7 @@ import pytest
 from broker import Broker, certificate
 from conftest import Console, notes_of
 from schemas import Registry
-from test_kafka import ROWS, as_json, insert, source, target
+from test_kafka import ROWS, as_json, insert, said, source, target
 
 from streamsql.results import Text
 
@@ -69,7 +69,7 @@ def test_a_certificate_that_is_not_trusted(kafka: Broker, console: Console, tmp_
         "SHOW TOPICS FROM s;",
         target(kafka, topic, **options) + "INSERT INTO o SELECT 1 AS n;",
     ):
-        error = notes_of(console, script)
+        error = said(console, script)
         assert "no TLS connection to Kafka" in error
         assert "hint: check the options kafka.ssl.…" in error
 
@@ -82,14 +82,14 @@ def test_a_schema_registry_behind_tls(kafka: Broker, console: Console) -> None:
     registry.register(f"{topic}-value", schema)
     try:
         options = {"schemaRegistry": registry.url, "schemaRegistry.max.retries": "0"}
-        error = notes_of(console, source(kafka, topic, "", **options))
+        error = said(console, source(kafka, topic, "", **options))
         assert (
             f"the schema registry {registry.url} cannot be reached: [SSL: CERTIFICATE_VERIFY_FAILED]" in error
         )
         options["schemaRegistry.ssl.ca.location"] = str(kafka.certificate)
         note = notes_of(console.run(source(kafka, topic, "", **options))[-1])[-1]
         assert note == "columns of s, as inferred and recorded: k string"
-        error = notes_of(console, source(kafka, topic, "", **options).replace("certificate.pem", "none.pem"))
+        error = said(console, source(kafka, topic, "", **options).replace("certificate.pem", "none.pem"))
         assert "cannot be reached: [Errno 2] No such file or directory" in error
     finally:
         registry.stop()

@@ -17,7 +17,7 @@ import pytest
 from broker import Broker, Message
 from conftest import ROOT, Console, notes_of
 from schemas import Registry
-from test_kafka import insert, source, target
+from test_kafka import insert, said, source, target
 from test_preview import look, taken
 
 from streamsql.results import Text
@@ -232,7 +232,7 @@ def test_what_cannot_be_read_is_malformed(kafka: Broker, console: Console, regis
     for offset, why in ((2, BAD[b"no magic"]), (last, "its bytes do not match schema 1")):
         only = json.dumps({topic: {"0": offset}})
         console.run("DROP QUERY q;" + reading(kafka, topic, registry, startingOffsets=only))
-        error = notes_of(console, insert("SELECT * FROM s"))
+        error = said(console, insert("SELECT * FROM s"))
         assert f"malformed message in topic {topic}, partition 0, offset {offset}: {why}" in error
 
 
@@ -253,7 +253,7 @@ def test_a_registry_that_goes_away_is_no_malformed_message(
     eventually(lambda: len(kafka.read(copies)) == 1)
     registry.stop()
     kafka.produce(topic, later)
-    error = notes_of(console, "AWAIT QUERY q;")
+    error = said(console, "AWAIT QUERY q;")
     assert (
         f"query q failed: the schema registry {registry.url} cannot be reached: [Errno 111] Connection refused"
         in error
@@ -265,7 +265,7 @@ def test_a_registry_that_goes_away_is_no_malformed_message(
         "INSERT INTO o AS QUERY r SELECT * FROM s;",
     ):
         began = time.monotonic()
-        error = notes_of(console, statement)
+        error = said(console, statement)
         assert time.monotonic() - began < 0.5
         assert "error: the schema registry of the stream s cannot be reached" in error
         assert f"{registry.url.removeprefix('http://')}: connection refused" in error
@@ -297,7 +297,7 @@ def test_a_schema_is_registered_once_and_fits_what_is_there(
     posted = [a for a in registry.asked if a == f"POST /subjects/{subject}/versions"]
     assert len(registry.subjects[subject]) == 2
     assert len(posted) == 2  # before the start, and not for each row
-    error = notes_of(console, "DROP QUERY q;" + insert("SELECT n AS k FROM v"))
+    error = said(console, "DROP QUERY q;" + insert("SELECT n AS k FROM v"))
     assert f"error: the schema of the rows is not compatible with the subject {subject}" in error
     assert f'incompatible with an earlier schema for subject "{subject}"' in error
     assert "MISSING_UNION_BRANCH" in error
@@ -313,11 +313,11 @@ def test_a_schema_of_ones_own_and_one_that_is_there(
     subject = f"{topic}-value"
     own = record(("k", "string"), ("n", ["null", "long"], None), name="Mine") | {"namespace": "shop"}
     console.run(ROWS + writing(kafka, topic, registry, autoRegister="false"))
-    error = notes_of(console, insert("SELECT * FROM v"))
+    error = said(console, insert("SELECT * FROM v"))
     assert f"error: the schema registry has no subject {subject}" in error
     console.run(writing(kafka, topic, registry, autoRegister="false", avroSchema=json.dumps(own)))
     registry.register(subject, record(("other", "int")))
-    error = notes_of(console, insert("SELECT * FROM v"))
+    error = said(console, insert("SELECT * FROM v"))
     assert f"error: the subject {subject} does not have this schema, and autoRegister is false" in error
     registry.register(subject, own)
     rows = [{"k": "ann", "n": 1}, {"k": "bob", "n": None}]
@@ -326,17 +326,17 @@ def test_a_schema_of_ones_own_and_one_that_is_there(
     console.run(writing(kafka, topic, registry, autoRegister="false") + insert("SELECT * FROM v"))
     assert deserialized(kafka, registry, topic) == rows + rows
     assert not any("POST" in a and a.endswith("versions") for a in registry.asked)
-    error = notes_of(console, "DROP QUERY q;" + insert("SELECT k, n AS count FROM v"))
+    error = said(console, "DROP QUERY q;" + insert("SELECT k, n AS count FROM v"))
     assert "error: the Avro schema has no field count" in error
     assert "its fields: k, n" in error
-    error = notes_of(console, insert("SELECT n FROM v"))
+    error = said(console, insert("SELECT n FROM v"))
     assert "error: the Avro schema needs a column k: string" in error
     console.run(writing(kafka, topic, registry, subject="elsewhere"))
     for column, why in (
         ("n AS `a-b`", "a-b is not a valid name in Avro"),
         ("INTERVAL 1 DAY AS i", "Avro cannot hold the column i"),
     ):
-        assert f"error: {why}" in notes_of(console, insert(f"SELECT {column} FROM v"))
+        assert f"error: {why}" in said(console, insert(f"SELECT {column} FROM v"))
     console.run(insert("SELECT k FROM v"))
     assert registry.newest("elsewhere")["name"] == "elsewhere"
 
@@ -348,7 +348,7 @@ def test_several_sinks_of_one_query(kafka: Broker, console: Console, registry: R
     )
     registry.register(f"{two}-value", record(("k", "int")))
     both = "INSERT INTO o, p AS QUERY q SELECT * FROM v; AWAIT QUERY q IDLE;"
-    error = notes_of(console, both)  # before anything starts
+    error = said(console, both)  # before anything starts
     assert f"error: the schema of the rows is not compatible with the subject {two}-value" in error
     registry.subjects[f"{two}-value"].clear()
     console.run(both + "INSERT INTO v VALUES ('cid', 3); AWAIT QUERY q IDLE;")
@@ -368,16 +368,16 @@ def test_a_login_is_needed_and_never_shown(
     registry.register(f"{topic}-value", record(("k", "string")))
     try:
         key = "schemaRegistry.basic.auth.user.info"
-        error = notes_of(console, source(kafka, topic, "", schemaRegistry=registry.url))
+        error = said(console, source(kafka, topic, "", schemaRegistry=registry.url))
         assert f"error: the schema registry {registry.url} refuses the login" in error
         assert "Unauthorized" in error
-        wrong = notes_of(
+        wrong = said(
             console, source(kafka, topic, "", schemaRegistry=registry.url, **{key: "ann:not-sesame"})
         )
         assert "refuses the login" in wrong
         assert "not-sesame" not in wrong
         address = registry.url.replace("//", f"//{LOGIN}@")
-        wrong = notes_of(console, source(kafka, topic, "", schemaRegistry=address))
+        wrong = said(console, source(kafka, topic, "", schemaRegistry=address))
         assert "error: the address of a schema registry must not contain a login" in wrong
         assert LOGIN not in wrong
         login = {key: LOGIN}
@@ -401,7 +401,7 @@ def test_a_login_is_needed_and_never_shown(
         assert "sesame" not in "\n".join(shown)
         assert f"{key} '***'" in shown[0]
         given = source(kafka, topic, "", schemaRegistry=registry.url, **{key: "${env:REGISTRY_LOGIN}"})
-        assert "the environment has no variable REGISTRY_LOGIN" in notes_of(console, given)
+        assert "the environment has no variable REGISTRY_LOGIN" in said(console, given)
         monkeypatch.setenv("REGISTRY_LOGIN", LOGIN)
         console.run(given + "SELECT * FROM s;")
     finally:
@@ -458,7 +458,7 @@ def test_options_that_do_not_go_together(
     console: Console, what: str, form: str, options: str, says: str, under: str
 ) -> None:
     options = options.replace("{url}", "schemaRegistry 'http://127.0.0.1:9'")
-    text = notes_of(console, f"CREATE {what} USING kafka {form} OPTIONS (servers '127.0.0.1:9', {options});")
+    text = said(console, f"CREATE {what} USING kafka {form} OPTIONS (servers '127.0.0.1:9', {options});")
     assert says in text
     line, mark = text.splitlines()[1:3]
     assert line[mark.index("^") :].startswith(under)
@@ -466,10 +466,10 @@ def test_options_that_do_not_go_together(
 
 def test_a_subject_or_a_column_that_is_not_there(kafka: Broker, console: Console, registry: Registry) -> None:
     registry.register("clicks-value", record(("user", "string"), ("n", "int")))
-    error = notes_of(console, source(kafka, "click", "", schemaRegistry=registry.url))
+    error = said(console, source(kafka, "click", "", schemaRegistry=registry.url))
     assert "error: the schema registry has no subject click-value\n" in error.replace("\n1 |", "\n")
     assert "it has clicks-value" in error
-    error = notes_of(console, source(kafka, "clicks", "(usr STRING)", schemaRegistry=registry.url))
+    error = said(console, source(kafka, "clicks", "(usr STRING)", schemaRegistry=registry.url))
     assert "error: the schema of the payload has no field usr" in error
     assert "hint: did you mean user?" in error
 
@@ -478,7 +478,7 @@ def test_what_is_to_be_installed_is_said(
     kafka: Broker, console: Console, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "fastavro", None)
-    error = notes_of(console, source(kafka, "t", "", schemaRegistry=registry.url))
+    error = said(console, source(kafka, "t", "", schemaRegistry=registry.url))
     assert "pip install 'confluent-kafka[schemaregistry]>=2.10,<3' 'fastavro>=1.9,<2'" in error
 
 
