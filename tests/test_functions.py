@@ -84,7 +84,9 @@ def test_functions_over_series(functions: Console) -> None:
 
 def test_an_aggregate_function_on_a_stream_is_refused_with_what_to_write_instead(functions: Console) -> None:
     functions.run(WORDS + create("largest", "series.largest", "INT") + create("total", "words.total", "INT"))
-    statement = "CREATE LIVE TABLE t OUTPUT MODE UPDATE AS SELECT word, largest(n) AS m FROM words GROUP BY word;"
+    statement = (
+        "CREATE LIVE TABLE t OUTPUT MODE UPDATE AS SELECT word, largest(n) AS m FROM words GROUP BY word;"
+    )
     with pytest.raises(
         StreamsqlError, match="largest is written in Python, which is not supported on a stream"
     ) as caught:

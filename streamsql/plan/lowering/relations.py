@@ -145,6 +145,7 @@ class Relations(HiddenKeys):
         SESSION does not, because Spark builds sessions only in GROUP BY.
         """
         table = window_tables.window_table(self.read.text, own.node)
+        self.carries_time = False  # this table adds a window_time of its own
         frame, name = self.window_input(own)
         self.sources.notes.append(table.note)
         frame = Frame(frame.node, frame.shape, window=table)
