@@ -197,7 +197,7 @@ def test_replace_keeps_the_old_table_when_the_new_one_is_refused(console: Consol
         "SELECT count(DISTINCT n) FROM words",
     ):
         with pytest.raises(StreamsqlError):
-            console.run(f"CREATE OR REPLACE LIVE TABLE t AS {bad};")
+            console.run(f"CREATE OR REPLACE LIVE TABLE t OUTPUT MODE APPEND AS {bad};")
     assert console.rows("SELECT * FROM t;") == [(1,)]
     assert console.session.queries.all["t"].status() == "running"
     console.run("CREATE OR REPLACE LIVE TABLE t AS SELECT n + 1 AS m FROM words; AWAIT QUERY t IDLE;")
