@@ -6,6 +6,7 @@ error class for a code, which Spark's documentation lists.
 
 MALFORMED_MESSAGE = "MALFORMED_MESSAGE"
 OUTPUT_MODE = "OUTPUT_MODE_NOT_SUPPORTED"
+ROW_OF_EACH_KEY = "ROW_OF_EACH_KEY"
 
 CODES = {
     # of the classes
@@ -71,6 +72,7 @@ CODES = {
     "NO_QUERY": "a live table has no query yet",
     "NO_RECORDS": "there are no records to show",
     "NO_SERVER": "no server answers: a broker, schema registry, database or Spark master",
+    "STATE_IN_A_STREAM": "a streaming query reads the state of another query",
     "NO_STATE": "a query keeps no state, or not what is asked for",
     "NO_STREAM": "a statement that starts a query reads no stream",
     "OPTION_CONFLICT": "an option cannot be used with another one, or is set by Spark",
@@ -79,6 +81,7 @@ CODES = {
     "PYTHON_CODE_FAILED": "Python code that a statement names failed while it ran",
     "QUERY_RUNNING": "the query is running, or its last micro-batch is",
     "READ_ONLY": "this console only reads the workspace",
+    ROW_OF_EACH_KEY: "the row of the greatest or least value of each key, which is an aggregation",
     "SECRET_LOST": "a secret was not kept in the workspace, or cannot be read",
     "SECRET_SHOWN": "a secret stands where it would be shown",
     "SPARK_LOST": "the connection to Spark is lost",
@@ -138,6 +141,7 @@ NOTES = {
     "NOT_REFRESHED": "why a live table over others is not as they are",
     "NO_EVENT_TIME": "no column looks like an event time",
     "NO_ROWS": "why a query over a stream gave no rows",
+    "ONE_QUERY_INSTEAD": "one query without stages that has nearly the same result",
     "OUTPUT_MODE": "the output mode that was chosen, and why",
     "PACKAGE_FETCHED": "a package for Spark was fetched",
     "PAGER_NOT_STARTED": "the pager could not be started",

@@ -48,7 +48,7 @@ def advice(statement: str) -> list[Note]:
         (
             "CREATE LIVE TABLE t AS SELECT window.start AS w, count(*) AS n FROM a GROUP BY window(day, '1 hour')",
             "TIME_AS_TEXT",
-            "WITH WATERMARK to_timestamp(day) AS ts DELAY OF INTERVAL 10 MINUTES makes event time of it",
+            "WITH WATERMARK to_timestamp(day) AS ts DELAY OF INTERVAL 10 MINUTES uses it as event time",
         ),
     ],
 )

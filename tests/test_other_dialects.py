@@ -124,12 +124,16 @@ TOP = "SELECT user, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY user ORDER
 def test_the_hint_for_the_best_row_of_each_key_is_typed(
     console: Console, order: str, hint: str, rows: list[tuple[Any, ...]]
 ) -> None:
-    console.run(STREAMS)
+    console.run(STREAMS + "SET streamsql.stages = off;")
     fault = refusal(console, f"CREATE LIVE TABLE t AS {TOP.format(order)}")
     assert hint in fault.hint
-    found, _ = run_now(console, fault.hint)
+    found, _ = run_now(console, fault.hint.splitlines()[0])
     assert [(user, v) for user, v, _ in found] == rows
     assert console.session.queries.all["t"].mode == "update"
+    console.run("SET streamsql.stages = on;")
+    staged, notes = run_now(console, TOP.format(order))
+    assert (staged[0], staged[2]) == (rows[0], rows[2])
+    assert f"one query keeps less state, and leaves out NULL: {fault.hint.splitlines()[0]}" in notes
 
 
 def test_hints_name_what_is_wrong_and_work(console: Console) -> None:

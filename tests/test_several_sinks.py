@@ -189,7 +189,7 @@ def test_a_set_over_a_stream_that_groups(console: Console) -> None:
         ),
         (
             "INSERT INTO words SELECT word FROM s WHERE word IN (SELECT word FROM s);",
-            "this SELECT is not supported in a statement set",
+            "IN (SELECT …) over a stream is not supported",
         ),
         ("INSERT INTO words FROM s |> SELECT word;", "this SELECT is not supported in a statement set"),
         ("INSERT INTO words SELECT word FROM other;", "and this one does not read s"),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from streamsql.errors import RuleFault, SyntaxFault
-from streamsql.language.query import Query, read_expression
+from streamsql.language.query import Query, try_expression
 from streamsql.language.tokens import Token, quote_name, tokenize
 from streamsql.language.tree_nodes import exp_module
 
@@ -105,7 +105,8 @@ def _distinct_count(text: str, tokens: Sequence[Token], at: int, close: int) -> 
 
 def _interval(text: str) -> str:
     """An interval as the text that window() takes, in quotes; "" for everything else."""
-    tree = read_expression(text).tree
+    expression = try_expression(text)
+    tree = expression.tree if expression else None
     if isinstance(tree, exp_module().Interval) and tree.this is not None and tree.this.is_string:
         return f"'{tree.this.name} {tree.unit.name.lower()}'" if tree.unit else f"'{tree.this.name}'"
     if isinstance(tree, exp_module().Interval) and tree.this is not None and tree.unit:

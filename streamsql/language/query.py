@@ -56,6 +56,7 @@ __all__ = [
     "SetTail",
     "read_expression",
     "read_query",
+    "try_expression",
 ]
 
 
@@ -71,9 +72,15 @@ def read_query(text: str) -> Query:
 @lru_cache(maxsize=4096)
 def read_expression(text: str) -> Expression:
     """Parse a scalar expression that the console generates, such as the window of a window table."""
-    block = read_query(f"SELECT {text}").body
-    assert block is not None and block.block is not None, text
-    return block.block.items[0].expression
+    expression = try_expression(text)
+    assert expression is not None, text
+    return expression
+
+
+def try_expression(text: str) -> Expression | None:
+    """Parse what a user wrote as a scalar expression; None if it is none that sqlglot can read."""
+    body = read_query(f"SELECT {text}").body
+    return body.block.items[0].expression if body and body.block and body.block.items else None
 
 
 def _read(text: str) -> Query:

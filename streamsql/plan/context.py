@@ -40,7 +40,7 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
             detail="it would read the state of the same micro-batch each time, until Spark removes it",
             hint="SELECT … FROM STATE OF QUERY … without streams; or a live table, which has the result",
             span=body.origin.span(sources.states[0]),
-            code="NOT_ON_STREAMS",
+            code="STATE_IN_A_STREAM",
         )
     if lowered.shape.streaming and not lowered.shape.known:
         _check_in(body, sources.catalog)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streamsql.error_codes import ROW_OF_EACH_KEY
 from streamsql.errors import RuleFault, Span
 from streamsql.language.expression import Expression, RowNumber
 
@@ -36,7 +37,9 @@ def columns_to_keep(number: RowNumber, type_of: Callable[[str], str], relation: 
         what = "the greatest" if order.descending else "the least"
         sorting = ", ".join(o.expression.text for o in number.order)
         detail = f"the row of {what} {sorting} can change with each row that arrives: that is an aggregation"
-        raise refused(detail, _as_aggregation(number, type_of, relation), span)
+        aggregation = _as_aggregation(number, type_of, relation)
+        kept = f"CREATE LIVE TABLE all_rows AS SELECT * FROM {relation}; and row_number() over all_rows"
+        raise refused(detail, aggregation or kept, span, code=ROW_OF_EACH_KEY if aggregation else "")
     if len(names) < len(columns):
         raise refused(
             "PARTITION BY contains more than columns",
@@ -48,7 +51,9 @@ def columns_to_keep(number: RowNumber, type_of: Callable[[str], str], relation: 
 
 
 def _as_aggregation(number: RowNumber, type_of: Callable[[str], str], relation: str) -> str:
-    """The query that has the row of the greatest, or the least, value for each key."""
+    """The query that has the row of the greatest, or the least, value for each key; "" for an order that no
+    struct has.
+    """
     down = number.order[0].descending
     sorting: list[str] = []
     for order in number.order:
@@ -56,9 +61,7 @@ def _as_aggregation(number: RowNumber, type_of: Callable[[str], str], relation: 
         if order.descending != down:
             kind = type_of(order.expression.column_name)
             if kind != "TIMESTAMP" and not kind.startswith(_NUMBERS):
-                return (
-                    f"CREATE LIVE TABLE all_rows AS SELECT * FROM {relation}; and row_number() over all_rows"
-                )
+                return ""
             text = f"-unix_micros({text})" if kind == "TIMESTAMP" else f"-{text}"
         sorting.append(text)
     by = sorting[0] if len(sorting) == 1 else f"struct({', '.join(sorting)})"
@@ -70,7 +73,7 @@ def _as_aggregation(number: RowNumber, type_of: Callable[[str], str], relation: 
 _NUMBERS = ("INT", "BIGINT", "LONG", "SMALLINT", "SHORT", "TINYINT", "BYTE", "FLOAT", "DOUBLE", "DECIMAL")
 
 
-def refused(detail: str, hint: str, span: Span) -> RuleFault:
+def refused(detail: str, hint: str, span: Span, code: str = "") -> RuleFault:
     """The error for a row_number() that is not supported on a stream."""
     return RuleFault(
         "over a stream, row_number() = 1 can only keep the first row of each key to arrive",
@@ -78,4 +81,5 @@ def refused(detail: str, hint: str, span: Span) -> RuleFault:
         hint=hint,
         span=span,
         condition="NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING",
+        code=code,
     )

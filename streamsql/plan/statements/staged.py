@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streamsql.catalog import Query, Sink
-from streamsql.error_codes import OUTPUT_MODE
+from streamsql.error_codes import OUTPUT_MODE, ROW_OF_EACH_KEY
 from streamsql.errors import Note, RuleFault, StreamsqlError
 from streamsql.language.statements.base import Fragment, Trigger
 from streamsql.language.tokens import quote_name
@@ -21,7 +21,9 @@ from streamsql.plan.statements.refreshes import refresh_plan
 from streamsql.plan.streaming import stages
 from streamsql.plan.streaming.rules import Choice
 
-REFUSED = frozenset((OUTPUT_MODE, "NOT_ON_STREAMS", "NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING"))
+REFUSED = frozenset(
+    (OUTPUT_MODE, "NOT_ON_STREAMS", ROW_OF_EACH_KEY, "NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING")
+)
 """The codes of what Spark does not do on streams, and does over tables."""
 
 
@@ -35,13 +37,16 @@ def staged(query: Query, sink: Sink, body: Fragment, context: Context, fault: Ru
     try:
         split = stages.split(body.text, query.name, context.catalog, runs)
         if not context.stages:
-            fault.hint = f"{fault.hint}\n" * bool(fault.hint) + _by_hand(
-                query.name, sink, body.text, context, runs
-            )
+            by_hand = _by_hand(query.name, sink, body.text, context, runs)
+            fault.hint = f"{fault.hint}\nor: {by_hand}" if fault.hint else by_hand
             raise fault
         plan = _over_stages(query, sink, body, split, context)
     except (stages.CannotSplit, RuleFault):
         raise fault from None
+    if fault.code == ROW_OF_EACH_KEY:
+        text = f"one query keeps less state, and leaves out NULL: {fault.hint}"
+        note = Note("ONE_QUERY_INSTEAD", text)
+        return replace(plan, notes=(*plan.notes, note))
     return plan
 
 
