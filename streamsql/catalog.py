@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from streamsql.definition_sql import column_sql, columns_sql, comment_sql, options_sql, watermark_sql
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.redaction import redact
-from streamsql.language.statements.base import Column, Fragment, Name, Restart, Trigger, Watermark
+from streamsql.language.statements.base import Column, Name, Restart, Trigger, Watermark
 from streamsql.language.tokens import quote, quote_name
 from streamsql.secrets import redact_text
 
@@ -395,7 +395,3 @@ def unknown(kind: str, name: Name, known: Iterable[str]) -> NameFault:
         hint = f"{plural}: {', '.join(names[:8])}" if names else f"there are no {plural} yet"
     code = "UNKNOWN_FUNCTION" if kind.startswith("function") else f"UNKNOWN_{kind.replace(' ', '_').upper()}"
     return NameFault(f"there is no {kind} {name.value}", hint=hint, span=name.span, code=code)
-
-
-def fragment(text: str) -> Fragment:
-    return Fragment(text)

@@ -109,7 +109,7 @@ RUNTIME = [
     "preflight.function_kinds preflight.registry_subjects",
     "live.journal live.refresher",
     "live.refreshes",
-    "queries.progress queries.stop",
+    "queries.progress queries.stop queries.output_mode",
     "queries.run",
     "queries.restart_policy",
     "queries.query_runs",

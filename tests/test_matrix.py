@@ -28,7 +28,7 @@ from streamsql.plan.lowering.lower import lower
 from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Run
-from streamsql.runtime.queries.query_runs import spark_verdict
+from streamsql.runtime.queries.output_mode import spark_verdict
 
 MODES = ("append", "update", "complete")
 FULL = os.environ.get("STREAMSQL_MATRIX") == "full"

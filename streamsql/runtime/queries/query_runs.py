@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from streamsql.calls import evaluate, run
-from streamsql.error_codes import OUTPUT_MODE
-from streamsql.errors import Cancelled, NameFault, Note, QueryFault, RuleFault, StreamsqlError, TimeFault
+from streamsql.errors import Cancelled, NameFault, Note, QueryFault, StreamsqlError, TimeFault
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker, write_marker
@@ -21,6 +20,7 @@ from streamsql.runtime.engine.events import Events
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.live.refreshes import Refreshes
 from streamsql.runtime.preflight.python_code_checks import digests
+from streamsql.runtime.queries.output_mode import first_choice, placed, spark_verdict
 from streamsql.runtime.queries.progress import Monitor, QueryReported
 from streamsql.runtime.queries.restart_policy import Failure, next_start
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
@@ -80,13 +80,13 @@ class Queries:
         if not fresh:
             self._check_checkpoint(plan, env["spark"])
         run(plan.program, env)
-        choice = self._choose(plan, env["spark"], env["result"])
+        choice = first_choice(plan, env["spark"], env["result"])
         for target in plan.targets:
             # Every SELECT of a set is analysed before the start, like a query of its own.
             if target.select:
                 refusal = spark_verdict(env["spark"], evaluate(target.rows, env), choice.mode)
                 if refusal:
-                    raise refusal.at_span(plan) if isinstance(refusal, _Verdict) else refusal
+                    raise placed(refusal, plan)
         return choice
 
     def launch(
@@ -138,17 +138,6 @@ class Queries:
         did = bool(running.reports.last) if worked is None else worked
         running.again_at = next_start(running, worked=did)
         self.events.publish(QueryReported())
-
-    def _choose(self, plan: Run, spark: Any, result: Any) -> rules.Choice:
-        refusals: list[StreamsqlError] = []
-        for choice in plan.choices:
-            trigger = plan.query.trigger.kind if plan.query.trigger else ""
-            refusal = spark_verdict(spark, result, choice.mode, trigger)
-            if refusal is None:
-                return choice
-            refusals.append(refusal.at_span(plan) if isinstance(refusal, _Verdict) else refusal)
-        # A refusal in every output mode tells more than a refusal in one.
-        raise next((r for r in refusals if r.code != OUTPUT_MODE), refusals[0])
 
     def _check_checkpoint(self, plan: Run, spark: Any) -> None:
         for other in self.all.values():
@@ -362,51 +351,6 @@ def _until_nothing_read(running: Running) -> None:
         if last and last["batchId"] >= first and last["numInputRows"] == 0:
             return
         time.sleep(POLL)
-
-
-class _Verdict(RuleFault):
-    """A refusal by Spark that has no place in the statement yet."""
-
-    def at_span(self, plan: Run) -> StreamsqlError:
-        refusal = rules.explain_refusal(self.message)
-        if refusal is None:
-            of_mode = self.condition.startswith("STREAMING_OUTPUT_MODE")
-            return RuleFault(
-                self.message,
-                condition=self.condition,
-                span=plan.mode_span or plan.body_span,
-                code=OUTPUT_MODE if of_mode else "",
-            )
-        span = rules.span_of(refusal, plan.shape) or plan.mode_span or plan.body_span
-        condition = refusal.condition or self.condition
-        return RuleFault(
-            refusal.fact,
-            detail=refusal.cause,
-            hint=refusal.hint,
-            span=span,
-            condition=condition,
-            code=refusal.code,
-        )
-
-
-def spark_verdict(spark: Any, frame: Any, mode: str, trigger: str = "") -> StreamsqlError | None:
-    """Run Spark's own checker on a streaming DataFrame, an output mode and a trigger, without a start.
-    Returns its refusal, or None.
-    """
-    jvm = spark._jvm
-    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-    check = checker.checkForContinuous if trigger == "continuous" else checker.checkForStreaming
-    try:
-        check(
-            frame._jdf.queryExecution().analyzed(),
-            getattr(jvm.org.apache.spark.sql.streaming.OutputMode, mode.capitalize())(),
-        )
-    except Exception as error:
-        fault = translate(error)
-        return _Verdict(
-            fault.message + (f" {fault.detail}" if fault.detail else ""), condition=fault.condition
-        )
-    return None
 
 
 _CHANGED = (

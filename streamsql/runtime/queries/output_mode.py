@@ -1,0 +1,65 @@
+"""The output mode that Spark accepts for a query, by Spark's own checker, before the start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamsql.error_codes import OUTPUT_MODE
+from streamsql.errors import RuleFault, StreamsqlError
+from streamsql.plan.plans import Run
+from streamsql.plan.streaming import rules
+from streamsql.runtime.engine.spark_errors import translate
+
+
+def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
+    """The first output mode of a plan that Spark accepts for its result. Raises RuleFault."""
+    refusals: list[StreamsqlError] = []
+    for choice in plan.choices:
+        trigger = plan.query.trigger.kind if plan.query.trigger else ""
+        refusal = spark_verdict(spark, result, choice.mode, trigger)
+        if refusal is None:
+            return choice
+        refusals.append(placed(refusal, plan))
+    # A refusal in every output mode tells more than a refusal in one.
+    raise next((r for r in refusals if r.code != OUTPUT_MODE), refusals[0])
+
+
+def placed(verdict: StreamsqlError, plan: Run) -> StreamsqlError:
+    """A refusal by Spark in the words of the console, with its span in the statement."""
+    refusal = rules.explain_refusal(verdict.message)
+    if refusal is None:
+        of_mode = verdict.condition.startswith("STREAMING_OUTPUT_MODE")
+        return RuleFault(
+            verdict.message,
+            condition=verdict.condition,
+            span=plan.mode_span or plan.body_span,
+            code=OUTPUT_MODE if of_mode else "",
+        )
+    return RuleFault(
+        refusal.fact,
+        detail=refusal.cause,
+        hint=refusal.hint,
+        span=rules.span_of(refusal, plan.shape) or plan.mode_span or plan.body_span,
+        condition=refusal.condition or verdict.condition,
+        code=refusal.code,
+    )
+
+
+def spark_verdict(spark: Any, frame: Any, mode: str, trigger: str = "") -> StreamsqlError | None:
+    """Run Spark's own checker on a streaming DataFrame, an output mode and a trigger, without a start.
+    Returns its refusal, or None.
+    """
+    jvm = spark._jvm
+    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    check = checker.checkForContinuous if trigger == "continuous" else checker.checkForStreaming
+    try:
+        check(
+            frame._jdf.queryExecution().analyzed(),
+            getattr(jvm.org.apache.spark.sql.streaming.OutputMode, mode.capitalize())(),
+        )
+    except Exception as error:
+        fault = translate(error)
+        return RuleFault(
+            fault.message + (f" {fault.detail}" if fault.detail else ""), condition=fault.condition
+        )
+    return None
