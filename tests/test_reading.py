@@ -126,3 +126,11 @@ def test_the_parts_of_a_query_stand_in_the_text_as_written() -> None:
     [key] = query.body.order_by.keys
     assert (key.expression.text, key.method) == ("n", "desc_nulls_last")
     assert [(r.name, text[r.span.start : r.span.end]) for r in query.relations] == [("t", "t")]
+
+
+@pytest.mark.parametrize("sign", ["(", ")", "((", "`"])
+def test_a_parenthesis_in_a_text_closes_nothing(sign: str) -> None:
+    condition = f"concat('{sign}', a) = 'x'"
+    block = read_query(f"SELECT n FROM t WHERE {condition} AND b = 1 ORDER BY n").body.block  # type: ignore[union-attr]
+    assert block is not None and block.where is not None
+    assert [c.text for c in block.where.expression.conjuncts()] == [condition, "b = 1"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from streamsql.errors import Span
 from streamsql.language.reference import functions
+from streamsql.language.tokens import tokenize
 
 
 @cache
@@ -157,17 +159,35 @@ def span_of(tree: Any, default: Span | None = None) -> Span:
 
 def widened(source: str, span: Span) -> Span:
     """A span extended to the closing parentheses of those that it opens, such as those of a call."""
+    signs = _parentheses(source) if _QUOTED_PARENTHESIS.search(source, span.start) else None
     text = source[span.start : span.end]
-    missing = text.count("(") - text.count(")")
+    if signs is None:
+        missing = text.count("(") - text.count(")")
+    else:
+        missing = sum(step for at, step in signs.items() if span.start <= at < span.end)
     end = span.end
     name_of_call = source[end : end + 1] == "("
     if name_of_call:
         missing += 1
         end += 1
     while missing > 0 and end < len(source):
-        missing += (source[end] == "(") - (source[end] == ")")
+        if signs is None:
+            missing += (source[end] == "(") - (source[end] == ")")
+        else:
+            missing += signs.get(end, 0)
         end += 1
     return Span(span.start, end)
+
+
+_QUOTED_PARENTHESIS = re.compile(r"""['"`][^'"`]*[()][^'"`]*['"`]""")
+"""A parenthesis that may stand in a text or a quoted name."""
+
+
+@lru_cache(maxsize=64)
+def _parentheses(source: str) -> dict[int, int]:
+    """1 for each opening and -1 for each closing parenthesis of a text, by its position."""
+    steps = {"(": 1, ")": -1}
+    return {t.start: steps[t.text] for t in tokenize(source, strict=False) if t.text in steps}
 
 
 def normal_form(tree: Any, source: str) -> str:
