@@ -9,6 +9,7 @@ from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import Checker
+from streamsql.cli.main import collect_seldom
 from streamsql.errors import Source
 from streamsql.language import tokens
 from streamsql.language.parser import parse, split_script
@@ -62,6 +63,7 @@ def script(run: int) -> Source:
 
 
 def main() -> None:
+    collect_seldom()
     calls, characters = tokenized(script(0))
     times = [once(script(run)) for run in range(1, 6)]
     assert "pyspark" not in sys.modules
