@@ -82,6 +82,7 @@ class StreamsqlError(Exception):
     """Base of all errors that are shown to a person.
 
     message: the fact; detail: the cause, may have several lines; hint: what to type;
+    proposal: a statement to type instead, which ↑ brings at the prompt, and the hint where there is no other;
     span: the characters of the source that are at fault; condition: Spark's error class, if any;
     code: what is wrong, as error_codes lists it: the class's own, where none is given, or Spark's.
     Code decides by the code, never by the message. A secret in one of these texts, which may come from
@@ -100,12 +101,14 @@ class StreamsqlError(Exception):
         span: Span | None = None,
         condition: str = "",
         code: str = "",
+        proposal: str = "",
     ) -> None:
         message = redact_text(message)
         super().__init__(message)
         self.message = message
         self.detail = redact_text(detail)
-        self.hint = redact_text(hint)
+        self.proposal = redact_text(proposal)
+        self.hint = redact_text(hint) or self.proposal
         self.span = span
         self.condition = condition
         self.code = code or condition or type(self).code

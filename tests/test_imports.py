@@ -51,6 +51,8 @@ LANGUAGE = [
     "query_scope nested_queries",
     "statements",
     "names_read",
+    "habits",
+    "other_definitions",
     "parser redaction conditions",
     "query_clauses",
     "unfinished.query_cursor unfinished.coloring",
@@ -82,7 +84,8 @@ PLAN = [
     "statements.refreshes",
     "statements.staged",
     "statements.definitions statements.inserts statements.queries",
-    "statements.previews statements.existing",
+    "streaming.readers",
+    "statements.previews statements.existing statements.spark_targets",
     "planner",
 ]
 

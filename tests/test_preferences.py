@@ -12,7 +12,7 @@ from streamsql.config.config_file import read_config
 from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, SPECS, Preferences, check
 from streamsql.errors import InputFault, NameFault, StreamsqlError, UsageFault
 from streamsql.output.error_text import format_error
-from streamsql.shell.backslash_commands import EDIT, LAST, LIST, SHORT, expand, listing
+from streamsql.shell.backslash_commands import EDIT, LAST, LIST, MARKERS, SHORT, expand, listing
 
 
 def test_every_default_is_a_value_that_can_be_set() -> None:
@@ -332,7 +332,7 @@ def test_every_short_form_is_a_statement_that_can_be_read() -> None:
             {""} if short.takes[:1] not in "[" else set()
         ):
             made = expand(f"\\{short.names[0]} {given}", Preferences())
-            if made in (LAST, EDIT, LIST):
+            if made in MARKERS:
                 continue
             (written,) = split_script(Source("short", made or ""))
             parse(written, {})

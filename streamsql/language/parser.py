@@ -8,7 +8,9 @@ from functools import cache
 
 from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault, nearest
 from streamsql.language.grammar import State, load, syntax_fault
+from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
+from streamsql.language.other_definitions import own_definition, without_emit_changes
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.registry import STATEMENTS, first_words
@@ -89,16 +91,24 @@ def parse_text(source: Source, origin: Origin | None = None, tokens: list[Token]
     they are known.
     """
     origin = origin or Origin()
+    whole = Span(0, len(source.text))
     with origin.errors():
         statement = _read(source, tokens if tokens is not None else tokenize(source.text))
-    whole = Span(0, len(source.text))
+    if isinstance(statement, str):  # the console's own statement in place of one of another console
+        part = source.text.startswith(statement)
+        own = parse_text(Source(source.name, statement), origin if part else Origin.of(origin.span(whole)))
+        return replace(own, read_as=statement)
     placed: Statement = located(replace(statement, text=source.text, span=whole), origin)
     return placed
 
 
-def _read(source: Source, tokens: list[Token]) -> Statement:
+def _read(source: Source, tokens: list[Token]) -> Statement | str:
+    """The statement, or the text of the console's own statement for one of another console."""
     if not tokens:
         raise SyntaxFault("the statement is empty", span=Span(0, 1), code="UNKNOWN_STATEMENT")
+    form = _of_another_console(source.text, tokens)
+    if form:
+        return form
     grammar = load()
     furthest: State | None = None
     for rule in _candidates(tokens[0]):
@@ -120,6 +130,31 @@ def _read(source: Source, tokens: list[Token]) -> Statement:
     return _left_to_spark(tokens, furthest)
 
 
+def _of_another_console(text: str, tokens: list[Token]) -> str:
+    """The console's own statement for one of another console, "" if it is none. Raises SyntaxFault with that
+    statement where it is to be completed first.
+    """
+    span = Span(tokens[0].start, tokens[min(1, len(tokens) - 1)].end)
+    definition = own_definition(text, tokens)
+    if definition:
+        raise SyntaxFault(
+            f"{text[span.start : span.end]} … WITH is a statement of Flink and ksqlDB",
+            detail="here CREATE STREAM defines what is read, and CREATE SINK what is written",
+            proposal=f"{definition};",
+            span=span,
+            code="OTHER_CONSOLE",
+        )
+    known = own_form(text, tokens)
+    if known is None:
+        return without_emit_changes(text, tokens)
+    habit, form = known
+    if habit.runs:
+        return form
+    raise SyntaxFault(
+        f"this is a statement of {habit.console}", proposal=f"{form};", span=span, code="OTHER_CONSOLE"
+    )
+
+
 def _explained(source: Source, place: Span, tokens: list[Token]) -> Statement:
     """The statement behind EXPLAIN."""
     behind = [t for t in tokens if t.start >= place.start]
@@ -139,12 +174,6 @@ def _candidates(first: Token) -> list[str]:
     return sorted(rules, key=lambda rule: rule == "Spark")
 
 
-# Statements of other consoles, and their equivalents here.
-ELSEWHERE = {
-    "PRINT": "PREVIEW USING kafka OPTIONS (servers 'host:port', topic '…');",
-}
-
-
 def _left_to_spark(tokens: list[Token], furthest: State | None) -> Statement:
     """The error for a statement that matches no rule (Spark's statements have a rule, too)."""
     first = tokens[0]
@@ -154,8 +183,7 @@ def _left_to_spark(tokens: list[Token], furthest: State | None) -> Statement:
     like = nearest(first.text, heads, 0.75) if first.kind == "word" else None
     raise SyntaxFault(
         f"there is no statement {first.text}",
-        hint=ELSEWHERE.get(first.upper)
-        or (f"did you mean {like}?" if like else "HELP; lists the statements"),
+        hint=f"did you mean {like}?" if like else "HELP; lists the statements",
         span=first.span,
         code="UNKNOWN_STATEMENT",
     )

@@ -1,9 +1,10 @@
-"""The table or view that a Spark statement creates or drops."""
+"""The table or view that a Spark statement creates, drops or changes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from streamsql.errors import Span
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 
 _BEFORE_KIND = frozenset(("OR", "REPLACE", "GLOBAL", "TEMP", "TEMPORARY", "EXTERNAL"))
@@ -13,8 +14,8 @@ _BEFORE_NAME = frozenset(("IF", "NOT", "EXISTS"))
 @dataclass(frozen=True)
 class Definition:
     """creates, drops: the (dotted) name of a table or view, "" for none; temporary: whether the created view
-    exists only within its Spark session; view_query: the query of a view that is not temporary, as written;
-    written: the name of what is created, as SQL.
+    exists only within its Spark session; view_query, table_query: the query of a view that is not temporary,
+    or of a table, as written; written: the name of what is created, as SQL.
     """
 
     creates: str = ""
@@ -22,6 +23,7 @@ class Definition:
     written: str = field(default="", compare=False)
     temporary: bool = False
     view_query: str = ""
+    table_query: str = ""
 
 
 def definition_of(text: str) -> Definition:
@@ -38,13 +40,47 @@ def definition_of(text: str) -> Definition:
     if words[0] == "DROP":
         return Definition(drops=name)
     temporary = words[kind] == "VIEW" and not {"TEMP", "TEMPORARY"}.isdisjoint(words[1:kind])
-    lasting = words[kind] == "VIEW" and not temporary
-    defining = next((t for t in tokens[kind:] if t.upper == "AS"), None) if lasting else None
+    defining = None if temporary else next((t for t in tokens[kind:] if t.upper == "AS"), None)
     query = text[defining.end :].strip() if defining else ""
     if "GLOBAL" in words[1:kind]:
         parts = ["global_temp", *parts]
     written = ".".join(map(quote_name, parts))
+    if words[kind] == "TABLE":
+        return Definition(creates=name, written=written, table_query=query)
     return Definition(creates=name, written=written, temporary=temporary, view_query=query)
+
+
+_TARGETS = (
+    ("DROP", "TABLE"), ("DROP", "VIEW"), ("DELETE", "FROM"), ("UPDATE",), ("MERGE", "INTO"),
+    ("ALTER", "TABLE"), ("ALTER", "VIEW"), ("TRUNCATE", "TABLE"), ("ANALYZE", "TABLE"),
+    ("INSERT", "OVERWRITE", "TABLE"),
+    ("INSERT", "OVERWRITE"), ("SHOW", "CREATE", "TABLE"), ("REPAIR", "TABLE"), ("COMMENT", "ON", "TABLE"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Target:
+    """verb: the words before the name, in capitals; name: of the table or view; span: of the name."""
+
+    verb: str
+    name: str
+    span: Span
+
+
+def target_of(text: str) -> Target | None:
+    """The table or view that a statement drops, changes or prints; None for other statements, and for names
+    of more than one part.
+    """
+    tokens = tokenize(text, strict=False)
+    words = tuple(t.upper for t in tokens[:8])
+    verb = next((v for v in _TARGETS if words[: len(v)] == v), None)
+    if verb is None:
+        return None
+    rest = tokens[len(verb) :]
+    at = next((n for n, t in enumerate(rest) if t.upper not in _BEFORE_NAME), len(rest))
+    if at == len(rest) or len(_name(rest)) != 1:
+        return None
+    return Target(" ".join(verb), unquote(rest[at]), rest[at].span)
 
 
 def _name(tokens: list[Token]) -> list[str]:

@@ -200,6 +200,8 @@ class Printer:
         with self.terminal.held():
             self.out.flush()
             print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)
+        if error.proposal:
+            self._notes(self.offer(error.proposal))
 
     def lines_as_they_are(self, lines: Iterable[str]) -> None:
         """Write lines that are formatted for this terminal already, such as the last frame of a live view."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import Assign, Var
-from streamsql.errors import RuleFault, SyntaxFault
+from streamsql.errors import Note, RuleFault, SyntaxFault
 from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
@@ -43,6 +44,7 @@ from streamsql.plan.statements.inserts import insert, insert_set
 from streamsql.plan.statements.previews import preview, show_topics
 from streamsql.plan.statements.queries import create_live_table, select
 from streamsql.plan.statements.query_run import beginning
+from streamsql.plan.statements.spark_targets import check_target
 
 __all__ = ["beginning", "plan", "start_plan"]
 
@@ -50,10 +52,15 @@ __all__ = ["beginning", "plan", "start_plan"]
 def plan(statement: Statement, context: Context) -> Plan:
     """The plan of a statement. Raises faults with spans in the statement's source."""
     make = PLANNERS.get(type(statement))
-    return make(statement, context) if make else named(statement, context)
+    planned = make(statement, context) if make else named(statement, context)
+    if statement.read_as:
+        note = Note("READ_AS", f"read as {statement.read_as};")
+        return replace(planned, notes=(note, *planned.notes))
+    return planned
 
 
 def _spark(statement: Statement, context: Context) -> Plan:
+    check_target(statement, context)
     sources = context.sources()
     defines = definition_of(statement.text)
     name = defines.creates
@@ -66,6 +73,14 @@ def _spark(statement: Statement, context: Context) -> Plan:
             "a view over a stream is a stream",
             detail="Spark keeps the definition of a view in its catalog, where no stream of the console is",
             hint=f"CREATE STREAM {quote_name(name)} AS {defines.view_query};",
+            span=statement.span,
+            code="NOT_ON_STREAMS",
+        )
+    if streaming and defines.table_query:
+        raise RuleFault(
+            "a table of Spark cannot be created from a stream",
+            detail="it would have to be written without an end; a live table is kept up to date",
+            proposal=f"CREATE LIVE TABLE {quote_name(name)} AS {defines.table_query};",
             span=statement.span,
             code="NOT_ON_STREAMS",
         )

@@ -1,4 +1,7 @@
-"""Short forms: lines that begin with a backslash and stand for statements."""
+"""Short forms: lines that begin with a backslash (psql) or a point (DuckDB) and stand for statements.
+
+Those that only other consoles have are rows of HELP SWITCHING FROM psql and duckdb (language/habits.py).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,15 @@ from dataclasses import dataclass
 
 from streamsql.config.preferences import PREFIX, SPECS, Preferences
 from streamsql.errors import InputFault, Span, did_you_mean
+from streamsql.language.habits import command_form
 from streamsql.language.tokens import quote
 
 LAST = "\\last"
 """The result of `expand` for the last result again: Printer.show_last()."""
 EDIT = "\\e"
 """The result of `expand` for the last statement in the editor."""
+AGAIN = "\\g"
+"""The result of `expand` for the last statement again."""
 LIST = "\\?"
 """The result of `expand` for the list of short forms: `listing()`, and HELP."""
 
@@ -99,26 +105,49 @@ SHORT = (
     ),
     Short(("set",), "[name value]", "show the settings, or change one", _set),
     Short(("reset",), "[name]", "reset a setting to its default", _reset),
+    Short(("g",), "", "run the last statement again", _fixed(AGAIN)),
     Short(("last",), "", "show the last result again, in full", _fixed(LAST)),
     Short(("e", "edit"), "", "open the last statement in your editor", _fixed(EDIT)),
 )  # fmt: skip
 _BY_NAME = {name: short for short in SHORT for name in short.names}
-MARKERS = frozenset({LAST, EDIT, LIST})
+MARKERS = frozenset({LAST, EDIT, LIST, AGAIN})
+SIGNS = ("\\", ".", "?")
+"""The first characters of short forms: no statement begins with one."""
 
 
 def expand(text: str, preferences: Preferences) -> str | None:
-    """The statement, with its `;`, of a line that begins with a backslash; None for any other text. \\last,
-    \\e and \\?, which no statement corresponds to, are returned as LAST, EDIT and LIST. Raises InputFault,
-    its span within text, for an unknown short form, or one with a missing or unexpected argument.
+    """The statement, with its `;`, of a line that begins with one of SIGNS; None for any other text. \\last,
+    \\e, \\g and \\?, which no statement corresponds to, are returned as LAST, EDIT, AGAIN and LIST. Raises
+    InputFault, its span within text, for an unknown short form, or one with a missing or unexpected argument.
     """
     line = text.strip().rstrip(";").rstrip()
-    if not line.startswith("\\"):
+    if not line.startswith(SIGNS):
         return None
+    if line == "?":
+        return LIST
     name, given = (*line[1:].split(None, 1), "", "")[:2]
-    start = text.index("\\")
+    start = text.index(line[0])
     span = Span(start, start + 1 + len(name))
-    short = _BY_NAME.get(name) or _BY_NAME.get(name.casefold())
+    short = (_BY_NAME.get(name) or _BY_NAME.get(name.casefold())) if line[0] == "\\" else None
     if short is None:
+        known = command_form(line)
+        if known is not None:
+            habit, statement = known
+            if habit.runs:
+                return statement + ";"
+            raise InputFault(
+                f"{habit.typed.split()[0]} is a command of {habit.console}",
+                proposal=f"{statement};",
+                span=span,
+                code="OTHER_CONSOLE",
+            )
+        if line[0] != "\\":
+            raise InputFault(
+                f"there is no command {line[0]}{name}",
+                hint="HELP switching from duckdb; lists those of DuckDB, \\? the short forms",
+                span=span,
+                code="UNKNOWN_STATEMENT",
+            )
         names = ["\\" + n for n in _BY_NAME]
         raise InputFault(
             f"there is no short form \\{name}",

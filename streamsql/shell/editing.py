@@ -15,6 +15,7 @@ from streamsql.errors import InputFault
 from streamsql.language.lexical import is_ended
 from streamsql.language.redaction import holds_secret
 from streamsql.output.printer import Printer
+from streamsql.shell.backslash_commands import SIGNS
 
 _AT_ONCE = re.compile(r"\s*(help|exit|quit|clear)\s*\Z", re.IGNORECASE)
 
@@ -23,7 +24,7 @@ def is_complete(text: str) -> bool:
     """Whether Enter runs a text: it ends with `;` outside quotes and comments, is empty, is a short form,
     or is a word that needs no `;`.
     """
-    if not text.strip() or _AT_ONCE.match(text) or text.lstrip().startswith("\\"):
+    if not text.strip() or _AT_ONCE.match(text) or text.lstrip().startswith(SIGNS):
         return True
     return is_ended(text)
 

@@ -22,7 +22,7 @@ from streamsql.results import Live, Text
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import Session
 from streamsql.shell.background_events import Announcer, silent_query, toolbar_numbers
-from streamsql.shell.backslash_commands import EDIT, LAST, LIST, expand, listing
+from streamsql.shell.backslash_commands import AGAIN, EDIT, LAST, LIST, expand, listing
 from streamsql.shell.editing import edit
 from streamsql.shell.highlighting import PLAIN, STYLE
 from streamsql.shell.live_view import LiveView
@@ -103,6 +103,8 @@ class Desk:
             return True
         if short == LAST:
             return self._on_thread(self._show_last)
+        if short == AGAIN:
+            short = self._last_text
         if short == LIST:
             self.printer.show(Text(text=listing()))
             return True

@@ -17,6 +17,8 @@ class Statement:
     """Base class of all statements. text: the statement without `;`, with `${name}` replaced by values; span:
     its position in the source; origin: maps positions in the text to the source.
 
+    read_as: the console's own statement that the statement of another console was read as.
+
     The class has the name of its grammar rule and these attributes: topic: its HELP topic; needs_spark:
     whether it requires Spark; changes_workspace: whether it changes the stored workspace; read_only: whether
     a read-only console accepts it; defines, refers: the kind of entry that its `name` defines, or that must
@@ -33,6 +35,7 @@ class Statement:
     text: str = field(default="", compare=False)
     span: Span = field(default=Span(0, 0), compare=False)
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    read_as: str = field(default="", compare=False)
 
     def __init_subclass__(cls) -> None:
         if "read_only" not in vars(cls):

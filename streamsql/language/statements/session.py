@@ -96,6 +96,12 @@ class ShowConnectors(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShowTables(Statement):
+    topic: ClassVar[str] = "usage"
+    needs_spark: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class EmptyTrash(Statement):
     topic: ClassVar[str] = "workspace"
     changes_workspace: ClassVar[bool] = True

@@ -62,6 +62,7 @@ class DropStream(Statement):
 
     name: Name
     if_exists: bool = False
+    cascade: bool = False
 
     @classmethod
     def read(cls, node: Node, source: Source) -> DropStream:
@@ -131,4 +132,6 @@ def create_stream(node: Node, source: Source) -> CreateStream:
 
 
 def _drop(node: Node, source: Source) -> DropStream:
-    return DropStream(name=name_of(node.get("StreamName")), if_exists=node.has("IfExists"))
+    return DropStream(
+        name=name_of(node.get("StreamName")), if_exists=node.has("IfExists"), cascade=node.has("CASCADE")
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import Query
+from streamsql.catalog import Catalog, Query
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.errors import NameFault, Span, StreamsqlError
 from streamsql.language.statements.base import Name, Statement
@@ -13,11 +13,13 @@ from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import DropSink
 from streamsql.language.statements.stream import DropStream
 from streamsql.language.statements.why import Why
+from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context
 from streamsql.plan.plans import Again, Direct, Drop, Plan, Run, Start
 from streamsql.plan.statements.queries import restart
 from streamsql.plan.statements.query_run import beginning
 from streamsql.plan.statements.refreshes import check_unread
+from streamsql.plan.streaming.readers import queries_over, streams_over
 
 
 def named(statement: Statement, context: Context) -> Plan:
@@ -51,8 +53,54 @@ def setting(statement: Set, context: Context) -> Plan:
 def drop_stream(statement: DropStream, context: Context) -> Plan:
     if statement.if_exists and statement.name.value.casefold() not in context.catalog.streams:
         return Drop("stream", statement.name.value)
-    stream = context.catalog.stream(statement.name)
-    return Drop("stream", stream.name, (("streams", stream.name),))
+    catalog = context.catalog
+    stream = catalog.stream(statement.name)
+    streams, queries = streams_over(stream.name, catalog), queries_over(stream.name, catalog)
+    if not statement.cascade:
+        _check_unread_stream(stream.name, [*(q.name for q in queries), *streams], statement.name.span)
+    entries = [
+        *(entry for query in _with_readers(queries, catalog) for entry in _entries(query, catalog)),
+        *(("streams", name) for name in reversed(streams)),
+        ("streams", stream.name),
+    ]
+    return Drop("stream", stream.name, tuple(entries))
+
+
+def _check_unread_stream(name: str, readers: list[str], span: Span) -> None:
+    """Raise NameFault for a stream that queries or other streams read."""
+    if readers:
+        raise NameFault(
+            f"{name} is read by {', '.join(readers)}",
+            detail="without the stream they could not be started again",
+            hint=f"DROP STREAM {quote_name(name)} CASCADE; drops them, too",
+            span=span,
+            code="IN_USE",
+        )
+
+
+def _with_readers(queries: list[Query], catalog: Catalog) -> list[Query]:
+    """These queries, each after those that compute live tables from its own."""
+    ordered: dict[str, Query] = {}
+
+    def add(query: Query) -> None:
+        if query.name not in ordered:
+            if query.live_table:
+                for reader in catalog.readers_of(query.sinks[0]):
+                    add(reader)
+            ordered[query.name] = query
+
+    for query in queries:
+        add(query)
+    return list(ordered.values())
+
+
+def _entries(query: Query, catalog: Catalog) -> list[tuple[str, str]]:
+    """The entries of a query: itself, and the live table that was created with it, with its stages."""
+    if not query.live_table:
+        return [("queries", query.name)]
+    table = query.sinks[0]
+    stages = [(kind, stage.name) for stage in catalog.stages_of(table) for kind in ("queries", "sinks")]
+    return [("queries", query.name), *stages, ("sinks", table)]
 
 
 def drop_sink(statement: DropSink, context: Context) -> Plan:
@@ -77,9 +125,8 @@ def drop_live_table(statement: DropLiveTable, context: Context) -> Plan:
     for query in feeding:
         if len(query.sinks) > 1:
             raise _feeds(query, query.sink, statement.name.span)
-    stages = [(kind, q.name) for q in catalog.stages_of(sink.name) for kind in ("queries", "sinks")]
-    entries = (*(("queries", q.name) for q in feeding), *stages, ("sinks", sink.name))
-    return Drop("live table", sink.name, entries)
+    entries = dict.fromkeys((*(e for q in feeding for e in _entries(q, catalog)), ("sinks", sink.name)))
+    return Drop("live table", sink.name, tuple(entries))
 
 
 def _feeds(query: Query, sink: str, span: Span) -> NameFault:
@@ -100,12 +147,8 @@ def drop_query(statement: DropQuery, context: Context) -> Plan:
     if name and queries[0].live_table:
         check_unread(name, queries[0].sinks[0], context.catalog)
     kind = "query" if len(queries) == 1 else "queries"
-    entries: list[tuple[str, str]] = []
-    for query in queries:
-        entries.append(("queries", query.name))
-        if query.live_table:
-            entries.append(("sinks", query.sinks[0]))
-    return Drop(kind, ", ".join(query.name for query in queries), tuple(entries))
+    entries = tuple(entry for query in queries for entry in _entries(query, context.catalog))
+    return Drop(kind, ", ".join(query.name for query in queries), entries)
 
 
 def start_query(statement: StartQuery, context: Context) -> Start:

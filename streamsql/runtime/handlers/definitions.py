@@ -136,7 +136,9 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
             removed.append((field, name))
     finally:  # a statement that is cancelled leaves the rest
         parts.current.update(replace(plan, entries=tuple(removed)).applied)
-    return Done(message=f"{kind} {plan.name} dropped")
+    cascaded = {name for field, name in removed if name != plan.name and "$" not in name}
+    too = f", with {', '.join(sorted(cascaded))}" if kind == "stream" and cascaded else ""
+    return Done(message=f"{kind} {plan.name} dropped{too}")
 
 
 def _forget_function(parts: SessionParts, name: str) -> str:

@@ -7,6 +7,7 @@ from streamsql.connectors.registry import connector
 from streamsql.language.statements import function, sink, stream
 from streamsql.language.statements.base import Name
 from streamsql.plan.lowering.sources import columns_of
+from streamsql.plan.streaming.readers import queries_over
 from streamsql.results import Result, Text
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
@@ -36,7 +37,7 @@ def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> R
     pairs = [(f"column {c.name}", c.type + (f"  {c.comment}" if c.comment else "")) for c in columns]
     pairs += [("connector", entry.connector), ("format", entry.format), ("query", entry.query)]
     pairs += [(f"option {k}", redact_option(k, v)) for k, v in entry.options]
-    readers = [q.name for q in parts.catalog.queries.values() if entry.name.casefold() in q.text.casefold()]
+    readers = [query.name for query in queries_over(entry.name, parts.catalog)]
     pairs += [("watermark", _mark(entry)), ("comment", entry.comment), ("read by", ", ".join(readers))]
     return pairs_of(pairs)
 

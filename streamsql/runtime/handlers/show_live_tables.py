@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from streamsql.catalog import Sink
-from streamsql.language.statements import live_table
+from streamsql.language.statements import live_table, session
+from streamsql.plan.lowering.sources import columns_of
 from streamsql.results import Result, Text
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
@@ -59,6 +60,32 @@ def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Res
             rows.append((entry.name, kept, dropped, mode, key, listed, fed, *refresh))
     columns = ("name", "rows", "dropped", "mode", "key", "columns", "query", *_REFRESH)
     return table(columns, rows, (1, 2, 8, 10, 11))
+
+
+_SPARKS_KINDS = {"MANAGED": "table", "EXTERNAL": "table", "VIEW": "view", "TEMPORARY": "temporary view"}
+
+
+def _show_tables(parts: SessionParts, statement: session.ShowTables) -> Result:
+    """All that FROM can read."""
+    rows: list[tuple[str, str, str, int | str]] = [
+        (s.name, "stream", ", ".join(columns_of(s) or ()), "") for s in parts.catalog.streams.values()
+    ]
+    for entry in parts.catalog.live_tables():
+        kept, _, _, listed = _live_numbers(entry, parts)
+        rows.append((entry.name, "live table", listed, kept))
+    names = {name.casefold() for name, *_ in rows}
+    for entry_of_spark in parts.spark.catalog.listTables():
+        name = entry_of_spark.name
+        if name.casefold() not in names and not _is_stage(name, parts):
+            kind = _SPARKS_KINDS.get(entry_of_spark.tableType, entry_of_spark.tableType.casefold())
+            columns = ", ".join(column.name for column in parts.spark.catalog.listColumns(name))
+            rows.append((name, kind, columns, ""))
+    return table(("name", "kind", "columns", "rows"), rows, (3,))
+
+
+def _is_stage(name: str, parts: SessionParts) -> bool:
+    entry = parts.catalog.sinks.get(name.casefold())
+    return bool(entry and entry.owner)
 
 
 def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable) -> Result:
@@ -116,6 +143,7 @@ def _show_stages(parts: SessionParts, statement: live_table.ShowStages) -> Resul
 DIRECT: Answers = {
     live_table.ShowStages: _show_stages,
     live_table.ShowLiveTables: _show_live,
+    session.ShowTables: _show_tables,
     live_table.DescribeLiveTable: _describe_live,
     live_table.ShowCreateLiveTable: _create_live,
 }

@@ -1,0 +1,136 @@
+"""Statements of other consoles, and the console's own statements for them.
+
+The data are the tables of HELP SWITCHING FROM … (grammars/topics/switching_from_*.md), with a row for each
+statement: `typed there` | `typed here`. In the left cell, `<name>` is a name and `<text>` a text (each with
+or without quotes), `<number>` a number, `<rest…>` the rest of the statement, `[ ]` encloses what may be left
+out, and all else stands for itself. The right cell is run in its place, or is proposed if it contains `…`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from streamsql.language.tokens import Token, quote, quote_name, tokenize, unquote
+from streamsql.language.topics import topics
+
+PREFIX = "switching from "
+_NAMES = {"flink": "Flink", "ksqldb": "ksqlDB", "duckdb": "DuckDB"}
+_ROW = re.compile(r"^\| `(?P<typed>[^'`][^`]*)` \| `(?P<form>[^`]+)` \|$", re.MULTILINE)
+_ITEM = re.compile(r"\[|\]|<\w+…?>|'[^']*'|\w+|[^\s\w]")
+_PART = re.compile(r"\[(?P<optional>[^\]]*)\]|<(?P<place>\w+)…?>")
+
+
+@dataclass(frozen=True)
+class Habit:
+    """console: where it is typed (Flink, psql, …); typed: the pattern of the statement; form: the statement
+    here, with the places of the pattern.
+    """
+
+    console: str
+    typed: str
+    form: str
+
+    @property
+    def runs(self) -> bool:
+        """Whether the form is complete, so that it can be run in place of what was typed."""
+        return "…" not in self.form.replace("…>", ">")
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it is a command of a prompt, such as `\\dt` or `.tables`, rather than a statement."""
+        return self.typed.startswith(("\\", "."))
+
+    def filled(self, values: dict[str, str]) -> str:
+        """The form with these values in its places; an optional part without its value is left out."""
+
+        def part(match: re.Match[str]) -> str:
+            if match["optional"] is None:
+                return values[match["place"]]
+            wanted = [m["place"] for m in _PART.finditer(match["optional"])]
+            return _PART.sub(part, match["optional"]) if all(w in values for w in wanted) else ""
+
+        return " ".join(_PART.sub(part, self.form).split())
+
+
+@cache
+def habits() -> tuple[Habit, ...]:
+    """All rows of the tables."""
+    return tuple(
+        Habit(_console(name), row["typed"], row["form"])
+        for name, topic in topics().items()
+        if name.startswith(PREFIX)
+        for row in _ROW.finditer(topic.text)
+    )
+
+
+def _console(topic: str) -> str:
+    name = topic.removeprefix(PREFIX)
+    return _NAMES.get(name, name)
+
+
+def own_form(text: str, tokens: Sequence[Token]) -> tuple[Habit, str] | None:
+    """The row that a statement matches, and the console's own statement for it; None if it matches none."""
+    for habit, items in _by_first_word().get(tokens[0].upper, ()):
+        for values in _matches(items, tokens, text):
+            return habit, habit.filled(values)
+    return None
+
+
+@cache
+def _by_first_word() -> dict[str, list[tuple[Habit, tuple[str, ...]]]]:
+    words: dict[str, list[tuple[Habit, tuple[str, ...]]]] = {}
+    for habit in habits():
+        if not habit.is_command:
+            items = tuple(_ITEM.findall(habit.typed))
+            words.setdefault(items[0].upper(), []).append((habit, items))
+    return words
+
+
+def _matches(items: Sequence[str], tokens: Sequence[Token], text: str) -> Iterator[dict[str, str]]:
+    """The values of the places, for each way in which the tokens match the items."""
+    if not items:
+        if not tokens:
+            yield {}
+        return
+    item = items[0]
+    if item == "[":
+        close = items.index("]")
+        yield from _matches([*items[1:close], *items[close + 1 :]], tokens, text)
+        yield from _matches(items[close + 1 :], tokens, text)
+    elif item.endswith("…>") and tokens:
+        rest = text[tokens[0].start : tokens[-1].end]
+        yield {item[1:-2]: quote(rest.strip("'\"")) if item == "<path…>" else rest}
+    elif tokens:
+        value = _value(item, tokens[0])
+        if value is not None:
+            for values in _matches(items[1:], tokens[1:], text):
+                yield {item[1:-1]: value, **values} if item.startswith("<") else values
+
+
+def _value(item: str, token: Token) -> str | None:
+    """The text that a token has in the form; None if it does not match the item."""
+    if item == "<name>":
+        return quote_name(unquote(token)) if token.kind in ("word", "quoted", "string") else None
+    if item == "<text>":
+        if token.kind == "string":
+            return token.text
+        return quote(unquote(token)) if token.kind in ("word", "quoted") else None
+    if item == "<number>":
+        return token.text if token.kind == "number" else None
+    if item.startswith("'"):
+        return "" if token.kind == "string" and unquote(token).casefold() == item[1:-1].casefold() else None
+    return "" if token.upper == item.upper() else None
+
+
+def command_form(line: str) -> tuple[Habit, str] | None:
+    """The row of a command of another prompt, such as `\\dt` or `.tables`, and the statement for it."""
+    tokens = tokenize(line.lstrip("\\."), strict=False)
+    sign = line[:1]
+    for habit in habits():
+        if habit.is_command and habit.typed[0] == sign:
+            for values in _matches(_ITEM.findall(habit.typed[1:]), tokens, line.lstrip("\\.")):
+                return habit, habit.filled(values)
+    return None

@@ -1,0 +1,206 @@
+"""CREATE TABLE … WITH ('connector' = …) of Flink and CREATE STREAM … WITH (kafka_topic = …) of ksqlDB, as the
+CREATE STREAM or CREATE SINK that does the same. What each option is here stands in the tables of HELP
+SWITCHING FROM flink and ksqldb.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from streamsql.language.habits import PREFIX
+from streamsql.language.tokens import Token, quote_name, unquote
+from streamsql.language.topics import topics
+from streamsql.secrets import is_secret_key
+
+_OPTION = re.compile(
+    r"^\| `'(?P<key>[^']+)'(?: = '(?P<value>[^']*)')?` \| `(?P<form>[^`]+)` \|$", re.MULTILINE
+)
+_KINDS = frozenset(("TABLE", "STREAM", "SOURCE"))
+_BEFORE_NAME = frozenset(("OR", "REPLACE", "TEMPORARY", "SOURCE", "TABLE", "STREAM", "IF", "NOT", "EXISTS"))
+_TYPES = {"VARCHAR": "STRING", "TEXT": "STRING", "CHARACTER": "STRING", "BYTES": "BINARY", "INTEGER": "INT",
+          "TIMESTAMP_LTZ": "TIMESTAMP", "TIMESTAMPTZ": "TIMESTAMP", "JSONB": "STRING"}  # fmt: skip
+_SINKS = frozenset(("console", "noop", "jdbc"))
+
+
+@dataclass
+class _Definition:
+    """The parts of a statement: columns as (name, type), options as written, the time and its delay."""
+
+    name: str
+    columns: list[tuple[str, str]] = field(default_factory=list)
+    computed: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+    time: str = ""
+    delay: str = ""
+    query: str = ""
+
+
+def own_definition(text: str, tokens: Sequence[Token]) -> str:
+    """The console's own statement for a CREATE of another console; "" for any other statement."""
+    parts = _parts(text, list(tokens))
+    if parts is None:
+        return ""
+    if parts.query:
+        return f"CREATE LIVE TABLE {quote_name(parts.name)} AS {parts.query}"
+    return _statement(parts)
+
+
+def _parts(text: str, tokens: list[Token]) -> _Definition | None:
+    words = [t.upper for t in tokens]
+    if words[:1] != ["CREATE"] or _KINDS.isdisjoint(words[1:6]) or "WITH" not in words:
+        return None
+    at = next((n for n in range(1, len(tokens)) if words[n] not in _BEFORE_NAME), len(tokens))
+    if at >= len(tokens) or tokens[at].kind not in ("word", "quoted"):
+        return None
+    parts = _Definition(unquote(tokens[at]))
+    at += 1
+    if at < len(tokens) and tokens[at].text == "(":
+        close = _close(tokens, at)
+        for item in _items(tokens[at + 1 : close]):
+            _column(parts, text, item)
+        at = close + 1
+    level = [n for n in range(at, len(tokens)) if words[n] == "WITH"]
+    if not {"USING", "AS"}.isdisjoint(words[at : level[0]] if level else ()):
+        return None  # a statement of Spark, or of the console
+    if not level or level[0] + 1 >= len(tokens) or tokens[level[0] + 1].text != "(":
+        return None
+    close = _close(tokens, level[0] + 1)
+    for item in _items(tokens[level[0] + 2 : close]):
+        _option(parts, item)
+    if words[close + 1 : close + 2] == ["AS"]:
+        parts.query = text[tokens[close + 2].start : tokens[-1].end] if close + 2 < len(tokens) else ""
+    return parts
+
+
+def _column(parts: _Definition, text: str, item: list[Token]) -> None:
+    words = [t.upper for t in item]
+    written = lambda start, end: text[item[start].start : item[end - 1].end]  # noqa: E731
+    if words[:2] == ["WATERMARK", "FOR"] and len(item) > 4:
+        parts.time = unquote(item[2])
+        late = next((n for n in range(4, len(item)) if item[n].text == "-"), None)
+        parts.delay = written(late + 1, len(item)) if late else "INTERVAL 0 SECONDS"
+    elif words[:1] in (["PRIMARY"], ["CONSTRAINT"]) or len(item) < 2:
+        return
+    elif words[1] == "AS":
+        parts.computed[unquote(item[0])] = written(2, len(item))
+    elif "METADATA" not in words:
+        parts.columns.append((quote_name(unquote(item[0])), _type(text, item[1:])))
+
+
+def _type(text: str, tokens: list[Token]) -> str:
+    """A type in Spark's words, without what follows it (NOT NULL, KEY, a comment)."""
+    first = tokens[0]
+    name = _TYPES.get(first.upper, first.text)
+    depth, last = 0, 0
+    for n, token in enumerate(tokens):
+        depth += token.text.count("<") + token.text.count("(") - token.text.count(">") - token.text.count(")")
+        if n and depth == 0 and token.text not in (")", ">", ">>"):
+            break
+        last = n
+    plain = name == "STRING" or name.upper().startswith("TIMESTAMP")
+    rest = "" if plain or last == 0 else text[tokens[1].start : tokens[last].end]
+    return name + rest
+
+
+def _option(parts: _Definition, item: list[Token]) -> None:
+    sign = next((n for n, t in enumerate(item) if t.text == "="), None)
+    if sign and sign + 1 < len(item):
+        parts.options["".join(unquote(t) for t in item[:sign]).casefold()] = unquote(item[sign + 1])
+
+
+def _statement(parts: _Definition) -> str:
+    connector, fmt, options = "", "", []
+    for key, value in parts.options.items():
+        form = _form(key, value)
+        if form.startswith("USING "):
+            connector = form.removeprefix("USING ")
+        elif form == "FORMAT <format>":
+            fmt = value.casefold()
+        elif form.startswith("WITH WATERMARK"):
+            parts.time, parts.delay = value, "INTERVAL 0 SECONDS"
+        elif form and "'" in form:
+            options.append(form)
+        elif form:
+            secret = is_secret_key(form)
+            options.append(f"{form} '{'${env:' + form.upper() + '}' if secret else value}'")
+    connector = connector or "kafka"
+    if connector == "kafka" and not any(o.startswith("servers ") for o in options):
+        options.insert(0, "servers 'localhost:9092'")
+    if connector == "<format>":
+        connector, fmt = fmt or "json", ""
+    sink = connector in _SINKS
+    columns = ", ".join(f"{n} {t}" for n, t in parts.columns)
+    lines = [f"CREATE {'SINK' if sink else 'STREAM'} {quote_name(parts.name)}"]
+    lines += [f"({columns})"] * bool(columns) + [f"USING {connector}"] + [f"FORMAT {fmt}"] * bool(fmt)
+    lines += [f"OPTIONS ({', '.join(options)})"] * bool(options)
+    if parts.time and not sink:
+        lines.append(f"WITH WATERMARK {_event_time(parts)} DELAY OF {parts.delay}")
+    return " ".join(lines)
+
+
+def _event_time(parts: _Definition) -> str:
+    """The column of the watermark, with the expression that computes it if the source does not have it."""
+    name = quote_name(parts.time)
+    types = {n.casefold(): t.upper() for n, t in parts.columns}
+    if parts.time in parts.computed:
+        return f"{parts.computed[parts.time]} AS {name}"
+    kind = types.get(name.casefold(), "TIMESTAMP")
+    if kind in ("BIGINT", "STRING"):
+        call = "timestamp_millis" if kind == "BIGINT" else "to_timestamp"
+        return f"{call}({name}) AS {quote_name(parts.time + '_time')}"
+    return name
+
+
+def _form(key: str, value: str) -> str:
+    """What an option is here; "" if nothing is."""
+    for known, only, form in _options():
+        if key == known and (only is None or only.casefold() == value.casefold()):
+            return form
+    return ""
+
+
+@cache
+def _options() -> tuple[tuple[str, str | None, str], ...]:
+    """The rows of the tables: the option, its value if the row is for one value only, what it is here."""
+    pages = (topic.text for name, topic in topics().items() if name.startswith(PREFIX))
+    return tuple((r["key"], r["value"], r["form"]) for page in pages for r in _OPTION.finditer(page))
+
+
+def _items(tokens: list[Token]) -> Iterator[list[Token]]:
+    """The tokens between commas outside of parentheses and `< >`."""
+    item: list[Token] = []
+    depth = 0
+    for token in tokens:
+        depth += token.text in ("(", "<", "[")
+        depth -= token.text in (")", "]") or token.text.count(">") if token.kind == "sign" else 0
+        if token.text == "," and depth <= 0:
+            yield item
+            item = []
+        else:
+            item.append(token)
+    if item:
+        yield item
+
+
+def _close(tokens: list[Token], at: int) -> int:
+    """The parenthesis that closes the one at that token; the end if there is none."""
+    depth = 0
+    for n in range(at, len(tokens)):
+        depth += (tokens[n].text == "(") - (tokens[n].text == ")")
+        if depth == 0:
+            return n
+    return len(tokens)
+
+
+def without_emit_changes(text: str, tokens: Sequence[Token]) -> str:
+    """A statement without the EMIT CHANGES of ksqlDB at its end; "" if it has none."""
+    if [t.upper for t in tokens[-2:]] != ["EMIT", "CHANGES"] or len(tokens) < 4:
+        return ""
+    text = text[: tokens[-2].start].rstrip()
+    words = [t.upper for t in tokens]
+    if words[:2] == ["CREATE", "TABLE"]:
+        return f"CREATE LIVE TABLE{text[tokens[1].end :]}"
+    return text

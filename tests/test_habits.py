@@ -1,0 +1,194 @@
+"""Statements of other consoles: each row of HELP SWITCHING FROM … is typed, and what is proposed is typed, too."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from streamsql.catalog import Catalog
+from streamsql.cli.dry_run import Checker
+from streamsql.config.preferences import Preferences
+from streamsql.errors import Source, StreamsqlError
+from streamsql.language.habits import Habit, habits
+from streamsql.language.parser import parse_script
+from streamsql.plan.context import Context
+from streamsql.shell.backslash_commands import expand
+from streamsql.shell.editing import is_complete
+
+DEFINED = """CREATE STREAM clicks (id INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '1 minute';
+CREATE SINK out USING noop;
+CREATE LIVE TABLE counts AS SELECT id, count(*) AS n FROM clicks GROUP BY id;
+"""
+SAMPLES = {"name": "counts", "text": "'clicks.sql'", "number": "3", "path…": "clicks.sql"}
+STATEMENTS = [h for h in habits() if not h.is_command]
+COMMANDS = [h for h in habits() if h.is_command]
+
+
+def typed(habit: Habit, *, whole: bool) -> str:
+    """A statement of a row. whole: with its optional parts."""
+    text = re.sub(r"\[(.*?)\]", r"\1" if whole else "", habit.typed)
+    name = (
+        "clicks"
+        if re.search(r"\b(STREAM|SOURCE)\b", text)
+        else "new"
+        if text.startswith("CREATE")
+        else "counts"
+    )
+    name = "csv" if "format" in text or "mode" in text else "off" if "timer" in text else name
+    samples = {**SAMPLES, "name": "abs" if "df" in text else "out" if "CONNECTOR" in text else name}
+    rest = "kafka" if "help" in text else "SELECT id FROM clicks"
+    return " ".join(re.sub(r"<([^>]+)>", lambda m: samples.get(m[1], rest), text).split())
+
+
+def last_notes(script: str) -> list[str]:
+    """The notes of --check for the last statement of a script. Raises its first error."""
+    checker = Checker(Context(Catalog()))
+    notes: list[str] = []
+    for statement in parse_script(Source("a.sql", script)):
+        notes = [str(note) for note in checker.check(statement)]
+    return notes
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "short"])
+@pytest.mark.parametrize("habit", STATEMENTS, ids=lambda h: h.typed)
+def test_a_statement_of_another_console_runs_or_is_proposed(habit: Habit, whole: bool) -> None:
+    statement = typed(habit, whole=whole)
+    if habit.runs:
+        if statement.startswith("DROP STREAM"):
+            statement = f"DROP LIVE TABLE counts; {statement}"
+        if statement.startswith("DROP SOURCE"):
+            statement = f"DROP LIVE TABLE counts; {statement}"
+        [note, *_] = last_notes(f"{DEFINED}{statement};")
+        assert note.startswith("read as ")
+        assert note.endswith(";")
+        return
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(f"{DEFINED}{statement};")
+    assert (caught.value.code, caught.value.message) == (
+        "OTHER_CONSOLE",
+        f"this is a statement of {habit.console}",
+    )
+    assert "…" in caught.value.proposal
+    assert caught.value.hint == caught.value.proposal
+
+
+@pytest.mark.parametrize("habit", COMMANDS, ids=lambda h: h.typed)
+def test_a_command_of_another_prompt_is_a_statement(habit: Habit) -> None:
+    line = typed(habit, whole=True)
+    assert is_complete(line)  # Enter runs it: it does not wait for `;`
+    if not habit.runs:
+        with pytest.raises(StreamsqlError) as caught:
+            expand(line, Preferences())
+        assert caught.value.proposal
+        return
+    [statement] = parse_script(Source("line", expand(line, Preferences()) or ""))
+    assert not statement.read_as
+
+
+def test_commands_that_are_not_there_do_not_wait_for_more() -> None:
+    for line in (".nosuch", "\\nosuch", ".5"):
+        assert is_complete(line)
+        with pytest.raises(StreamsqlError) as caught:
+            expand(line, Preferences())
+        assert "there is no" in caught.value.message
+    assert expand("?", Preferences()) == expand("\\?", Preferences())
+
+
+ORDERS = "(id BIGINT, ts TIMESTAMP(3), tags ARRAY<STRING>, price DECIMAL(10, 2), name VARCHAR(20) NOT NULL, PRIMARY KEY (id) NOT ENFORCED"
+OWN_ORDERS = "(id BIGINT, ts TIMESTAMP, tags ARRAY<STRING>, price DECIMAL(10, 2), name STRING)"
+DEFINITIONS = [
+    (
+        f"CREATE TABLE orders {ORDERS}, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'kafka', "
+        "'topic' = 'orders', 'properties.bootstrap.servers' = 'h:9092', 'format' = 'json', "
+        "'scan.startup.mode' = 'earliest-offset')",
+        f"CREATE STREAM orders {OWN_ORDERS} USING kafka FORMAT json OPTIONS (topic 'orders', servers 'h:9092', "
+        "startingOffsets 'earliest') WITH WATERMARK ts DELAY OF INTERVAL '5' SECOND;",
+    ),
+    (
+        "CREATE TEMPORARY TABLE files (at STRING, ts AS TO_TIMESTAMP(at), WATERMARK FOR ts AS ts) "
+        "WITH ('connector' = 'filesystem', 'path' = '/in', 'format' = 'csv')",
+        "CREATE STREAM files (at STRING) USING csv OPTIONS (path '/in') "
+        "WITH WATERMARK TO_TIMESTAMP(at) AS ts DELAY OF INTERVAL 0 SECONDS;",
+    ),
+    ("CREATE TABLE shown (id INT) WITH ('connector' = 'print')", "CREATE SINK shown (id INT) USING console;"),
+    ("CREATE TABLE lost (id INT) WITH ('connector' = 'blackhole')", "CREATE SINK lost (id INT) USING noop;"),
+    (
+        "CREATE TABLE db (id INT) WITH ('connector' = 'jdbc', 'url' = 'jdbc:postgresql://h/d', 'table-name' = 't', "
+        "'username' = 'me', 'password' = 'hunter2')",
+        "CREATE SINK db (id INT) USING jdbc OPTIONS (url 'jdbc:postgresql://h/d', table 't', user 'me', "
+        "password '${env:PASSWORD}');",
+    ),
+    (
+        "CREATE STREAM views (id INT KEY, page VARCHAR, at BIGINT) "
+        "WITH (kafka_topic = 'views', value_format = 'JSON', timestamp = 'at')",
+        "CREATE STREAM views (id INT, page STRING, at BIGINT) USING kafka FORMAT json "
+        "OPTIONS (servers 'localhost:9092', topic 'views') "
+        "WITH WATERMARK timestamp_millis(at) AS at_time DELAY OF INTERVAL 0 SECONDS;",
+    ),
+    (
+        "CREATE TABLE totals WITH (kafka_topic = 't') AS SELECT id, count(*) AS n FROM clicks GROUP BY id",
+        "CREATE LIVE TABLE totals AS SELECT id, count(*) AS n FROM clicks GROUP BY id;",
+    ),
+    (
+        "CREATE TABLE totals AS SELECT id, count(*) AS n FROM clicks GROUP BY id",
+        "CREATE LIVE TABLE totals AS SELECT id, count(*) AS n FROM clicks GROUP BY id;",
+    ),
+    ("DROP TABLE counts", "DROP LIVE TABLE counts;"),
+    ("DROP VIEW IF EXISTS counts", "DROP LIVE TABLE counts;"),
+    ("DROP TABLE out", "DROP SINK out;"),
+    ("SHOW CREATE TABLE clicks", "SHOW CREATE STREAM clicks;"),
+]
+
+
+@pytest.mark.parametrize(("statement", "own"), DEFINITIONS, ids=lambda text: text[:40])
+def test_what_is_proposed_for_a_statement_is_typed(
+    statement: str, own: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSWORD", "x")
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(f"{DEFINED}{statement};")
+    assert caught.value.proposal == own
+    assert "hunter2" not in caught.value.hint
+    last_notes(DEFINED + own)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM counts", "UPDATE counts SET n = 1", "ALTER TABLE counts ADD COLUMN x INT", "TRUNCATE TABLE counts",
+     "MERGE INTO counts USING out ON true WHEN MATCHED THEN DELETE", "INSERT OVERWRITE counts SELECT 1, 2"],
+)  # fmt: skip
+def test_what_cannot_change_a_live_table_says_so_at_its_name(statement: str) -> None:
+    script = f"{DEFINED}{statement};"
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(script)
+    error = caught.value
+    assert error.message.startswith("counts is a live table: ")
+    assert error.detail == "the rows of a live table are those of its query"
+    assert error.span and script[error.span.start : error.span.end] == "counts"
+
+
+def test_emit_changes_is_left_out_and_places_stay() -> None:
+    assert last_notes(f"{DEFINED}SELECT id FROM clicks EMIT CHANGES;")[0] == "read as SELECT id FROM clicks;"
+    script = f"{DEFINED}CREATE LIVE TABLE t AS SELECT id FROM clicsk EMIT CHANGES;"
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(script)
+    span = caught.value.span
+    assert span and script[span.start : span.end] == "clicsk"
+
+
+def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
+    chain = (
+        "CREATE STREAM a AS SELECT id FROM clicks; CREATE LIVE TABLE most AS SELECT max(n) AS m FROM counts;"
+    )
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(f"{DEFINED}{chain} DROP STREAM clicks;")
+    assert caught.value.message == "clicks is read by counts, a"
+    assert caught.value.hint == "DROP STREAM clicks CASCADE; drops them, too"
+    checker = Checker(Context(Catalog()))
+    for statement in parse_script(Source("a.sql", f"{DEFINED}{chain} DROP STREAM clicks CASCADE;")):
+        checker.check(statement)
+    left = checker.context.catalog
+    assert [*left.streams, *left.sinks, *left.queries] == ["out"]
+    # A name that only occurs in the text of a query is not what it reads.
+    last_notes(f"{DEFINED}CREATE STREAM n (id INT) USING values; DROP STREAM n;")
