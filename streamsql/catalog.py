@@ -211,10 +211,13 @@ class Function:
 
 @dataclass(frozen=True)
 class Table:
-    """A table or view of Spark's own, made in this session. streaming: a view over streams."""
+    """A table or view of Spark's own, made in this session. streaming: a view over streams; live: the live
+    tables that a temporary view reads, as they were when it was created.
+    """
 
     name: str
     streaming: bool = False
+    live: tuple[str, ...] = ()
 
 
 def _option(options: tuple[tuple[str, str], ...], key: str, default: str) -> str:

@@ -247,7 +247,9 @@ class Tables:
 
     def over(self, name: str, inputs: tuple[str, ...], compute: Callable[..., pa.Table]) -> Refresher:
         self.live[name] = rows = LiveRows(StructType().add("n", LongType()), "complete", None, 100)
-        self.current.update(lambda catalog: catalog.having(Query(name, (name,), "", inputs=inputs)))
+        self.current.update(
+            lambda catalog: catalog.having(Query(name, (name,), "", inputs=inputs, live_table=True))
+        )
 
         def of_inputs(values: Any, cancel: Any) -> pa.Table:
             return compute(*(values[i].table for i in inputs))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from conftest import Console
 from test_explain import program, run_program, table
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import QueryFault, StreamsqlError
-from streamsql.results import Rows
+from streamsql.results import Rows, Text
 
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
 RANKED = """CREATE LIVE TABLE ranked AS
@@ -118,3 +120,54 @@ def test_stages_are_resumed(opened: Open) -> None:  # noqa: F811
     two.run("START QUERY ALL; INSERT INTO words VALUES ('b', 1), ('b', 1); AWAIT QUERY average IDLE;")
     assert two.rows("SELECT * FROM average;") == [(2.5,)]
     assert two.rows("SHOW STAGES OF average;")[0][2:4] == (2, None)
+
+
+def test_the_plan_of_spark_shows_each_stage(console: Console) -> None:
+    shown = console.run(f"{WORDS} EXPLAIN {RANKED}")[-1]
+    assert isinstance(shown, Text)
+    heads = [line for line in shown.text.splitlines() if line.startswith("-- ")]
+    assert heads == ["-- stage ranked$1", "-- ranked"]
+    assert "Window" in shown.text.partition("-- ranked\n")[2]
+    assert console.session.queries.all == {}
+
+
+def test_a_replaced_table_stays_when_the_new_one_cannot_run(console: Console) -> None:
+    console.run(f"{WORDS} {AVERAGE} INSERT INTO words VALUES ('a', 1); AWAIT QUERY average IDLE;")
+    again = AVERAGE.replace("CREATE", "CREATE OR REPLACE")
+    for wrong in (again.replace("avg(c)", "avg(d)"), again.replace("count(*)", "summe(n)")):
+        with pytest.raises(StreamsqlError):
+            console.run(wrong)
+    assert console.rows("SELECT * FROM average;") == [(1.0,)]
+    assert [row[:2] for row in console.rows("SHOW STAGES OF average;")] == [("average$1", "running")]
+    console.run(again.replace("count(*)", "sum(n) * 10") + "AWAIT QUERY average IDLE;")
+    assert console.rows("SELECT * FROM average;") == [(10.0,)]
+
+
+def test_an_insert_that_only_stages_could_run_names_the_statements(console: Console, tmp_path: Path) -> None:
+    console.run(f"{WORDS} CREATE SINK f USING json OPTIONS (path '{tmp_path}/f');")
+    with pytest.raises(StreamsqlError) as caught:
+        console.run(
+            "INSERT INTO f SELECT avg(c) AS a FROM (SELECT word, count(*) AS c FROM words GROUP BY word);"
+        )
+    statements = caught.value.hint.rpartition("in stages: ")[2]
+    assert statements.endswith("INSERT INTO f SELECT * FROM f_rows;")
+    console.run(f"{statements} INSERT INTO words VALUES ('a', 1), ('a', 1), ('b', 1); AWAIT QUERY f IDLE;")
+    changes = [line for file in tmp_path.glob("f/batch=*/*.json") for line in file.read_text().splitlines()]
+    assert '{"_op":"+I","a":1.5}' in changes
+
+
+def test_a_view_over_a_live_table_is_no_input(console: Console, tmp_path: Path) -> None:
+    console.run(
+        f"""{WORDS} CREATE LIVE TABLE counts AS SELECT word, count(*) AS c FROM words GROUP BY word;
+        CREATE TEMPORARY VIEW v AS SELECT * FROM counts; CREATE TEMPORARY VIEW w AS SELECT * FROM v;
+        CREATE SINK f USING json OPTIONS (path '{tmp_path}/f');"""
+    )
+    for statement in (
+        "CREATE LIVE TABLE x AS SELECT max(c) AS m FROM w;",
+        "CREATE LIVE TABLE x AS SELECT * FROM counts JOIN w USING (word);",
+        "INSERT INTO f SELECT * FROM w;",
+    ):
+        with pytest.raises(StreamsqlError) as caught:
+            console.run(statement)
+        assert caught.value.message == "w is a view over the live table counts, with the rows of its creation"
+        assert caught.value.hint.startswith("CREATE LIVE TABLE w_now AS …;")

@@ -213,6 +213,20 @@ class Connector:
         """
         return None
 
+    def changes_writer(self, sink: Sink) -> Node | None:
+        """The function (changes, version) that writes the changes of a result, rows with a column _op. None
+        if the sink cannot take them.
+        """
+        return self.batch_writer(sink)
+
+    def keeps_in_step(self, sink: Sink) -> bool:
+        """Whether changes are applied to the rows of the sink, instead of being added to them."""
+        return False
+
+    def delivery(self, sink: Sink) -> str:
+        """What becomes of a micro-batch that is retried after a failure, for a person."""
+        return "exactly once"
+
     def modes_of(self, sink: Sink) -> tuple[str, ...]:
         """The output modes that a sink takes."""
         return self.modes

@@ -13,6 +13,9 @@ class Console(Connector):
     def shows_newest(self, sink: Sink) -> bool:
         return True
 
+    def delivery(self, sink: Sink) -> str:
+        return "at least once: a micro-batch may be shown again after a failure"
+
     def batch_writer(self, sink: Sink) -> Node:
         # Spark's own console sink prints in the JVM, whose output goes to the log.
         return Var("show_batch")

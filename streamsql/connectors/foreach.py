@@ -29,6 +29,9 @@ class Foreach(Connector):
 
     code_hint = "def function(row): …, or a class with open(partition, epoch), process(row), close(error)"
 
+    def delivery(self, sink: Sink) -> str:
+        return "at least once: rows may be passed again after a failure"
+
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         return writer.call("foreach", loaded(sink, "function"))
 

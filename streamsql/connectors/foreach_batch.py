@@ -26,6 +26,11 @@ class ForeachBatch(Connector):
 
     code_hint = "def function(batch, batch_id): …"
 
+    def delivery(self, sink: Sink) -> str:
+        return (
+            "at least once; exactly once if the function skips or overwrites a batch_id that it has written"
+        )
+
     def batch_writer(self, sink: Sink) -> Node:
         return loaded(sink, "function")
 

@@ -45,6 +45,12 @@ class Jdbc(Connector):
     def batch_writer(self, sink: Sink) -> Node:
         return self._table(sink).attr("write")
 
+    def changes_writer(self, sink: Sink) -> Node:
+        return self._table(sink).attr("write_changes" if sink.key else "write")
+
+    def keeps_in_step(self, sink: Sink) -> bool:
+        return bool(sink.key)
+
     def write_batch(self, sink: Sink, frame: Node) -> Node:
         return self._table(sink).call("insert", frame)
 

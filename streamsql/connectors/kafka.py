@@ -278,6 +278,9 @@ class Kafka(Connector):
     def shows_newest(self, sink: Sink) -> bool:
         return bool(sink.key)
 
+    def delivery(self, sink: Sink) -> str:
+        return "at least once: messages may be sent again after a failure"
+
     def batch_writer(self, sink: Sink) -> Node:
         # At least once: a micro-batch that is repeated after a failure is sent again.
         return Function(("batch", "batch_id"), (), self.write_batch(sink, Var("batch")))

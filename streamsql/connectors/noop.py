@@ -14,6 +14,9 @@ class Noop(Connector):
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         return writer.call("format", "noop")
 
+    def delivery(self, sink: Sink) -> str:
+        return "nothing is written"
+
     def batch_writer(self, sink: Sink) -> Node:
         return Var("throw_away")
 

@@ -35,6 +35,9 @@ class Python(Connector):
     def infer(self, stream: Stream) -> Node:
         return self.source(stream, Places(""))
 
+    def delivery(self, sink: Sink) -> str:
+        return "as its code: a micro-batch may be written again after a failure"
+
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         return with_options(writer.call("format", _format(sink)), sink.options, skip=("class", "folder"))
 

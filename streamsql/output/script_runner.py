@@ -159,14 +159,18 @@ class ScriptRunner:
         return self.keep_going
 
     def _wait_for_durable(self) -> None:
-        """Wait until the queries with a durable sink have ended."""
+        """Wait until the queries with a durable sink have ended. Those over live tables never end: the wait
+        ends with the queries that feed these.
+        """
+        queries, done = self.session.queries, set[str]()
         while not self.cancel.cancelled:
-            names = [n for n in self._durable if n in self.session.queries.all]
-            active = [n for n in names if self.session.queries.all[n].status() in GOING_ON]
-            if not active or any(q.status() == "FAILED" for q in self.session.queries.all.values()):
+            names = [n for n in self._durable if n in queries.all and n not in done]
+            active = [n for n in names if queries.all[n].status() in GOING_ON]
+            if not active or any(q.status() == "FAILED" for q in queries.all.values()):
                 return
             try:
-                self.session.queries.wait(active[:1], self.cancel, idle=False, timeout=0.5)
+                queries.wait(active[:1], self.cancel, idle=False, timeout=0.5)
+                done.update(active[:1])
             except StreamsqlError:
                 pass  # still running, or failed: handled above and in report_failures
 

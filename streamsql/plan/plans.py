@@ -133,7 +133,8 @@ class Collect(Plan):
 
     def applied(self, catalog: Catalog) -> Catalog:
         creates = self.defines.creates
-        return catalog.having(Table(creates, self.streaming)) if creates else catalog
+        live = tuple(table.name for table in self.reads.live) if self.defines.temporary else ()
+        return catalog.having(Table(creates, self.streaming, live)) if creates else catalog
 
 
 @dataclass(frozen=True)

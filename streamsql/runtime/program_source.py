@@ -11,6 +11,7 @@ from streamsql.calls import Function as Written
 from streamsql.catalog import Function
 from streamsql.connectors.memory import rows_variable
 from streamsql.language.redaction import redact
+from streamsql.plan.changes import Changes
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.python_functions import module_variable
 from streamsql.plan.planner import start_plan
@@ -163,16 +164,20 @@ def _refreshing(plan: Refresh, feeding: list[Run]) -> Program:
 
 def _refreshed(plan: Refresh) -> Program:
     """The function that computes a live table from the rows of its inputs, and its place among the others."""
-    rows = rows_variable(plan.sink.name)
+    rows = rows_variable(plan.query.name)
     inputs = tuple(rows_variable(name) for name in plan.query.inputs)
     compute, arguments = f"compute_{rows.removesuffix('_rows')}", tuple(map(Var, inputs))
-    now = (each.call("now") for each in arguments)
-    schema = Assign(rows, Call(Var("LiveRows"), (
-        Call(Var(compute), tuple(now)).attr("schema"), Lit("complete"), Lit(None), Lit(plan.sink.retain),
-    )))  # fmt: skip
+    schema = Call(Var(compute), tuple(each.call("now") for each in arguments)).attr("schema")
+    kept: Program
+    if isinstance(plan, Changes):
+        rows = f"changes_of_{rows.removesuffix('_rows')}"
+        kept = (*plan.rows(schema), Assign(rows, plan.changes(schema)))
+    else:
+        arguments_of_rows = (schema, Lit("complete"), Lit(None), Lit(plan.sink.retain))
+        kept = (Assign(rows, Call(Var("LiveRows"), arguments_of_rows)),)
     return (
         Assign(compute, Written(inputs, plan.program[:-1], plan.program[-1].node)),
-        schema,
+        *kept,
         Assign("", Var("refreshing").call("add", Var(rows), Var(compute), *arguments)),
     )
 

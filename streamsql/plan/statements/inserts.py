@@ -16,6 +16,7 @@ from streamsql.plan.lowering.lower import Lowered, lower_statement
 from streamsql.plan.lowering.sources import Sources, variable
 from streamsql.plan.plans import Plan, Target, Write
 from streamsql.plan.statements import statement_set
+from streamsql.plan.statements.change_queries import insert_changes, writes_once
 from streamsql.plan.statements.query_parts import (
     QueryParts,
     as_declared,
@@ -28,6 +29,8 @@ from streamsql.plan.statements.query_parts import (
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.second_insert import check_one_query
+from streamsql.plan.statements.staged import hint_at_stages
+from streamsql.plan.statements.stale_views import stale_view
 
 
 def insert(statement: Insert, context: Context) -> Plan:
@@ -47,9 +50,19 @@ def insert(statement: Insert, context: Context) -> Plan:
         return _insert_table(statement, lowered, sources, context)
     _check_columns(statement, sinks, lowered)
     if not lowered.shape.streaming:
+        stale = stale_view(statement.query, context.catalog)
+        if stale and not writes_once(statement):
+            raise stale
+        if sources.live and not writes_once(statement):
+            return insert_changes(statement, sinks, lowered, sources, context)
         return _insert_static(statement, sinks, lowered, sources, context)
     parts = one_result(statement.query, sinks, sources, lowered, given)
-    return _insert_query(statement, statement.targets, parts, context)
+    try:
+        return _insert_query(statement, statement.targets, parts, context)
+    except RuleFault as fault:
+        if statement.output_mode is None and len(sinks) == 1:
+            hint_at_stages(fault, statement.query, sinks[0], given, context)
+        raise
 
 
 def _check_columns(statement: Insert, sinks: tuple[Sink, ...], lowered: Lowered) -> None:
@@ -217,7 +230,8 @@ def _insert_static(
 ) -> Plan:
     """INSERT of a static SELECT into sinks: one batch write for each sink."""
     listed = ", ".join(sink.name for sink in sinks)
-    if statement.has_clauses:
+    once = bool(sources.live) and not replace(statement, trigger=None).has_clauses
+    if statement.has_clauses and not once:
         hint = f"INSERT INTO {listed} SELECT …  writes once"
         raise unknown_stream(statement.query, context, hint) or RuleFault(
             "this query reads no stream, so it cannot have streaming clauses",

@@ -17,6 +17,7 @@ from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, reads_of
 from streamsql.plan.plans import Collect, Plan, Refresh, Run, Target
+from streamsql.plan.statements.change_queries import changes_again
 from streamsql.plan.statements.inserts import insert_set_parts
 from streamsql.plan.statements.query_parts import (
     QueryParts,
@@ -115,7 +116,8 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
     else:
         body = Fragment(query.text, span or Span(0, 0), origin)
         if query.inputs:
-            return _refresh_again(query, body, context, span)
+            refreshed = _refresh_again if query.live_table else changes_again
+            return refreshed(query, body, context, span)
         if query.owner:
             run = stage_run(query, context.catalog.sinks[query.owner.casefold()], context)
             assert run is not None

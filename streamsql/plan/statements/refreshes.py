@@ -11,22 +11,29 @@ from streamsql.errors import NameFault, RuleFault, Span
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.live_table import CreateLiveTable
+from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, reads_of
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.plans import Refresh, Target
 from streamsql.plan.statements.query_parts import check_keys
+from streamsql.plan.statements.stale_views import stale_view
 from streamsql.plan.streaming.rules import Choice
 
 
 def create_refreshed(statement: CreateLiveTable, sink: Sink, context: Context) -> Refresh | None:
     """CREATE LIVE TABLE whose SELECT reads live tables and no stream; None for another."""
     named = (context.catalog.relation(r.name) for r in read_query(statement.query.text).relations)
-    if not any(isinstance(entry, Sink) for entry in named):
+    stale = stale_view(statement.query, context.catalog)
+    if not stale and not any(isinstance(entry, Sink) for entry in named):
         return None
     sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
-    if lowered.shape.streaming or not sources.live:
+    if lowered.shape.streaming:
+        return None
+    if stale:
+        raise stale
+    if not sources.live:
         return None
     _check_clauses(statement)
     query = Query(sink.name, (sink.name,), statement.query.text, live_table=True, restart=statement.restart)
@@ -60,15 +67,7 @@ def refresh_plan(
 ) -> Refresh:
     """span: where the live table is named, for faults. Raises RuleFault when it would read itself."""
     query = replace(query, inputs=tuple(s.name for s in sources.live.values()))
-    path = circle(query, context.catalog)
-    if path:
-        raise RuleFault(
-            f"the live table {query.name} would be computed from itself",
-            detail=f"it would read {' → '.join(path)}",
-            hint=f"give it another name: CREATE LIVE TABLE {query.name}_2 AS …",
-            span=span,
-            code="CIRCULAR_DEFINITION",
-        )
+    check_is_no_circle(query, context.catalog, span)
     targets = (Target(sink, lowered.shape),)
     check_keys(targets, body.span)
     return Refresh(
@@ -86,13 +85,29 @@ def refresh_plan(
     )
 
 
-def circle(query: Query, catalog: Catalog) -> tuple[str, ...]:
-    """The way on which a live table would read itself, from its name to its name; empty when it does not."""
-    ways: list[tuple[str, ...]] = [(query.name, name) for name in query.inputs]
+def check_is_no_circle(query: Query, catalog: Catalog, span: Span | None) -> None:
+    """Raise RuleFault for a live table that would be computed from itself. span: where it is named."""
+    table = query.sinks[0]
+    path = circle(table, query, catalog)
+    if path:
+        raise RuleFault(
+            f"the live table {table} would be computed from itself",
+            detail=f"it would read {' → '.join(path)}",
+            hint=f"give it another name: CREATE LIVE TABLE {table}_2 AS …",
+            span=span,
+            code="CIRCULAR_DEFINITION",
+        )
+
+
+def circle(table: str, query: Query, catalog: Catalog) -> tuple[str, ...]:
+    """The way on which a live table would read itself, from its name to its name; empty when it does not.
+    query: what it is computed by.
+    """
+    ways: list[tuple[str, ...]] = [(table, name) for name in query.inputs]
     seen = set[str]()
     while ways:
         way = ways.pop()
-        if way[-1].casefold() == query.name.casefold():
+        if way[-1].casefold() == table.casefold():
             return way
         if way[-1].casefold() not in seen:
             seen.add(way[-1].casefold())
@@ -130,24 +145,28 @@ def _check_clauses(statement: CreateLiveTable) -> None:
 
 def check_unread(written: Name, table: str, catalog: Catalog) -> None:
     """Raise NameFault when live tables are computed from the one that is to be dropped."""
-    readers = [q.name for q in catalog.readers_of(table)]
+    readers = catalog.readers_of(table)
     if readers:
+        dropped = (
+            f"DROP {'LIVE TABLE' if q.live_table else 'QUERY'} {quote_name(q.name)};"
+            for q in reversed(_readers(readers, catalog))
+        )
         raise NameFault(
-            f"{table} is read by {', '.join(readers)}",
-            hint=" ".join(f"DROP LIVE TABLE {name};" for name in reversed(_readers_first(readers, catalog)))
-            + " first",
+            f"{table} is read by {', '.join(q.name for q in readers)}",
+            hint=" ".join(dropped) + " first",
             span=written.span,
             code="IN_USE",
         )
 
 
-def _readers_first(names: list[str], catalog: Catalog) -> list[str]:
-    """These live tables and those that are computed from them, each before its readers."""
-    order: dict[str, None] = {}
-    ahead = list(names)
+def _readers(queries: list[Query], catalog: Catalog) -> list[Query]:
+    """These queries over live tables and those that read what they compute, each before its readers."""
+    order: dict[str, Query] = {}
+    ahead = list(queries)
     while ahead:
-        name = ahead.pop(0)
-        order.pop(name, None)
-        order[name] = None
-        ahead += [q.name for q in catalog.readers_of(name)]
-    return list(order)
+        query = ahead.pop(0)
+        order.pop(query.name, None)
+        order[query.name] = query
+        if query.live_table:
+            ahead += catalog.readers_of(query.sinks[0])
+    return list(order.values())

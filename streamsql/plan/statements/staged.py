@@ -147,3 +147,24 @@ def select_in_stages(body: Fragment, context: Context, fault: RuleFault) -> Refr
     plan = staged(query, sink, body, context, fault)
     notes = tuple(_note("", plan.stages) if note.code == "STAGES" else note for note in plan.notes)
     return replace(plan, transient=True, define=False, notes=notes)
+
+
+def hint_at_stages(
+    fault: RuleFault, body: Fragment, sink: Sink, columns: tuple[str, ...], context: Context
+) -> None:
+    """Add to the fault of an INSERT the statements that do the same over a live table in stages, if that is a
+    way. columns: those of the sink that the INSERT names.
+    """
+    name = f"{sink.name}_rows"
+    query = Query(name, (name,), body.text, live_table=True)
+    try:
+        staged(query, Sink(name, "memory"), body, context, fault)
+    except StreamsqlError:
+        return
+    listed = f" ({', '.join(map(quote_name, columns))})" if columns else ""
+    rows = quote_name(name)
+    statements = (
+        f"CREATE LIVE TABLE {rows} AS {body.text.strip()}; "
+        f"INSERT INTO {quote_name(sink.name)}{listed} SELECT * FROM {rows};"
+    )
+    fault.hint = f"{fault.hint}\nor, in stages: {statements}" if fault.hint else f"in stages: {statements}"

@@ -48,7 +48,7 @@ def _verdict_of(op: Op, shape: Shape, number: int, mode: str) -> Refusal | None:
     groups = [i for i in inputs if i.kind in ("aggregate", "distinct")]
     if op.kind == "limit" and mode == "update":
         return refusals.UPDATE_LIMIT
-    if op.kind == "order" and not (mode == "complete" and groups):
+    if op.kind == "order" and not (mode == "complete" and any(g.kind == "aggregate" for g in groups)):
         return refusals.SORTED
     if op.kind == "union" and op.sides[0] != op.sides[1]:
         return refusals.UNION

@@ -9,6 +9,7 @@ class JdbcTable:
     """
 
     NOTES = "streamsql_batches"
+    OP = "_op"
 
     def __init__(self, table, key=()):
         self.table = table
@@ -29,7 +30,14 @@ class JdbcTable:
         """Write the rows of a static DataFrame once."""
         self._store(rows, "", 0)
 
-    def _store(self, rows, query, batch_id):
+    def write_changes(self, changes, version):
+        """Apply changes to the rows of the table. One with _op +I or +U replaces the row with the same key,
+        or is added; the row with the key of one with -D is deleted.
+        """
+        query = changes.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+        self._store(changes.where(f"{self.OP} <> '-U'"), query, version, changes=True)
+
+    def _store(self, rows, query, batch_id, changes=False):
         connection = None
         try:
             connection = self._connect(rows.sparkSession)
@@ -38,12 +46,15 @@ class JdbcTable:
                 rows.write.format("noop").mode("append").save()
                 return
             staging = f"{self.table}_staging_{query[:8] or 'insert'}"
-            self._make_target(rows, connection)
+            kept = rows.drop(self.OP) if changes else rows
+            self._make_target(kept, connection)
             self._run(connection, f"DROP TABLE IF EXISTS {staging}")
             self._make_table(rows, staging, connection)
-            self._save(self._newest(rows), staging)
+            self._save(rows if changes else self._newest(rows), staging)
             connection.setAutoCommit(False)
-            self._run(connection, self._take_over(rows, staging))
+            if changes:
+                self._delete(staging, connection)
+            self._run(connection, self._take_over(kept, staging, changes))
             if query:
                 self._run(
                     connection, f"DELETE FROM {self.NOTES} WHERE query = ? AND target = ?", query, self.table
@@ -148,9 +159,36 @@ class JdbcTable:
     def _listed(self, names):
         return ", ".join(self.dialect.quoteIdentifier(n) for n in names)
 
-    def _take_over(self, rows, staging):
+    def _delete(self, staging, connection):
+        """Delete the rows that are gone. A row with NULL in its key conflicts with none: it is deleted, too,
+        before its new values are added.
+        """
+        keys = self._listed(self.key)
+        op = self._listed([self.OP])
+        gone = f"SELECT {keys} FROM {staging} WHERE {op} = '-D'"
+        self._run(connection, f"DELETE FROM {self.table} WHERE ({keys}) IN ({gone})")
+        columns = [self._listed([k]) for k in self.key]
+        null = " OR ".join(f"s.{c} IS NULL" for c in columns)
+        if self._number(connection, f"SELECT count(*) FROM {staging} s WHERE {null}"):
+            same = " AND ".join(
+                f"(s.{c} = {self.table}.{c} OR s.{c} IS NULL AND {self.table}.{c} IS NULL)" for c in columns
+            )
+            those = f"SELECT 1 FROM {staging} s WHERE ({null}) AND {same}"
+            self._run(connection, f"DELETE FROM {self.table} WHERE EXISTS ({those})")
+
+    def _number(self, connection, text):
+        statement = connection.prepareStatement(text)
+        try:
+            result = statement.executeQuery()
+            result.next()
+            return result.getLong(1)
+        finally:
+            statement.close()
+
+    def _take_over(self, rows, staging, changes=False):
         listed = self._listed(rows.columns)
-        text = f"INSERT INTO {self.table} ({listed}) SELECT {listed} FROM {staging} WHERE 1 = 1"
+        which = f"{self._listed([self.OP])} <> '-D'" if changes else "1 = 1"
+        text = f"INSERT INTO {self.table} ({listed}) SELECT {listed} FROM {staging} WHERE {which}"
         if not self.key:
             return text
         keys = {k.casefold() for k in self.key}

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import Assign, evaluate, run
-from streamsql.catalog import Table
 from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import EngineFault
 from streamsql.language.redaction import redact_any
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.select import Select
 from streamsql.plan import plans
+from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Text
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.handlers import Answers
@@ -25,6 +25,7 @@ from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.preflight.kafka_topics import check_sink_topics, show_topics
 from streamsql.runtime.preflight.registry_subjects import asked_again
 from streamsql.runtime.program_source import program_text, spark_plan
+from streamsql.runtime.queries.stage_frames import stage_frames
 from streamsql.runtime.queries.start import check_drivers, check_logs
 
 _TELLS = re.compile(r"\s*(SHOW|DESCRIBE|DESC|EXPLAIN|SET)\b", re.IGNORECASE)
@@ -44,7 +45,7 @@ def _collected(
 ) -> Result:
     if plan.defines.creates:
         streaming = parts.spark.table(plan.defines.written).isStreaming
-        parts.define(Table(plan.defines.creates, streaming))
+        parts.define(table_of(statement, plan, parts.catalog, streaming))
     parts.temporary.remember(statement, plan.defines)
     if frame.isStreaming:
         raise EngineFault(
@@ -83,6 +84,8 @@ def _explain(parts: SessionParts, plan: plans.Explain, statement: Statement) -> 
         return Text(text=program_text(plan.plan, parts.context(), parts.settings, parts.packages.for_program))
     assert isinstance(plan.plan, (plans.Collect, plans.Write, plans.Run))
     program = plan.plan.program
+    if isinstance(plan.plan, plans.Refresh) and plan.plan.stages:
+        return _explain_stages(parts, plan.plan, plan.mode)
     if isinstance(plan.plan, plans.Write):
         program = tuple(step for step in program if step.name)
     env = parts.env(program, plan.plan.reads)
@@ -93,6 +96,16 @@ def _explain(parts: SessionParts, plan: plans.Explain, statement: Statement) -> 
             plans_of = (f"-- {n}\n{spark_plan(f, plan.mode)}" for n, f in frames.items())
             return Text(text=redact_any("\n".join(plans_of)))
         return Text(text=redact_any(spark_plan(env["result"], plan.mode)))
+
+
+def _explain_stages(parts: SessionParts, plan: plans.Refresh, mode: str) -> Result:
+    """Spark's plans of the stages, and of the rest over these, as if they were empty."""
+    with parts.own_state_provider(plan.program):
+        frames, env = stage_frames(parts, plan)
+        run(plan.program, env)
+    frames = {f"stage {name}": frame for name, frame in frames.items()} | {plan.query.name: env["result"]}
+    text = "\n".join(f"-- {name}\n{spark_plan(frame, mode)}" for name, frame in frames.items())
+    return Text(text=redact_any(text))
 
 
 def _preview(parts: SessionParts, plan: plans.Preview, statement: Statement) -> Result:

@@ -17,6 +17,7 @@ from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
+from streamsql.plan.changes import Changes
 from streamsql.plan.lowering.stateful_calls import CHOOSES_ROCKSDB
 from streamsql.results import Done, Result, Started
 from streamsql.runtime.engine.row_values import collect
@@ -199,7 +200,7 @@ def _why_none(parts: SessionParts, running: Running) -> tuple[Note, ...]:
     return () if expected or unclear else note(verdict, f"{running.name}: ")
 
 
-PLANS: Answers = {plans.Run: _run, plans.Refresh: _run, plans.Start: _start_again}
+PLANS: Answers = {plans.Run: _run, plans.Refresh: _run, Changes: _run, plans.Start: _start_again}
 DIRECT: Answers = {
     query_statements.StopQuery: lambda parts, statement: stop_queries(statement, parts),
     query_statements.AwaitQuery: _await,

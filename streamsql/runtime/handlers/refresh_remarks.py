@@ -17,7 +17,7 @@ def refresh_remarks(name: str, parts: SessionParts) -> list[str]:
         return []
     running = parts.queries.all.get(name.casefold())
     said = list(_own(running)) if running else []
-    feeding = parts.queries.refreshes.feeding(name)
+    feeding = parts.queries.refreshes.feeding(*query.inputs)
     for key in sorted(feeding):
         other = parts.queries.all.get(key)
         if other is not None and other.status() == "FAILED" and other.fault:

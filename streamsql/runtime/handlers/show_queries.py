@@ -7,10 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from streamsql.catalog import Query
+from streamsql.connectors.registry import connector
 from streamsql.language.statements import query as query_statements
+from streamsql.language.statements.base import Name
 from streamsql.results import Result
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
+from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.progress import Reports, number
 from streamsql.runtime.queries.run import Running
@@ -86,6 +90,7 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
     pairs: list[tuple[str, Any]] = [("name", query.name), ("sink", query.sink)]
     running = parts.queries.all.get(query.name.casefold())
     past = parts.workspace.past(query.name)
+    pairs.append(("delivery", _delivery(parts, query)))
     if query.restart:
         pairs.append(("restart", query.restart.sql()))
     if running is None:
@@ -105,6 +110,8 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
             pairs.append(("late rows dropped", running.reports.late))
         if running.reports.malformed:
             pairs.append(("malformed", running.reports.malformed))
+        if running.is_refresh:
+            pairs += _refreshed(parts, running)
         pairs += _last_batch(running)
         pairs.append(("restarts", running.when_again()))
         if running.fault:
@@ -115,6 +122,28 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
         pairs.append((f"failed {failure.at}{at}", failure.message))
     pairs.append(("statement", query.sql(sink_entry) + ";"))
     return pairs_of(pairs)
+
+
+def _delivery(parts: SessionParts, query: Query) -> str:
+    """What each sink of a query promises after a failure."""
+    promises = {}
+    for name in query.sinks:
+        sink = parts.catalog.sinks.get(name.casefold())
+        promises[name] = connector(Name(sink.connector)).delivery(sink) if sink else "as the table's format"
+    if len(set(promises.values())) == 1:
+        return next(iter(promises.values()))
+    return "; ".join(f"{name}: {promise}" for name, promise in promises.items())
+
+
+def _refreshed(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:
+    """How far a query over live tables is behind these."""
+    refresher = running.handle
+    return [
+        ("inputs", ", ".join(running.plan.query.inputs)),
+        ("micro-batches behind", refresher.behind),
+        ("skipped snapshots", refresher.skipped),
+        ("remark", "; ".join(refresh_remarks(running.name, parts))),
+    ]
 
 
 def _last_batch(running: Running) -> list[tuple[str, Any]]:

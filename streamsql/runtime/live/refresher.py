@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from streamsql.runtime.engine.cancel import CancelToken
 
 if TYPE_CHECKING:
+    from streamsql.runtime.embedded.changes import Changes
     from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
 
 Compute = Callable[[Mapping[str, "RowsAt"], CancelToken], Any]
@@ -20,23 +21,26 @@ class Refresher:
     """Stands where PySpark's StreamingQuery stands for a query that Spark runs: isActive, stop, exception,
     awaitTermination.
 
-    compute: gives the rows, an Arrow table, from those of the inputs. told: called with a report, in the
-    form of Spark's progress reports, after each refresh, and with None at its end. roots: the groups of
-    live tables that it depends on; waits_for: the input that keeps it from being refreshed; done: how
-    often it was; skipped: snapshots that were replaced by newer ones before they could be taken; renewed:
-    when one of the live tables below it has begun anew.
+    rows: takes what is computed. compute: gives the rows, an Arrow table, from those of the inputs. told:
+    called with a report, in the form of Spark's progress reports, after each refresh, and with None at its
+    end. roots: the groups of live tables that it depends on; waits_for: the input that keeps it from being
+    refreshed; done: how often it was; skipped: snapshots that were replaced by newer ones before they could
+    be taken; renewed: when one of the live tables below it has begun anew.
     """
 
     def __init__(
         self,
         name: str,
         inputs: tuple[str, ...],
-        rows: LiveRows,
+        rows: LiveRows | Changes,
         compute: Compute,
         told: Callable[[dict[str, Any] | None], object],
+        *,
+        is_table: bool = True,
     ) -> None:
         self.name = name
-        self.key = name.casefold()
+        # A query that computes no live table has a key that no table has.
+        self.key = name.casefold() if is_table else f"query\0{name.casefold()}"
         self.inputs = inputs
         self.input_keys = frozenset(i.casefold() for i in inputs)
         self.rows = rows

@@ -89,9 +89,9 @@ class Refreshes:
             if refresher.isActive:
                 self._changed.wait(seconds)
 
-    def feeding(self, name: str) -> frozenset[str]:
-        """The streaming queries whose rows reach a live table, directly or through others."""
-        queries, ahead, seen = set[str](), [name], set[str]()
+    def feeding(self, *names: str) -> frozenset[str]:
+        """The streaming queries whose rows reach live tables, directly or through others."""
+        queries, ahead, seen = set[str](), list(names), set[str]()
         while ahead:
             table = ahead.pop()
             if table.casefold() in seen:
@@ -210,8 +210,9 @@ class Refreshes:
                 yield name
 
     def _inputs_of(self, table: str) -> tuple[str, ...]:
-        """What a live table is computed from; empty for one that a streaming query feeds."""
-        return next((q.inputs for q in self._current.snapshot.queries_into(table) if q.inputs), ())
+        """What a live table is computed from; empty for one that a query feeds with single rows."""
+        feeding = self._current.snapshot.queries_into(table)
+        return next((q.inputs for q in feeding if q.live_table and q.inputs), ())
 
     def _key(self, table: str, groups: dict[str, dict[str, Any]]) -> str:
         """The group of a live table: all that its query feeds. Puts it there."""

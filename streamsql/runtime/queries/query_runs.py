@@ -261,7 +261,9 @@ class Queries:
         """Wait for the queries that feed a live table through others, then for the last refresh: it never
         ends by itself. Raises as `wait` does, and the fault of one of those queries.
         """
-        feeding = [name for name in sorted(self.refreshes.feeding(running.name)) if name in self.all]
+        feeding = [
+            name for name in sorted(self.refreshes.feeding(*running.plan.query.inputs)) if name in self.all
+        ]
         left = None if deadline == math.inf else max(0.0, deadline - time.monotonic())
         try:
             self.wait(feeding, cancel, idle=idle, timeout=left)

@@ -13,6 +13,7 @@ from streamsql.connectors.registry import connector
 from streamsql.errors import Cancelled, EngineFault, Note, RuleFault
 from streamsql.language.statements.base import Name
 from streamsql.plan import plans
+from streamsql.plan.changes import Changes
 from streamsql.plan.streaming.rules import Choice
 from streamsql.runtime.checkpoints.query_marker import Folder, check_unchanged, facts_now
 from streamsql.runtime.engine.package_loader import is_there
@@ -27,6 +28,8 @@ from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import Output
 from streamsql.runtime.queries.query_runs import POLL
 from streamsql.runtime.queries.run import BUSY, Running
+from streamsql.runtime.queries.stage_frames import check_stages
+from streamsql.runtime.queries.start_changes import launch_changes
 from streamsql.runtime.queries.start_refresh import analysed, await_first, launch_refresh
 from streamsql.runtime.workspace.owned_folders import claim, private_folder, remove
 
@@ -45,6 +48,8 @@ def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Ru
     """Start to refresh a live table; a new one has its first rows when this returns."""
     if plan.stages:
         return _start_stages(parts, plan, replaces)
+    if isinstance(plan, Changes):
+        return _start_changes(parts, plan)
     schema = analysed(parts, plan)
     parts.cancel.check()
     if replaces:
@@ -60,9 +65,26 @@ def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Ru
     return running
 
 
+def _start_changes(parts: QueryParts, plan: Changes) -> Running:
+    """Start to keep a sink in step with a result."""
+    sinks = (plan.sink,)
+    check_secrets(sinks, plan.query.text)
+    check_servers(sinks)
+    parts.packages.provide(parts.spark, plan.writer("changes"), parts.cancel)
+    check_drivers(parts, sinks)
+    check_sink_topics(parts.spark, sinks, parts.cancel)
+    check_logs(parts, sinks, keeps=False)
+    schema = analysed(parts, plan)
+    parts.cancel.check()
+    return launch_changes(parts, plan, schema)
+
+
 def _start_stages(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Running:
     """Start the stages of a live table that do not run, then its refreshes."""
     if replaces:
+        with parts.own_state_provider(plan.program):
+            check_stages(parts, plan)
+        parts.cancel.check()
         forget_query(parts, plan.query.name)
     parts.current.update(plan.with_stages)
     try:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from streamsql.calls import run
 from streamsql.connectors.memory import rows_variable
 from streamsql.errors import EngineFault, QueryFault
+from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.spark_errors import translate
-from streamsql.runtime.live.refresher import Refresher
+from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import QueryReported
@@ -21,6 +22,7 @@ from streamsql.runtime.queries.query_runs import POLL
 from streamsql.runtime.queries.run import Running
 
 if TYPE_CHECKING:
+    from streamsql.runtime.embedded.changes import Changes
     from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
 
 
@@ -52,7 +54,15 @@ def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Runni
     rows: LiveRows = known
 
     def compute(inputs: Mapping[str, RowsAt], cancel: CancelToken) -> Any:
-        return _computed(parts.under(cancel), plan, inputs, rows.schema)
+        return computed(parts.under(cancel), plan, inputs, rows.schema)
+
+    return keep_refreshed(parts, plan, rows, compute)
+
+
+def keep_refreshed(
+    parts: QueryParts, plan: plans.Refresh, rows: LiveRows | Changes, compute: Compute
+) -> Running:
+    """Compute rows now, and again after micro-batches of the inputs."""
 
     def told(report: dict[str, Any] | None) -> None:
         if report is None:
@@ -61,7 +71,8 @@ def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Runni
             running.reports.add(report)
         parts.events.publish(QueryReported())
 
-    refresher = Refresher(plan.query.name, plan.query.inputs, rows, compute, told)
+    is_table = plan.query.live_table or plan.transient
+    refresher = Refresher(plan.query.name, plan.query.inputs, rows, compute, told, is_table=is_table)
     choice = plan.choices[0]
     running = Running(
         plan, choice.mode, choice.reason, refresher, datetime.now(), on_fault=parts.queries.failed
@@ -98,9 +109,9 @@ def _frame(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt])
     return env["result"]
 
 
-def _computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt], schema: Any) -> Any:
+def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt], schema: Any) -> Any:
     """The rows of the result as an Arrow table. Raises QueryFault."""
-    name, limit = plan.query.name, plan.sink.retain
+    name, limit = plan.query.name, _limit(plan)
     try:
         frame = _frame(parts, plan, inputs)
         if frame.schema != schema:
@@ -113,8 +124,8 @@ def _computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsA
         if table.num_rows > limit:
             raise EngineFault(
                 f"its result has more than {limit} rows",
-                detail="all rows of a live table are kept in memory",
-                hint=f"CREATE OR REPLACE LIVE TABLE {name} RETAIN {10 * limit} ROWS AS …",
+                detail="all its rows are kept in memory",
+                hint=_higher(plan, limit),
                 code="LIMIT_REACHED",
             )
         return table
@@ -128,3 +139,22 @@ def _computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsA
             condition=fault.condition,
             code=fault.code,
         ) from error
+
+
+def _limit(plan: plans.Refresh) -> int:
+    """How many rows the result may have; that of an INSERT, as many as one of its inputs."""
+    if plan.query.live_table or plan.transient:
+        return plan.sink.retain
+    return max(table.retain for table in plan.reads.live)
+
+
+def _higher(plan: plans.Refresh, limit: int) -> str:
+    """The statements that raise the limit."""
+    name, more = quote_name(plan.query.name), 10 * limit
+    if plan.query.live_table or plan.transient:
+        return f"CREATE OR REPLACE LIVE TABLE {name} RETAIN {more} ROWS AS …"
+    rows = quote_name(f"{plan.query.name}_rows")
+    return (
+        f"DROP QUERY {name}; CREATE LIVE TABLE {rows} RETAIN {more} ROWS AS …;  "
+        f"INSERT INTO {quote_name(plan.sink.name)} SELECT * FROM {rows};"
+    )

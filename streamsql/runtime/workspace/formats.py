@@ -10,6 +10,7 @@ from streamsql.errors import UsageFault
 WORKSPACE = 1
 STATUS = 2
 LIVE_TABLE = 2
+CHANGES = 1
 CHECKPOINT = 1
 BATCHES = 1
 UPGRADE = "use the version of streamsql that wrote it, or a later one"

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streamsql.catalog import Catalog, CurrentCatalog, Function, Table
-from streamsql.errors import Note
+from streamsql.catalog import Catalog, CurrentCatalog, Function
+from streamsql.errors import NameFault, Note
 from streamsql.language.parser import parse
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Set
 from streamsql.plan import planner, plans
+from streamsql.plan.statements.stale_views import table_of
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts, StatementBegins
 from streamsql.runtime.preflight.schema_files import with_schema_file
@@ -146,9 +147,11 @@ def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
         parts.update(replace(definition, skip_existing=False).applied)
     elif isinstance(definition, plans.Run):
         parts.define(definition.query, *((definition.sink,) if definition.define else ()))
+    elif isinstance(definition, plans.Write):
+        raise NameFault("it reads no stream and no live table any more", code="UNKNOWN_LIVE_TABLE")
     elif isinstance(definition, plans.Collect) and definition.defines.creates:
         parts.temporary.remember(statement, definition.defines)
-        parts.define(Table(definition.defines.creates, definition.streaming))
+        parts.define(table_of(statement, definition, parts.catalog, definition.streaming))
 
 
 def _function(function: Function, store: Store) -> Function:

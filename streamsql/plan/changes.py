@@ -1,0 +1,56 @@
+"""The plan of a query that keeps a sink in step with a result over live tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamsql.calls import Assign, Call, Node, Program, Var, lit
+from streamsql.catalog import Catalog
+from streamsql.connectors.memory import rows_variable
+from streamsql.connectors.registry import connector
+from streamsql.language.statements.base import Name
+from streamsql.plan.plans import Refresh
+
+
+@dataclass(frozen=True)
+class Changes(Refresh):
+    """The result is computed again after micro-batches of its live tables, and what has changed is written.
+
+    keys: the columns that tell its rows apart; empty if that is not known.
+    """
+
+    keys: tuple[str, ...] = ()
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        return catalog.having(self.query)
+
+    @property
+    def write(self) -> Node:
+        """The function that writes changes into the sink."""
+        write = connector(Name(self.sink.connector)).changes_writer(self.sink)
+        assert write is not None
+        return write
+
+    def changes(self, schema: Node, **more: object) -> Node:
+        """The call that makes the writer of changes. schema: of `result`; more: arguments of it."""
+        named: dict[str, object] = {"unique": True} if self.sink.key else {}
+        arguments = (Var("spark"), schema, self.write, list(self.keys))
+        return Call(
+            Var("Changes"), tuple(map(lit, arguments)), tuple((k, lit(v)) for k, v in (named | more).items())
+        )
+
+    def rows(self, schema: Node) -> Program:
+        """The rows of a live table that takes the changes."""
+        if not self.sink.is_live:
+            return ()
+        columns = Call(Var("columns_of_changes"), (schema,))
+        arguments = (columns, "append", None, self.sink.retain)
+        return (Assign(rows_variable(self.sink.name), Call(Var("LiveRows"), tuple(map(lit, arguments)))),)
+
+    def keeping(self, mode: str) -> Program:
+        return self.rows(Var("result").attr("schema"))
+
+    def writer(self, mode: str) -> Program:
+        """The part of the program that writes all rows of the result as new ones, once."""
+        whole = Var("result").call("toArrow")
+        return (Assign("", self.changes(Var("result").attr("schema")).call("take", whole, 0)),)

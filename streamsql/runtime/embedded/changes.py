@@ -1,0 +1,142 @@
+"""The changes between two results, written into a sink. EXPLAIN PYSPARK prints this code, so it is
+self-contained.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def identified(rows: Any, keys: Sequence[str] = ()) -> Any:
+    """A DataFrame with two more columns: __row tells its rows apart, __key the values of its keys."""
+
+    def digest(names: str) -> str:
+        micros = "yyyy-MM-dd HH:mm:ss.SSSSSS"
+        options = f"map('timeZone', 'UTC', 'timestampFormat', '{micros}', 'timestampNTZFormat', '{micros}')"
+        return f"unhex(md5(to_json(struct({names}), {options})))"
+
+    named = ", ".join("`" + key.replace("`", "``") + "`" for key in keys)
+    of_keys = digest(named) if keys else digest("*")
+    return rows.selectExpr("*", f"{digest('*')} AS __row", f"{of_keys} AS __key")
+
+
+def columns_of_changes(schema: Any) -> Any:
+    """The columns of changes, for the schema of the result of `identified`."""
+    columns = type(schema)().add("_op", "string", False)
+    for field in schema.fields[:-2]:
+        columns = columns.add(field)
+    return columns
+
+
+class Changes:
+    """Keeps a sink in step with a result that is computed again and again: writes what has changed since it
+    was written last. table: the rows of that time, None before; last_batch: their version.
+
+    schema: of the result of `identified`. write: a function (DataFrame of changes, version); a version that
+    is repeated has the same changes. A column _op says what each row is: +I new, -U and +U before and after a
+    change, -D gone. Rows that have the same keys are one row that changes; without keys, or where several
+    rows have the same ones, there is only +I and -D. unique: rows with the same keys are an error instead.
+    query: names the writer to sinks that note the versions that they have. begin and keep, if they are set,
+    are called with (version, rows) before and after these are written; silent: the first rows are taken as
+    written.
+    """
+
+    ROW = "__row"
+    BY = "__key"
+
+    def __init__(
+        self,
+        spark: Any,
+        schema: Any,
+        write: Callable[[Any, int], object],
+        keys: Sequence[str] = (),
+        unique: bool = False,
+        query: str = "",
+    ) -> None:
+        self.spark = spark
+        self.schema = schema
+        self.write = write
+        self.by = list(keys)
+        self.unique = unique
+        self.query = query or str(uuid.uuid4())
+        self.begin: Any = None
+        self.keep: Any = None
+        self.silent = False
+        self.table: Any = None
+        self.last_batch = -1
+
+    def now(self) -> Any:
+        """What stands where RowsAt stands for a live table; nobody reads it."""
+        return self
+
+    def take(self, new: Any, version: int) -> None:
+        """Write what is different in new rows, then keep them."""
+        if self.begin:
+            self.begin(version, new)
+        if not self.silent or self.table is not None:
+            self.send(self.table, new, version)
+        self.kept(new, version)
+
+    def kept(self, rows: Any, version: int) -> None:
+        """Rows are written."""
+        if self.keep:
+            self.keep(version, rows)
+        self.table, self.last_batch = rows, version
+
+    def send(self, before: Any, after: Any, version: int) -> None:
+        """Write the changes from rows (None for none) to others."""
+        gone, was, now, came = self.between(before, after)
+        changes, schema = self._flat(gone, was, now, came)
+        if not changes.num_rows:
+            return
+        context = self.spark.sparkContext
+        context.setLocalProperty("sql.streaming.queryId", self.query)
+        try:
+            # In one task: the changes of a key stay in their order.
+            self.write(self.spark.createDataFrame(changes, schema).coalesce(1), version)
+        finally:
+            context.setLocalProperty("sql.streaming.queryId", None)
+
+    def between(self, before: Any, after: Any) -> tuple[Any, Any, Any, Any]:
+        """(rows that are gone, rows before a change, the same rows after it, new rows)."""
+        before = after.slice(0, 0) if before is None else before
+        if not self.by or not (self._one_of_each(before) and self._one_of_each(after)):
+            was, now = (Counter(rows[self.ROW].to_pylist()) for rows in (before, after))
+            none = after.slice(0, 0)
+            return self._some(before, was - now), none, none, self._some(after, now - was)
+        known, there = before[self.BY].combine_chunks(), after[self.BY].combine_chunks()
+        gone = before.filter(pc.invert(pc.is_in(before[self.BY], there)))
+        at = pc.index_in(there, known)
+        came = after.filter(pc.invert(pc.is_valid(at)))
+        was, now = before.take(pc.drop_null(at)), after.filter(pc.is_valid(at))
+        differ = pc.not_equal(was[self.ROW], now[self.ROW])
+        return gone, was.filter(differ), now.filter(differ), came
+
+    def _one_of_each(self, rows: Any) -> bool:
+        once = len(pc.unique(rows[self.BY])) == rows.num_rows
+        if not once and self.unique:
+            raise ValueError(f"the result has several rows with the same KEY ({', '.join(self.by)})")
+        return once
+
+    def _some(self, rows: Any, counts: Counter[Any]) -> Any:
+        """So many of the rows of each kind."""
+        left, places = dict(counts), []
+        if left:
+            for place, value in enumerate(rows[self.ROW].to_pylist()):
+                if left.get(value, 0) > 0:
+                    left[value] -= 1
+                    places.append(place)
+        return rows.take(pa.array(places, pa.int64()))
+
+    def _flat(self, gone: Any, was: Any, now: Any, came: Any) -> tuple[Any, Any]:
+        """Rows with a column _op."""
+        pairs = [at for n in range(was.num_rows) for at in (n, n + was.num_rows)]
+        rows = pa.concat_tables([gone, pa.concat_tables([was, now]).take(pa.array(pairs, pa.int64())), came])
+        ops = ["-D"] * gone.num_rows + ["-U", "+U"] * was.num_rows + ["+I"] * came.num_rows
+        rows = rows.drop_columns([self.ROW, self.BY]).add_column(0, "_op", pa.array(ops, pa.string()))
+        # In one chunk: Spark ends a partition of an Arrow table at an empty one.
+        return rows.combine_chunks(), columns_of_changes(self.schema)

@@ -1,0 +1,70 @@
+"""A query that keeps a sink in step with a result over live tables is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamsql.calls import Var, evaluate, run
+from streamsql.plan.changes import Changes as ChangesPlan
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.lifecycle import own_session
+from streamsql.runtime.live.change_log import ChangeLog
+from streamsql.runtime.program_helpers import helper
+from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.run import Running
+from streamsql.runtime.queries.start_refresh import computed, keep_refreshed
+
+if TYPE_CHECKING:
+    from streamsql.runtime.embedded.live_rows import RowsAt
+
+
+def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running:
+    """Start to write what changes in the result; after a restart, since it was written last. schema: of the
+    result. Raises RuleFault when rows with other columns were written.
+    """
+    name = plan.query.name
+    log = ChangeLog(Path(parts.places.checkpoint(name)).parent / "written")
+    if plan.begins in ("beginning", "now") or name.casefold() not in parts.catalog.queries:
+        log.forget()
+        for table in plan.live:
+            parts.live.forget(table.name.casefold())
+    log.open(name, schema, plan.keys)
+    env = _env(parts, plan, schema)
+    changes = evaluate(plan.changes(Var("schema"), query=log.query), env)
+    changes.table, changes.last_batch = log.rows, log.version
+    changes.begin, changes.keep = log.begin, lambda version, rows: log.done(version)
+    changes.silent = plan.begins == "now"
+
+    def compute(inputs: Mapping[str, RowsAt], cancel: CancelToken) -> Any:
+        if log.pending is not None:
+            version, rows = log.pending
+            _ready_to_write(parts, plan)
+            changes.send(changes.table, rows, version)
+            changes.kept(rows, version)
+            log.pending = None
+        table = computed(parts.under(cancel), plan, inputs, schema)
+        _ready_to_write(parts, plan)
+        return table
+
+    return keep_refreshed(parts, plan, changes, compute)
+
+
+def _env(parts: QueryParts, plan: ChangesPlan, schema: Any) -> dict[str, Any]:
+    """The variables of the program that writes changes, with the rows of a live table that takes them."""
+    env = parts.env(plan.writer("changes"), plan.reads, own_session(parts.spark))
+    env |= {"schema": schema, "LiveRows": helper("LiveRows")}
+    for table, step in zip(plan.live, plan.rows(Var("schema")), strict=True):
+        rows = parts.live.get(table.name.casefold())
+        if rows is None:
+            run((step,), env)
+            rows = env[step.name]
+            parts.live.begin(table.name.casefold(), rows)
+        env[step.name] = rows
+    return env
+
+
+def _ready_to_write(parts: QueryParts, plan: ChangesPlan) -> None:
+    """Let the jobs of this thread be those of a write: a statement that stops the query waits for it."""
+    parts.under(CancelToken()).env((), plan.reads)

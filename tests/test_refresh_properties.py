@@ -1,0 +1,128 @@
+"""Random SELECTs over streams, as live tables in stages: after every micro-batch the rows are those of the same
+SELECT over all rows in Spark.
+
+A few seeds are a part of the suite. The long form is
+`STREAMSQL_REFRESHES=50 python -m pytest -s tests/test_refresh_properties.py`; it prints each SELECT.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+
+import pytest
+from conftest import Console
+
+from streamsql.errors import StreamsqlError
+
+SEEDS = int(os.environ.get("STREAMSQL_REFRESHES", "3"))
+LONG = SEEDS > 3
+QUERIES, BATCHES = 3, 3
+KEYS = ("'a'", "'b'", "'c'", "NULL")
+
+
+class Generator:
+    """Random SELECTs with the columns k and v. {s} and {r} stand for the relations."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def select(self, depth: int) -> str:
+        if depth == 0:
+            return self.random.choice(("SELECT k, v FROM {s}", "SELECT k, w AS v FROM {r}"))
+        kinds = (
+            self.filtered, self.grouped, self.grouped, self.joined, self.joined, self.numbered, self.within,
+            self.compared, self.distinct, self.combined, self.top,
+        )  # fmt: skip
+        return self.random.choice(kinds)(depth - 1)
+
+    def of(self, depth: int) -> str:
+        return f"({self.select(self.random.randint(0, depth))})"
+
+    def filtered(self, depth: int) -> str:
+        return f"SELECT k, v FROM {self.of(depth)} WHERE {self.condition()}"
+
+    def condition(self) -> str:
+        return self.random.choice(("v > 2", "v <= 3", "k = 'a'", "k IS NOT NULL", "v % 2 = 0"))
+
+    def grouped(self, depth: int) -> str:
+        value = self.random.choice(("count(*)", "sum(v)", "max(v)", "min(v)", "count(DISTINCT v)"))
+        having = self.random.choice(("", "", f" HAVING {value} > 1", " HAVING count(*) < 3"))
+        if self.random.random() < 0.2:
+            return f"SELECT max(k) AS k, v FROM {self.of(depth)} GROUP BY v"
+        return f"SELECT k, {value} AS v FROM {self.of(depth)} GROUP BY k{having}"
+
+    def joined(self, depth: int) -> str:
+        how = self.random.choice(("JOIN", "LEFT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"))
+        on = self.random.choice(("a.k = b.k", "a.k = b.k AND a.v <= b.v", "a.v = b.v"))
+        columns = (
+            "a.k, a.v"
+            if how.endswith(("SEMI JOIN", "ANTI JOIN"))
+            else "coalesce(a.k, b.k) AS k, b.v - a.v AS v"
+        )
+        return f"SELECT {columns} FROM {self.of(depth)} a {how} {self.of(depth)} b ON {on}"
+
+    def numbered(self, depth: int) -> str:
+        number = "row_number() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST)"
+        rows = f"SELECT *, {number} AS rn FROM {self.of(depth)}"
+        return f"SELECT k, v FROM ({rows}) WHERE rn <= {self.random.randint(1, 2)}"
+
+    def within(self, depth: int) -> str:
+        some = f"SELECT v FROM {self.of(depth)} WHERE v IS NOT NULL"
+        return f"SELECT k, v FROM {self.of(depth)} WHERE v {self.random.choice(('IN', 'NOT IN'))} ({some})"
+
+    def compared(self, depth: int) -> str:
+        return f"SELECT k, v FROM {self.of(depth)} WHERE v >= (SELECT avg(v) FROM {self.of(depth)})"
+
+    def distinct(self, depth: int) -> str:
+        return f"SELECT DISTINCT k, v FROM {self.of(depth)}"
+
+    def combined(self, depth: int) -> str:
+        word = self.random.choice(("UNION", "UNION ALL", "EXCEPT", "INTERSECT"))
+        return f"SELECT k, v FROM {self.of(depth)} {word} SELECT k, v FROM {self.of(depth)}"
+
+    def top(self, depth: int) -> str:
+        return f"SELECT k, v FROM {self.of(depth)} ORDER BY v DESC NULLS LAST, k NULLS LAST LIMIT 3"
+
+    def rows(self) -> list[str]:
+        """The rows of a micro-batch, as SQL."""
+        count = self.random.randint(1, 4)
+        return [f"({self.random.choice(KEYS)}, {self.random.randint(1, 5)})" for _ in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.timeout(600)
+def test_a_live_table_equals_its_select_over_all_rows(console: Console, seed: int) -> None:
+    generator = Generator(seed)
+    console.run(
+        "CREATE STREAM s (k STRING, v INT) USING values; CREATE STREAM r (k STRING, w INT) USING values;"
+    )
+    selects = {}
+    while len(selects) < QUERIES:
+        text, name = generator.select(3 if LONG else 2), f"t{len(selects)}"
+        try:
+            console.run(f"CREATE LIVE TABLE {name} AS {text.format(s='s', r='r')};")
+        except StreamsqlError as error:
+            if LONG:
+                print(f"-- {seed}: {error.code} {error.message}: {text}", flush=True)
+            continue  # some run neither on a stream nor in stages
+        selects[name] = text
+        if LONG:
+            print(f"-- {seed}: {text}", flush=True)
+    spark, known = console.session.spark, {"s": list[str](), "r": list[str]()}
+    for _ in range(BATCHES):
+        for name in generator.random.choice((("s",), ("r",), ("s", "r"))):
+            rows = generator.rows()
+            known[name] += rows
+            console.run(f"INSERT INTO {name} VALUES {', '.join(rows)};")
+        console.run("AWAIT QUERY ALL IDLE;")
+        of = {
+            name: f"(SELECT CAST(k AS STRING) AS k, {value} FROM VALUES {', '.join(rows)} t(k, {value}))"
+            if rows
+            else f"(SELECT CAST('' AS STRING) AS k, 1 AS {value} WHERE false)"
+            for (name, rows), value in zip(known.items(), "vw", strict=True)
+        }
+        for name, text in selects.items():
+            expected = Counter(map(tuple, spark.sql(text.format(**of)).collect()))
+            assert Counter(console.rows(f"SELECT * FROM {name};")) == expected, (text, known)
