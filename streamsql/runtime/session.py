@@ -137,9 +137,9 @@ class Session:
     def _execute(self, statement: Statement, parts: SessionParts) -> Result:
         parts.cancel.check()
         parts.events.publish(StatementBegins())
-        plan = planner.plan(statement, parts.context())
         if parts.config.read_only and parts.store:
             read_only.refuse(statement, parts.store.folder)
+        plan = planner.plan(statement, parts.context())
         try:
             result = self._dispatch(plan, statement, parts)
             news, parts.packages.news = parts.packages.news, []
