@@ -123,6 +123,8 @@ NOTES = {
     "COLUMNS_RENAMED": "columns of one name are printed under names of their own",
     "COLUMN_OMITTED": "a column is left out, because Spark does not distinguish it from another",
     "DAMAGED_MICRO_BATCH": "a micro-batch is incomplete in the log of a checkpoint",
+    "DELAY_TOO_LONG": "the delay of a watermark is many times as long as the latest row needs",
+    "DELAY_TOO_SHORT": "rows arrive later than the delay of the watermark",
     "FIRST_ROW_KEPT": "row_number() over a stream keeps the first row to arrive",
     "FIRST_WINDOW": "the event with which the first window of a query in append mode is emitted",
     "FOREIGN_CHECKPOINT": "a checkpoint was created by another program",

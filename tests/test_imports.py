@@ -66,7 +66,7 @@ PLAN = [
     "streaming.refusals",
     "streaming.rules streaming.advice lowering.row_number_dedup",
     "lowering.sources",
-    "lowering.state_tables",
+    "lowering.state_tables lowering.late_rows",
     "lowering.stateful_calls",
     "lowering.own_relations",
     "lowering.frames",
@@ -75,6 +75,7 @@ PLAN = [
     "lowering.select_block",
     "lowering.lower",
     "plans",
+    "event_time_plans",
     "changes streaming.query_changes",
     "context streaming.stages statements.stale_views",
     "statements.statement_set statements.trigger_checks",
@@ -86,6 +87,7 @@ PLAN = [
     "statements.definitions statements.inserts statements.queries",
     "streaming.readers",
     "statements.previews statements.existing statements.spark_targets",
+    "statements.advances",
     "planner",
 ]
 
@@ -106,12 +108,13 @@ RUNTIME = [
     "checkpoints.checkpoint_files checkpoints.state_schemas checkpoints.offsets checkpoints.batch_history",
     "checkpoints.checkpoint_log",
     "checkpoints.hadoop_files checkpoints.query_marker",
-    "checkpoints.opening checkpoints.state_checks",
+    "checkpoints.opening checkpoints.state_checks checkpoints.no_data_batch",
     "preflight.connectivity preflight.kafka_topics preflight.local_paths preflight.python_code_checks "
     "preflight.schema_inference preflight.schema_files",
     "preflight.function_kinds preflight.registry_subjects",
     "live.change_log live.journal live.refresher",
     "live.refreshes",
+    "queries.advance_counts",
     "queries.progress queries.stop queries.output_mode",
     "queries.run",
     "queries.restart_policy",
@@ -129,7 +132,7 @@ RUNTIME = [
     "workspace.reopen",
     "why.moments why.verdict why.query_parts why.source_files why.probes",
     "why.evidence",
-    "why.proposals why.open_groups",
+    "why.proposals why.open_groups why.lateness",
     "why.time_situations why.source_situations why.row_situations why.filter_situation why.join_situation "
     "why.wrong_times",
     "why.outcome_situations why.waiting why.start_advice why.hidden_rows",

@@ -112,7 +112,17 @@ def test_h_rows_are_late(console: Console, tmp_path: Path) -> None:
     shown, facts = why(console, "QUERY t")
     assert shown.code == "ROWS_LATE"
     assert shown.verdict == "1 row came behind the watermark, by up to 1 hour 50 minutes, and was dropped"
-    assert facts["delay that keeps all of them"] == "2 hours"
+    # A row whose lateness is the delay is late, too.
+    assert facts["rows late by the delay or more"] == "2 (100.00%)"
+    assert (
+        facts["delay that keeps all of them"]
+        == facts["delay that keeps 99 % of the rows"]
+        == "2 hours 1 minute"
+    )
+    assert texts(console.rows(facts["the rows"])) == [
+        ("2024-05-01 12:00:00", "2", "2024-05-01 13:50:00", "3000.0"),
+        ("2024-05-01 12:20:00", "2", "2024-05-01 13:50:00", "3000.0"),
+    ]
     assert "also" in facts  # and the window of 14:00 is open
     console.run(f"{shown.proposal} AWAIT QUERY t IDLE;")
     again, facts = why(console, "QUERY t")
@@ -197,7 +207,7 @@ def test_a_live_view_shows_the_verdict_instead_of_an_empty_table(
 
     eventually(lambda: "closes when s receives an event of 2024-05-01 13:10:00 or later" in picture())
     assert "next window to close: ends at 2024-05-01 13:00:00" in picture()
-    assert "INSERT INTO s VALUES (TIMESTAMP '2024-05-01 13:10:00');" in picture()
+    assert "ADVANCE STREAM s TO TIMESTAMP '2024-05-01 13:10:00';" in picture()
     console.run("INSERT INTO s VALUES ('2024-05-01 13:10:00'); AWAIT QUERY t IDLE;")
     assert "2024-05-01 12:00:00" in picture() and "closes when" not in picture()
     live.close()

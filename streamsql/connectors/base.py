@@ -12,7 +12,7 @@ from streamsql.calls import Call, Node, Var, lit
 from streamsql.catalog import Sink, Stream
 from streamsql.definition_sql import column_sql
 from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_mean
-from streamsql.language.statements.base import Column, Name, Option
+from streamsql.language.statements.base import Column, Name, Option, Watermark
 from streamsql.language.tokens import refers
 
 ALL_MODES = ("append", "update", "complete")
@@ -62,7 +62,7 @@ _LONGEST_FILE_NAME = 160
 """Of 255 that file systems have: the console and Spark put more after it."""
 
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
     """A name as one part of a path; a quoted name may hold anything, `../x` too. A long one is cut, and told
     from others by its digest. Never empty: that would be the folder of all.
     """
@@ -83,17 +83,17 @@ class Places:
     scratch: str = ""
 
     def checkpoint(self, query: str) -> str:
-        return f"{self.folder}/queries/{_file_name(query)}/checkpoint"
+        return f"{self.folder}/queries/{file_name(query)}/checkpoint"
 
     def transient(self, query: str) -> str:
         """The checkpoint of a query that lives as long as its statement."""
-        return f"{self.scratch or self.folder}/queries/{_file_name(query)}/checkpoint"
+        return f"{self.scratch or self.folder}/queries/{file_name(query)}/checkpoint"
 
     def live(self, table: str) -> str:
-        return f"{self.folder}/live/{_file_name(table)}"
+        return f"{self.folder}/live/{file_name(table)}"
 
     def values(self, stream: str) -> str:
-        return f"{self.folder}/streams/{_file_name(stream)}"
+        return f"{self.folder}/streams/{file_name(stream)}"
 
 
 def schema_text(columns: Iterable[Column]) -> str:
@@ -165,6 +165,14 @@ class Connector:
     def source(self, stream: Stream, places: Places) -> Node:
         """The calls that give a streaming DataFrame with the declared columns."""
         raise NotImplementedError
+
+    def event_time(self, stream: Stream) -> Watermark | None:
+        """The watermark that a program gives to this DataFrame."""
+        return stream.watermark
+
+    def after_watermark(self, stream: Stream, frame: Node) -> Node:
+        """The calls on the DataFrame that follow its watermark."""
+        return frame
 
     def at_rest(self, stream: Stream, places: Places) -> Node | None:
         """The same for the existing data, as a static DataFrame; None where rows can only be read as they

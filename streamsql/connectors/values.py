@@ -1,8 +1,21 @@
-"""values: rows given by INSERT INTO stream VALUES; each INSERT is one micro-batch."""
+"""values: rows given by INSERT INTO stream VALUES; each INSERT is one micro-batch.
 
-from streamsql.calls import Node
+ADVANCE STREAM writes a row, too: all its columns are NULL but the event time and a hidden column, ADVANCED.
+It moves the watermark on and is then filtered out. Spark would filter before the watermark, and push filters
+of the query below it: the metrics between them prevent that, and count these rows.
+"""
+
+from dataclasses import replace
+
+from streamsql.calls import Node, Var, expr
 from streamsql.catalog import Stream
 from streamsql.connectors.base import Connector, Places, read, read_stream, schema_text
+from streamsql.connectors.event_metrics import ADVANCES, MEASURED, ROWS
+from streamsql.language.statements.base import Column, Fragment, Watermark
+from streamsql.language.tokens import quote, quote_name
+
+ADVANCED = "_advanced_to"
+"""The hidden column: NULL in rows of INSERT, a time in rows of ADVANCE STREAM."""
 
 
 class Values(Connector):
@@ -14,17 +27,69 @@ class Values(Connector):
     def source(self, stream: Stream, places: Places) -> Node:
         # A file for each INSERT, taken one at a time in the order written; no age limit, so that
         # what was inserted is read whenever the query starts.
+        columns = (*stream.columns, _hidden(stream)) if stream.watermark else stream.columns
         return (
             read_stream("parquet")
-            .call("schema", schema_text(stream.columns))
+            .call("schema", schema_text(columns))
             .call("option", "maxFilesPerTrigger", "1")
             .call("option", "maxFileAge", "36500d")
             .call("load", places.values(stream.name))
         )
 
+    def event_time(self, stream: Stream) -> Watermark | None:
+        mark = stream.watermark
+        if mark is None or mark.computed is None:
+            return mark
+        text = f"coalesce({_hidden(stream).name}, {mark.computed.text})"
+        return replace(mark, computed=Fragment(text, mark.computed.span, mark.computed.origin))
+
+    def after_watermark(self, stream: Stream, frame: Node) -> Node:
+        if stream.watermark is None:
+            return frame
+        hidden = _hidden(stream).name
+        counts = (expr(f"count(1) AS {ROWS}"), expr(f"count({hidden}) AS {ADVANCES}"))
+        frame = frame.call("observe", f"{MEASURED} {stream.name}", *counts)
+        return _inserted(stream, frame)
+
     def at_rest(self, stream: Stream, places: Places) -> Node:
-        return (
+        frame = (
             read("parquet")
-            .call("schema", schema_text(stream.columns))
+            .call("schema", schema_text((*stream.columns, _hidden(stream))))
             .call("load", places.values(stream.name))
         )
+        return _inserted(stream, frame)
+
+    def advance(self, stream: Stream, moment: str, places: Places) -> Node:
+        """The calls that write the row of ADVANCE STREAM. moment: a timestamp as text."""
+        assert stream.watermark
+        time = stream.watermark.column.value.casefold()
+        values = (
+            f"CAST({_moment(moment) if c.name.casefold() == time else 'NULL'} AS {c.type}) "
+            f"AS {quote_name(c.name)}"
+            for c in stream.columns
+        )
+        hidden = f"{_moment(moment)} AS {_hidden(stream).name}"
+        row = Var("spark").call("range", 1).call("select", *map(expr, (*values, hidden)))
+        write = row.call("coalesce", 1).attr("write").call("mode", "append")
+        return write.call("parquet", places.values(stream.name))
+
+
+def _moment(text: str) -> str:
+    return f"TIMESTAMP {quote(text)}"
+
+
+def _inserted(stream: Stream, frame: Node) -> Node:
+    """The rows of INSERT, without the hidden column."""
+    hidden = _hidden(stream).name
+    return frame.call("where", expr(f"{hidden} IS NULL")).call("drop", hidden)
+
+
+def _hidden(stream: Stream) -> Column:
+    """The hidden column, under a name that no column of the stream has."""
+    taken = {c.name.casefold() for c in stream.columns}
+    if stream.watermark:
+        taken.add(stream.watermark.column.value.casefold())
+    name = ADVANCED
+    while name in taken:
+        name += "_"
+    return Column(name, "TIMESTAMP")

@@ -104,7 +104,9 @@ class _Cutter:
         """Cut out a console relation; False if there is none here."""
         word, after = self.word(), self.word(1)
         if word == "STATE" and (after == "OF" or (after == "METADATA" and self.word(2) == "OF")):
-            return self.state()
+            return self.of_query("StateTable", _STATE_PARTS)
+        if word == "LATE" and after == "ROWS" and self.word(2) == "OF":
+            return self.of_query("LateTable", ("AT",))
         window = word in _WINDOW_TABLES and after == "("
         table = word == "TABLE" and after == "(" and self.word(2) in _WINDOW_TABLES and self.word(3) == "("
         if window or table:
@@ -171,13 +173,15 @@ class _Cutter:
         self.out.kept.append(Token("word", name, node.span.start, node.span.end, (raw,)))
         self.at, self.due = end, False
 
-    def state(self) -> bool:
-        """STATE OF QUERY q …: these first words have no other meaning, so errors after them are final."""
+    def of_query(self, rule: str, words: tuple[str, ...]) -> bool:
+        """STATE OF QUERY q … and LATE ROWS OF QUERY q …: these first words have no other meaning, so errors
+        after them are final. words: those that can follow.
+        """
         state, parts = State(self.tokens, len(self.tokens)), list[Node]()
-        end = load().rule("StateTable")(state, self.at, parts)
-        if end < 0 or (state.furthest > end and self.tokens[end].upper in _STATE_PARTS):
+        end = load().rule(rule)(state, self.at, parts)
+        if end < 0 or (state.furthest > end and self.tokens[end].upper in words):
             raise syntax_fault(state, self.tokens)
-        self.put("StateTable", parts[0], end)
+        self.put(rule, parts[0], end)
         return True
 
     def stream(self) -> bool:

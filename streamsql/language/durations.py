@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from streamsql.errors import RuleFault, SyntaxFault, did_you_mean
 from streamsql.language.grammar import Node
+from streamsql.language.tokens import tokenize
 
 _DURATION = re.compile(r"\s*+([-+]?\s*+(?:\d++(?:\.\d*+)?+|\.\d++))\s*+([A-Za-zµ]++)")
 
@@ -107,3 +108,22 @@ def _interval_part(node: Node) -> str:
     unit = node.get("Unit")
     assert unit
     return f"{node.text('Number') or node.text('String')} {unit.parts[0].name.lower()}"
+
+
+def durations_in(text: str) -> float:
+    """The sum, in seconds, of all durations that a query names: lengths of windows, gaps of sessions, time
+    ranges of joins.
+    """
+    tokens = tokenize(text, strict=False)
+    total = 0.0
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.kind not in ("string", "number"):
+            continue
+        written = token.text.strip("'\"")
+        written = re.sub(r"^\s*interval\s+", "", written, flags=re.IGNORECASE)
+        if after is not None and after.kind == "word" and _unit(after.text) in _SECONDS:
+            written = f"{written} {after.text}"
+        pairs = _duration_pairs(written)
+        if pairs and all(_unit(unit) in _SECONDS for _, unit in pairs):
+            total += abs(seconds(written))
+    return total

@@ -36,7 +36,7 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
         lowered = lower(body.text, sources)
     if lowered.shape.streaming and sources.states:
         raise RuleFault(
-            "a streaming query cannot read the state of another query",
+            "a streaming query cannot read the state or the late rows of another query",
             detail="it would read the state of the same micro-batch each time, until Spark removes it",
             hint="SELECT … FROM STATE OF QUERY … without streams; or a live table, which has the result",
             span=body.origin.span(sources.states[0]),

@@ -16,17 +16,18 @@ from streamsql.language.statements.function import CreateFunction, DescribeFunct
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable, DropLiveTable
 from streamsql.language.statements.preview import Preview, ShowTopics
-from streamsql.language.statements.query import DropQuery, StartQuery
+from streamsql.language.statements.query import DropQuery, FlushQuery, StartQuery
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import CreateSink, DropSink
 from streamsql.language.statements.spark import Spark
-from streamsql.language.statements.stream import CreateStream, DropStream
+from streamsql.language.statements.stream import AdvanceStream, CreateStream, DropStream, ShowLateness
 from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.lower import lower_statement
 from streamsql.plan.plans import Collect, Direct, Drop, Explain, Plan, Run, Start, Write
+from streamsql.plan.statements.advances import advance_stream, flush_query, show_lateness
 from streamsql.plan.statements.definitions import create_function, create_sink, create_stream
 from streamsql.plan.statements.existing import (
     checkpoint_of,
@@ -144,4 +145,7 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     DescribeCheckpoint: checkpoint_of,
     Set: setting,
     Why: why,
+    AdvanceStream: advance_stream,
+    FlushQuery: flush_query,
+    ShowLateness: show_lateness,
 }

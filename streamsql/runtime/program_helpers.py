@@ -32,6 +32,7 @@ HELPERS = {
     "ProtobufKind": "message_codecs",
     "protobuf_reader": "message_codecs",
     "protobuf_writer": "message_codecs",
+    "LateRows": "late_rows_reader",
     "read_state": "state_reader",
     "flattened": "state_reader",
     "SchemaRegistry": "registry_codecs",

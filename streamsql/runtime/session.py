@@ -25,7 +25,9 @@ from streamsql.runtime.handlers import (
     Answers,
     checkpoints,
     definitions,
+    flush,
     help,
+    lateness,
     programs,
     queries,
     settings,
@@ -48,6 +50,8 @@ PLANS: Answers = {
     **definitions.PLANS,
     **programs.PLANS,
     **queries.PLANS,
+    **flush.PLANS,
+    **lateness.PLANS,
 }
 DIRECT: Answers = {
     **definitions.DIRECT,

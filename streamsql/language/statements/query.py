@@ -1,4 +1,4 @@
-"""SHOW, DESCRIBE, STOP, START, DROP and AWAIT QUERY."""
+"""SHOW, DESCRIBE, STOP, START, DROP, FLUSH and AWAIT QUERY."""
 
 from __future__ import annotations
 
@@ -95,6 +95,20 @@ class DropQuery(Statement):
     @classmethod
     def read(cls, node: Node, source: Source) -> DropQuery:
         return _drop(node, source)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlushQuery(Statement):
+    topic: ClassVar[str] = "watermarks"
+    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = True
+    refers: ClassVar[str] = "query"
+
+    name: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> FlushQuery:
+        return cls(name=name_of(node.get("QueryName")))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""CREATE, DROP, SHOW and DESCRIBE STREAM."""
+"""CREATE, DROP, ADVANCE, SHOW and DESCRIBE STREAM."""
 
 from __future__ import annotations
 
@@ -67,6 +67,37 @@ class DropStream(Statement):
     @classmethod
     def read(cls, node: Node, source: Source) -> DropStream:
         return _drop(node, source)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdvanceStream(Statement):
+    """to: a timestamp as text, with its span."""
+
+    topic: ClassVar[str] = "watermarks"
+    needs_spark: ClassVar[bool] = True
+    changes_workspace: ClassVar[bool] = True
+    refers: ClassVar[str] = "stream"
+
+    name: Name
+    to: Name
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> AdvanceStream:
+        return cls(name=name_of(node.get("StreamName")), to=name_of(node.get("String")))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowLateness(Statement):
+    topic: ClassVar[str] = "watermarks"
+    needs_spark: ClassVar[bool] = True
+    refers: ClassVar[str] = "stream"
+
+    name: Name
+    chart: bool = False
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowLateness:
+        return cls(name=name_of(node.get("StreamName")), chart=node.has("AsChart"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,15 +130,18 @@ def _expected(tokens: list[Token], place: Place, typed: str) -> Iterator[str]:
 
 
 def _expected_in_state(tokens: list[Token]) -> list[str]:
-    """The items that can follow a STATE OF … before the cursor, according to the grammar; `;` if it can be
-    complete.
+    """The items that can follow a STATE OF … or LATE ROWS OF … before the cursor, according to the grammar;
+    `;` if it can be complete.
     """
     begins = [
-        at
+        (at, _OF_QUERY[token.upper])
         for at, token in enumerate(tokens)
-        if at and token.upper == "STATE" and tokens[at - 1].upper in ("FROM", "JOIN", ",")
+        if at and token.upper in _OF_QUERY and tokens[at - 1].upper in ("FROM", "JOIN", ",")
     ]
-    return load().expected("StateTable", tokens[begins[-1] :]) if begins else []
+    return load().expected(begins[-1][1], tokens[begins[-1][0] :]) if begins else []
+
+
+_OF_QUERY = {"STATE": "StateTable", "LATE": "LateTable"}
 
 
 def _expected_operand(last: Token, place: Place, typed: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamsql.language.console_clauses import fault_of_call
 from streamsql.language.query import Query
+from streamsql.plan.lowering.late_rows import lower_late_rows
 from streamsql.plan.lowering.python_functions import called
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.lowering.state_tables import lower_state
@@ -21,6 +22,8 @@ def lower_own_relations(query: Query, sources: Sources) -> dict[str, str]:
     for own in query.own:
         if own.kind == "StateTable":
             names[own.name] = lower_state(own, sources)
+        if own.kind == "LateTable":
+            names[own.name] = lower_late_rows(own, sources)
     for own in query.own:
         if own.kind == "StatefulCall" and (name := lower_call(own, query, sources)):
             names[own.name] = name

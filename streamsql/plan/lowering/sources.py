@@ -209,7 +209,8 @@ class Sources:
             source = connector(Name(stream.connector))
             wanted = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in self.words)
             frame = source.source(replace(stream, metadata=wanted, counted=self.counts), self.places)
-            self.program.append(Assign(name, watermarked(frame, mark)))
+            frame = source.after_watermark(stream, watermarked(frame, source.event_time(stream)))
+            self.program.append(Assign(name, frame))
             shape = Shape(True, columns_of(stream), event_time, fields=wanted)
         return shape.then(Op("watermark")) if mark else shape
 

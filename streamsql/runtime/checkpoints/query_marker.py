@@ -52,6 +52,14 @@ class Folder:
         finally:
             stream.close()
 
+    def add(self, name: str, text: str) -> None:
+        """Write a new file at once, so that no reader sees a part of it. Raises OSError if it exists."""
+        part, file = self._path(self.path, f"{name}.part"), self._path(self.path, name)
+        self.write(f"{name}.part", text)
+        if self.files.exists(file) or not self.files.rename(part, file):
+            self.files.delete(part, False)
+            raise OSError(f"{file.toString()} cannot be written")
+
     def newest(self, log: str) -> int:
         """The number of the newest micro-batch in one of Spark's logs; -1 when there is none."""
         folder = self._path(self.path, log)

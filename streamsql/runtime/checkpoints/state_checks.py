@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from streamsql.errors import InputFault, NameFault, RuleFault, StreamsqlError, did_you_mean
 from streamsql.language.statements.checkpoint import Owner
+from streamsql.plan.lowering.late_rows import late_tables
 from streamsql.plan.lowering.state_tables import StateTable, state_tables
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint, Operator
 
@@ -21,6 +22,17 @@ def check_states(text: str, checkpoint: Callable[[Owner], Checkpoint]) -> None:
     """
     for table in state_tables(text):
         _check(table, checkpoint(table.owner))
+    for owner, batch in late_tables(text):
+        done = checkpoint(owner).committed_numbers()
+        if batch is not None and batch not in done:
+            there = f"there are {done[0]} to {done[-1]}" if done else "none has been committed yet"
+            raise InputFault(
+                f"the {owner} has no micro-batch {batch} in its log",
+                detail=there,
+                hint=f"SHOW BATCHES OF {owner};",
+                span=owner.span,
+                code="UNKNOWN_BATCH",
+            )
 
 
 def _check(table: StateTable, checkpoint: Checkpoint) -> None:

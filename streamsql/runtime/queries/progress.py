@@ -18,6 +18,7 @@ from typing import Any
 
 from streamsql.connectors.messages import COUNTED
 from streamsql.runtime.engine.events import Event, Events
+from streamsql.runtime.queries.advance_counts import without_advances
 
 KEPT = 100
 """The number of progress reports kept of each run, the same as Spark keeps."""
@@ -130,7 +131,7 @@ def _took_input(report: dict[str, Any]) -> bool:
     read (pushdown) are not counted.
     """
     files = [s for s in report.get("sources", []) if s.get("description", "").startswith("FileStreamSource")]
-    return any(s.get("startOffset") != s.get("endOffset") for s in files)
+    return any(s.get("startOffset") != s.get("endOffset") and not s.get("onlyAdvances") for s in files)
 
 
 def _seconds(moment: str) -> float:
@@ -217,7 +218,7 @@ class _Listener:
         pass
 
     def onQueryProgress(self, event: Any) -> None:
-        report = json.loads(event.progress().json())
+        report = without_advances(json.loads(event.progress().json()))
         self.monitor.run(report["runId"]).add(report)
         self.monitor.events.publish(QueryReported())
 

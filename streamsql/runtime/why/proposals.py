@@ -102,23 +102,25 @@ def inserted(stream: Stream, values: Mapping[str, str]) -> str:
     return join(f"INSERT INTO {quote_name(stream.name)} VALUES ({listed})")
 
 
-def like_another(evidence: Evidence, stream: Stream, column: str, moment: str) -> str:
-    """INSERT a row like one that is there, but of another time: Spark may drop a row of NULLs before it sees
-    its time. moment: SQL.
-    """
-    listed = ", ".join(f"CAST({quote_name(c.name)} AS STRING)" for c in stream.columns)
-    here = (p for p in evidence.query_parts if p.block.relation and not p.block.joins and p.conditions)
-    passing = next((p for p in here if p.block.relation and _is(p.block.relation.name, stream)), None)
-    where = " AND ".join(f"({c.text})" for c in passing.conditions) if passing else "true"
-    text = f"SELECT {listed} FROM {quote_name(stream.name)}"
-    row = evidence.probes.row(f"{text} WHERE {where} LIMIT 1") or evidence.probes.row(f"{text} LIMIT 1")
-    values = {c.name.casefold(): _literal(v, c) for v, c in zip(row or (), stream.columns, strict=False)}
-    row_sql = inserted(stream, {**values, column.casefold(): moment})
-    return row_sql if evidence.status in GOING_ON else join(row_sql, restart(evidence))
+def advanced(evidence: Evidence, stream: Stream, moment: str) -> str:
+    """Move the event time of a values stream on. moment: as shown."""
+    statement = f"ADVANCE STREAM {quote_name(stream.name)} TO TIMESTAMP {quote(moment)}"
+    return (
+        join(statement)
+        if evidence.goes_on and evidence.status in GOING_ON
+        else join(statement, restart(evidence))
+    )
 
 
-def _is(name: str, stream: Stream) -> bool:
-    return name.casefold() == stream.name.casefold()
+def flushed(evidence: Evidence) -> str:
+    """Have the query emit what its state holds back; "" where that is not possible."""
+    query = evidence.query
+    if query.together or any(s.connector == "socket" for s in evidence.streams):
+        return ""
+    if not evidence.plan.transient:
+        return join(f"FLUSH QUERY {quote_name(query.name)}")
+    table = f"CREATE LIVE TABLE all_rows TRIGGER AVAILABLE NOW AS {query.text}"
+    return join(table, "AWAIT QUERY all_rows", "FLUSH QUERY all_rows", "SELECT * FROM all_rows")
 
 
 def _literal(text: str | None, column: Column) -> str:

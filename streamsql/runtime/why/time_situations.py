@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamsql.catalog import Stream
+from streamsql.language.tokens import quote_name
+from streamsql.runtime.queries.run import GOING_ON
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import EventTime, Evidence
+from streamsql.runtime.why.lateness import keeping, measured_in
 from streamsql.runtime.why.moments import interval, length, mark, millis, shown
 from streamsql.runtime.why.open_groups import OpenGroups, open_groups
 from streamsql.runtime.why.verdict import Fact, Verdict, count
@@ -36,7 +40,7 @@ def window_not_closed(evidence: Evidence) -> Verdict | None:
         f"{shown(groups.first, evidence.zone)}, closes when {holder.relation} receives an event of "
         f"{shown(needed, evidence.zone)} or later",
         facts=facts,
-        proposal=_closing(evidence, groups, [holder]),
+        proposal=_closing(evidence, groups, holder),
     )
 
 
@@ -112,28 +116,24 @@ def _catching_up(
     evidence: Evidence, slowest: EventTime, nearest: EventTime, groups: OpenGroups | None
 ) -> str:
     """What lets the watermark move on."""
-    if slowest.stream and slowest.stream.connector == "values" and _plain(slowest):
-        return _closing(evidence, groups, [slowest, nearest], least=nearest.watermark or 0)
+    if slowest.stream and slowest.stream.connector == "values":
+        return _closing(evidence, groups, slowest, nearest.watermark or 0)
     setting = "SET spark.sql.streaming.multipleWatermarkPolicy = max"
     return proposals.join(setting, proposals.restart(evidence, "FROM BEGINNING"))
 
 
-def _closing(evidence: Evidence, groups: OpenGroups | None, behind: list[EventTime], least: int = 0) -> str:
-    """What closes the first window: a row of a values stream, or the query in output mode update."""
-    time = behind[0]
+def _closing(evidence: Evidence, groups: OpenGroups | None, time: EventTime, least: int = 0) -> str:
+    """What closes the first window: a later event time of a values stream; of an input that has ended, all
+    that is held back; else the query in output mode update.
+    """
     stream = time.stream
-    if stream is None or stream.connector != "values" or not _plain(time):
-        return proposals.shown_now(evidence)
+    if stream is None or stream.connector != "values":
+        ended = not evidence.plan.transient and evidence.status == "finished"
+        return proposals.flushed(evidence) if ended else proposals.shown_now(evidence)
     end = max(groups.first or 0, 0) if groups else 0
     end = max(end, 0 if end else least)
     moment = end + int(time.delay * 1_000)
-    text = proposals.timestamp(shown(moment, evidence.zone))
-    return proposals.like_another(evidence, stream, time.column, text)
-
-
-def _plain(time: EventTime) -> bool:
-    """Whether the event time is a column of the stream itself."""
-    return bool(time.stream and time.stream.watermark and not time.stream.watermark.computed)
+    return proposals.advanced(evidence, stream, shown(moment, evidence.zone))
 
 
 def _holder(evidence: Evidence) -> EventTime:
@@ -163,16 +163,10 @@ def clock(evidence: Evidence) -> tuple[Fact, ...]:
 
 
 def moving_on(evidence: Evidence) -> str:
-    """What moves the watermark on: a row of each input, a day later, where all are values streams."""
-    statements = []
-    for time in evidence.measured_times:
-        newest = evidence.newest or time.newest
-        stream = time.stream
-        if stream is None or stream.connector != "values" or not _plain(time) or newest is None:
-            return ""
-        later = proposals.timestamp(shown(newest + 86_400_000, evidence.zone))
-        statements.append(proposals.like_another(evidence, stream, time.column, later))
-    return proposals.join(*statements)
+    """What lets waiting rows out: FLUSH, where all inputs are values streams or the query has ended."""
+    values = [t.stream for t in evidence.event_times if t.stream and t.stream.connector == "values"]
+    ended = evidence.status not in GOING_ON
+    return proposals.flushed(evidence) if ended or len(values) == len(evidence.event_times) else ""
 
 
 def rows_late(evidence: Evidence) -> Verdict | None:
@@ -184,11 +178,13 @@ def rows_late(evidence: Evidence) -> Verdict | None:
     if worst:
         facts.append(("behind the watermark by at most", length(worst)))
     stream = next((t.stream for t in evidence.event_times if t.stream and t.stream.connector), None)
-    needed = None
-    if stream and stream.watermark and worst:
+    needed: float | None = None
+    if stream and stream.watermark:
         time = next(t for t in evidence.event_times if t.stream is stream)
-        needed = time.delay + worst
-        facts += [("delay now", length(time.delay)), ("delay that keeps all of them", length(needed))]
+        needed, measured = _needed_delay(evidence, stream, time.delay, worst)
+        facts += [("delay now", length(time.delay)), *measured]
+    if not evidence.plan.transient and not evidence.query.together:
+        facts.append(("the rows", f"SELECT * FROM LATE ROWS OF QUERY {quote_name(evidence.name)};"))
     proposal = ""
     if stream and needed:
         delay = interval(needed).removeprefix("INTERVAL ").lower()
@@ -201,6 +197,28 @@ def rows_late(evidence: Evidence) -> Verdict | None:
         facts=tuple(facts),
         proposal=proposal,
     )
+
+
+def _needed_delay(
+    evidence: Evidence, stream: Stream, delay: float, worst: float
+) -> tuple[float | None, tuple[Fact, ...]]:
+    """The delay, in seconds, that would have kept all rows, and the facts about it: measured, where the rows
+    can be read again, else by the oldest event time of the micro-batches that dropped some.
+    """
+    measured = measured_in(evidence, stream)
+    if measured is None or not measured.late:
+        return (
+            (delay + worst, (("delay that keeps all of them", length(delay + worst)),))
+            if worst
+            else (None, ())
+        )
+    _, most, nearly, latest = measured.late
+    share = f"{measured.beyond / measured.compared:.2%}"
+    facts: list[Fact] = [("rows late by the delay or more", f"{measured.beyond:,} ({share})")]
+    names = ("99 % of the rows", "99.9 % of the rows", "all of them")
+    for name, late in zip(names, (most, nearly, latest), strict=True):
+        facts.append((f"delay that keeps {name}", length(max(delay, keeping(late)))))
+    return max(delay, keeping(latest)), tuple(facts)
 
 
 def _all_late(evidence: Evidence) -> bool:

@@ -1,0 +1,256 @@
+"""The late rows of a query as a relation: FROM LATE ROWS OF QUERY q AT BATCH 3.
+
+The query is lowered again. What stands before its first stateful operations, where Spark drops late rows,
+becomes a function of its streams; a helper reads the streams micro-batch by micro-batch from the logs in the
+checkpoint, and compares event times with the watermark of the micro-batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from streamsql.calls import Assign, Attr, Call, Function, Node, Program, Var, lit, variables_in
+from streamsql.catalog import Query, Stream
+from streamsql.connectors.registry import connector
+from streamsql.errors import RuleFault, Span
+from streamsql.language.query import ConsoleRelation, read_query
+from streamsql.language.statements.base import Name, count_of, name_of
+from streamsql.language.statements.checkpoint import Owner
+from streamsql.language.tokens import quote_name
+from streamsql.plan.lowering.shape import Shape
+from streamsql.plan.lowering.sources import Sources, variable, watermarked
+
+READER = "LateRows"
+"""The helper that reads late rows."""
+_FILES, _START, _END = "files", "start", "end"
+_DEDUPLICATION = frozenset({"dropDuplicates", "dropDuplicatesWithinWatermark", "distinct"})
+
+
+@dataclass(frozen=True)
+class _Input:
+    """The input of a stateful operation; keys: those of its groups, None where it has none."""
+
+    node: Node
+    keys: tuple[Node, ...] | None
+
+
+def late_tables(text: str) -> list[tuple[Owner, int | None]]:
+    """The queries whose late rows a query reads, and the micro-batch of each if one is written. Raises
+    SyntaxFault.
+    """
+    own = (o for o in read_query(text).own if o.kind == "LateTable")
+    return [(Owner(query=name_of(o.node.get("QueryName"))), _batch(o)) for o in own]
+
+
+def _batch(own: ConsoleRelation) -> int | None:
+    part = own.node.get("StateBatch")
+    number = part.get("Number") if part else None
+    return count_of(number, "this takes a whole number", least=0) if number else None
+
+
+def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
+    """Define the late rows of a query as a variable of the program. Returns its name in sources. Raises
+    NameFault or RuleFault, with its span.
+    """
+    node = own.node
+    asked = name_of(node.get("QueryName"))
+    query = sources.catalog.query(asked)
+    batch = _batch(own)
+    _check(query, asked, sources)
+    inner = Sources(sources.catalog, sources.places, sources.lower, counts=False)
+    result, _ = inner.lower(query.text, inner)
+    program: Program = tuple(inner.program)
+    bases = [s for s in inner.streams.values() if s.connector]
+    check_sources(bases, asked.span)
+    names = [variable(s.name) for s in bases]
+    inputs = list(dict.fromkeys(_inputs(result, {s.name: s.node for s in program}, frozenset(names))))
+    if not inputs:
+        raise RuleFault(
+            f"the query {query.name} drops no late rows",
+            detail="rows are late for windows, deduplication, joins of streams and stateful processors only, "
+            "and in a query of DataFrame calls (EXPLAIN PYSPARK)",
+            hint=f"SHOW PROGRESS {quote_name(query.name)}; counts the late rows of each micro-batch",
+            span=asked.span,
+            code="NO_STATE",
+        )
+    name = sources.free_call_name(f"{query.name}_late_rows")
+    steps = _steps(name, query, inner, result, inputs, batch)
+    sources.program += steps
+    sources.live |= inner.live
+    sources.functions |= inner.functions
+    sources.calls[name.casefold()] = Var(steps[-1].name), Shape()
+    sources.states.append(node.span)
+    return name
+
+
+def _steps(
+    name: str, query: Query, inner: Sources, result: Node, inputs: list[_Input], batch: int | None
+) -> list[Assign]:
+    """The program: the streams, the functions that read them again, those of the inputs, the late rows."""
+    bases = [s for s in inner.streams.values() if s.connector]
+    names = [variable(s.name) for s in bases]
+    steps = list(inner.program)
+    streams = []
+    for stream, base in zip(bases, names, strict=True):
+        kind = "kafka" if stream.connector == "kafka" else "files"
+        steps.append(Assign(f"read_{base}", _reader(stream, inner)))
+        streams.append([Var(base), Var(f"read_{base}"), kind])
+    derived = [s for s in inner.program if s.name not in names]
+    functions = []
+    for at, each in enumerate(inputs, 1):
+        body = _needed(each.node, derived)
+        function = Function(tuple(names), body, each.node)
+        used = variables_in((*body, Assign("", each.node)))
+        steps.append(Assign(f"input_{at}", function))
+        numbers = [n for n, base in enumerate(names) if base in used]
+        functions.append([Var(f"input_{at}"), numbers, list(each.keys or ())])
+    folder = query.checkpoint or inner.places.checkpoint(query.name)
+    reader = Call(Var(READER), (Var("spark"), lit(folder), result, lit(streams), lit(functions)))
+    variable_name = inner.free_variable(name)
+    arguments = () if batch is None else (batch,)
+    return [*steps, Assign(variable_name, reader.call("frame", *arguments))]
+
+
+def stream_batches(stream: Stream, query: Query, sources: Sources) -> Program:
+    """The program that gives a reader of the micro-batches of one stream in a query; empty if the query does
+    not read it. sources: new ones.
+    """
+    result, _ = sources.lower(query.text, sources)
+    if stream.name.casefold() not in {s.name.casefold() for s in sources.streams.values()}:
+        return ()
+    base = variable(stream.name)
+    streams = [[Var(base), Var("read_again"), "kafka" if stream.connector == "kafka" else "files"]]
+    folder = query.checkpoint or sources.places.checkpoint(query.name)
+    reader = Call(Var(READER), (Var("spark"), lit(folder), result, lit(streams), lit([])))
+    again = Assign("read_again", _reader(stream, sources))
+    return (*sources.program, again, Assign("reader", reader))
+
+
+def _check(query: Query, asked: Name, sources: Sources) -> None:
+    """Raise RuleFault for a query that is no single SELECT over streams."""
+    if query.together or query.inputs:
+        what = "is a statement set" if query.together else "is computed from live tables"
+        feeding = [q.name for name in query.inputs for q in sources.catalog.queries_into(name)]
+        raise RuleFault(
+            f"the late rows of {query.name} cannot be read: it {what}",
+            hint=f"LATE ROWS OF QUERY {quote_name(feeding[0])}" if feeding else "INSERT … for each SELECT",
+            span=asked.span,
+            code="WRONG_KIND",
+        )
+
+
+def check_sources(bases: list[Stream], span: Span) -> None:
+    """Raise RuleFault for a source whose micro-batches cannot be read again."""
+    for stream in bases:
+        source = connector(Name(stream.connector))
+        if stream.connector not in ("values", "kafka") and not source.path_option:
+            raise RuleFault(
+                f"the rows of {stream.name} cannot be read again: its source is {stream.connector}",
+                detail="late rows are read again from values streams, files and Kafka",
+                hint=f"WHY STREAM {quote_name(stream.name)};",
+                span=span,
+                code="CONNECTOR_NOT_SUPPORTED",
+            )
+
+
+# ---- the inputs of stateful operations --------------------------------------------------------
+
+
+def _inputs(node: Node, steps: dict[str, Node], bases: frozenset[str]) -> Iterator[_Input]:
+    """The inputs of the first stateful operations from the streams on. bases: the variables of streams."""
+    if isinstance(node, Var):
+        if node.name in steps and node.name not in bases:
+            yield from _inputs(steps[node.name], steps, bases)
+        return
+    if isinstance(node, Attr):
+        yield from _inputs(node.target, steps, bases)
+        return
+    if not isinstance(node, Call) or not isinstance(node.function, Attr):
+        return
+    target, method = node.function.target, node.function.name
+    frames = [target, *(a for a in node.args if _streams(a, steps, bases))]
+    inside = [each for frame in frames for each in _inputs(frame, steps, bases)]
+    yield from inside
+    if method == "join" and len([f for f in frames if _streams(f, steps, bases)]) == 2:
+        done = [_has_state(frame, steps, bases) for frame in frames]
+        yield from (_Input(f, None) for f, has in zip(frames, done, strict=True) if not has)
+    elif inside or not _streams(target, steps, bases):
+        return
+    elif method in _DEDUPLICATION:
+        yield _Input(target, None)
+    elif method == "agg" and _is_grouping(target):
+        assert isinstance(target, Call) and isinstance(target.function, Attr)
+        yield _Input(target.function.target, target.args)
+    elif method.startswith("transformWithState") and _is_grouping(target):
+        assert isinstance(target, Call) and isinstance(target.function, Attr)
+        yield _Input(target.function.target, None)
+
+
+def _is_grouping(node: Node) -> bool:
+    return isinstance(node, Call) and isinstance(node.function, Attr) and node.function.name == "groupBy"
+
+
+def _has_state(node: Node, steps: dict[str, Node], bases: frozenset[str]) -> bool:
+    return next(_inputs(node, steps, bases), None) is not None
+
+
+def _streams(node: Node, steps: dict[str, Node], bases: frozenset[str]) -> bool:
+    """Whether a DataFrame reads one of the streams."""
+    seen: set[str] = set()
+    new = set(variables_in((Assign("", node),)))
+    while new:
+        if new & bases:
+            return True
+        seen |= new
+        new = {v for n in new if n in steps for v in variables_in((Assign("", steps[n]),))} - seen
+    return False
+
+
+def _needed(node: Node, derived: list[Assign]) -> Program:
+    """The steps that a node depends on, in their order."""
+    wanted = set(variables_in((Assign("", node),)))
+    kept = []
+    for step in reversed(derived):
+        if step.name in wanted:
+            kept.append(step)
+            wanted |= variables_in((step,))
+    return tuple(reversed(kept))
+
+
+# ---- reading a part of a stream again -----------------------------------------------------------
+
+
+def _reader(stream: Stream, sources: Sources) -> Function:
+    """The function that reads the files, or the messages between two offsets, of a stream."""
+    source = connector(Name(stream.connector))
+    wanted = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in sources.words)
+    rows = source.at_rest(replace(stream, metadata=wanted), sources.places)
+    assert rows is not None
+    if stream.connector == "kafka":
+        parameters: tuple[str, ...] = (_START, _END)
+        rows = _loading(rows, lambda reader: reader.call("option", "startingOffsets", Var(_START))
+                        .call("option", "endingOffsets", Var(_END)).call("load"))  # fmt: skip
+    else:
+        parameters = (_FILES,)
+        rows = _loading(rows, lambda reader: _based(reader, stream).call("load", Var(_FILES)))
+    return Function(parameters, (), watermarked(rows, stream.watermark))
+
+
+def _based(reader: Node, stream: Stream) -> Node:
+    """The reader, with the folder in which folders of the form name=value are columns."""
+    path = stream.option("path")
+    plain = path and not any(c in path for c in "*?[{")
+    return reader.call("option", "basePath", path) if plain else reader
+
+
+def _loading(node: Node, load: Callable[[Node], Node]) -> Node:
+    """A static DataFrame with another call of load."""
+    if isinstance(node, Call) and isinstance(node.function, Attr):
+        if node.function.name == "load":
+            return load(node.function.target)
+        inner = _loading(node.function.target, load)
+        return replace(node, function=replace(node.function, target=inner))
+    if isinstance(node, Attr):
+        return replace(node, target=_loading(node.target, load))
+    return node

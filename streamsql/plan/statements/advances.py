@@ -1,0 +1,151 @@
+"""ADVANCE STREAM, FLUSH QUERY and SHOW LATENESS: event time moves on, and how far behind it rows arrive."""
+
+from __future__ import annotations
+
+from streamsql.calls import Assign, Attr, calls_in
+from streamsql.catalog import Query, Stream
+from streamsql.connectors.registry import connector
+from streamsql.connectors.values import Values
+from streamsql.errors import RuleFault, StreamsqlError
+from streamsql.language.durations import durations_in
+from streamsql.language.query import read_query
+from streamsql.language.statements.base import Name
+from streamsql.language.statements.query import FlushQuery
+from streamsql.language.statements.stream import AdvanceStream, ShowLateness
+from streamsql.language.tokens import quote, quote_name
+from streamsql.plan.context import Context, reads_of
+from streamsql.plan.event_time_plans import Flush, Lateness, Measurable
+from streamsql.plan.lowering.late_rows import check_sources, stream_batches
+from streamsql.plan.plans import Plan, Refresh, Run, Write
+from streamsql.plan.statements.existing import start_plan
+
+LOSING = frozenset({"socket"})
+"""Sources whose unread input is lost when a query stops."""
+
+
+def advance_stream(statement: AdvanceStream, context: Context) -> Plan:
+    """ADVANCE STREAM: a stream of values with a watermark. Raises NameFault or RuleFault."""
+    stream = context.catalog.stream(statement.name)
+    source = connector(Name(stream.connector)) if stream.connector else None
+    if not isinstance(source, Values):
+        raise RuleFault(
+            f"the event time of {stream.name} cannot be advanced: it reads {stream.connector or 'a query'}",
+            detail="only a stream USING values is written by this console",
+            hint=_instead(stream, statement, context),
+            span=statement.name.span,
+            code="WRONG_KIND",
+        )
+    if stream.watermark is None:
+        raise RuleFault(
+            f"the stream {stream.name} has no watermark, so that nothing depends on its event time",
+            hint=f"CREATE OR REPLACE STREAM {quote_name(stream.name)} (…) USING values WITH WATERMARK …",
+            span=statement.name.span,
+            code="MISSING_WATERMARK",
+        )
+    write = source.advance(stream, statement.to.value, context.places)
+    message = f"event time of {stream.name} advanced to {statement.to}"
+    return Write((Assign("", write),), message, folder=context.places.values(stream.name))
+
+
+def _instead(stream: Stream, statement: AdvanceStream, context: Context) -> str:
+    """What to type for a stream that cannot be advanced."""
+    for relation in read_query(stream.query).relations if stream.query else ():
+        base = context.catalog.streams.get(relation.name.casefold())
+        if base is not None and base.connector == "values":
+            return f"ADVANCE STREAM {quote_name(base.name)} TO TIMESTAMP {quote(statement.to.value)};"
+    reading = [
+        q.name
+        for q in context.catalog.queries.values()
+        if stream.name.casefold() in read_query(q.text).words and not q.together
+    ]
+    return f"FLUSH QUERY {quote_name(reading[0])};" if reading else "FLUSH QUERY name; is for any source"
+
+
+def flush_query(statement: FlushQuery, context: Context) -> Plan:
+    """FLUSH QUERY: a query with a watermark, whose sources can be resumed. Raises NameFault or RuleFault."""
+    query = context.catalog.query(statement.name)
+    run = start_plan(query, context)
+    if isinstance(run, Refresh):
+        raise _computed(query, run, statement, context)
+    if not any(
+        isinstance(c.function, Attr) and c.function.name == "withWatermark" for c in calls_in(run.program)
+    ):
+        raise RuleFault(
+            f"the query {query.name} has no watermark, so that it waits for no event time",
+            hint=f"WHY QUERY {quote_name(query.name)};",
+            span=statement.name.span,
+            code="MISSING_WATERMARK",
+        )
+    _check_restarts(run, statement)
+    texts = (query.text, *(s.query for s in run.reads.streams if s.query))
+    return Flush(run, sum(map(durations_in, texts)))
+
+
+def _check_restarts(run: Run, statement: FlushQuery) -> None:
+    """Raise RuleFault for a query that has no micro-batches, or whose restart would lose input."""
+    how = "FLUSH restarts the query with a micro-batch of no rows and a later watermark"
+    kind = run.query.trigger.kind if run.query.trigger else ""
+    if kind in ("continuous", "real_time"):
+        raise RuleFault(
+            f"a query with the trigger {kind.replace('_', ' ').upper()} cannot be flushed",
+            detail=how,
+            hint="INSERT … TRIGGER EVERY INTERVAL 1 SECOND …",
+            span=statement.name.span,
+            code="TRIGGER_NOT_SUPPORTED",
+        )
+    for stream in run.reads.streams:
+        if stream.connector in LOSING:
+            raise RuleFault(
+                f"{run.query.name} cannot be flushed: a restart loses input of the {stream.connector} source "
+                f"of {stream.name}",
+                detail=how,
+                hint="OUTPUT MODE UPDATE emits open groups as they are",
+                span=statement.name.span,
+                code="CONNECTOR_NOT_SUPPORTED",
+            )
+
+
+def _computed(query: Query, run: Run, statement: FlushQuery, context: Context) -> RuleFault:
+    feeding = [q.name for t in run.reads.live for q in context.catalog.queries_into(t.name)]
+    return RuleFault(
+        f"{query.name} is computed from live tables and holds nothing back",
+        hint=" ".join(f"FLUSH QUERY {quote_name(name)};" for name in dict.fromkeys(feeding)),
+        span=statement.name.span,
+        code="WRONG_KIND",
+    )
+
+
+def show_lateness(statement: ShowLateness, context: Context) -> Plan:
+    """SHOW LATENESS: the queries whose micro-batches of the stream can be read again. Raises NameFault or
+    RuleFault.
+    """
+    stream, name = context.catalog.stream(statement.name), statement.name
+    if stream.watermark is None or not stream.connector:
+        raise RuleFault(
+            f"the lateness of {stream.name} is not known: it has no "
+            + ("watermark" if stream.connector else "source of its own"),
+            detail="lateness is measured by the event-time column of a watermark",
+            hint="CREATE OR REPLACE STREAM … USING … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES",
+            span=name.span,
+            code="MISSING_WATERMARK",
+        )
+    check_sources([stream], name.span)
+    queries = []
+    for query in context.catalog.queries.values():
+        if not query.together and not query.inputs:
+            sources = context.sources(counts=False)
+            try:
+                program = stream_batches(stream, query, sources)
+            except StreamsqlError:
+                continue  # START QUERY tells what is wrong with it
+            if program:
+                queries.append(Measurable(query.name, program, reads_of(sources)))
+    if not queries:
+        raise RuleFault(
+            f"no query has read the stream {stream.name}",
+            detail="a row is late against the micro-batches before its own",
+            hint=f"CREATE LIVE TABLE name AS SELECT count(*) AS n FROM {quote_name(stream.name)};",
+            span=name.span,
+            code="NO_QUERY",
+        )
+    return Lateness(stream, tuple(queries), statement.chart)

@@ -1,0 +1,150 @@
+"""Reads again the rows that the watermark of a query has dropped. EXPLAIN PYSPARK prints this code, so it is
+self-contained.
+"""
+
+import functools
+import json
+import re
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+
+class LateRows:
+    """The late rows of a query, micro-batch by micro-batch, from the logs in its checkpoint.
+
+    folder: the checkpoint; result: the streaming DataFrame of the query; streams: for each stream its
+    streaming DataFrame, the function that reads a part of it again, and its kind (files, kafka); inputs: for
+    each first stateful operation of the query the function that gives its input from those of the streams,
+    the numbers of the streams in it, and its keys (none: every column).
+
+    A row is late if its event time, or the end of its window, is not after the watermark of the micro-batch
+    before (IncrementalExecution, "watermark for late events").
+    """
+
+    ADDED = (
+        "*",
+        "CAST(NULL AS BIGINT) AS _batch",
+        "CAST(NULL AS TIMESTAMP) AS _watermark",
+        "CAST(NULL AS DOUBLE) AS _late_by_seconds",
+    )
+
+    def __init__(self, spark: Any, folder: str, result: Any, streams: list, inputs: list) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.streams = streams
+        self.inputs = inputs
+        self.files: dict = {}
+        numbers = self._sources(result)
+        self.numbers = [numbers.index(self._leaf(frame)) for frame, _, _ in streams]
+
+    def frame(self, batch: int | None = None) -> Any:
+        """A DataFrame of the late rows, of one micro-batch if it is given."""
+        log, done = self._log("offsets"), self._log("commits")
+        empty = [self.spark.createDataFrame([], frame.schema) for frame, _, _ in self.streams]
+        parts_late = [self._late(each, empty, -1, 0) for each in self.inputs]
+        for number in sorted(done):
+            if number in log and number - 1 in log and batch in (None, number):
+                mark = json.loads(log[number - 1][1] or "{}").get("batchWatermarkMs", 0)
+                parts = [self._part(at, log[number - 1], log[number]) for at in range(len(self.streams))]
+                if mark and any(part is not None for part in parts):
+                    frames = [e if p is None else p for p, e in zip(parts, empty, strict=True)]
+                    parts_late += [
+                        self._late(each, frames, number, mark)
+                        for each in self.inputs
+                        if any(parts[at] is not None for at in each[1])
+                    ]
+        return functools.reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts_late)
+
+    def _late(self, each: list, frames: list, number: int, mark: int) -> Any:
+        """The late rows of an input. frames: those of the streams in one micro-batch."""
+        from pyspark.sql import functions as F
+
+        rows, _, keys = each
+        event, ends = self._event(each)
+        if event is None:
+            return rows(*frames).where("false").selectExpr(*self.ADDED)
+        names = [f"__late_{n}" for n in range(len(keys))]
+        named = [key.alias(name) for key, name in zip(keys, names, strict=True)]
+        frame = rows(*frames).select("*", *named)
+        moment = F.col(f"`{event}`.`end`" if ends else f"`{event}`").cast("timestamp")
+        micros = F.unix_micros(moment)
+        late = frame.where(micros <= F.lit(mark * 1000))
+        seconds = (F.lit(mark * 1000) - micros) / 1_000_000
+        return late.select(
+            "*",
+            F.lit(number).cast("bigint").alias("_batch"),
+            F.timestamp_millis(F.lit(mark)).alias("_watermark"),
+            seconds.alias("_late_by_seconds"),
+        ).drop(*names)
+
+    def _event(self, each: list) -> tuple:
+        """The column of an input that has its event time, and whether it is a window; None if it has none.
+        Spark marks event time in the metadata of columns.
+        """
+        rows, _, keys = each
+        frame = rows(*(frame for frame, _, _ in self.streams))
+        if keys:
+            frame = frame.select(*(key.alias(f"__late_{n}") for n, key in enumerate(keys)))
+        for field in frame.schema.fields:
+            if "spark.watermarkDelayMs" in (field.metadata or {}):
+                return field.name, field.dataType.typeName() == "struct"
+        return None, False
+
+    def batches(self, at: int) -> list:
+        """(number, DataFrame of its rows) of the committed micro-batches with rows of a stream."""
+        log, done = self._log("offsets"), self._log("commits")
+        known = [n for n in sorted(done) if n in log and (n == 0 or n - 1 in log)]
+        parts = [(n, self._part(at, log.get(n - 1), log[n])) for n in known]
+        return [(n, part) for n, part in parts if part is not None]
+
+    def _part(self, at: int, before: list | None, after: list) -> Any:
+        """The rows of a stream in a micro-batch; None if there are none. before, after: the lines of the
+        micro-batch before, None for the first one, and of this one, in the log.
+        """
+        _, read, kind = self.streams[at]
+        number = self.numbers[at]
+        begin, end = self._offset(before, number) if before else None, self._offset(after, number)
+        if end is None or begin == end:
+            return None
+        if kind == "kafka":
+            start = {t: {p: (begin or {}).get(t, {}).get(p, -2) for p in parts} for t, parts in end.items()}
+            return read(json.dumps(start), json.dumps(end))
+        first = -1 if begin is None else begin["logOffset"]
+        files = [path for n, path in self._files(at) if first < n <= end["logOffset"]]
+        return read(files) if files else None
+
+    def _files(self, at: int) -> list:
+        """(number in the log, path) of the files that a source has read."""
+        if at in self.files:
+            return self.files[at]
+        lines = self.spark.read.text(f"{self.folder}/sources/{self.numbers[at]}").collect()
+        entries = [json.loads(line[0]) for line in lines if line[0].startswith("{")]
+        self.files[at] = sorted({(e["batchId"], unquote(urlsplit(e["path"]).path)) for e in entries})
+        return self.files[at]
+
+    def _log(self, name: str) -> dict:
+        """The lines of each micro-batch in a log."""
+        log = self.spark.read.text(f"{self.folder}/{name}", wholetext=True)
+        rows = log.selectExpr("value", "_metadata.file_name AS file").collect()
+        return {int(row["file"]): row["value"].split("\n") for row in rows if row["file"].isdigit()}
+
+    def _sources(self, result: Any) -> list:
+        """The sources of the query in the order in which Spark numbers them."""
+        leaves = result._jdf.queryExecution().analyzed().collectLeaves()
+        texts = (leaves.apply(n) for n in range(leaves.size()))
+        # A leaf as text, without the numbers that Spark gives to columns.
+        plain = (re.sub(r"#\d+L?", "", leaf.toString()) for leaf in texts if leaf.isStreaming())
+        return list(dict.fromkeys(plain))
+
+    def _leaf(self, frame: Any) -> str:
+        return self._sources(frame)[0]
+
+    @staticmethod
+    def _offset(lines: list, number: int) -> Any:
+        """The offset of a source in the lines of the log; None if it has none yet."""
+        offsets = [line for line in lines[2:] if line.strip()]
+        if lines[0].strip() == "v2":
+            text = dict(line.split(":", 1) for line in offsets).get(str(number), "-")
+        else:
+            text = offsets[number] if number < len(offsets) else "-"
+        return None if text == "-" else json.loads(text)

@@ -1,0 +1,94 @@
+"""FLUSH QUERY: a query emits what its state holds back until a later event time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamsql.errors import NameFault
+from streamsql.language.statements.base import Trigger
+from streamsql.language.statements.query import FlushQuery
+from streamsql.plan.event_time_plans import Flush
+from streamsql.plan.plans import Run
+from streamsql.results import Done
+from streamsql.runtime.checkpoints.no_data_batch import plan_no_data_batch
+from streamsql.runtime.checkpoints.query_marker import Folder
+from streamsql.runtime.handlers import Answers
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
+from streamsql.runtime.queries.start import start_query
+from streamsql.runtime.why.evidence import Evidence
+from streamsql.runtime.why.moments import shown
+from streamsql.runtime.why.verdict import count
+
+_BOUNDED = ("available_now", "once")
+
+
+def _flush(parts: SessionParts, plan: Flush, statement: FlushQuery) -> Done:
+    """Process all available input, then run a micro-batch of no rows under a watermark that is past all
+    windows, sessions and time ranges. A query that was running goes on. Raises faults, Cancelled.
+    """
+    name = plan.run.query.name.casefold()
+    before = parts.queries.all.get(name)
+    went_on = before is not None and before.status() in GOING_ON
+    bounded = plan.run.query.trigger is not None and plan.run.query.trigger.kind in _BOUNDED
+    running = _at_its_end(parts, plan.run, before)
+    evidence = Evidence(parts, plan.run, running)
+    newest = newest_event(evidence)
+    if newest is None:
+        return Done(message=f"{plan.run.query.name} holds nothing back: it has read no event time")
+    watermark = newest + int(plan.ranges * 1_000) + 1
+    parts.queries.stop(running, parts.cancel)
+    checkpoint = evidence.checkpoint
+    if checkpoint is None:
+        raise NameFault(f"{plan.run.query.name} has no checkpoint that can be read", code="NOT_A_CHECKPOINT")
+    plan_no_data_batch(checkpoint, Folder(parts.spark, plan.run.checkpoint), watermark)
+    last = _to_its_end(parts, plan.run, bounded or not went_on)
+    return Done(message=_told(last, watermark, evidence.zone))
+
+
+def newest_event(evidence: Evidence) -> int | None:
+    """The newest event time that a query has read, in milliseconds: as its runs report it, as its checkpoint
+    implies, or as its sources hold it.
+    """
+    times = [t.newest for t in evidence.measured_times if t.newest is not None]
+    if evidence.newest is not None:
+        times.append(evidence.newest)
+    if evidence.checkpoint is not None:
+        longest = max((t.delay for t in evidence.event_times), default=0.0)
+        marks = [b.committed.watermark for b in evidence.checkpoint.batches(last=1) if b.committed]
+        times += [mark + int(longest * 1_000) for mark in marks if mark]
+    return max(times, default=None)
+
+
+def _at_its_end(parts: SessionParts, run: Run, running: Running | None) -> Running:
+    """The query once it has processed all available input."""
+    if running is None or running.status() not in BUSY:
+        return _to_its_end(parts, run, True)
+    parts.queries.wait([running.name.casefold()], parts.cancel, idle=True, timeout=None)
+    running.catch_up()
+    return running
+
+
+def _to_its_end(parts: SessionParts, run: Run, bounded: bool) -> Running:
+    """Start the query and wait until it has processed all available input. bounded: it ends then."""
+    stops = bounded and (run.query.trigger is None or run.query.trigger.kind not in _BOUNDED)
+    if stops:
+        run = replace(run, query=replace(run.query, trigger=Trigger("available_now")))
+    running = start_query(parts, run)
+    running.stopped = stops
+    parts.queries.wait([running.name.casefold()], parts.cancel, idle=not bounded, timeout=None)
+    running.catch_up()
+    return running
+
+
+def _told(running: Running, watermark: int, zone: str) -> str:
+    reports = running.reports.newest()
+    state = reports[-1].get("stateOperators", []) if reports else []
+    left = sum(op.get("numRowsTotal", 0) for op in state)
+    output = running.reports.output
+    rows = f"{count(output.rows, 'row')} emitted, " if output is not None else ""
+    moment = shown(watermark, zone)
+    return f"{running.name} flushed: {rows}{count(left, 'row')} left in state, watermark {moment}"
+
+
+PLANS: Answers = {Flush: _flush}

@@ -1,0 +1,125 @@
+"""SHOW LATENESS: how late the rows of a stream arrive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from streamsql.calls import run
+from streamsql.catalog import Stream
+from streamsql.errors import InputFault, Note
+from streamsql.language.durations import seconds
+from streamsql.language.statements.base import Name
+from streamsql.language.statements.checkpoint import Owner
+from streamsql.language.statements.stream import ShowLateness
+from streamsql.plan.event_time_plans import Lateness
+from streamsql.results import Result
+from streamsql.runtime.checkpoints.opening import open_checkpoint
+from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.info_table import pairs_of, table
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.why.lateness import BUCKETS, Measured, keeping, measure
+from streamsql.runtime.why.moments import interval, length, shown
+from streamsql.runtime.why.verdict import count
+
+_LONG = 100
+"""How many times as long as the latest row needs a delay is called long."""
+_BAR = 40
+"""The length of the longest bar, in characters."""
+
+
+def _lateness(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> Result:
+    """Measure the stream in the query with the most micro-batches. Raises InputFault."""
+    stream = plan.stream
+    assert stream.watermark
+    best = max(plan.queries, key=lambda q: len(_committed(parts, q.query)))
+    delay = seconds(stream.watermark.delay)
+    measured = None
+    if _committed(parts, best.query):
+        reader = run(best.program, parts.env(best.program, best.reads))
+        measured = measure(reader, stream.watermark.column.value, delay)
+    if measured is None:
+        raise InputFault(
+            f"no query has read rows of {stream.name} yet",
+            hint=f"WHY QUERY {best.query};",
+            span=statement.name.span,
+            code="NO_RECORDS",
+        )
+    notes = _advice(stream, measured, delay)
+    if plan.chart:
+        return replace(table(("late by", "rows", "share", ""), _bars(measured), (1, 2)), notes=notes)
+    zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))
+    return replace(pairs_of(_facts(measured, delay, best.query, zone)), notes=notes)
+
+
+def _committed(parts: SessionParts, query: str) -> list[int]:
+    """The micro-batches in the log of a query; none without a checkpoint."""
+    owner = Owner(query=Name(query))
+    try:
+        opened = open_checkpoint(owner, parts.catalog, parts.places, parts.settings, lambda: parts.spark)
+        return opened.committed_numbers()
+    except InputFault:
+        return []
+
+
+def _facts(measured: Measured, delay: float, query: str, zone: str) -> list[tuple[str, Any]]:
+    times = ((n, shown(t, zone)) for n, t in (("oldest", measured.oldest), ("newest", measured.newest)) if t)
+    facts: list[tuple[str, Any]] = [
+        ("rows", f"{measured.rows:,} in {count(measured.batches, 'micro-batch')} of {query}"),
+        ("event time NULL", measured.nulls or None),
+        *((f"{name} event time", time) for name, time in times),
+        ("delay now", length(delay)),
+    ]
+    if not measured.late:
+        return [*facts, ("lateness", "not known before the second micro-batch with rows")]
+    share = measured.beyond / measured.compared
+    half, *kept = measured.late
+    facts += [
+        ("rows compared with an earlier micro-batch", measured.compared),
+        ("late by the delay or more", f"{measured.beyond:,} ({share:.2%})"),
+        ("half of the rows are late by at most", length(half / 1_000)),
+    ]
+    facts += [
+        (f"delay that keeps {name}", _keeping(late))
+        for name, late in zip(("99 %", "99.9 %", "100 %"), kept, strict=True)
+    ]
+    return facts
+
+
+def _keeping(late: int) -> str:
+    """The delay that keeps a row of that lateness, in milliseconds: a longer one."""
+    return interval(keeping(late)) if late else "INTERVAL 0 SECONDS"
+
+
+def _bars(measured: Measured) -> list[tuple[Any, ...]]:
+    """A row of each class of the distribution, with a bar."""
+    names = [*(name for name, _ in BUCKETS), "more than 1 day"]
+    most = max(measured.classes, default=0)
+    return [
+        (name, rows, f"{rows / measured.compared:.2%}", "█" * -(-rows * _BAR // most))
+        for name, rows in zip(names, measured.classes, strict=False)
+    ]
+
+
+def _advice(stream: Stream, measured: Measured, delay: float) -> tuple[Note, ...]:
+    """A note on a delay that is shorter than the lateness, or many times as long."""
+    if not measured.late or stream.watermark is None:
+        return ()
+    latest = measured.late[-1] / 1_000
+    clause = f"WITH WATERMARK {stream.watermark.column} DELAY OF"
+    if measured.beyond:
+        text = (
+            f"{count(measured.beyond, 'row')} came {length(delay)} late or more, and may be dropped; "
+            f"{clause} {_keeping(measured.late[-2])} keeps 99.9 %"
+        )
+        return (Note("DELAY_TOO_SHORT", text),)
+    if delay > _LONG * max(latest, 1):
+        text = (
+            f"the delay is {length(delay)}, and the latest row came {length(latest)} late: windows wait that "
+            f"long for nothing; {clause} {_keeping(measured.late[-1] * 2 or 1_000)} keeps twice that"
+        )
+        return (Note("DELAY_TOO_LONG", text),)
+    return ()
+
+
+PLANS: Answers = {Lateness: _lateness}

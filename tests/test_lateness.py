@@ -1,0 +1,89 @@
+"""SHOW LATENESS OF STREAM: the distribution of a known input, and the advice on the delay of its watermark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import Console, notes_of
+from test_advance import refusal
+
+from streamsql.errors import RuleFault
+from streamsql.results import Rows
+
+
+def shown(console: Console, more: str = "") -> tuple[Rows, dict[str, Any]]:
+    result = console.run(f"SHOW LATENESS OF STREAM w{more};")[-1]
+    assert isinstance(result, Rows)
+    return result, {row[0]: row[1] for row in result.rows}
+
+
+def test_lateness_of_known_rows(console: Console) -> None:
+    console.run(
+        """CREATE STREAM w (at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES;
+        CREATE LIVE TABLE t AS SELECT at FROM w;
+        INSERT INTO w VALUES ('2024-05-01 12:00:00');
+        AWAIT QUERY t IDLE;"""
+    )
+    assert shown(console)[1]["lateness"] == "not known before the second micro-batch with rows"
+    # Against 12:00: one row is newer, one 1 s late, one has no time. Against 13:00: 10 and 61 minutes late.
+    console.run(
+        """INSERT INTO w VALUES ('2024-05-01 13:00:00'), ('2024-05-01 11:59:59'), (NULL);
+        INSERT INTO w VALUES ('2024-05-01 12:50:00'), ('2024-05-01 11:59:00');
+        ADVANCE STREAM w TO TIMESTAMP '2024-05-01 14:00:00';
+        AWAIT QUERY t IDLE;"""
+    )
+    result, facts = shown(console)
+    assert facts == {
+        "rows": "6 in 3 micro-batches of t",
+        "event time NULL": 1,
+        "oldest event time": "2024-05-01 11:59:00",
+        "newest event time": "2024-05-01 13:00:00",
+        "delay now": "10 minutes",
+        "rows compared with an earlier micro-batch": 4,
+        "late by the delay or more": "2 (50.00%)",
+        "half of the rows are late by at most": "1 second",
+        "delay that keeps 99 %": "INTERVAL 62 MINUTES",
+        "delay that keeps 99.9 %": "INTERVAL 62 MINUTES",
+        "delay that keeps 100 %": "INTERVAL 62 MINUTES",
+    }
+    assert notes_of(result) == (
+        "2 rows came 10 minutes late or more, and may be dropped; WITH WATERMARK at DELAY OF INTERVAL 62 MINUTES "
+        "keeps 99.9 %",
+    )
+    result, _ = shown(console, " AS CHART")
+    assert [(row[0], row[1], len(row[3])) for row in result.rows if row[1]] == [
+        ("on time", 1, 40),
+        ("up to 1 second", 1, 40),
+        ("up to 10 minutes", 1, 40),
+        ("up to 1 day", 1, 40),
+    ]
+    console.run(
+        """CREATE STREAM w2 (at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 1 HOUR;
+        CREATE LIVE TABLE t2 AS SELECT at FROM w2;
+        INSERT INTO w2 VALUES ('2024-05-01 12:00:00'); INSERT INTO w2 VALUES ('2024-05-01 11:59:50');
+        AWAIT QUERY t2 IDLE;"""
+    )
+    [note] = notes_of(console.run("SHOW LATENESS OF STREAM w2;")[-1])
+    assert note.startswith(
+        "the delay is 1 hour, and the latest row came 10 seconds late: windows wait that long"
+    )
+
+
+@pytest.mark.parametrize(
+    ("stream", "said"),
+    [
+        ("unread", "no query has read the stream unread"),
+        ("plain", "the lateness of plain is not known: it has no watermark"),
+        ("r", "the rows of r cannot be read again: its source is rate"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(stream: str, said: str) -> None:
+    fault = refusal(
+        f"""CREATE STREAM unread (at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 1 HOUR;
+        CREATE STREAM plain (at TIMESTAMP) USING values;
+        CREATE STREAM r USING rate WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
+        SHOW LATENESS OF STREAM {stream};"""
+    )
+    assert isinstance(fault, RuleFault)
+    assert said in fault.message
