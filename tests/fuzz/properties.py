@@ -113,6 +113,8 @@ class Console:
             q.live_table and q.name.casefold() == name for q in catalog.queries.values()
         ):
             return []  # a live table: given back as its query
+        if getattr(entry, "owner", ""):
+            return []  # a stage: given back as the query of its live table
         text = entry.sql(sink) if kind == "queries" else entry.sql()
         without = catalog.without(kind, name)
         if kind == "queries" and entry.live_table:
