@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import replace
 from datetime import datetime
@@ -249,12 +250,21 @@ def nothing_wrong(evidence: Evidence) -> Verdict | None:
         facts.append(("late rows dropped", evidence.late))
     if evidence.state_rows:
         facts.append(("state rows", evidence.state_rows))
+    facts += _too_old(evidence)
     return Verdict(
         situation="NOTHING_WRONG",
         sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} came out, the last {ago} ago",
         facts=tuple(facts),
         healthy=True,
     )
+
+
+def _too_old(evidence: Evidence) -> list[Fact]:
+    """The files that came so long after others that maxFileAge lets them out."""
+    listed = [files for stream in evidence.streams if (files := evidence.files(stream)) is not None]
+    old = sorted(place for files in listed for place in files.old if place not in evidence.read)
+    what = "files not read: older than maxFileAge allows"
+    return [(what, f"{len(old)}, such as {os.path.basename(old[0])}")] if old else []
 
 
 def unexplained(evidence: Evidence) -> Verdict:

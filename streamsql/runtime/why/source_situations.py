@@ -230,7 +230,10 @@ def _backlog(evidence: Evidence, stream: Stream, number: int, what: str) -> Verd
         facts.append(("micro-batch under way for", length(begun)))
     if limits and rate:
         per_batch = int(stream.option(limits[0]) or 1) if stream.option(limits[0]).isdigit() else 1
-        facts.append(("done in about", length(number / per_batch / rate)))
+        each = 1 / rate  # seconds from one micro-batch to the next
+        if trigger and trigger.kind == "every":
+            each = max(each, seconds(trigger.interval))
+        facts.append(("done in about", length(number / per_batch * each)))
     if trigger and trigger.kind == "every" and begun is None:
         facts.append(("trigger", f"EVERY {trigger.interval}"))
         left = _until_trigger(evidence, seconds(trigger.interval))

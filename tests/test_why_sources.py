@@ -1,0 +1,130 @@
+"""WHY at the source: sub-folders, a silent socket, limits of a micro-batch with the time that is left, rows that
+are not as declared.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from broker import Broker
+from conftest import Console
+from test_why import resolved, why
+from test_why_rows import files
+
+from streamsql.results import Rows
+
+
+def test_a_files_in_sub_folders(console: Console, tmp_path: Path) -> None:
+    (tmp_path / "in" / "monday").mkdir(parents=True)
+    (tmp_path / "in" / "monday" / "a.csv").write_text("k,1\n")
+    console.run(
+        f"""CREATE STREAM s (k STRING, n INT) USING csv OPTIONS (path '{tmp_path}/in');
+        CREATE LIVE TABLE t AS SELECT k, n FROM s; AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert (shown.code, facts["files not read: in sub-folders"]) == ("NO_DATA", "1, such as a.csv")
+    assert shown.verdict.endswith("has no file that s reads; 1 file there is in sub-folders")
+    assert resolved(console, shown, "t") == [("k", 1)]
+
+
+def test_a_files_older_than_the_newest_by_more_than_max_file_age(console: Console, tmp_path: Path) -> None:
+    folder = files(tmp_path / "in", a__csv="a\n")
+    console.run(
+        f"""CREATE STREAM s (k STRING) USING csv OPTIONS (path '{folder}', maxFileAge '1h');
+        CREATE LIVE TABLE t AS SELECT k FROM s; AWAIT QUERY t IDLE;"""
+    )
+    files(folder, b__csv="b\n")
+    old = (folder / "a.csv").stat().st_mtime - 2 * 3_600
+    os.utime(folder / "b.csv", (old, old))
+    console.run("AWAIT QUERY t IDLE;")
+    shown, facts = why(console, "QUERY t")
+    assert (shown.code, facts["rows in"]) == ("NOTHING_WRONG", 1)
+    assert facts["files not read: older than maxFileAge allows"] == "1, such as b.csv"
+
+
+def test_a_a_socket_that_sends_nothing(console: Console) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = f"127.0.0.1:{server.getsockname()[1]}"
+        host, port = place.split(":")
+        console.run(
+            f"""CREATE STREAM s USING socket OPTIONS (host '{host}', port {port});
+            CREATE LIVE TABLE t AS SELECT value FROM s; AWAIT QUERY t IDLE;"""
+        )
+        shown, facts = why(console, "QUERY t")
+        assert shown.code == "NO_DATA"
+        assert shown.verdict == f"no data: {place} is connected and has sent no line since the query started"
+        assert facts["source"] == f"socket {place}"
+        console.run("STOP QUERY t;")
+
+
+@pytest.mark.parametrize("source", ["files", "kafka"])
+def test_b_a_limit_and_the_time_that_is_left(
+    console: Console,
+    source: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    eventually: Callable[..., None],
+) -> None:
+    if source == "kafka":
+        broker: Broker = request.getfixturevalue("kafka")
+        options = (
+            f"servers '{broker.servers}', topic '{broker.topic('a', 'b', 'c')}', startingOffsets 'earliest'"
+        )
+        using, what, limit = (
+            f"kafka OPTIONS ({options}, maxOffsetsPerTrigger 1)",
+            "message",
+            "maxOffsetsPerTrigger",
+        )
+    else:
+        folder = files(tmp_path / "in", a__txt="a\n", b__txt="b\n", c__txt="c\n")
+        using, what, limit = (
+            f"text OPTIONS (path '{folder}', maxFilesPerTrigger 1)",
+            "file",
+            "maxFilesPerTrigger",
+        )
+    console.run(
+        f"""CREATE STREAM s USING {using};
+        CREATE LIVE TABLE t TRIGGER EVERY INTERVAL 10 HOURS AS SELECT value FROM s;"""
+    )
+    running = console.session.queries.newest
+    assert running is not None
+    eventually(lambda: bool(running.reports.last))
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "NOT_READ_YET"
+    assert shown.verdict.startswith(f"2 {what}s of s are not read yet: the next micro-batch begins in ")
+    assert (facts[f"{what}s not read yet"], facts[limit], facts["done in about"]) == (2, "1", "20 hours")
+    console.run(shown.proposal)
+    assert console.rows("SELECT * FROM t ORDER BY 1;") == [("a",), ("b",), ("c",)]
+
+
+def test_c_other_columns_than_declared(console: Console, tmp_path: Path) -> None:
+    folder = files(tmp_path / "in", a__json='{"name": "a"}\n{"name": "b"}\n')
+    console.run(
+        f"""CREATE STREAM s (k STRING, n INT) USING json OPTIONS (path '{folder}');
+        CREATE LIVE TABLE t AS SELECT k FROM s WHERE k > ''; AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert (shown.code, facts["declared columns"]) == ("ROWS_UNREADABLE", "k, n")
+    assert (
+        shown.verdict == "all columns of s are NULL in all 2 rows: its data has other columns than declared"
+    )
+    [preview] = console.run(shown.proposal)
+    assert isinstance(preview, Rows)
+    assert preview.columns == ("name",)
+
+
+def test_c_no_row_can_be_read(console: Console, tmp_path: Path) -> None:
+    folder = files(tmp_path / "in", a__csv="one\ntwo\n")
+    console.run(
+        f"""CREATE STREAM s (n INT) USING csv OPTIONS (path '{folder}') ON MALFORMED SKIP;
+        CREATE LIVE TABLE t AS SELECT n FROM s; AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "ROWS_UNREADABLE"
+    assert shown.verdict == "none of the 2 rows of s can be read as declared"
+    assert (facts["rows in"], facts["malformed"]) == (2, 2)
+    assert sorted(row[0] for row in console.rows(shown.proposal)) == ["one", "two"]
