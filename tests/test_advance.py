@@ -9,6 +9,7 @@ import pytest
 from conftest import Console
 
 from streamsql.errors import NameFault, RuleFault
+from streamsql.results import Done
 
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 
@@ -36,8 +37,10 @@ def test_advance_closes_windows_and_is_in_no_result_state_or_count(console: Cons
     running = console.session.queries.all["t"]
     assert (running.reports.rows_in, sum(running.reports.by_source.values())) == (3, 3)
     assert sum(r["numInputRows"] for r in running.reports.newest()) == 3
-    assert console.run("FLUSH QUERY t;")[0].message.startswith(  # type: ignore[union-attr]
-        "t flushed: 1 row emitted, 0 rows left in state, watermark 2024-05-01 12:20:00"
+    [flushed] = console.run("FLUSH QUERY t;")
+    assert isinstance(flushed, Done)
+    assert flushed.message == (
+        "t flushed: 1 row emitted, 0 rows left in state, watermark 2024-05-01 12:20:00.001"
     )
     console.run("INSERT INTO w VALUES ('a', '2024-05-01 12:30:00'); AWAIT QUERY t IDLE;")
     assert rows(console, "SELECT n FROM t ORDER BY until;") == [("1",), ("1",)]
@@ -109,6 +112,10 @@ def test_flush_of_files_that_were_read_to_their_end(console: Console, tmp_path: 
     (folder / "b.csv").write_text("a,2024-05-01 12:08:00\na,2024-05-01 13:01:00\n")
     console.run("FLUSH QUERY q;")
     assert rows(console, ends) == [*closed, ("2024-05-01 13:05:00", "1")]
+    # Another FLUSH does not move event time on any further.
+    [again] = console.run("FLUSH QUERY q;")
+    assert isinstance(again, Done)
+    assert again.message == "q holds nothing back: its watermark is 2024-05-01 13:06:00.001"
 
 
 @pytest.mark.parametrize(

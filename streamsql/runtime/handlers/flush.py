@@ -10,6 +10,7 @@ from streamsql.language.statements.query import FlushQuery
 from streamsql.plan.event_time_plans import Flush
 from streamsql.plan.plans import Run
 from streamsql.results import Done
+from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.no_data_batch import plan_no_data_batch
 from streamsql.runtime.checkpoints.query_marker import Folder
 from streamsql.runtime.handlers import Answers
@@ -37,27 +38,37 @@ def _flush(parts: SessionParts, plan: Flush, statement: FlushQuery) -> Done:
     if newest is None:
         return Done(message=f"{plan.run.query.name} holds nothing back: it has read no event time")
     watermark = newest + int(plan.ranges * 1_000) + 1
-    parts.queries.stop(running, parts.cancel)
     checkpoint = evidence.checkpoint
     if checkpoint is None:
         raise NameFault(f"{plan.run.query.name} has no checkpoint that can be read", code="NOT_A_CHECKPOINT")
+    reached = _watermark(checkpoint)
+    if reached is not None and watermark <= reached:
+        at = shown(reached, evidence.zone)
+        return Done(message=f"{plan.run.query.name} holds nothing back: its watermark is {at}")
+    parts.queries.stop(running, parts.cancel)
     plan_no_data_batch(checkpoint, Folder(parts.spark, plan.run.checkpoint), watermark)
     last = _to_its_end(parts, plan.run, bounded or not went_on)
     return Done(message=_told(last, watermark, evidence.zone))
 
 
 def newest_event(evidence: Evidence) -> int | None:
-    """The newest event time that a query has read, in milliseconds: as its runs report it, as its checkpoint
-    implies, or as its sources hold it.
+    """The newest event time that a query has read, in milliseconds: as its run reports it and its sources
+    hold it; where neither is known, as its watermark implies.
     """
     times = [t.newest for t in evidence.measured_times if t.newest is not None]
     if evidence.newest is not None:
         times.append(evidence.newest)
-    if evidence.checkpoint is not None:
+    if not times and evidence.checkpoint is not None:
         longest = max((t.delay for t in evidence.event_times), default=0.0)
-        marks = [b.committed.watermark for b in evidence.checkpoint.batches(last=1) if b.committed]
-        times += [mark + int(longest * 1_000) for mark in marks if mark]
+        mark = _watermark(evidence.checkpoint)
+        times += [mark + int(longest * 1_000)] if mark else []
     return max(times, default=None)
+
+
+def _watermark(checkpoint: Checkpoint) -> int | None:
+    """The watermark of the next micro-batch, in milliseconds."""
+    newest = checkpoint.batches(last=1)
+    return newest[0].committed.watermark if newest and newest[0].committed else None
 
 
 def _at_its_end(parts: SessionParts, run: Run, running: Running | None) -> Running:
