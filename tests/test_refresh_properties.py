@@ -16,8 +16,8 @@ from conftest import Console
 
 from streamsql.errors import StreamsqlError
 
-SEEDS = int(os.environ.get("STREAMSQL_REFRESHES", "3"))
-LONG = SEEDS > 3
+SEEDS = int(os.environ.get("STREAMSQL_REFRESHES", "2"))
+LONG = SEEDS > 2
 QUERIES, BATCHES = 3, 3
 KEYS = ("'a'", "'b'", "'c'", "NULL")
 

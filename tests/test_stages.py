@@ -171,3 +171,21 @@ def test_a_view_over_a_live_table_is_no_input(console: Console, tmp_path: Path) 
             console.run(statement)
         assert caught.value.message == "w is a view over the live table counts, with the rows of its creation"
         assert caught.value.hint.startswith("CREATE LIVE TABLE w_now AS …;")
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        (
+            "SELECT word, count(DISTINCT n) AS n FROM words GROUP BY word HAVING count(DISTINCT n) > 1",
+            [("a", 2)],
+        ),
+        ("SELECT word FROM (SELECT DISTINCT word FROM words) ORDER BY word DESC LIMIT 1", [("b",)]),
+    ],
+)
+def test_what_spark_alone_would_refuse_runs_in_stages(
+    console: Console, query: str, rows: list[object]
+) -> None:
+    console.run(f"{WORDS} CREATE LIVE TABLE t AS {query};")
+    console.run("INSERT INTO words VALUES ('a', 1), ('a', 2), ('b', 1), ('b', 1); AWAIT QUERY t IDLE;")
+    assert console.rows("SELECT * FROM t;") == rows

@@ -30,7 +30,7 @@ from streamsql.plan.statements.query_parts import (
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.refreshes import create_refreshed, refresh_again
-from streamsql.plan.statements.staged import check_nested, select_in_stages, stage_run, staged
+from streamsql.plan.statements.staged import check_distinct, check_nested, select_in_stages, stage_run, staged
 
 
 def select(statement: Select, context: Context) -> Plan:
@@ -46,6 +46,7 @@ def _select(statement: Select, context: Context) -> Plan:
         (shown,), "", context.sources, lambda sources: lower_fragment(statement.query, sources)
     )
     check_nested(lowered, statement.query)
+    check_distinct(lowered, statement.query, context.catalog)
     if lowered.shape.streaming:
         # With processing time there is always new work; such a query is stopped after it has read all input.
         trigger = None if lowered.shape.watches_the_clock else Trigger("available_now")
@@ -98,6 +99,7 @@ def _live_query(query: Query, sink: Sink, body: Fragment, context: Context, mode
         )
         if mode is None:
             check_nested(lowered, body)
+            check_distinct(lowered, body, context.catalog)
         parts = QueryParts(body, sources, lowered, (Target(sink, lowered.shape),))
         return run_plan(query, parts, context, mode)
     except RuleFault as fault:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from streamsql.catalog import Query, Sink
+from streamsql.catalog import Catalog, Query, Sink, Stream
 from streamsql.error_codes import OUTPUT_MODE, ROW_OF_EACH_KEY
 from streamsql.errors import Note, RuleFault, StreamsqlError
+from streamsql.language.query import Block, Body, read_query
 from streamsql.language.statements.base import Fragment, Trigger
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment
@@ -19,6 +20,7 @@ from streamsql.plan.statements.query_parts import QueryParts, with_kept_keys
 from streamsql.plan.statements.query_run import run_plan
 from streamsql.plan.statements.refreshes import refresh_plan
 from streamsql.plan.streaming import stages
+from streamsql.plan.streaming.refusals import DISTINCT_COUNT
 from streamsql.plan.streaming.rules import Choice
 
 REFUSED = frozenset(
@@ -138,6 +140,32 @@ def check_nested(lowered: Lowered, body: Fragment) -> None:
             span=body.span,
             code="NOT_ON_STREAMS",
         )
+
+
+def check_distinct(lowered: Lowered, body: Fragment, catalog: Catalog) -> None:
+    """Raise RuleFault for a distinct aggregation over a stream in a query whose operations are not known."""
+    query = read_query(body.text)
+    if not lowered.shape.streaming or lowered.shape.known or query.body is None:
+        return
+    streams = [n.span for n in query.relations if isinstance(catalog.relation(n.name), Stream)]
+    for block in _blocks(query.body):
+        inputs = [r.span for r in (block.relation, *(j.relation for j in block.joins)) if r is not None]
+        reads = any(i.start <= s.start and s.end <= i.end for i in inputs for s in streams)
+        parts = [i.expression for i in block.items] + ([block.having.expression] if block.having else [])
+        if reads and any(part.aggregates_distinct for part in parts):
+            raise replace(DISTINCT_COUNT, span=body.origin.span(block.span)).fault()
+
+
+def _blocks(body: Body) -> Iterator[Block]:
+    """The SELECTs of a query, without those in expressions."""
+    for nested in (*(cte.query for cte in body.ctes), body.term, *(tail.term for tail in body.tails)):
+        if isinstance(nested, Body):
+            yield from _blocks(nested)
+            continue
+        yield nested
+        for relation in (nested.relation, *(join.relation for join in nested.joins)):
+            if relation is not None and relation.query is not None:
+                yield from _blocks(relation.query)
 
 
 def select_in_stages(body: Fragment, context: Context, fault: RuleFault) -> Refresh:
