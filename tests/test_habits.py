@@ -192,3 +192,39 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
     assert [*left.streams, *left.sinks, *left.queries] == ["out"]
     # A name that only occurs in the text of a query is not what it reads.
     last_notes(f"{DEFINED}CREATE STREAM n (id INT) USING values; DROP STREAM n;")
+
+
+def test_exclude_is_except_and_places_stay() -> None:
+    assert last_notes(f"{DEFINED}SELECT * EXCLUDE (id) FROM clicks;")[0] == (
+        "read as SELECT * EXCEPT  (id) FROM clicks;"
+    )
+    script = f"{DEFINED}SELECT * EXCLUDE (id) FROM clicsk;"
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(script)
+    span = caught.value.span
+    assert span and script[span.start : span.end] == "clicsk"
+
+
+def test_a_type_of_another_system_is_named_and_taken() -> None:
+    for name, own in (
+        ("TEXT", "STRING"),
+        ("timestamptz", "TIMESTAMP"),
+        ("BOOL", "BOOLEAN"),
+        ("INT8", "BIGINT"),
+    ):
+        with pytest.raises(StreamsqlError) as caught:
+            last_notes(f"CREATE STREAM s (a {name}) USING values;")
+        assert caught.value.hint == f"{name} of other systems is {own} here"
+        last_notes(f"CREATE STREAM s (a {own}) USING values;")
+
+
+@pytest.mark.parametrize(
+    ("query", "clause"),
+    [
+        ("SELECT * FORM clicks", "FROM"),
+        ("SELECT id FRM clicks", "FROM"),
+        ("SELECT id FROM clicks LIMT 3", "LIMIT"),
+    ],
+)
+def test_a_misspelt_clause_is_named(query: str, clause: str) -> None:
+    assert last_notes(f"{DEFINED}{query};")[-1].endswith(f"; did you mean {clause}?")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from streamsql.catalog import Catalog
 from streamsql.errors import NameFault, Note, Source, StreamsqlError, did_you_mean
+from streamsql.language.lexical import misspelt_clause
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Statement
@@ -56,7 +57,9 @@ class Checker:
             return []
         stopped = written.stopped
         at = f" at {query.text[stopped.start : stopped.end]}" if stopped else ""
-        text = f"the query is left to Spark, which reads it when it runs: it was not understood{at}"
+        misspelt = misspelt_clause(query.text, stopped.start) if stopped else None
+        meant = f"; did you mean {misspelt[1]}?" if misspelt else ""
+        text = f"the query is left to Spark, which reads it when it runs: it was not understood{at}{meant}"
         return [Note("LEFT_TO_SPARK", text)]
 
     def _unknown_relations(self, statement: Statement) -> list[Note]:

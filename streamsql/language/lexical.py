@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamsql.errors import Span, StreamsqlError
+from streamsql.errors import Span, StreamsqlError, nearest
 from streamsql.language.tokens import Token, tokenize, unquote
 
 
@@ -23,6 +23,21 @@ def word_at(text: str, offset: int) -> Span:
     """
     token = next((t for t in tokenize(text, strict=False) if t.end > offset), None)
     return token.span if token else Span(max(0, len(text) - 1), len(text))
+
+
+_CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "UNION", "VALUES")
+
+
+def misspelt_clause(text: str, offset: int) -> tuple[Span, str] | None:
+    """The word at or before the offset where a query cannot be read that is nearly the word of a clause, and
+    that word: FORM for FROM. None if there is none.
+    """
+    near = [t for t in tokenize(text, strict=False) if t.start <= offset and t.kind == "word"][-2:]
+    for token in near:
+        clause = nearest(token.text, _CLAUSES, 0.75)
+        if clause and clause != token.upper:
+            return token.span, clause
+    return None
 
 
 @dataclass(frozen=True)

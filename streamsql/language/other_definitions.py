@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from streamsql.language.habits import PREFIX
+from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.tokens import Token, quote_name, unquote
 from streamsql.language.topics import topics
 from streamsql.secrets import is_secret_key
@@ -20,8 +21,7 @@ _OPTION = re.compile(
 )
 _KINDS = frozenset(("TABLE", "STREAM", "SOURCE"))
 _BEFORE_NAME = frozenset(("OR", "REPLACE", "TEMPORARY", "SOURCE", "TABLE", "STREAM", "IF", "NOT", "EXISTS"))
-_TYPES = {"VARCHAR": "STRING", "TEXT": "STRING", "CHARACTER": "STRING", "BYTES": "BINARY", "INTEGER": "INT",
-          "TIMESTAMP_LTZ": "TIMESTAMP", "TIMESTAMPTZ": "TIMESTAMP", "JSONB": "STRING"}  # fmt: skip
+_TYPES = {**OTHER_TYPES, "VARCHAR": "STRING", "CHARACTER": "STRING", "TIMESTAMP_LTZ": "TIMESTAMP"}
 _SINKS = frozenset(("console", "noop", "jdbc"))
 
 
@@ -195,12 +195,16 @@ def _close(tokens: list[Token], at: int) -> int:
     return len(tokens)
 
 
-def without_emit_changes(text: str, tokens: Sequence[Token]) -> str:
-    """A statement without the EMIT CHANGES of ksqlDB at its end; "" if it has none."""
-    if [t.upper for t in tokens[-2:]] != ["EMIT", "CHANGES"] or len(tokens) < 4:
-        return ""
-    text = text[: tokens[-2].start].rstrip()
-    words = [t.upper for t in tokens]
-    if words[:2] == ["CREATE", "TABLE"]:
-        return f"CREATE LIVE TABLE{text[tokens[1].end :]}"
-    return text
+def in_own_words(text: str, tokens: Sequence[Token]) -> str:
+    """A statement without the EMIT CHANGES of ksqlDB at its end, and with EXCEPT for the EXCLUDE of DuckDB,
+    which takes the same room; "" if it has neither.
+    """
+    own = text
+    for star, word, opening in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if star.text == "*" and word.upper == "EXCLUDE" and opening.text == "(":
+            own = own[: word.start] + "EXCEPT".ljust(len(word.text)) + own[word.end :]
+    if [t.upper for t in tokens[-2:]] == ["EMIT", "CHANGES"] and len(tokens) > 3:
+        own = own[: tokens[-2].start].rstrip()
+        if [t.upper for t in tokens[:2]] == ["CREATE", "TABLE"]:
+            own = f"CREATE LIVE TABLE{own[tokens[1].end :]}"
+    return own if own != text else ""

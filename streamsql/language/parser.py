@@ -10,7 +10,7 @@ from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault, nearest
 from streamsql.language.grammar import State, load, syntax_fault
 from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
-from streamsql.language.other_definitions import own_definition, without_emit_changes
+from streamsql.language.other_definitions import in_own_words, own_definition
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.registry import STATEMENTS, first_words
@@ -95,7 +95,7 @@ def parse_text(source: Source, origin: Origin | None = None, tokens: list[Token]
     with origin.errors():
         statement = _read(source, tokens if tokens is not None else tokenize(source.text))
     if isinstance(statement, str):  # the console's own statement in place of one of another console
-        part = source.text.startswith(statement)
+        part = source.text.startswith(statement) or len(source.text) == len(statement)
         own = parse_text(Source(source.name, statement), origin if part else Origin.of(origin.span(whole)))
         return replace(own, read_as=statement)
     placed: Statement = located(replace(statement, text=source.text, span=whole), origin)
@@ -146,7 +146,7 @@ def _of_another_console(text: str, tokens: list[Token]) -> str:
         )
     known = own_form(text, tokens)
     if known is None:
-        return without_emit_changes(text, tokens)
+        return in_own_words(text, tokens)
     habit, form = known
     if habit.runs:
         return form

@@ -217,6 +217,20 @@ SIMPLE_TYPES = frozenset(
 )
 
 
+OTHER_TYPES = {
+    "TEXT": "STRING", "BYTES": "BINARY", "BYTEA": "BINARY", "BLOB": "BINARY", "TIMESTAMPTZ": "TIMESTAMP",
+    "DATETIME": "TIMESTAMP", "JSONB": "STRING", "JSON": "STRING", "UUID": "STRING", "BOOL": "BOOLEAN",
+    "INT2": "SMALLINT", "INT4": "INT", "INT8": "BIGINT", "FLOAT4": "FLOAT", "FLOAT8": "DOUBLE",
+    "HUGEINT": "DECIMAL(38)", "SERIAL": "INT", "BIGSERIAL": "BIGINT", "ROW": "STRUCT<name: TYPE>",
+}  # fmt: skip
+"""Types of other consoles, and what they are here."""
+
+
+def _other_type(name: str) -> str:
+    own = OTHER_TYPES.get(name.upper())
+    return f"{name} of other systems is {own} here" if own else ""
+
+
 def check_type(node: Node) -> None:
     """Raise SyntaxFault for an unknown type name (Spark guide, "Data Types")."""
     for part in node.parts:
@@ -224,7 +238,9 @@ def check_type(node: Node) -> None:
             known = SIMPLE_TYPES | {"ARRAY", "MAP", "STRUCT"}
             raise SyntaxFault(
                 f"there is no type {part.value}",
-                hint=did_you_mean(part.value, known) or "types are BIGINT, DOUBLE, STRING, TIMESTAMP, …",
+                hint=_other_type(part.value)
+                or did_you_mean(part.value, known)
+                or "types are BIGINT, DOUBLE, STRING, TIMESTAMP, …",
                 span=part.span,
                 code="UNKNOWN_TYPE",
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError, did_you_mean
-from streamsql.language.lexical import word_at
+from streamsql.language.lexical import misspelt_clause, word_at
 from streamsql.language.statements.base import Statement
 from streamsql.runtime.engine.disk_full import NO_SPACE, full_disk, is_no_space
 from streamsql.runtime.engine.file_errors import file_words
@@ -145,6 +145,9 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     elif condition == "PARSE_SYNTAX_ERROR":
         near = parameters.get("error", "")
         message = f"Spark cannot read the statement at {near}" + parameters.get("hint", "")
+        misspelt = misspelt_clause(text, span.start) if span else None
+        if misspelt:
+            span, hint = misspelt[0], f"did you mean {misspelt[1]}?"
     head, detail = first_sentence(message)
     return EngineFault(head, detail=detail, hint=hint, span=span, condition=condition)
 
