@@ -395,7 +395,5 @@ def _with_unique_names(rows: Rows) -> tuple[Rows, list[Note]]:
 
 
 def _cut_note(max_cell: int) -> Note:
-    if not max_cell:
-        return Note("NOT_ALL_SHOWN", "values longer than the window are cut")
-    in_full = f"SET {PREFIX}max_cell = 0; shows them in full"
-    return Note("NOT_ALL_SHOWN", f"values longer than {max_cell} cells are cut: {in_full}")
+    in_full = f"{max_cell} cells are cut: SET {PREFIX}max_cell = 0; shows them in full"
+    return Note("NOT_ALL_SHOWN", f"values longer than {in_full if max_cell else 'the window are cut'}")

@@ -130,32 +130,7 @@ def expand(text: str, preferences: Preferences) -> str | None:
     span = Span(start, start + 1 + len(name))
     short = (_BY_NAME.get(name) or _BY_NAME.get(name.casefold())) if line[0] == "\\" else None
     if short is None:
-        known = command_form(line)
-        if known is not None:
-            habit, statement = known
-            if habit.runs:
-                return statement + ";"
-            raise InputFault(
-                f"{habit.typed.split()[0]} is a command of {habit.console}",
-                proposal=f"{statement};",
-                span=span,
-                code="OTHER_CONSOLE",
-            )
-        if line[0] != "\\":
-            raise InputFault(
-                f"there is no command {line[0]}{name}",
-                hint="HELP switching from duckdb; lists those of DuckDB, \\? the short forms",
-                span=span,
-                code="UNKNOWN_STATEMENT",
-            )
-        names = ["\\" + n for n in _BY_NAME]
-        raise InputFault(
-            f"there is no short form \\{name}",
-            detail="the short forms are " + " ".join("\\" + s.names[0] for s in SHORT),
-            hint=did_you_mean("\\" + name, names) or "\\? lists them",
-            span=span,
-            code="UNKNOWN_STATEMENT",
-        )
+        return _of_another_prompt(line, name, span)
     usage = f"\\{short.names[0]} {short.takes}".strip()
     if given and not short.takes:
         raise InputFault(
@@ -165,6 +140,37 @@ def expand(text: str, preferences: Preferences) -> str | None:
         raise InputFault(f"\\{name} needs a {short.takes}", hint=usage, span=span, code="BAD_ARGUMENT")
     statement = short.make(given, preferences)
     return statement if statement in MARKERS else statement + ";"
+
+
+def _of_another_prompt(line: str, name: str, span: Span) -> str:
+    """The statement for a command that only another prompt has. Raises InputFault if none has it, or if the
+    statement is to be completed first.
+    """
+    known = command_form(line)
+    if known is not None:
+        habit, statement = known
+        if habit.runs:
+            return statement + ";"
+        raise InputFault(
+            f"{habit.typed.split()[0]} is a command of {habit.console}",
+            proposal=f"{statement};",
+            span=span,
+            code="OTHER_CONSOLE",
+        )
+    if line[0] != "\\":
+        raise InputFault(
+            f"there is no command {line[0]}{name}",
+            hint="HELP switching from duckdb; lists those of DuckDB, \\? the short forms",
+            span=span,
+            code="UNKNOWN_STATEMENT",
+        )
+    raise InputFault(
+        f"there is no short form \\{name}",
+        detail="the short forms are " + " ".join("\\" + s.names[0] for s in SHORT),
+        hint=did_you_mean("\\" + name, ["\\" + n for n in _BY_NAME]) or "\\? lists them",
+        span=span,
+        code="UNKNOWN_STATEMENT",
+    )
 
 
 def listing() -> str:

@@ -78,15 +78,7 @@ def changes_plan(
     span: Span | None,
 ) -> Changes:
     """span: where the sink or query is named. Raises RuleFault for a sink that cannot take changes."""
-    using = connector(Name(sink.connector))
-    if using.changes_writer(sink) is None:
-        able = [c.name for c in connectors().values() if c.writes is not None and c.writes_batches]
-        raise RuleFault(
-            f"a {using.name} sink does not take the changes of a result",
-            hint=f"connectors for it: {', '.join(able)}",
-            span=span,
-            code="CONNECTOR_NOT_SUPPORTED",
-        )
+    _check_takes_changes(sink, span)
     shape = shape_as_declared(lowered.shape, sink.columns, query.columns)
     node = as_declared(lowered.node, sink.columns, None, query.columns)
     _check_columns(shape, body)
@@ -109,6 +101,19 @@ def changes_plan(
         notes=tuple(sources.notes),
         keys=keys,
     )
+
+
+def _check_takes_changes(sink: Sink, span: Span | None) -> None:
+    """Raise RuleFault for a sink whose connector cannot write changes."""
+    using = connector(Name(sink.connector))
+    if using.changes_writer(sink) is None:
+        able = [c.name for c in connectors().values() if c.writes is not None and c.writes_batches]
+        raise RuleFault(
+            f"a {using.name} sink does not take the changes of a result",
+            hint=f"connectors for it: {', '.join(able)}",
+            span=span,
+            code="CONNECTOR_NOT_SUPPORTED",
+        )
 
 
 def _reason(query: Query, sink: Sink) -> str:

@@ -56,12 +56,10 @@ class JdbcTable:
                 self._delete(staging, connection)
             self._run(connection, self._take_over(kept, staging, changes))
             if query:
-                self._run(
-                    connection, f"DELETE FROM {self.NOTES} WHERE query = ? AND target = ?", query, self.table
-                )
-                self._run(
-                    connection, f"INSERT INTO {self.NOTES} VALUES (?, ?, ?)", query, self.table, str(batch_id)
-                )
+                forget = f"DELETE FROM {self.NOTES} WHERE query = ? AND target = ?"
+                self._run(connection, forget, query, self.table)
+                note = f"INSERT INTO {self.NOTES} VALUES (?, ?, ?)"
+                self._run(connection, note, query, self.table, str(batch_id))
             connection.commit()
             connection.setAutoCommit(True)
             self._run(connection, f"DROP TABLE {staging}")
