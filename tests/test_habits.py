@@ -111,6 +111,10 @@ DEFINITIONS = [
         "CREATE STREAM files (at STRING) USING csv OPTIONS (path '/in') "
         "WITH WATERMARK TO_TIMESTAMP(at) AS ts DELAY OF INTERVAL 0 SECONDS;",
     ),
+    (
+        "CREATE STREAM live (id INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) USING values",
+        "CREATE STREAM live (id INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY OF INTERVAL '5' SECOND;",
+    ),
     ("CREATE TABLE shown (id INT) WITH ('connector' = 'print')", "CREATE SINK shown (id INT) USING console;"),
     ("CREATE TABLE lost (id INT) WITH ('connector' = 'blackhole')", "CREATE SINK lost (id INT) USING noop;"),
     (

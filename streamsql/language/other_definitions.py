@@ -42,10 +42,29 @@ def own_definition(text: str, tokens: Sequence[Token]) -> str:
     """The console's own statement for a CREATE of another console; "" for any other statement."""
     parts = _parts(text, list(tokens))
     if parts is None:
-        return ""
+        return _with_own_watermark(text, list(tokens))
     if parts.query:
         return f"CREATE LIVE TABLE {quote_name(parts.name)} AS {parts.query}"
     return _statement(parts)
+
+
+def _with_own_watermark(text: str, tokens: list[Token]) -> str:
+    """A CREATE STREAM with the WATERMARK FOR among its columns behind them; "" for any other statement."""
+    words = [t.upper for t in tokens]
+    if words[:1] != ["CREATE"] or "STREAM" not in words[1:4] or "WATERMARK" not in words:
+        return ""
+    opening = next((n for n, t in enumerate(tokens) if t.text == "("), len(tokens))
+    close = _close(tokens, opening)
+    items = list(_items(tokens[opening + 1 : close]))
+    if close == len(tokens) or not any([t.upper for t in i[:2]] == ["WATERMARK", "FOR"] for i in items):
+        return ""
+    parts = _Definition("")
+    for item in items:
+        _column(parts, text, item)
+    columns = ", ".join(f"{name} {kind}" for name, kind in parts.columns)
+    rest = text[tokens[close].end :].strip() or "USING …"
+    mark = f"WITH WATERMARK {_event_time(parts)} DELAY OF {parts.delay}"
+    return f"{text[: tokens[opening].start]}({columns}) {rest} {mark}"
 
 
 def _parts(text: str, tokens: list[Token]) -> _Definition | None:

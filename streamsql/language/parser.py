@@ -138,7 +138,7 @@ def _of_another_console(text: str, tokens: list[Token]) -> str:
     definition = own_definition(text, tokens)
     if definition:
         raise SyntaxFault(
-            f"{text[span.start : span.end]} … WITH is a statement of Flink and ksqlDB",
+            f"this {text[span.start : span.end]} is a statement of Flink or ksqlDB",
             detail="here CREATE STREAM defines what is read, and CREATE SINK what is written",
             proposal=f"{definition};",
             span=span,
