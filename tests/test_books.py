@@ -390,7 +390,7 @@ def test_queries_without_state_and_states_in_queries(console: Console) -> None:
         "CREATE LIVE TABLE j AS SELECT words.word FROM words JOIN STATE OF QUERY m s ON s.word = words.word;",
     ):
         error, at = fault(console, statement)
-        assert error.message == "a streaming query cannot read the state of another query"
+        assert error.message == "a streaming query cannot read the state or the late rows of another query"
         assert at == "STATE OF QUERY m"
 
 

@@ -11,6 +11,7 @@ from streamsql.catalog import Query
 from streamsql.connectors.registry import connector
 from streamsql.language.statements import query as query_statements
 from streamsql.language.statements.base import Name
+from streamsql.language.tokens import quote_name
 from streamsql.results import Result
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
@@ -108,6 +109,11 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
         ]
         if running.reports.late:
             pairs.append(("late rows dropped", running.reports.late))
+            if not running.plan.transient:
+                grouped = "; Spark counts groups of them, so there may be more"
+                more = grouped if running.plan.shape.aggregates else ""
+                listed = f"SELECT * FROM LATE ROWS OF QUERY {quote_name(running.name)}; lists them{more}"
+                pairs.append(("late rows", listed))
         if running.reports.malformed:
             pairs.append(("malformed", running.reports.malformed))
         if running.is_refresh:
