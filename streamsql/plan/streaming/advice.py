@@ -54,7 +54,7 @@ def _blocks(body: Body) -> Iterator[Block]:
 def _first_window(
     windows: list[Expression], shape: Shape, mode: str, streams: list[Stream]
 ) -> Iterator[Note]:
-    """In append mode: which event lets the first window come out."""
+    """In append mode: the event with which the first window is emitted."""
     grouped = any(op.kind == "aggregate" and op.window == "window" and op.watermarked for op in shape.ops)
     delays = [seconds(s.watermark.delay) for s in streams if s.watermark]
     if mode != "append" or not grouped or not windows or not delays:
@@ -101,7 +101,7 @@ def _unused_watermark(shape: Shape, streams: list[Stream]) -> Iterator[Note]:
     yield Note(
         "WATERMARK_UNUSED",
         f"the watermark of {stream.name} closes no group, as {column} is not among the keys: the state of "
-        f"the groups is kept for ever; GROUP BY window({column}, '1 hour'), … would bound it",
+        f"the groups is kept without bound; GROUP BY window({column}, '1 hour'), … would bound it",
     )
 
 

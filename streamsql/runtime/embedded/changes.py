@@ -70,7 +70,7 @@ class Changes:
         self.last_batch = -1
 
     def now(self) -> Any:
-        """What stands where RowsAt stands for a live table; nobody reads it."""
+        """In place of RowsAt: the rows of such a query are in its sink only."""
         return self
 
     def take(self, new: Any, version: int) -> None:

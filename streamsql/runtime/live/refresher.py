@@ -18,7 +18,7 @@ Compute = Callable[[Mapping[str, "RowsAt"], CancelToken], Any]
 
 
 class Refresher:
-    """Stands where PySpark's StreamingQuery stands for a query that Spark runs: isActive, stop, exception,
+    """The counterpart of PySpark's StreamingQuery for a query that Spark runs: isActive, stop, exception,
     awaitTermination.
 
     rows: takes what is computed. compute: gives the rows, an Arrow table, from those of the inputs. told:

@@ -172,7 +172,7 @@ def waits_in_state(evidence: Evidence) -> Verdict | None:
     return Verdict(
         situation="STATE_WAITS",
         sentence=f"{count(kept, 'row')} of the join {'waits' if kept == 1 else 'wait'} in state: a row "
-        "without partner comes out once the watermark says that none can come any more",
+        "without partner is emitted once the watermark has passed its time range",
         facts=(*clock(evidence), ("rows in state", kept)),
         proposal=moving_on(evidence),
     )

@@ -65,7 +65,7 @@ def _all_null(evidence: Evidence, stream: Stream) -> Verdict | None:
 
 
 def _null_times(evidence: Evidence, event_time: EventTime) -> Verdict | None:
-    """The event time is NULL in so many rows that nothing can come out."""
+    """The event time is NULL in so many rows that nothing can be emitted."""
     column = quote_name(event_time.column)
     relation = quote_name(event_time.relation)
     row = evidence.probes.row(
