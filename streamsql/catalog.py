@@ -20,7 +20,7 @@ from streamsql.language.tokens import quote, quote_name
 from streamsql.secrets import redact_text
 
 DEFAULT_RETAIN = 1_000_000
-PAYLOAD_FORMATS = frozenset({"json", "csv", "avro", "protobuf"})
+PAYLOAD_FORMATS = frozenset({"json", "csv", "avro", "protobuf", "debezium_json"})
 """The formats of messages whose payload holds several columns, and may be malformed."""
 ROW_FILES = frozenset({"csv", "json", "xml"})
 """The connectors of files whose rows are read from text, and may be malformed."""
@@ -35,7 +35,8 @@ class Stream:
     inferred: whether the columns were read from the files at CREATE and not declared. malformed: what
     becomes of messages that cannot be read: "" or fail, skip, or into (malformed_sink); rejected: of
     the stream of those, NAME$malformed, the columns that they lack. metadata: the fields of its messages
-    that a program reads; counted: whether the program counts those that cannot be read.
+    that a program reads; counted: whether the program counts those that cannot be read; key: the columns
+    that identify a row of which it brings the changes.
     """
 
     name: str
@@ -52,11 +53,17 @@ class Stream:
     rejected: tuple[Column, ...] = ()
     metadata: tuple[str, ...] = ()
     counted: bool = True
+    key: tuple[str, ...] = ()
 
     @property
     def may_be_malformed(self) -> bool:
         """Whether it reads texts or bytes as columns, which may fail."""
         return self.format in PAYLOAD_FORMATS or self.connector in ROW_FILES
+
+    @property
+    def is_of_changes(self) -> bool:
+        """Whether each of its records is a change of a row, which its key identifies."""
+        return self.format == "debezium_json"
 
     def option(self, key: str, default: str = "") -> str:
         return _option(self.options, key, default)
@@ -70,6 +77,8 @@ class Stream:
         lines = [head + columns_sql(self.columns), f"USING {self.connector}"]
         if self.format:
             lines.append(f"FORMAT {self.format}")
+        if self.key:
+            lines.append(f"KEY ({', '.join(map(quote_name, self.key))})")
         into = f"INTO {quote_name(self.malformed_sink)}" if self.malformed_sink else self.malformed.upper()
         malformed = f"ON MALFORMED {into}" if into else ""
         parts = (options_sql(self.options), malformed, mark, comment_sql(self.comment))

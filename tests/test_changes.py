@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import QueryFault, StreamsqlError
 from streamsql.runtime.live.change_log import ChangeLog
+from streamsql.runtime.session import Session
 
 COUNTS = """
 CREATE STREAM words (word STRING, n INT) USING values;
@@ -202,6 +204,63 @@ def test_rows_of_one_key_are_an_error(console: Console) -> None:
     console.run(f"{COUNTS} CREATE SINK log USING memory KEY (c); INSERT INTO log SELECT word, c FROM counts;")
     with pytest.raises(QueryFault, match=r"several rows with the same KEY \(c\)"):
         put(console, "a", "b")
+
+
+def test_a_row_is_known_by_the_key_of_the_sink_or_of_the_live_table(console: Console, tmp_path: Path) -> None:
+    shown: list[Any] = []
+    config = replace(console.session.config, show_batch=lambda rows, batch: shown.extend(rows.rows))
+    console.session = Session(config, console.session.spark)
+    (tmp_path / "takers.py").write_text(
+        "def take(batch, batch_id):\n"
+        f"    with open('{tmp_path}/taken', 'a') as out:\n"
+        "        print(batch_id, [tuple(r) for r in batch.collect()], file=out)\n"
+    )
+    console.run(
+        f"""{COUNTS} CREATE SINK f USING json KEY (c) OPTIONS (path '{tmp_path}/f');
+        CREATE SINK shown USING console KEY (w);
+        CREATE SINK taken USING foreach_batch KEY (word)
+          OPTIONS (function 'takers.take', folder '{tmp_path}');
+        CREATE SINK plain USING json OPTIONS (path '{tmp_path}/plain');
+        INSERT INTO f SELECT word, c FROM counts WHERE c > 1 AND word <> 'c';
+        INSERT INTO shown SELECT upper(word) AS w, c FROM counts;
+        INSERT INTO taken SELECT word, c FROM counts;
+        INSERT INTO plain SELECT c * 10 AS tens, word AS w FROM counts WHERE c < 3 ORDER BY c LIMIT 9;"""
+    )
+    put(console, "a", "a")
+    put(console, "a", "b", "b")
+    assert batches(tmp_path / "f") == [[["+I", "a", 2]], [["-U", "a", 2], ["+U", "b", 2], ["+I", "a", 3]]]
+    assert batches(tmp_path / "plain") == [[["+I", 20, "a"]], [["-D", 20, "a"], ["+I", 20, "b"]]]
+    put(console, "c")
+    put(console, "c")
+    assert batches(tmp_path / "plain")[3:] == [[["-U", 10, "c"], ["+U", 20, "c"]]]
+    taken = (tmp_path / "taken").read_text().splitlines()
+    assert [line.partition(" ")[2] for line in taken[:2]] == [
+        "[('+I', 'a', 2)]",
+        "[('-U', 'a', 2), ('+U', 'a', 3), ('+I', 'b', 2)]",
+    ]
+    assert dict(console.rows("DESCRIBE QUERY taken;"))["delivery"].startswith("at least once")
+    assert list(map(tuple, shown)) == [
+        ("+I", "A", 2),
+        ("-U", "A", 2),
+        ("+U", "A", 3),
+        ("+I", "B", 2),
+        ("+I", "C", 1),
+        ("-U", "C", 1),
+        ("+U", "C", 2),
+    ]
+
+
+def test_each_sink_has_its_own_query(console: Console, tmp_path: Path) -> None:
+    console.run(
+        f"{COUNTS} CREATE SINK f USING json OPTIONS (path '{tmp_path}/f');"
+        f"CREATE SINK g USING json OPTIONS (path '{tmp_path}/g');"
+    )
+    both = "EXECUTE STATEMENT SET BEGIN INSERT INTO f SELECT word FROM counts; INSERT INTO g SELECT c FROM counts; END;"
+    for statement in (both, "INSERT INTO f, g SELECT c FROM counts;"):
+        with pytest.raises(StreamsqlError) as caught:
+            console.run(statement)
+        console.run(caught.value.hint + "DROP QUERY f; DROP QUERY g;")
+    assert caught.value.code == "CLAUSE_NOT_SUPPORTED"
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ PLAN = [
     "changes streaming.query_changes",
     "context streaming.stages statements.stale_views",
     "statements.statement_set statements.trigger_checks",
-    "statements.query_parts",
+    "statements.query_parts statements.changelog_streams",
     "statements.query_run",
     "statements.second_insert",
     "statements.refreshes",

@@ -245,3 +245,20 @@ def test_a_running_refresh_is_seen_by_the_next_select(console: Console) -> None:
         assert time.monotonic() < deadline, seen
         seen.append(console.rows("SELECT count(*) FROM t;")[0][0])
     assert seen == sorted(seen)
+
+
+def test_the_hour_that_comes_twice_is_two_keys(console: Console) -> None:
+    try:
+        console.run(
+            """SET spark.sql.session.timeZone = 'Europe/Berlin';
+            CREATE STREAM s (at TIMESTAMP) USING values;
+            CREATE LIVE TABLE t AS SELECT at, count(*) AS n FROM s GROUP BY at;
+            INSERT INTO s VALUES (TIMESTAMP '2024-10-27T00:30:00Z'); AWAIT QUERY t IDLE;
+            INSERT INTO s VALUES (TIMESTAMP '2024-10-27T01:30:00Z'); AWAIT QUERY t IDLE;"""
+        )
+        assert console.rows("SELECT unix_seconds(at) % 86400 AS s, n FROM t ORDER BY at;") == [
+            (1800, 1),
+            (5400, 1),
+        ]
+    finally:
+        console.session.spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -110,7 +110,8 @@ class Connector:
     triggers, sink_triggers: the kinds of trigger that the source and the sink take (Spark guide, "Triggers").
     path_option: the option that names a folder. code_hint: how the Python code is written that a
     module.name option names. open_options: options beside the declared ones are passed on as they
-    are; open_prefix: so are those that begin with it. takes_key: a sink may have a KEY. keeps_log:
+    are; open_prefix: so are those that begin with it. takes_key: a sink may have a KEY. line_formats: what
+    a FORMAT can say of the lines of files. keeps_log:
     Spark's own streaming writer keeps a log of the files in the sink's folder. packages: by name, what
     it may need that Spark has not; by default the one of its own name.
     """
@@ -126,6 +127,7 @@ class Connector:
     infers_columns = False
     fixed_columns: tuple[Column, ...] = ()
     formats: tuple[str, ...] = ()
+    line_formats: tuple[str, ...] = ()
     path_option = ""
     code_hint = ""
     open_options = False

@@ -8,6 +8,7 @@ from streamsql.connectors.base import Connector, OptionSpec
 class Console(Connector):
     name = "console"
     help = "each micro-batch's rows on standard output"
+    takes_key = True
     writes = (OptionSpec("numRows", "most rows shown of a micro-batch", "number", default="20"),)
 
     def shows_newest(self, sink: Sink) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.calls import Call, Node, Var, lit
+from streamsql.calls import Call, Function, Node, Var, expr, lit
 from streamsql.catalog import ROW_FILES, Sink, Stream
-from streamsql.connectors import rows
+from streamsql.connectors import debezium, messages, rows
 from streamsql.connectors.base import (
     Connector,
     OptionSpec,
@@ -16,8 +16,11 @@ from streamsql.connectors.base import (
     schema_text,
     with_options,
 )
-from streamsql.language.statements.base import Column
+from streamsql.connectors.messages import Payload
+from streamsql.errors import Note, RuleFault
+from streamsql.language.statements.base import Column, Name, Option
 
+Pairs = tuple[tuple[str, str], ...]
 PATH = OptionSpec("path", "the directory, or a glob of directories", "path", required=True)
 # Of Hadoop's text output: csv, json and text.
 TEXT_CODECS = ("none", "uncompressed", "bzip2", "deflate", "gzip", "lz4", "snappy")
@@ -97,6 +100,7 @@ class FileConnector(Connector):
     infers_columns = True
     path_option = "path"
     keeps_log = True
+    takes_key = True
     own: tuple[OptionSpec, ...] = ()
     read_only: frozenset[str] = frozenset({"mode", "samplingRatio"})
     write_only: frozenset[str] = frozenset()
@@ -117,6 +121,9 @@ class FileConnector(Connector):
         self.writes = writes + tuple(s for s in self.own if s.name not in self.read_only)
 
     def source(self, stream: Stream, places: Places) -> Node:
+        if stream.format == debezium.FORMAT:
+            one = (("maxFilesPerTrigger", "1"),) if not stream.option("maxFilesPerTrigger") else ()
+            return self._changes(stream, read_stream("text"), (*stream.options, *one))
         if self.name in ROW_FILES and rows.are_told(stream):
             return rows.read(self.name, stream)
         reader = read_stream(self.name)
@@ -126,13 +133,48 @@ class FileConnector(Connector):
         return reader.call("load", stream.option("path"))
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
+        if stream.format == debezium.FORMAT:
+            readable, options = replace(stream, malformed="skip"), _of_lines(stream)
+            return debezium.at_rest(self._changes(readable, read("text"), options))
         reader = read(self.name)
         if stream.columns:
             reader = reader.call("schema", schema_text(stream.columns))
         reader = with_options(reader, rows.as_said(stream), skip=SOURCE_ONLY)
         return reader.call("load", stream.option("path"))
 
-    def infer(self, stream: Stream) -> Node:
+    def _changes(self, stream: Stream, reader: Node, given: Pairs) -> Node:
+        """The rows of changes in lines of Debezium's envelopes."""
+        payload = {s.name.casefold() for s in messages.FORMAT_OPTIONS[debezium.FORMAT]}
+        options = [(k, v) for k, v in given if k.casefold() not in payload]
+        frame = with_options(reader, options, skip=("path",)).call("load", stream.option("path"))
+        frame = frame.call("select", expr("value"), expr("_metadata.file_path AS _file"))
+        place = Payload("value", {"file": "_file"}, "_file")
+        return messages.read(frame, stream, place, debezium.FORMAT)
+
+    def notes_of(self, stream: Stream) -> tuple[Note, ...]:
+        if stream.format != debezium.FORMAT:
+            return ()
+        return (Note("FILE_BY_FILE", "each micro-batch reads one file, so that the changes stay in order"),)
+
+    def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
+        if stream.format != debezium.FORMAT:
+            return
+        known = {s.name.casefold() for s in (*SOURCE_OPTIONS, *messages.FORMAT_OPTIONS[debezium.FORMAT])}
+        for name, option in options.items():
+            ordered = name not in ("maxfilespertrigger", "latestfirst", "maxbytespertrigger")
+            if name in known | _OF_LINES and (ordered or option.value.value.casefold() in ("1", "false")):
+                continue
+            raise RuleFault(
+                f"FORMAT {debezium.FORMAT} does not take {option.key} '{option.value.value}'",
+                detail="" if ordered else "its files are read one by one, so that the changes stay in order",
+                hint=f"omit {option.key}",
+                span=option.key.span,
+                code="OPTION_CONFLICT",
+            )
+
+    def infer(self, stream: Stream) -> Node | None:
+        if stream.format == debezium.FORMAT:
+            return None
         reader = with_options(read(self.name), self.inference(stream), skip=SOURCE_ONLY)
         frame = reader.call("load", stream.option("path"))
         # Spark makes a column of what it cannot read, if there is such a row now.
@@ -142,29 +184,60 @@ class FileConnector(Connector):
         """The lines of the files as static rows; None when a record may be more than a line."""
         if stream.option("multiLine").casefold() == "true":
             return None
-        options = [(k, v) for k, v in stream.options if k.casefold() in _OF_LINES]
-        return with_options(read("text"), options).call("load", stream.option("path"))
+        return with_options(read("text"), _of_lines(stream)).call("load", stream.option("path"))
 
     def inference(self, stream: Stream) -> tuple[tuple[str, str], ...]:
         """The options under which the columns are inferred."""
         return stream.options
 
+    def prepared(self, sink: Sink, frame: Node) -> Node:
+        return debezium.envelopes(frame) if sink.format == debezium.FORMAT else frame
+
     def write_stream(self, sink: Sink, writer: Node) -> Node:
-        writer = with_options(writer.call("format", self.name), sink.options)
+        writer = with_options(writer.call("format", self.name), _written(sink))
         if sink.partitioned_by:
             writer = writer.call("partitionBy", *sink.partitioned_by)
         return writer
 
+    def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...], at: Name) -> None:
+        if sink.format == debezium.FORMAT and sink.partitioned_by:
+            raise RuleFault(
+                f"FORMAT {debezium.FORMAT} takes no PARTITIONED BY",
+                detail="the columns are inside the envelope",
+                hint="omit PARTITIONED BY",
+                span=at.span,
+                code="CLAUSE_NOT_SUPPORTED",
+            )
+
     def batch_writer(self, sink: Sink) -> Node:
+        write = self.changes_writer(sink)
+        if sink.format != debezium.FORMAT:
+            return write
+        batch = debezium.envelopes(Var("batch"))
+        return Function(("batch", "batch_id"), (), Call(write, (batch, Var("batch_id"))))
+
+    def changes_writer(self, sink: Sink) -> Node:
         # Spark's own file sink logs its files; with several sinks there is one folder per micro-batch.
         partitions = [list(sink.partitioned_by)] if sink.partitioned_by else []
         files = Call(Var("BatchFiles"), tuple(map(lit, (self.name, sink.option("path"), *partitions))))
-        return with_options(files, sink.options, skip=("path", "retention")).attr("write")
+        return with_options(files, _written(sink), skip=("path", "retention")).attr("write")
 
     def write_batch(self, sink: Sink, frame: Node) -> Node:
-        writer = with_options(
-            frame.attr("write").call("format", self.name).call("mode", "append"), sink.options, skip=("path",)
-        )
+        writer = self.prepared(sink, frame).attr("write").call("format", self.name).call("mode", "append")
+        writer = with_options(writer, _written(sink), skip=("path",))
         if sink.partitioned_by:
             writer = writer.call("partitionBy", *sink.partitioned_by)
         return writer.call("save", sink.option("path"))
+
+
+def _of_lines(stream: Stream) -> Pairs:
+    """The options of a stream that also hold when its files are read as lines."""
+    return tuple((k, v) for k, v in stream.options if k.casefold() in _OF_LINES)
+
+
+def _written(sink: Sink) -> Pairs:
+    """The options under which the rows of a sink are written."""
+    if sink.format != debezium.FORMAT:
+        return sink.options
+    given = {k.casefold() for k, _ in sink.options}
+    return (*sink.options, *((k, v) for k, v in debezium.JSON_OPTIONS if k.casefold() not in given))

@@ -13,6 +13,7 @@ from streamsql.connectors.foreach import FOLDER, loaded
 class ForeachBatch(Connector):
     name = "foreach_batch"
     help = "a Python function receives each micro-batch: function(DataFrame, batch_id)"
+    takes_key = True
     writes = (
         OptionSpec(
             "function",

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from streamsql.calls import Node
 from streamsql.catalog import Stream
+from streamsql.connectors import debezium
 from streamsql.connectors.base import OptionSpec
 from streamsql.connectors.files import COLUMN_OPTIONS, FileConnector
 
@@ -11,6 +12,7 @@ from streamsql.connectors.files import COLUMN_OPTIONS, FileConnector
 class Json(FileConnector):
     name = "json"
     help = "directories of JSON lines"
+    line_formats = (debezium.FORMAT,)
     own = (
         *COLUMN_OPTIONS,
         OptionSpec("primitivesAsString", "infer every simple value as a string", "boolean"),
@@ -32,5 +34,5 @@ class Json(FileConnector):
     def records(self, stream: Stream) -> Node | None:
         return self.lines(stream)
 
-    def infer_times(self, stream: Stream) -> Node:
+    def infer_times(self, stream: Stream) -> Node | None:
         return self.infer(replace(stream, options=(*stream.options, ("inferTimestamp", "true"))))

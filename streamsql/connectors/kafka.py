@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from streamsql.calls import Function, Node, Var, expr
 from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
-from streamsql.connectors import messages, schema_registry
+from streamsql.connectors import debezium, messages, schema_registry
 from streamsql.connectors.base import (
     MICRO_BATCH,
     Connector,
@@ -196,8 +196,9 @@ class Kafka(Connector):
     def at_rest(self, stream: Stream, places: Places) -> Node:
         # What cannot be parsed is skipped: it would end the preview.
         readable = replace(stream, malformed="skip")
-        messages_now = self._now(stream)
-        return messages.read(messages_now, readable, self._payload(stream), self.format_of(stream))
+        form = self.format_of(stream)
+        rows = messages.read(self._now(stream), readable, self._payload(stream), form)
+        return debezium.at_rest(rows) if form == debezium.FORMAT else rows
 
     def brokers(self, stream: Stream) -> tuple[dict[str, str], tuple[str, ...]]:
         named = stream.option("topic") or stream.option("subscribe")
@@ -275,8 +276,12 @@ class Kafka(Connector):
         writer = self.prepared(sink, frame).attr("write").call("format", self.name)
         return with_options(writer, self._options(sink)).call("save")
 
+    def modes_of(self, sink: Sink) -> tuple[str, ...]:
+        # Only the changes of a live table tell what a row was before.
+        return ("append",) if sink.format == debezium.FORMAT else self.modes
+
     def shows_newest(self, sink: Sink) -> bool:
-        return bool(sink.key)
+        return bool(sink.key) and sink.format != debezium.FORMAT
 
     def delivery(self, sink: Sink) -> str:
         return "at least once: messages may be sent again after a failure"
@@ -284,6 +289,13 @@ class Kafka(Connector):
     def batch_writer(self, sink: Sink) -> Node:
         # At least once: a micro-batch that is repeated after a failure is sent again.
         return Function(("batch", "batch_id"), (), self.write_batch(sink, Var("batch")))
+
+    def changes_writer(self, sink: Sink) -> Node:
+        if sink.format != debezium.FORMAT:
+            return self.batch_writer(sink)
+        rows = messages.written(Var("batch"), sink, sink.format, changes=True)
+        writer = with_options(rows.attr("write").call("format", self.name), self._options(sink))
+        return Function(("batch", "batch_id"), (), writer.call("save"))
 
     def check_sink(self, sink: Sink, options: dict[str, Option], key: tuple[Name, ...], at: Name) -> None:
         _check_servers(options, at)

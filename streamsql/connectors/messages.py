@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from streamsql.calls import Call, Node, Var, expr, lit
 from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
-from streamsql.connectors import schema_registry
+from streamsql.connectors import debezium, schema_registry
 from streamsql.connectors.base import OptionSpec, schema_text
 from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.errors import RuleFault
@@ -63,6 +63,7 @@ FORMAT_OPTIONS = {
     "protobuf": _PROTOBUF,
     "text": (),
     "raw": (),
+    debezium.FORMAT: _TIMES,
 }
 """Format → the options that say how a payload is read or written."""
 ALL_OPTIONS = tuple(dict.fromkeys(spec for specs in FORMAT_OPTIONS.values() for spec in specs))
@@ -96,10 +97,15 @@ def read(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
     columns = [expr(f"{_column(stream, c)} AS {quote_name(c.name)}") for c in stream.columns]
     frame = _with_parsed(frame, stream, payload, form)
     bad = f"{payload.value} IS NOT NULL AND (_parsed IS NULL{_corrupt(form)})"
+    if form == debezium.FORMAT:
+        columns = [expr(f"_row.row.{quote_name(c.name)} AS {quote_name(c.name)}") for c in stream.columns]
     # The count also keeps Spark from reading each payload twice, for the filter and for its columns.
     if stream.counted:
         frame = frame.call("observe", f"{COUNTED} {stream.name}", expr(f"count_if({bad}) AS messages"))
-    return frame.call("where", expr(_kept(stream, payload, bad))).call("select", *columns, *fields)
+    frame = frame.call("where", expr(_kept(stream, payload, bad)))
+    if form == debezium.FORMAT:
+        return debezium.rows(frame, columns, fields)
+    return frame.call("select", *columns, *fields)
 
 
 def rejected_columns(fields: tuple[Column, ...]) -> tuple[Column, ...]:
@@ -119,6 +125,8 @@ def _rejected(frame: Node, stream: Stream, payload: Payload, form: str) -> Node:
 
 
 def _corrupt(form: str) -> str:
+    if form == debezium.FORMAT:
+        return f" OR _parsed.{MALFORMED} IS NOT NULL OR {debezium.MALFORMED}"
     return f" OR _parsed.{MALFORMED} IS NOT NULL" if form in ("json", "csv") else ""
 
 
@@ -145,7 +153,8 @@ def _with_parsed(frame: Node, stream: Stream, payload: Payload, form: str) -> No
         given = (stream.option("avroSchema"), *filter(None, [stream.option("subject")]))
         reader = schema_registry.client(stream).call("reader", *given)
         frame = frame.call("select", expr("*"), Call(reader, (expr(payload.value),)).call("alias", "_read"))
-    return frame.call("select", expr("*"), _parsed(stream, payload, form))
+    frame = frame.call("select", expr("*"), _parsed(stream, payload, form))
+    return debezium.with_change(frame) if form == debezium.FORMAT else frame
 
 
 def _parsed(stream: Stream, payload: Payload, form: str) -> Node:
@@ -162,12 +171,15 @@ def _parsed(stream: Stream, payload: Payload, form: str) -> Node:
         # As a list of one: it is NULL when it cannot be read, where a record would be one of NULLs.
         schema = quote(f'{{"type":"array","items":{stream.option("avroSchema")}}}')
         return expr(f"from_avro({value}, {schema}, map('mode', 'PERMISSIVE'))[0] AS _parsed")
-    schema = f"{schema_text(stream.rejected or stream.columns)}, {MALFORMED} STRING"
+    columns = stream.rejected or stream.columns
+    schema = debezium.schema(columns) if form == debezium.FORMAT else schema_text(columns)
+    schema = f"{schema}, {MALFORMED} STRING"
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
     known = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
     options |= {known[k.casefold()]: v for k, v in stream.options if k.casefold() in known}
     given = ", ".join(f"{quote(k)}, {quote_option(v)}" for k, v in options.items())
-    return expr(f"from_{form}(CAST({payload.value} AS STRING), {quote(schema)}, map({given})) AS _parsed")
+    reader = "from_csv" if form == "csv" else "from_json"
+    return expr(f"{reader}(CAST({payload.value} AS STRING), {quote(schema)}, map({given})) AS _parsed")
 
 
 def _protobuf(stream: Stream) -> tuple[str, str, str]:
@@ -185,10 +197,16 @@ def infer(stream: Stream) -> Node | None:
     return Var("spark").call("sql", empty).call("select", "payload.*")
 
 
-def written(frame: Node, sink: Sink, form: str) -> Node:
-    """The calls that make rows messages: columns key, value and what else a message has."""
+def written(frame: Node, sink: Sink, form: str, *, changes: bool = False) -> Node:
+    """The calls that make rows messages: columns key, value and what else a message has. changes: whether the
+    rows of FORMAT debezium_json are in envelopes already.
+    """
     known = {s.name.casefold(): s.name for s in FORMAT_OPTIONS[form]}
     options = {known[k.casefold()]: v for k, v in sink.options if k.casefold() in known}
+    if form == debezium.FORMAT:
+        envelopes = frame if changes else debezium.envelopes(frame)
+        pairs = [[k, v] for k, v in options.items()]
+        return Call(Var("envelope_messages"), tuple(map(lit, (envelopes, list(sink.key), pairs))))
     writer: object = form
     if form == "protobuf":
         writer = Call(Var("protobuf_writer"), (lit(options["descriptorFile"]), lit(options["message"])))

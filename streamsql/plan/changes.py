@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from streamsql.calls import Assign, Call, Node, Program, Var, lit
 from streamsql.catalog import Catalog
+from streamsql.connectors import debezium
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.language.statements.base import Name
@@ -34,6 +35,8 @@ class Changes(Refresh):
     def changes(self, schema: Node, **more: object) -> Node:
         """The call that makes the writer of changes. schema: of `result`; more: arguments of it."""
         named: dict[str, object] = {"unique": True} if self.sink.key else {}
+        if self.sink.format == debezium.FORMAT:
+            named["envelope"] = True
         arguments = (Var("spark"), schema, self.write, list(self.keys))
         return Call(
             Var("Changes"), tuple(map(lit, arguments)), tuple((k, lit(v)) for k, v in (named | more).items())

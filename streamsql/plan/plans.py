@@ -239,7 +239,7 @@ class Run(Plan):
                     mode,
                     _names(t.keys(mode)),
                     t.sink.retain,
-                    bool(t.sink.key),
+                    bool(t.sink.key) or t.shape.brings_changes,
                     **_hidden(t.shape),
                     **({"strict": True} if t.sink.owner else {}),
                 ),

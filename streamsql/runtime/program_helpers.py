@@ -28,6 +28,8 @@ HELPERS = {
     "throw_away": "fan_out",
     "filled": "secret_references",
     "to_messages": "message_codecs",
+    "envelopes": "message_codecs",
+    "envelope_messages": "message_codecs",
     "avro_writer": "message_codecs",
     "ProtobufKind": "message_codecs",
     "protobuf_reader": "message_codecs",

@@ -23,13 +23,15 @@ from streamsql.language.statements.base import (
     replacement_of,
     watermark_of,
 )
+from streamsql.language.statements.sink import names_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class CreateStream(Statement):
     """A stream USING a connector, or AS a query (then connector is None).
 
-    malformed: the action of ON MALFORMED: fail, skip, into (malformed_sink), or "" without the clause.
+    key: the columns that identify a row, for a format of changes. malformed: the action of ON MALFORMED:
+    fail, skip, into (malformed_sink), or "" without the clause.
     """
 
     topic: ClassVar[str] = "streams"
@@ -40,6 +42,7 @@ class CreateStream(Statement):
     connector: Name | None = None
     format: Name | None = None
     columns: tuple[Column, ...] = ()
+    key: tuple[Name, ...] = ()
     options: tuple[Option, ...] = ()
     watermark: Watermark | None = None
     comment: str = ""
@@ -154,6 +157,7 @@ def create_stream(node: Node, source: Source) -> CreateStream:
         connector=name_of(part.get("Connector")),
         format=name_of(format_node.get("FormatName")) if format_node else None,
         columns=columns_of(source, part.get("ColumnDefs")),
+        key=names_of(clause(part, "Key")),
         options=options_of(clause(part, "Options")),
         watermark=watermark_of(source, clause(part, "Watermark")),
         comment=comment.text("String") if comment else "",

@@ -8,6 +8,8 @@ from functools import cached_property
 
 from streamsql.errors import Span
 
+CHANGES = "changes"
+"""The kind of the operation that gives the rows before and after each change of a stream of changes."""
 KEPT = "__kept"
 """The hidden column that says whether a row of a group is in the result."""
 
@@ -17,8 +19,8 @@ class Op:
     """One operation on streaming rows.
 
     kind: filter (of groups), watermark, generate, now, aggregate, distinct, distinct_on, join, order,
-    limit, offset, over, union, intersect, except, sample, key, stateful. Of these, union to sample and
-    order are used only by the rules.
+    limit, offset, over, union, intersect, except, sample, key, stateful, changes. Of these, union to sample
+    and order are used only by the rules.
     under: the number of operations directly before it in Shape.ops that belong to its input.
     watermarked: its keys include event time of a watermark (aggregate, distinct), or its rows have one.
     window: "", "window", "session_window", or "within". how: the kind of a join, or the output mode
@@ -44,7 +46,7 @@ class Op:
     @property
     def replaces(self) -> bool:
         """Whether a newer row replaces an older one with the same keys."""
-        return self.kind in ("aggregate", "distinct") or self.is_replacing_processor
+        return self.kind in ("aggregate", "distinct", CHANGES) or self.is_replacing_processor
 
     @property
     def is_replacing_processor(self) -> bool:
@@ -125,6 +127,11 @@ class Shape:
     def loses_groups(self) -> bool:
         """Whether a group can leave the result again, because it is filtered."""
         return any(op.kind == "filter" for op in self.ops)
+
+    @property
+    def brings_changes(self) -> bool:
+        """Whether its rows are those before and after changes of a stream."""
+        return any(op.kind == CHANGES for op in self.ops)
 
     @property
     def aggregates(self) -> tuple[Op, ...]:

@@ -23,7 +23,7 @@ from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import quote_name
 from streamsql.language.tree_nodes import Call
 from streamsql.plan.lowering.python_functions import called, registration
-from streamsql.plan.lowering.shape import Op, Shape
+from streamsql.plan.lowering.shape import CHANGES, Op, Shape
 
 # Names that programs use; Python's keywords and builtins are avoided as well.
 RESERVED = frozenset(
@@ -122,6 +122,8 @@ class Sources:
         self.shapes: dict[str, Shape] = {}
         self.views: set[str] = set()
         self.live: dict[str, Sink] = {}
+        # By live table, folded: the columns that tell its rows apart, where that is asked for.
+        self.keys_of_live: Mapping[str, tuple[str, ...]] = {}
         self.streams: dict[str, Stream] = {}
         self.functions: dict[str, Function] = {}
         # The words of the queries: a message field is read only if a query names it.
@@ -212,6 +214,8 @@ class Sources:
             frame = source.after_watermark(stream, watermarked(frame, source.event_time(stream)))
             self.program.append(Assign(name, frame))
             shape = Shape(True, columns_of(stream), event_time, fields=wanted)
+            if stream.is_of_changes and not stream.rejected:
+                shape = replace(shape.then(Op(CHANGES)), keys=stream.key, kept=True)
         return shape.then(Op("watermark")) if mark else shape
 
     def live_table(self, sink: Sink, limit: int | None) -> Node:
@@ -234,7 +238,7 @@ class Sources:
         if isinstance(entry, Stream):
             return self.stream(entry, keeps_keys=keeps_keys)
         if isinstance(entry, Sink):
-            return self.live_table(entry, limit), Shape()
+            return self.live_table(entry, limit), Shape(keys=self.keys_of_live.get(entry.name.casefold()))
         table = self.catalog.tables.get(name.casefold())
         shape = Shape(streaming=True, known=False) if table and table.streaming else Shape()
         return Var("spark").call("table", written or name), shape

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from streamsql.calls import Assign, Call, Var, lit
 from streamsql.catalog import Query, Sink
+from streamsql.connectors import debezium
 from streamsql.connectors.registry import connector, connectors
 from streamsql.error_codes import OUTPUT_MODE
-from streamsql.errors import NameFault, RuleFault, Span
+from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
 from streamsql.language.statements.base import Fragment, Name, check_new_name
-from streamsql.language.statements.insert import Insert
+from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.tokens import quote_name
 from streamsql.plan.changes import Changes
 from streamsql.plan.context import Context, lower_fragment, reads_of
@@ -79,6 +80,10 @@ def changes_plan(
 ) -> Changes:
     """span: where the sink or query is named. Raises RuleFault for a sink that cannot take changes."""
     _check_takes_changes(sink, span)
+    if lowered.shape.keys is None and not sink.key:
+        own = context.sources()
+        own.keys_of_live = {name: keys for name, t in sources.live.items() if (keys := live_keys(t, context))}
+        lowered = replace(lowered, shape=lower_fragment(body, own).shape) if own.keys_of_live else lowered
     shape = shape_as_declared(lowered.shape, sink.columns, query.columns)
     node = as_declared(lowered.node, sink.columns, None, query.columns)
     _check_columns(shape, body)
@@ -103,6 +108,19 @@ def changes_plan(
     )
 
 
+def live_keys(table: Sink, context: Context) -> tuple[str, ...]:
+    """The columns of a live table that tell its rows apart; empty if that is not known."""
+    feeding = context.catalog.queries_into(table.name)
+    if table.key or len(feeding) != 1:
+        return table.key
+    query = feeding[0]
+    try:
+        shape = lower_fragment(Fragment(query.text), context.sources()).shape
+    except StreamsqlError:
+        return ()
+    return shape_as_declared(shape, table.columns, query.columns).keys or ()
+
+
 def _check_takes_changes(sink: Sink, span: Span | None) -> None:
     """Raise RuleFault for a sink whose connector cannot write changes."""
     using = connector(Name(sink.connector))
@@ -121,6 +139,8 @@ def _reason(query: Query, sink: Sink) -> str:
     using = connector(Name(sink.connector))
     if using.keeps_in_step(sink):
         how = f"rows of {sink.name} are inserted, replaced and deleted"
+    elif sink.format == debezium.FORMAT:
+        how = f"{sink.name} gets the changes (in Debezium's envelope)"
     else:
         how = f"{sink.name} gets the changes (column {OP})"
     return (
@@ -143,7 +163,10 @@ def _check_clauses(statement: Insert, sinks: tuple[Sink, ...]) -> None:
     if len(sinks) > 1:
         raise RuleFault(
             "the changes of a result over live tables go into one sink",
-            hint=f"INSERT INTO {quote_name(sinks[0].name)} SELECT …;  and one for each other sink",
+            detail="each sink notes by itself which changes it has",
+            hint=" ".join(
+                f"INSERT INTO {quote_name(sink.name)} {statement.query.text.strip()};" for sink in sinks
+            ),
             span=statement.targets[1].span,
             code="CLAUSE_NOT_SUPPORTED",
         )
@@ -173,3 +196,22 @@ def _check_clauses(statement: Insert, sinks: tuple[Sink, ...]) -> None:
             span=statement.checkpoint.span,
             code="CLAUSE_NOT_SUPPORTED",
         )
+
+
+def check_is_of_streams(statement: InsertSet, context: Context) -> None:
+    """Raise RuleFault for a statement set whose SELECTs read live tables and no stream."""
+    for part in statement.inserts:
+        sources = context.sources()
+        if lower_fragment(part.query, sources).shape.streaming or not sources.live:
+            return
+    raise RuleFault(
+        "the INSERTs of a statement set read a stream, and these read live tables only",
+        detail="each sink notes by itself which changes it has, so each INSERT is a query of its own",
+        hint=" ".join(
+            f"INSERT INTO {quote_name(name.value)} {part.query.text.strip()};"
+            for part in statement.inserts
+            for name in part.targets
+        ),
+        span=statement.inserts[0].query.span,
+        code="STATEMENT_SET",
+    )

@@ -18,6 +18,7 @@ from streamsql.language.statements.stream import CreateStream
 from streamsql.plan.context import Context, lower_fragment, unknown_stream
 from streamsql.plan.lowering.python_functions import is_module_name
 from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
+from streamsql.plan.statements.changelog_streams import check_key
 
 
 def create_stream(statement: CreateStream, context: Context) -> Plan:
@@ -37,6 +38,7 @@ def create_stream(statement: CreateStream, context: Context) -> Plan:
     check_options(using, using.stream_options(stream.columns), statement.options, statement.connector)
     using.check_stream(stream, options, statement.connector)
     _check_columns(statement, stream, using)
+    check_key(statement, stream)
     _check_malformed(statement, stream, context)
     columns = stream.columns or using.columns(stream)
     check_watermark(stream.watermark, (*columns, *using.metadata(stream)) if columns else ())
@@ -70,6 +72,7 @@ def _stream_as_written(statement: CreateStream, using: Connector, context: Conte
         statement.comment,
         malformed=statement.malformed,
         malformed_sink=statement.malformed_sink.value if statement.malformed_sink else "",
+        key=tuple(k.value for k in statement.key),
     )
     if using.format_of(stream) in PAYLOAD_FORMATS:
         stream = replace(stream, format=using.format_of(stream))
@@ -151,12 +154,13 @@ def _check_columns(statement: CreateStream, stream: Stream, using: Connector) ->
 
 def check_format(given: Name | None, using: Connector) -> None:
     """Raise NameFault for a FORMAT that a connector does not support."""
-    if given is None or given.value.lower() in using.formats:
+    known = (*using.formats, *using.line_formats)
+    if given is None or given.value.lower() in known:
         return
-    formats = ", ".join(using.formats)
+    formats = ", ".join(known)
     raise NameFault(
         f"{using.name} has no format {given}" if formats else f"{using.name} takes no FORMAT",
-        hint=did_you_mean(given.value, using.formats)
+        hint=did_you_mean(given.value, known)
         or (f"formats: {formats}" if formats else "FORMAT is for message connectors such as kafka"),
         span=given.span,
         code="UNKNOWN_FORMAT",

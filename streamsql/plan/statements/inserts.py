@@ -16,7 +16,7 @@ from streamsql.plan.lowering.lower import Lowered, lower_statement
 from streamsql.plan.lowering.sources import Sources, variable
 from streamsql.plan.plans import Plan, Target, Write
 from streamsql.plan.statements import statement_set
-from streamsql.plan.statements.change_queries import insert_changes, writes_once
+from streamsql.plan.statements.change_queries import check_is_of_streams, insert_changes, writes_once
 from streamsql.plan.statements.query_parts import (
     QueryParts,
     as_declared,
@@ -128,6 +128,7 @@ def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
 
 
 def insert_set(statement: InsertSet, context: Context) -> Plan:
+    check_is_of_streams(statement, context)
     names = tuple(name for part in statement.inserts for name in part.targets)
     return _insert_query(statement, names, insert_set_parts(statement, context), context)
 

@@ -14,6 +14,7 @@ from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.plans import Run, Target
+from streamsql.plan.statements.changelog_streams import check_changes
 from streamsql.plan.statements.query_parts import QueryParts, check_keys
 from streamsql.plan.statements.trigger_checks import check_trigger
 from streamsql.plan.streaming import rules
@@ -36,6 +37,7 @@ def run_plan(
     if several:
         _check_several(sinks, names)
     check_keys(targets, parts.body.span)
+    check_changes(tuple(parts.sources.streams.values()), parts.result.shape, parts.targets, parts.body.span)
     shape = _with_key(parts.result.shape, sinks[0]) if len(sinks) == 1 else parts.result.shape
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
     choices = _choices(query, targets, shape, takes, mode)

@@ -80,7 +80,7 @@ def _is_table(lowered: Lowered) -> bool:
 
 def _is_exact(choice: Choice, shape: Shape) -> bool:
     """Whether the rows in that output mode are those of the same query over a table."""
-    if shape.aggregates:
+    if shape.aggregates or shape.brings_changes:
         return choice.mode != "append"
     outer = any(op.kind == "join" and all(op.sides) and op.how not in ("inner", "cross") for op in shape.ops)
     return choice.mode == "append" and not outer
@@ -117,7 +117,8 @@ def what_is_kept(run: Run) -> str:
     """What the live table of a stage holds, in words."""
     if run.choices[0].mode == "append":
         return f"keeps rows, at most {run.sink.retain}"
-    return "keeps one row for each group" if run.choices[0].mode == "update" else "keeps the groups"
+    each = "key" if run.shape.brings_changes else "group"
+    return f"keeps one row for each {each}" if run.choices[0].mode == "update" else "keeps the groups"
 
 
 def _by_hand(name: str, sink: Sink, text: str, context: Context, runs: object) -> str:

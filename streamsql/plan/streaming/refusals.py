@@ -179,4 +179,10 @@ EXCEPT_APPEND = Refusal(
     clause="intersect",
     code=OUTPUT_MODE,
 )
+CHANGES_MODE = Refusal(
+    "a stream of changes needs output mode update",
+    "each change replaces or deletes the row of its key",
+    "omit OUTPUT MODE",
+    code=OUTPUT_MODE,
+)
 SAMPLE = Refusal("TABLESAMPLE is not supported on a stream", "", "WHERE rand() < 0.1", clause="sample")

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 
 from streamsql.errors import RuleFault, Span
-from streamsql.plan.lowering.shape import Op, Shape
+from streamsql.plan.lowering.shape import CHANGES, Op, Shape
 from streamsql.plan.streaming import refusals
 from streamsql.plan.streaming.refusals import Refusal
 
@@ -44,6 +44,8 @@ def _verdict_of(op: Op, shape: Shape, number: int, mode: str) -> Refusal | None:
     """The refusal for one operation, or None (Spark guide, "Unsupported Operations")."""
     if op.kind in _NEVER:
         return _NEVER[op.kind]
+    if op.kind == CHANGES and mode != "update":
+        return refusals.CHANGES_MODE
     inputs = shape.inputs(number)
     groups = [i for i in inputs if i.kind in ("aggregate", "distinct")]
     if op.kind == "limit" and mode == "update":
@@ -181,6 +183,8 @@ def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
     if not groups:
         only = "each row is emitted once" if shape.known else "Spark accepts it"
         update = "the stateful processor replaces rows" if shape.replacing else "Spark accepts only this"
+        if shape.brings_changes:
+            return {"update": "each change replaces or deletes the row of its key"}
         modes = {"append": only, "update": update, "complete": "Spark accepts it"}
         # Complete mode shows rows earlier than append mode; Spark refuses it without an aggregation.
         return {"complete": modes.pop("complete"), **modes} if shape.groups and keyed else modes

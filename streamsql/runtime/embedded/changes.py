@@ -2,6 +2,7 @@
 self-contained.
 """
 
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -39,7 +40,8 @@ class Changes:
     schema: of the result of `identified`. write: a function (DataFrame of changes, version); a version that
     is repeated has the same changes. A column _op says what each row is: +I new, -U and +U before and after a
     change, -D gone. Rows that have the same keys are one row that changes; without keys, or where several
-    rows have the same ones, there is only +I and -D. unique: rows with the same keys are an error instead.
+    rows have the same ones, there is only +I and -D. envelope: a change is one row in Debezium's envelope
+    instead: before, after, op (c, u, d) and ts_ms. unique: rows with the same keys are an error instead.
     query: names the writer to sinks that note the versions that they have. begin and keep, if they are set,
     are called with (version, rows) before and after these are written; silent: the first rows are taken as
     written.
@@ -56,12 +58,14 @@ class Changes:
         keys: Sequence[str] = (),
         unique: bool = False,
         query: str = "",
+        envelope: bool = False,
     ) -> None:
         self.spark = spark
         self.schema = schema
         self.write = write
         self.by = list(keys)
         self.unique = unique
+        self.envelope = envelope
         self.query = query or str(uuid.uuid4())
         self.begin: Any = None
         self.keep: Any = None
@@ -89,15 +93,15 @@ class Changes:
 
     def send(self, before: Any, after: Any, version: int) -> None:
         """Write the changes from rows (None for none) to others."""
-        gone, was, now, came = self.between(before, after)
-        changes, schema = self._flat(gone, was, now, came)
-        if not changes.num_rows:
+        parts = self.between(before, after)
+        if not any(rows.num_rows for rows in parts):
             return
+        changes = self._envelopes(*parts) if self.envelope else self._flat(*parts)
         context = self.spark.sparkContext
         context.setLocalProperty("sql.streaming.queryId", self.query)
         try:
             # In one task: the changes of a key stay in their order.
-            self.write(self.spark.createDataFrame(changes, schema).coalesce(1), version)
+            self.write(changes.coalesce(1), version)
         finally:
             context.setLocalProperty("sql.streaming.queryId", None)
 
@@ -132,11 +136,35 @@ class Changes:
                     places.append(place)
         return rows.take(pa.array(places, pa.int64()))
 
-    def _flat(self, gone: Any, was: Any, now: Any, came: Any) -> tuple[Any, Any]:
-        """Rows with a column _op."""
+    def _envelopes(self, gone: Any, was: Any, now: Any, came: Any) -> Any:
+        """A DataFrame of the rows before and after each change."""
+        from pyspark.sql import functions as F
+
+        ops = ["d"] * gone.num_rows + ["u"] * was.num_rows + ["c"] * came.num_rows
+        fields, columns = self.schema.fields[:-2], [pa.array(ops, pa.string())]
+        schema = type(self.schema)().add("op", "string")
+        for side, (first, second, third) in (("b", (gone, was, None)), ("a", (None, now, came))):
+            for n, field in enumerate(fields):
+                kind = gone.column(n).type
+                nulls = pa.chunked_array([pa.nulls((gone if first is None else came).num_rows, kind)])
+                each = (t.column(n) if t is not None else nulls for t in (first, second, third))
+                columns.append(pa.chunked_array([chunk for part in each for chunk in part.chunks], kind))
+                schema = schema.add(f"{side}{n}", field.dataType)
+        flat = pa.table(columns, names=schema.names).combine_chunks()
+        rows = self.spark.createDataFrame(flat, schema)
+
+        def row(side: str) -> Any:
+            return F.struct(*(F.col(f"{side}{n}").alias(field.name) for n, field in enumerate(fields)))
+
+        before, after = F.when(F.col("op") != "c", row("b")), F.when(F.col("op") != "d", row("a"))
+        now_ms = F.lit(int(time.time() * 1000))
+        return rows.select(before.alias("before"), after.alias("after"), "op", now_ms.alias("ts_ms"))
+
+    def _flat(self, gone: Any, was: Any, now: Any, came: Any) -> Any:
+        """A DataFrame of rows with a column _op."""
         pairs = [at for n in range(was.num_rows) for at in (n, n + was.num_rows)]
         rows = pa.concat_tables([gone, pa.concat_tables([was, now]).take(pa.array(pairs, pa.int64())), came])
         ops = ["-D"] * gone.num_rows + ["-U", "+U"] * was.num_rows + ["+I"] * came.num_rows
         rows = rows.drop_columns([self.ROW, self.BY]).add_column(0, "_op", pa.array(ops, pa.string()))
         # In one chunk: Spark ends a partition of an Arrow table at an empty one.
-        return rows.combine_chunks(), columns_of_changes(self.schema)
+        return self.spark.createDataFrame(rows.combine_chunks(), columns_of_changes(self.schema))

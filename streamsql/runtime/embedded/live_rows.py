@@ -57,6 +57,7 @@ class LiveRows:
         self.retain = retain
         self.strict = strict
         self.one = one
+        self.zone = "UTC"
         self.last_batch = -1
         self.version = 0
         self.dropped = 0
@@ -106,9 +107,10 @@ class LiveRows:
             return "''"
         names = ", ".join("`" + k.replace("`", "``") + "`" for k in self.keys)
         micros = "yyyy-MM-dd HH:mm:ss.SSSSSS"
-        return (
-            f"to_json(struct({names}), map('timestampFormat', '{micros}', 'timestampNTZFormat', '{micros}'))"
-        )
+        # In UTC: an hour of the session's time zone may come twice.
+        zone = f"'timeZone', '{self.zone}', " if self.zone else ""
+        options = f"map({zone}'timestampFormat', '{micros}', 'timestampNTZFormat', '{micros}')"
+        return f"to_json(struct({names}), {options})"
 
     def _newest(self, new):
         """The rows of a batch; with `one`, only the last of those with equal keys."""

@@ -39,6 +39,33 @@ def to_messages(rows, form, key=(), options=()):
     return rows.select(*columns)
 
 
+def envelopes(rows):
+    """New rows in Debezium's envelope: before, after, op and ts_ms."""
+    from pyspark.sql import functions as F
+
+    row = F.struct(*(F.col("`" + name.replace("`", "``") + "`") for name in rows.columns))
+    columns = {"before": F.lit(None).cast(rows.schema), "after": row, "op": F.lit("c")}
+    columns["ts_ms"] = F.unix_millis(F.current_timestamp())
+    return rows.select(*(column.alias(name) for name, column in columns.items()))
+
+
+def envelope_messages(envelopes, key=(), options=()):
+    """Envelopes as messages. key: the columns of the key of a row; one is written as text, several as JSON.
+    options: pairs, for JSON.
+    """
+    from pyspark.sql import functions as F
+
+    micros = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
+    micros["timestampNTZFormat"] = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+    columns = [F.to_json(F.struct("*"), micros | dict(options)).alias("value")]
+    fields = [F.coalesce(F.col("after")[name], F.col("before")[name]).alias(name) for name in key]
+    if len(fields) == 1:
+        columns.append(fields[0].cast("string").alias("key"))
+    elif fields:
+        columns.append(F.to_json(F.struct(*fields)).alias("key"))
+    return envelopes.select(*columns)
+
+
 def avro_writer(schema=None):
     """A function from a struct to Avro, with a schema (JSON) if one is given."""
     from pyspark.sql import functions as F

@@ -65,8 +65,8 @@ def _abilities(described: Connector) -> Iterator[tuple[str, ...]]:
             listed = ", ".join(f"{f.name} {f.type}" for f in fields)
             yield "message fields", "read", "", "", f"{listed}; SELECT * leaves them out"
         yield "triggers", "read", "", "", _triggers(described.triggers)
-    if described.formats:
-        yield "formats", "", "", "", ", ".join(described.formats)
+    if described.formats or described.line_formats:
+        yield "formats", "", "", "", ", ".join((*described.formats, *described.line_formats))
     if described.writes is not None:
         yield "output modes", "write", "", "", _modes(described)
         yield "triggers", "write", "", "", _triggers(described.sink_triggers)

@@ -35,7 +35,8 @@ def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> R
     if not columns and entry.connector:
         columns = connector(Name(entry.connector)).columns(entry)
     pairs = [(f"column {c.name}", c.type + (f"  {c.comment}" if c.comment else "")) for c in columns]
-    pairs += [("connector", entry.connector), ("format", entry.format), ("query", entry.query)]
+    pairs += [("connector", entry.connector), ("format", entry.format), ("key", ", ".join(entry.key))]
+    pairs += [("query", entry.query)]
     pairs += [(f"option {k}", redact_option(k, v)) for k, v in entry.options]
     readers = [query.name for query in queries_over(entry.name, parts.catalog)]
     pairs += [("watermark", _mark(entry)), ("comment", entry.comment), ("read by", ", ".join(readers))]

@@ -22,6 +22,9 @@ COMPACT = 50
 """The number of micro-batches after which all rows are compacted into one file."""
 
 
+_KEYS_IN_UTC = 3
+
+
 class Journal:
     """The files of one live table: kind.json, and for each micro-batch n either n.all (all rows after
     it) or n.new (only its own rows), or n.none for the newest one without rows.
@@ -91,6 +94,8 @@ class Journal:
                 kind.get("kept"),
                 kind.get("strict", False),
             )
+            if kind.get("version", 0) < _KEYS_IN_UTC:
+                rows.zone = ""  # its keys have times in the session's time zone
             for batch, file in self._files():
                 rows.take(_read(file), batch, whole=file.suffix == ".all")
             rows.last_batch = max([rows.last_batch, *(int(f.stem) for f in self.folder.glob("*.none"))])

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from streamsql.errors import Note, QueryFault, Source, Span, StreamsqlError
+from streamsql.plan.changes import Changes
 from streamsql.plan.plans import Refresh, Run
 from streamsql.runtime.engine.spark_errors import query_fault, recurs
 from streamsql.runtime.queries.progress import Reports
@@ -60,6 +61,8 @@ class Running:
     def mode_notes(self) -> tuple[Note, ...]:
         """A note about why its output mode was chosen, if it was; of a refresh, about its inputs."""
         if self.is_refresh:
+            if isinstance(self.plan, Changes):
+                return (Note("CHANGES_WRITTEN", self.reason),)
             return () if self.stages else (Note("REFRESHED", self.reason),)
         return (Note("OUTPUT_MODE", f"output mode {self.mode}: {self.reason}"),) if self.reason else ()
 

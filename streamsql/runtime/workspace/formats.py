@@ -9,7 +9,7 @@ from streamsql.errors import UsageFault
 
 WORKSPACE = 1
 STATUS = 2
-LIVE_TABLE = 2
+LIVE_TABLE = 3
 CHANGES = 1
 CHECKPOINT = 1
 BATCHES = 1

@@ -76,7 +76,7 @@ def _value_kind(value: str, spec: OptionSpec) -> str:
 def _formats(context: Context) -> Iterator[Offer]:
     """The formats of the statement's connector."""
     connector = _connector(context)
-    return (Offer(f, "format") for f in (connector.formats if connector else ()))
+    return (Offer(f, "format") for f in ((*connector.formats, *connector.line_formats) if connector else ()))
 
 
 def _setting_keys(context: Context) -> tuple[Offer, ...]:
