@@ -64,7 +64,10 @@ SELECT * FROM paid;
 
 AWAIT QUERY ALL;
 SELECT * FROM takings ORDER BY since, item;
-SELECT item, count(*) AS paid, round(avg(unix_timestamp(paid_at) - unix_timestamp(at)), 1) AS seconds
+SELECT
+  item,
+  count(*) AS paid,
+  round(avg(unix_timestamp(paid_at) - unix_timestamp(at)), 1) AS seconds
 FROM parquet.`${out}/paid`
 GROUP BY item
 ORDER BY item;

@@ -15,7 +15,7 @@ SELECT p.title, i.user_id, i.event, i.event_time
 FROM interactions i
 JOIN posts p
   ON i.video_id = p.id
- AND i.event_time BETWEEN p.post_time AND p.post_time + INTERVAL 1 HOUR;
+    AND i.event_time BETWEEN p.post_time AND p.post_time + INTERVAL 1 HOUR;
 
 AWAIT QUERY early_reactions;
 SELECT * FROM early_reactions ORDER BY event_time;

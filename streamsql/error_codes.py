@@ -49,6 +49,8 @@ CODES = {
     "DUPLICATE_CLAUSE": "a clause is written twice",
     "DUPLICATE_NAME": "a column, option or sink is named twice",
     "EDITOR_NOT_STARTED": "the editor could not be started",
+    "FILE_NOT_READ": "a file cannot be read",
+    "FILE_NOT_WRITTEN": "a file cannot be written",
     "FIXED_COLUMNS": "the columns of the connector are fixed",
     "FOLDER_IN_USE": "a folder holds what another query or program has written",
     "FOREIGN_STREAM": "a query reads a stream that Spark knows and the console does not",

@@ -58,6 +58,12 @@ LANGUAGE = [
     "unfinished.query_cursor unfinished.coloring",
     "unfinished.statement",
     "unfinished.cursor",
+    "formatting.documents",
+    "formatting.atoms formatting.keyword_places",
+    "formatting.trees",
+    "formatting.query_layout",
+    "formatting.statement_layout",
+    "formatting.format_script",
 ]
 PLAN = [
     "basic_plans",

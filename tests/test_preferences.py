@@ -12,7 +12,7 @@ from streamsql.config.config_file import read_config
 from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, SPECS, Preferences, check
 from streamsql.errors import InputFault, NameFault, StreamsqlError, UsageFault
 from streamsql.output.error_text import format_error
-from streamsql.shell.backslash_commands import EDIT, LAST, LIST, MARKERS, SHORT, expand, listing
+from streamsql.shell.backslash_commands import EDIT, FORMAT, LAST, LIST, MARKERS, SHORT, expand, listing
 
 
 def test_every_default_is_a_value_that_can_be_set() -> None:
@@ -291,6 +291,7 @@ def test_check_finds_a_preference_that_is_not_there() -> None:
         (r"\reset null", "RESET streamsql.null;"),
         (r"\last", LAST),
         (r"\e", EDIT),
+        (r"\fmt", FORMAT),
         (r"\?", LIST),
     ],
 )

@@ -23,7 +23,8 @@ def command_parser() -> argparse.ArgumentParser:
     """The parser of the command line; --help lists the flags in the order in which they are added."""
     parser = argparse.ArgumentParser(
         prog="streamsql",
-        description="A SQL-first console for Spark Structured Streaming.",
+        description="A SQL-first console for Spark Structured Streaming. "
+        "streamsql fmt FILE… formats scripts (streamsql fmt --help).",
         epilog="exit codes: 0 success, 1 a statement failed, 2 usage, 3 Spark could not start, 4 time-out, "
         "5 a query failed while running, 129 SIGHUP, 130 interrupted, 143 SIGTERM",
     )

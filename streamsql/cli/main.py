@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamsql.cli.arguments import command_parser, in_order, open_closed_streams
+from streamsql.cli.format_command import format_files
 from streamsql.cli.open_workspace import held_workspace, working_place, workspace_to_read
 from streamsql.config.config_file import ConfigFile, read_config
 from streamsql.config.preferences import COMMAND_LINE, Preferences
@@ -48,8 +49,11 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code; raises nothing but SystemExit of argparse."""
     collect_seldom()
     no_input = open_closed_streams()
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["fmt"]:
+        return format_files(argv[1:], lambda error: _say_error(error, "auto"))
     parser = command_parser()
-    options = parser.parse_args(in_order(parser, sys.argv[1:] if argv is None else argv))
+    options = parser.parse_args(in_order(parser, argv))
     options.no_input = no_input
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a character that it cannot write ends nothing

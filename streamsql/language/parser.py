@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault, nearest
-from streamsql.language.grammar import State, load, syntax_fault
+from streamsql.language.grammar import Node, State, load, syntax_fault
 from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
 from streamsql.language.other_definitions import in_own_words, own_definition
@@ -163,6 +163,15 @@ def _explained(source: Source, place: Span, tokens: list[Token]) -> Statement:
     own = [t.behind(place.start) for t in behind]
     text = source.text[place.start : place.end]
     return parse_text(Source(source.name, text), Origin(((0, place.start),)), own)
+
+
+def matched(tokens: list[Token]) -> tuple[str, Node] | None:
+    """The rule that the tokens of a statement match, and its node; None if they match none."""
+    for rule in _candidates(tokens[0]):
+        node, _ = load().match(rule, tokens)
+        if node is not None:
+            return rule, node
+    return None
 
 
 def _candidates(first: Token) -> list[str]:

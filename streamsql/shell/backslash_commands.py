@@ -19,6 +19,8 @@ EDIT = "\\e"
 """The result of `expand` for the last statement in the editor."""
 AGAIN = "\\g"
 """The result of `expand` for the last statement again."""
+FORMAT = "\\fmt"
+"""The result of `expand` for the last statement, formatted, at the next prompt."""
 LIST = "\\?"
 """The result of `expand` for the list of short forms: `listing()`, and HELP."""
 
@@ -108,16 +110,17 @@ SHORT = (
     Short(("g",), "", "run the last statement again", _fixed(AGAIN)),
     Short(("last",), "", "show the last result again, in full", _fixed(LAST)),
     Short(("e", "edit"), "", "open the last statement in your editor", _fixed(EDIT)),
+    Short(("fmt",), "", "format the last statement, as streamsql fmt does, for editing", _fixed(FORMAT)),
 )  # fmt: skip
 _BY_NAME = {name: short for short in SHORT for name in short.names}
-MARKERS = frozenset({LAST, EDIT, LIST, AGAIN})
+MARKERS = frozenset({LAST, EDIT, FORMAT, LIST, AGAIN})
 SIGNS = ("\\", ".", "?")
 """The first characters of short forms: no statement begins with one."""
 
 
 def expand(text: str, preferences: Preferences) -> str | None:
     """The statement, with its `;`, of a line that begins with one of SIGNS; None for any other text. \\last,
-    \\e, \\g and \\?, which no statement corresponds to, are returned as LAST, EDIT, AGAIN and LIST. Raises
+    \\e, \\fmt, \\g and \\?, which no statement corresponds to, are returned as LAST, EDIT, … Raises
     InputFault, its span within text, for an unknown short form, or one with a missing or unexpected argument.
     """
     line = text.strip().rstrip(";").rstrip()

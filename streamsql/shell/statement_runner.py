@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from streamsql.errors import EngineFault, Note, Source, StreamsqlError
+from streamsql.language.formatting.format_script import format_script
 from streamsql.language.parser import split_script
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
@@ -22,7 +23,7 @@ from streamsql.results import Live, Text
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import Session
 from streamsql.shell.background_events import Announcer, silent_query, toolbar_numbers
-from streamsql.shell.backslash_commands import AGAIN, EDIT, LAST, LIST, expand, listing
+from streamsql.shell.backslash_commands import AGAIN, EDIT, FORMAT, LAST, LIST, expand, listing
 from streamsql.shell.editing import edit
 from streamsql.shell.highlighting import PLAIN, STYLE
 from streamsql.shell.live_view import LiveView
@@ -101,6 +102,9 @@ class Desk:
         if short == EDIT:
             self.next_text = edit(self._last_text, self.printer)
             return True
+        if short == FORMAT:
+            self._format_last()
+            return True
         if short == LAST:
             return self._on_thread(self._show_last)
         if short == AGAIN:
@@ -112,6 +116,12 @@ class Desk:
             self._last_text = text
         text = (short or text).strip()
         return self.run(Source("sql", text if text.endswith(";") else text + ";"))
+
+    def _format_last(self) -> None:
+        try:
+            self.next_text = format_script(Source("sql", self._last_text)).rstrip("\n")
+        except StreamsqlError as error:
+            self.printer.error(error)
 
     def _show_last(self, cancel: CancelToken) -> bool:
         self.printer.show_last()

@@ -1,0 +1,78 @@
+"""The document of a statement: its head, whose clauses may be on lines of their own, and its query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamsql.language.formatting.atoms import Atom
+from streamsql.language.formatting.documents import HARD, SPACE, Doc, Indent, Line, group
+from streamsql.language.formatting.keyword_places import Places
+from streamsql.language.formatting.query_layout import query_doc
+from streamsql.language.formatting.trees import (
+    Item,
+    Layout,
+    before,
+    first_of,
+    nested,
+    on_new_line,
+    split_at,
+    word_of,
+)
+
+_layout = Layout(query_doc)
+# Clauses that stay on the line of the one before them.
+_JOINED = ("Format", "Key")
+
+
+def statement_doc(atoms: Sequence[Atom], places: Places) -> Doc:
+    """The document of a statement, without its `;`."""
+    return _statement(nested(atoms), places)
+
+
+def _statement(items: Sequence[Item], places: Places) -> Doc:
+    inner = {start for start, _ in places.nested}
+    at = next((n for n, i in enumerate(items) if n and first_of(i).start in inner), None)
+    begin = next((n for n, i in enumerate(items) if word_of(i) == "BEGIN"), None)
+    if begin is not None:
+        return _block(items, begin, places)
+    if at is not None:
+        own_line = HARD if on_new_line(items[at]) else SPACE
+        return [_layout.plain(items[:at]), own_line, _statement(items[at:], places)]
+    queries = {start for start, _ in places.queries}
+    query = next((n for n, i in enumerate(items) if first_of(i).start in queries), None)
+    if query is None:
+        return group(_head(items, places))
+    if query == 0:
+        return query_doc(items)
+    head, body = group(_head(items[:query], places)), items[query:]
+    if word_of(body[0]) == "VALUES" and not on_new_line(body[0]):
+        return [head, SPACE, query_doc(body)]
+    return group([head, Line(), query_doc(body)], broken=on_new_line(body[0]))
+
+
+def _block(items: Sequence[Item], begin: int, places: Places) -> Doc:
+    """BEGIN, statements on lines, and END."""
+    end = max((n for n, i in enumerate(items) if word_of(i) == "END"), default=len(items))
+    lines: list[Doc] = []
+    for piece in split_at(items[begin + 1 : end], ";"):
+        lines += [before(piece[0], hard=True), _statement(piece[:-1], places), _layout.plain(piece[-1:])]
+    head = group(_head(items[: begin + 1], places))
+    tail: list[Doc] = [before(items[end], hard=True), _layout.plain(items[end:])] if end < len(items) else []
+    return [head, Indent(lines), *tail]
+
+
+def _head(items: Sequence[Item], places: Places) -> Doc:
+    """The clauses of a statement: the line breaks of the source, or a line for each if they do not fit."""
+    starts = [n for n, i in enumerate(items) if n and first_of(i).start in places.heads]
+    pieces = [items[a:b] for a, b in zip([0, *starts], [*starts, len(items)], strict=True)]
+    kept = any(on_new_line(p[0]) for p in pieces[1:])
+    docs: list[Doc] = []
+    for piece in pieces[1:]:
+        content = _layout.plain(piece)
+        if on_new_line(piece[0]):
+            docs += [HARD, content]
+        elif kept or places.heads[first_of(piece[0]).start] in _JOINED:
+            docs.append(group([Line(), content]))
+        else:
+            docs += [Line(), content]
+    return [_layout.plain(pieces[0]), Indent(docs)]

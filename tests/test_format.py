@@ -1,0 +1,204 @@
+"""streamsql fmt: tokens and comments stay, names keep their case, and a format of a format is the same."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from streamsql.cli.main import main
+from streamsql.errors import Source, StreamsqlError
+from streamsql.language.dialect import parse_tokens
+from streamsql.language.formatting.format_script import format_script
+from streamsql.language.formatting.keyword_places import names_of
+from streamsql.language.tokens import split, tokenize
+
+sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
+import corpus
+from statements import texts
+
+
+def formatted(text: str) -> str:
+    return format_script(Source("a.sql", text))
+
+
+def layout(text: str) -> str:
+    """The format of a script, which is its own format, too."""
+    out = formatted(text)
+    assert formatted(out) == out
+    return out
+
+
+CASES = [
+    ("select 1 ;select 2", "SELECT 1;\nSELECT 2\n"),
+    ("select a,b from t where x=1", "SELECT a, b FROM t WHERE x = 1\n"),
+    ("select a,\n b from t", "SELECT\n  a,\n  b\nFROM t\n"),
+    ("select a, b\nfrom t where x", "SELECT a, b\nFROM t\nWHERE x\n"),
+    (f"select {'a' * 50}, {'b' * 50} from t", f"SELECT\n  {'a' * 50},\n  {'b' * 50}\nFROM t\n"),
+    (
+        "create stream s(a int,b array<string>) using json options(path 'in') with watermark ts delay '1 hour';",
+        "CREATE STREAM s (a INT, b ARRAY<STRING>) USING json OPTIONS (path 'in') WITH WATERMARK ts DELAY '1 hour';\n".replace(
+            ") USING json OPTIONS (path 'in') WITH", ")\n  USING json\n  OPTIONS (path 'in')\n  WITH"
+        ),
+    ),
+    ("create stream s using rate\n  with watermark t delay '1 s'", "CREATE STREAM s USING rate\n  WITH WATERMARK t DELAY '1 s'\n"),
+    ("create live table t as\nselect 1", "CREATE LIVE TABLE t AS\nSELECT 1\n"),
+    ("select a from t\njoin u on t.x=u.x and\nt.y=u.y", "SELECT a\nFROM t\nJOIN u ON t.x = u.x AND t.y = u.y\n"),
+    ("select a -- one\n, b from t", "SELECT\n  a, -- one\n  b\nFROM t\n"),
+    ("/* x */ select 1 -- end\n;\n\n\n-- last", "/* x */\nSELECT 1; -- end\n\n-- last\n"),
+    ("select - 1, a-1, -a, a - -1, count( * ), t.x", "SELECT -1, a - 1, -a, a - -1, count(*), t.x\n"),
+    ("set a.b =  x,y  z", "SET a.b = x,y  z\n"),
+    ("\\x on\nselect ${n}, '${ n }' from ${t}_x", "\\x on\nSELECT ${n}, '${ n }' FROM ${t}_x\n"),
+    ("select x from (select y from t\nwhere z) u", "SELECT x\nFROM (\n  SELECT y\n  FROM t\n  WHERE z\n) u\n"),
+    (
+        "execute statement set begin insert into a select 1;insert into b select 2;end;",
+        "EXECUTE STATEMENT SET BEGIN\n  INSERT INTO a SELECT 1;\n  INSERT INTO b SELECT 2;\nEND;\n",
+    ),
+    ("explain pyspark select a from t", "EXPLAIN PYSPARK SELECT a FROM t\n"),
+    ("show jobs", "show jobs\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES, ids=lambda text: text[:30])
+def test_layout(text: str, expected: str) -> None:
+    assert layout(text) == expected
+
+
+def test_names_that_are_spelled_like_keywords_keep_their_case() -> None:
+    names = "date, window, end, first, left, t.order, f.from, value, x as interval, offset, rows, stream"
+    assert formatted(f"select {names} from options o;") == (
+        "SELECT " + names.replace(" as ", " AS ") + "\nFROM options o;\n"
+    )
+    assert formatted("create stream format (date timestamp, key int) using values;") == (
+        "CREATE STREAM format (date TIMESTAMP, key INT) USING values;\n"
+    )
+    assert formatted("select cast(d as date), date '2024-01-01', ts - interval 5 minutes from t") == (
+        "SELECT cast(d AS DATE), DATE '2024-01-01', ts - INTERVAL 5 MINUTES FROM t\n"
+    )
+
+
+def test_the_examples_are_formatted() -> None:
+    for file in (ROOT / "examples").glob("*.sql"):
+        assert formatted(file.read_text()) == file.read_text(), file.name
+
+
+GAPS = [" "] * 8 + ["\n", "\n\n", " -- c\n", " /* x */ ", "\n-- own\n", "\n/* o\n p */\n", "\n  "]
+
+
+def with_gaps(text: str, chance: random.Random) -> str:
+    """The text with comments and line breaks in place of some of its blanks."""
+    try:
+        tokens = tokenize(text)
+    except StreamsqlError:
+        return text
+    parts, behind = [], 0
+    for token in tokens:
+        gap = text[behind : token.start]
+        parts += [chance.choice(GAPS) if gap and not gap.strip() and behind else gap, token.text]
+        behind = token.end
+    return "".join([*parts, text[behind:]])
+
+
+def content(text: str) -> tuple[list[str], list[str]]:
+    """The tokens, words in one case, and the words of comments."""
+    tokens = tokenize(text)
+    words = [t.upper if t.kind == "word" else t.text for t in tokens]
+    gaps = "".join(
+        text[a:b]
+        for a, b in zip([0, *(t.end for t in tokens)], [*(t.start for t in tokens), len(text)], strict=True)
+    )
+    return words, re.sub(r"\s*\n\s*", "\n", gaps).split()
+
+
+def names(text: str) -> Iterator[list[str]]:
+    """The names of each SELECT of a script, as written."""
+    for piece in split(tokenize(text)):
+        start = next((n for n, t in enumerate(piece.tokens) if t.upper in ("SELECT", "WITH", "FROM")), None)
+        tokens = piece.tokens[start:] if start is not None else []
+        tree, _ = parse_tokens([p for t in tokens for p in t.parts], text) if tokens else (None, None)
+        places = names_of(tree) if tree is not None else set()
+        yield [t.text for t in tokens if t.start in places]
+
+
+def check(text: str) -> bool:
+    """Check what holds of each format; False for a text that cannot be parsed."""
+    try:
+        out = formatted(text)
+    except StreamsqlError as error:
+        assert error.code != "INTERNAL_ERROR", ascii(text)
+        return False
+    assert content(out) == content(text), ascii(text)
+    assert list(names(out)) == list(names(text)), ascii(text)
+    assert formatted(out) == out, ascii(text)
+    return True
+
+
+def test_tokens_comments_and_names_stay_and_a_second_format_changes_nothing() -> None:
+    chance = random.Random(14)
+    known = corpus.statements()
+    read = [check(text) for text in [*known[::4], *texts(150, 14)]]
+    read += [check(with_gaps(text, chance) + chance.choice(["", ";", " -- end\n;"])) for text in known[1::4]]
+    assert sum(read) > 250
+
+
+def test_scripts_of_pages_can_be_formatted() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "grammars" / "topics").glob("*.md")]
+    blocks = [b for p in pages for b in re.findall(r"^```sql\n(.*?)^```$", p.read_text(), re.DOTALL | re.M)]
+    assert sum(map(check, blocks)) > 10
+
+
+# ---- the command
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["fmt", *arguments])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+def test_a_file_is_formatted_in_place_with_its_mode(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, link = tmp_path / "a.sql", tmp_path / "link.sql"
+    file.write_bytes("\ufeffselect 'a\r\nb' as x;\r\n".encode())
+    file.chmod(0o640)
+    link.symlink_to(file)
+    assert run(capsys, "--check", str(link)) == (1, f"{link}\n", "")
+    code, out, _ = run(capsys, "--diff", str(link))
+    assert (code, "SELECT 'a" in out) == (0, True)
+    assert run(capsys, str(link)) == (0, "", f"formatted {link}\n")
+    assert file.read_bytes() == "\ufeffSELECT 'a\r\nb' AS x;\r\n".encode()
+    assert (file.stat().st_mode & 0o777, link.is_symlink()) == (0o640, True)
+    assert run(capsys, "--check", str(link)) == (0, "", "")
+    assert sorted(os.listdir(tmp_path)) == ["a.sql", "link.sql"]
+
+
+def test_a_file_that_cannot_be_parsed_is_left_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, good = tmp_path / "bad.sql", tmp_path / "good.sql"
+    bad.write_text("select 1;\ncreate straem x;\n")
+    good.write_text("select 1;")
+    code, _, err = run(capsys, str(bad), str(good))
+    assert code == 2
+    assert f"{bad}:2:8: error" in err
+    assert bad.read_text() == "select 1;\ncreate straem x;\n"
+    assert good.read_text() == "SELECT 1;\n"
+    bad.write_text("select (1;\nselect 2")
+    code, _, err = run(capsys, str(bad))
+    assert (code, f"{bad}:1:8: error" in err) == (2, True)
+    assert run(capsys, str(tmp_path / "none.sql"))[0] == 2
+
+
+def test_standard_input_is_formatted_to_standard_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"select 1")))
+    assert run(capsys, "-") == (0, "SELECT 1\n", "")
