@@ -105,6 +105,8 @@ def test_all_is_there_again_without_spark(opened: Open, tmp_path: Path) -> None:
     }
     assert ("spark.sql.ansi.enabled", "true", "SET") in again.rows("SET;")
     assert not again.session.engine.started
+    again.session.parts.workspace.mark_told()
+    assert opened(started=False).words == [f"{tmp_path}/w holds 2 streams, 1 sink, 1 live table"]
 
 
 def test_live_rows_are_there_at_once_and_queries_go_on(opened: Open, tmp_path: Path) -> None:
@@ -275,6 +277,7 @@ def test_the_prompt_says_what_is_there_again(tmp_path: Path) -> None:
         again.until(r"stopped with the last console: counts; START QUERY ALL; resumes")
         again.type("SHOW QUERIES;\r")
         again.until(r"counts.*stopped")
+        assert '"told": true' in next(tmp_path.rglob("status.json")).read_text()
         again.type("SELECT * FROM counts;\r")
         again.until(r"cat +\| +1 \|")
         again.type("START QUERY ALL;\r")

@@ -97,6 +97,7 @@ class Prompt:
             self._desk = desk
             for line in opened.lines():
                 self.printer.announce(line)
+            session.parts.workspace.mark_told()
             self.lexer.load()
             self.prompt.app.invalidate()
         except BaseException as error:

@@ -120,7 +120,8 @@ def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
     )
     there = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
     words = [f"{store.folder} holds {', '.join(there)}"] if there else []
-    ended = [q.name for q in catalog.named(None) if parts.workspace.past(q.name).console]
+    past = {q.name: parts.workspace.past(q.name) for q in catalog.named(None)}
+    ended = [name for name, known in past.items() if known.console and not known.told]
     if ended:
         words.append(f"stopped with the last console: {', '.join(ended)}; START QUERY ALL; resumes")
     return tuple(words)

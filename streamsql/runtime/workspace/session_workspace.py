@@ -76,6 +76,15 @@ class SessionWorkspace:
                 return (_not_written(error),)
         return ()
 
+    def mark_told(self) -> None:
+        """Record that the prompt has named the queries that stopped with the last console."""
+        if self._store is None or self._read_only:
+            return
+        told = {n: replace(p, told=bool(p.console)) for n, p in self._store.past.items()}
+        if told != self._store.past:
+            self._store.past = told
+            self.save_status()
+
     # ---- reading --------------------------------------------------------------------------
 
     def past(self, query: str) -> Past:

@@ -41,7 +41,8 @@ _HEAD = HEAD + " It is a script.\n\n"
 class Past:
     """The last known state of a query: its status, since when, and its newest failures, oldest first.
 
-    console: how the console ended with which it stopped, LEFT or LOST; empty if it stopped by itself.
+    console: how the console ended with which it stopped, LEFT or LOST; empty if it stopped by itself; told:
+    whether a prompt has said so.
     """
 
     status: str
@@ -50,6 +51,7 @@ class Past:
     batch: int = -1
     failures: tuple[Failure, ...] = ()
     console: str = ""
+    told: bool = False
 
     @property
     def reason(self) -> str:
