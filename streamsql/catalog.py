@@ -12,7 +12,14 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from streamsql.definition_sql import column_sql, columns_sql, comment_sql, options_sql, watermark_sql
+from streamsql.definition_sql import (
+    clauses_sql,
+    column_sql,
+    columns_sql,
+    comment_sql,
+    options_sql,
+    watermark_sql,
+)
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.redaction import redact
 from streamsql.language.statements.base import Column, Name, Restart, Trigger, Watermark
@@ -133,7 +140,8 @@ class Query:
     sinks: all that it writes into; text: the SELECT as written, or (together) the INSERTs of a
     statement set, each with its `;`; checkpoint "": the console's own folder; columns: those of its sink
     that INSERT names; inputs: the live tables that it reads, where it reads no stream: its live table is
-    computed again after their micro-batches; owner: the live table of which it is a stage.
+    computed again after their micro-batches; owner: the live table of which it is a stage; late: the sink of
+    the rows that its watermark drops.
     """
 
     name: str
@@ -148,6 +156,7 @@ class Query:
     columns: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     owner: str = ""
+    late: str = ""
 
     @property
     def sink(self) -> str:
@@ -161,11 +170,7 @@ class Query:
         """The statement that starts this query, without its secrets; sink is needed for a live table's key
         and limit.
         """
-        clauses = [f"OUTPUT MODE {self.mode.upper()}"] if self.mode else []
-        if self.trigger:
-            clauses.append(f"TRIGGER {self.trigger.sql()}")
-        if self.restart:
-            clauses.append(f"RESTART {self.restart.sql()}")
+        clauses = clauses_sql(self.mode, self.trigger, self.restart, self.late)
         if self.live_table and sink:
             if sink.key:
                 clauses.append(f"KEY ({', '.join(map(quote_name, sink.key))})")
@@ -276,15 +281,8 @@ class Catalog:
         if entry is None and dollar and which.casefold() == REJECTED:
             stream = self.streams.get(base.casefold())
             if stream is not None and stream.may_be_malformed:
-                entry = replace(
-                    stream,
-                    name=f"{stream.name}${REJECTED}",
-                    columns=(),
-                    watermark=None,
-                    malformed="",
-                    malformed_sink="",
-                    rejected=stream.columns,
-                )
+                unread = replace(stream, columns=(), watermark=None, malformed="", malformed_sink="")
+                entry = replace(unread, name=f"{stream.name}${REJECTED}", rejected=stream.columns)
         return entry
 
     def target(self, name: str) -> Stream | Sink | None:
@@ -337,6 +335,10 @@ class Catalog:
     def queries_into(self, sink: str) -> list[Query]:
         """The queries that write into a sink."""
         return [q for q in self.queries.values() if q.writes_into(sink)]
+
+    def late_into(self, sink: str) -> list[Query]:
+        """The queries whose late rows are written into a sink."""
+        return [q for q in self.queries.values() if q.late.casefold() == sink.casefold()]
 
     def readers_of(self, table: str) -> list[Query]:
         """The queries that compute live tables from a live table."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamsql.language.statements.base import Column, Watermark
+from streamsql.language.statements.base import Column, Restart, Trigger, Watermark
 from streamsql.language.tokens import PLAIN_NAME, quote, quote_name, quote_option
 from streamsql.secrets import redact_option
 
@@ -52,3 +52,13 @@ def watermark_sql(mark: Watermark | None) -> str:
 
 def comment_sql(comment: str) -> str:
     return f"COMMENT {quote(redact_option('comment', comment))}" if comment else ""
+
+
+def clauses_sql(mode: str, trigger: Trigger | None, restart: Restart | None, late: str) -> list[str]:
+    """The clauses that all statements which start a query share."""
+    clauses = [f"OUTPUT MODE {mode.upper()}"] if mode else []
+    if trigger:
+        clauses.append(f"TRIGGER {trigger.sql()}")
+    if restart:
+        clauses.append(f"RESTART {restart.sql()}")
+    return [*clauses, f"ON LATE INTO {quote_name(late)}"] if late else clauses

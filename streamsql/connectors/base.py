@@ -113,7 +113,8 @@ class Connector:
     are; open_prefix: so are those that begin with it. takes_key: a sink may have a KEY. line_formats: what
     a FORMAT can say of the lines of files. keeps_log:
     Spark's own streaming writer keeps a log of the files in the sink's folder. packages: by name, what
-    it may need that Spark has not; by default the one of its own name.
+    it may need that Spark has not; by default the one of its own name. once_by_batch_id: a micro-batch that
+    batch_writer writes again is there once.
     """
 
     name = ""
@@ -133,6 +134,7 @@ class Connector:
     open_options = False
     takes_key = False
     keeps_log = False
+    once_by_batch_id = False
     packages: tuple[str, ...] = ()
     open_prefix = ""
 

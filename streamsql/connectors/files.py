@@ -101,6 +101,7 @@ class FileConnector(Connector):
     path_option = "path"
     keeps_log = True
     takes_key = True
+    once_by_batch_id = True
     own: tuple[OptionSpec, ...] = ()
     read_only: frozenset[str] = frozenset({"mode", "samplingRatio"})
     write_only: frozenset[str] = frozenset()

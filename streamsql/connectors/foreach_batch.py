@@ -25,6 +25,7 @@ class ForeachBatch(Connector):
         FOLDER,
     )
 
+    once_by_batch_id = True
     code_hint = "def function(batch, batch_id): …"
 
     def delivery(self, sink: Sink) -> str:

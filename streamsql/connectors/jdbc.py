@@ -18,6 +18,7 @@ class Jdbc(Connector):
     name = "jdbc"
     help = "a database table: rows are inserted, or with KEY replace the row of that key (postgresql, sqlite)"
     takes_key = True
+    once_by_batch_id = True
     packages = ("postgresql", "sqlite")
     writes = (
         OptionSpec("url", "jdbc:postgresql://host/database, jdbc:sqlite:file, …", required=True),

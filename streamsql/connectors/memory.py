@@ -21,6 +21,7 @@ class Memory(Connector):
     help = "a live table: kept by the console, read with SELECT while it refreshes"
     writes = ()
     takes_key = True
+    once_by_batch_id = True
 
     def shows_newest(self, sink: Sink) -> bool:
         return True

@@ -15,6 +15,7 @@ from streamsql.language.statements.base import Name, Trigger
 from streamsql.plan.basic_plans import Direct as Direct
 from streamsql.plan.basic_plans import Drop as Drop
 from streamsql.plan.basic_plans import Plan
+from streamsql.plan.late_plans import Late
 from streamsql.plan.lowering.shape import KEPT, Shape
 from streamsql.plan.lowering.sources import variable
 from streamsql.plan.streaming.rules import Choice
@@ -180,7 +181,7 @@ class Run(Plan):
 
     transient: a SELECT over a stream, which is only shown. define: the statement also creates its sink
     (CREATE LIVE TABLE). begins: the start position: "" (the checkpoint), now or beginning (a new checkpoint),
-    accept (the checkpoint, although the query has changed).
+    accept (the checkpoint, although the query has changed). late: what ON LATE INTO does.
     """
 
     query: Query
@@ -197,6 +198,7 @@ class Run(Plan):
     begins: str = ""
     mode_span: Span | None = field(default=None, compare=False)
     body_span: Span = field(default=Span(0, 0), compare=False)
+    late: Late | None = None
 
     def exists(self, catalog: Catalog) -> bool:
         """Whether the live table exists and IF NOT EXISTS keeps it."""

@@ -13,6 +13,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.language.redaction import redact
 from streamsql.plan.changes import Changes
 from streamsql.plan.context import Context
+from streamsql.plan.late_plans import WRITER
 from streamsql.plan.lowering.python_functions import module_variable
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Collect, Plan, Reads, Refresh, Run, Write
@@ -53,7 +54,8 @@ def program_text(
     elif isinstance(plan, Run):
         if plan.query.restart:
             body += f"# RESTART {plan.query.restart.sql()} is done by the console, not by this program.\n"
-        body += _run(plan) + "query.awaitTermination()\n"
+        wait = plan.late.follow if plan.late else Var("query").call("awaitTermination")
+        body += _run(plan) + _render((Assign("", wait),))
         if plan.transient:
             body += f"{rows_variable(plan.sink.name)}.frame(spark).show(truncate=False)\n"
     else:
@@ -70,7 +72,8 @@ def _steps(plan: Collect | Write | Run) -> Program:
         return plan.program
     mode = plan.choices[0].mode
     passed = plan.passing_over(mode) if plan.begins == "now" else ()
-    return (*passed, *plan.program, *plan.keeping(mode), *plan.writer(mode))
+    late = plan.late.program if plan.late else ()
+    return (*passed, *plan.program, *plan.keeping(mode), *late, *plan.writer(mode))
 
 
 def _modules(functions: list[Function]) -> str:
@@ -127,7 +130,7 @@ def _feeding(reads: Reads, context: Context, stages: Iterable[Run] = ()) -> list
     plans: dict[str, Run] = {}
 
     def put(table: str) -> None:
-        for query in context.catalog.queries_into(table):
+        for query in (*context.catalog.queries_into(table), *context.catalog.late_into(table)):
             if query.name not in plans:
                 for name in query.inputs:
                     put(name)
@@ -145,7 +148,8 @@ def _fed(feeding: Run) -> str:
     if isinstance(feeding, Refresh):
         program = (*feeding.program, *feeding.keeping("complete"), *feeding.writer("complete"))
         return f"# {feeding.query.name}: {feeding.choices[0].reason}\n{_note(feeding)}{_render(program)}\n"
-    return _run(feeding) + "query.processAllAvailable()\n\n"
+    late = _render((Assign("", Var(WRITER).call("write_new")),)) if feeding.late else ""
+    return _run(feeding) + f"query.processAllAvailable()\n{late}\n"
 
 
 def _refreshing(plan: Refresh, feeding: list[Run]) -> Program:
@@ -189,7 +193,8 @@ def _run(plan: Run) -> str:
     if plan.begins == "now":
         passed = "# FROM NOW: one run that drops the available rows, so that their offsets are committed\n"
         passed += _render(plan.passing_over(choice.mode)) + "query.awaitTermination()\n\n"
-    program = plan.program + plan.keeping(choice.mode) + plan.writer(choice.mode)
+    late = plan.late.program if plan.late else ()
+    program = plan.program + plan.keeping(choice.mode) + late + plan.writer(choice.mode)
     return _note(plan) + reason + passed + _render(program)
 
 

@@ -124,7 +124,7 @@ class Restart:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryClauses:
-    """The clauses of a statement that starts a query. begins: see begins_of."""
+    """The clauses of a statement that starts a query. begins: see begins_of; late: of ON LATE INTO."""
 
     query_name: Name | None = None
     output_mode: Name | None = None
@@ -132,6 +132,7 @@ class QueryClauses:
     checkpoint: Name | None = None
     restart: Restart | None = None
     begins: str = ""
+    late: Name | None = None
 
     @property
     def has_clauses(self) -> bool:
@@ -143,6 +144,7 @@ class QueryClauses:
             self.checkpoint,
             self.restart,
             self.begins,
+            self.late,
         )
         return any(clauses)
 
@@ -334,6 +336,12 @@ def trigger_of(node: Node | None) -> Trigger | None:
             assert duration
             return Trigger(kind, duration_of(duration), node.span)
     return Trigger("available_now" if node.has("AVAILABLE") else "once", "", node.span)
+
+
+def late_of(node: Node | None) -> Name | None:
+    """The sink of an OnLate node."""
+    into = node.get("IntoSink") if node else None
+    return name_of(into.get("SinkName")) if into else None
 
 
 def restart_of(node: Node | None) -> Restart | None:

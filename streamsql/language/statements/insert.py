@@ -15,6 +15,7 @@ from streamsql.language.statements.base import (
     begins_of,
     clause,
     fragment_of,
+    late_of,
     name_of,
     new_name_of,
     output_mode_of,
@@ -74,6 +75,7 @@ def _clauses(node: Node) -> dict[str, Any]:
         "checkpoint": name_of(checkpoint.get("Path")) if checkpoint else None,
         "restart": restart_of(clauses.get("Restart")),
         "begins": begins_of(clauses.get("Begins")),
+        "late": late_of(clauses.get("OnLate")),
     }
 
 

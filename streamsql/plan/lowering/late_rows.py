@@ -60,12 +60,9 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
     _check(query, asked, sources)
     inner = Sources(sources.catalog, sources.places, sources.lower, counts=False)
     result, _ = inner.lower(query.text, inner)
-    program: Program = tuple(inner.program)
-    bases = [s for s in inner.streams.values() if s.connector]
-    check_sources(bases, asked.span)
-    names = [variable(s.name) for s in bases]
-    inputs = list(dict.fromkeys(_inputs(result, {s.name: s.node for s in program}, frozenset(names))))
-    if not inputs:
+    check_sources([s for s in inner.streams.values() if s.connector], asked.span)
+    reading, streams, functions = reading_steps(inner, result)
+    if not functions:
         raise RuleFault(
             f"the query {query.name} drops no late rows",
             detail="rows are late for windows, deduplication, joins of streams and stateful processors only, "
@@ -75,41 +72,38 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
             code="NO_STATE",
         )
     name = sources.free_call_name(f"{query.name}_late_rows")
-    steps = _steps(name, query, inner, result, inputs, batch)
-    sources.program += steps
+    folder = query.checkpoint or inner.places.checkpoint(query.name)
+    reader = Call(Var(READER), (Var("spark"), lit(folder), result, lit(streams), lit(functions)))
+    arguments = () if batch is None else (batch,)
+    last = Assign(inner.free_variable(name), reader.call("frame", *arguments))
+    sources.program += [*inner.program, *reading, last]
     sources.live |= inner.live
     sources.functions |= inner.functions
-    sources.calls[name.casefold()] = Var(steps[-1].name), Shape()
+    sources.calls[name.casefold()] = Var(last.name), Shape()
     sources.states.append(node.span)
     return name
 
 
-def _steps(
-    name: str, query: Query, inner: Sources, result: Node, inputs: list[_Input], batch: int | None
-) -> list[Assign]:
-    """The program: the streams, the functions that read them again, those of the inputs, the late rows."""
-    bases = [s for s in inner.streams.values() if s.connector]
+def reading_steps(sources: Sources, result: Node) -> tuple[Program, list[object], list[object]]:
+    """What reads the inputs of the first stateful operations of a query again: the steps after its program,
+    the streams, and the functions of these inputs, as LateRows takes them. No functions: it has no state.
+    """
+    bases = [s for s in sources.streams.values() if s.connector]
     names = [variable(s.name) for s in bases]
-    steps = list(inner.program)
-    streams = []
+    inputs = dict.fromkeys(_inputs(result, {s.name: s.node for s in sources.program}, frozenset(names)))
+    steps, streams, functions = list[Assign](), list[object](), list[object]()
     for stream, base in zip(bases, names, strict=True):
         kind = "kafka" if stream.connector == "kafka" else "files"
-        steps.append(Assign(f"read_{base}", _reader(stream, inner)))
+        steps.append(Assign(f"read_{base}", _reader(stream, sources)))
         streams.append([Var(base), Var(f"read_{base}"), kind])
-    derived = [s for s in inner.program if s.name not in names]
-    functions = []
+    derived = [s for s in sources.program if s.name not in names]
     for at, each in enumerate(inputs, 1):
         body = _needed(each.node, derived)
-        function = Function(tuple(names), body, each.node)
+        steps.append(Assign(f"input_{at}", Function(tuple(names), body, each.node)))
         used = variables_in((*body, Assign("", each.node)))
-        steps.append(Assign(f"input_{at}", function))
         numbers = [n for n, base in enumerate(names) if base in used]
         functions.append([Var(f"input_{at}"), numbers, list(each.keys or ())])
-    folder = query.checkpoint or inner.places.checkpoint(query.name)
-    reader = Call(Var(READER), (Var("spark"), lit(folder), result, lit(streams), lit(functions)))
-    variable_name = inner.free_variable(name)
-    arguments = () if batch is None else (batch,)
-    return [*steps, Assign(variable_name, reader.call("frame", *arguments))]
+    return tuple(steps), streams, functions
 
 
 def stream_batches(stream: Stream, query: Query, sources: Sources) -> Program:

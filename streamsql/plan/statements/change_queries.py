@@ -19,7 +19,13 @@ from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.plans import Target
-from streamsql.plan.statements.query_parts import as_declared, check_keys, check_query_free, shape_as_declared
+from streamsql.plan.statements.query_parts import (
+    as_declared,
+    check_keys,
+    check_query_free,
+    no_late_rows,
+    shape_as_declared,
+)
 from streamsql.plan.statements.refreshes import check_is_no_circle
 from streamsql.plan.statements.second_insert import check_one_query
 from streamsql.plan.streaming.rules import Choice
@@ -188,6 +194,8 @@ def _check_clauses(statement: Insert, sinks: tuple[Sink, ...]) -> None:
             span=statement.trigger.span or statement.query.span,
             code="TRIGGER_NOT_SUPPORTED",
         )
+    if statement.late:
+        raise no_late_rows(statement.late)
     if statement.checkpoint:
         raise RuleFault(
             "CHECKPOINT needs a stream, and this query reads live tables only",

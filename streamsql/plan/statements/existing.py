@@ -109,7 +109,7 @@ def drop_sink(statement: DropSink, context: Context) -> Plan:
         return Drop("sink", statement.name.value)
     sink = catalog.sink(statement.name)
     check_unread(statement.name, sink.name, catalog)
-    for query in catalog.queries_into(sink.name):
+    for query in (*catalog.queries_into(sink.name), *catalog.late_into(sink.name)):
         raise _feeds(query, sink.name, statement.name.span)
     return Drop("sink", sink.name, (("sinks", sink.name),))
 
@@ -125,6 +125,8 @@ def drop_live_table(statement: DropLiveTable, context: Context) -> Plan:
     for query in feeding:
         if len(query.sinks) > 1:
             raise _feeds(query, query.sink, statement.name.span)
+    for query in catalog.late_into(sink.name):
+        raise _feeds(query, sink.name, statement.name.span)
     entries = dict.fromkeys((*(e for q in feeding for e in _entries(q, catalog)), ("sinks", sink.name)))
     return Drop("live table", sink.name, tuple(entries))
 

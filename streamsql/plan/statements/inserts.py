@@ -129,6 +129,13 @@ def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
 
 def insert_set(statement: InsertSet, context: Context) -> Plan:
     check_is_of_streams(statement, context)
+    if statement.late:
+        raise RuleFault(
+            "ON LATE INTO is not supported in a statement set",
+            hint="INSERT … ON LATE INTO … for each SELECT",
+            span=statement.late.span,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
     names = tuple(name for part in statement.inserts for name in part.targets)
     return _insert_query(statement, names, insert_set_parts(statement, context), context)
 
@@ -220,10 +227,12 @@ def _insert_query(
         together=isinstance(statement, InsertSet),
         restart=statement.restart,
         columns=tuple(c.value for c in statement.columns) if isinstance(statement, Insert) else (),
+        late=statement.late.value if statement.late else "",
     )
     check_one_query(sinks, names, query, context)
     check_query_free(name, context, ", ".join(n.value for n in written))
-    return beginning(run_plan(query, parts, context, statement.output_mode, names), statement.begins)
+    run = run_plan(query, parts, context, statement.output_mode, names, statement.late)
+    return beginning(run, statement.begins)
 
 
 def _insert_static(

@@ -84,14 +84,24 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
         statement.trigger,
         live_table=True,
         restart=statement.restart,
+        late=statement.late.value if statement.late else "",
     )
-    run = _live_query(query, sink, statement.query, context, statement.output_mode)
+    run = _live_query(query, sink, statement.query, context, statement.output_mode, statement.late)
     run = replace(run, define=True, skip_existing=statement.if_not_exists)
     return run if isinstance(run, Refresh) else beginning(run, statement.begins)
 
 
-def _live_query(query: Query, sink: Sink, body: Fragment, context: Context, mode: Name | None) -> Run:
-    """The streaming query of a live table; in stages, where Spark refuses it and no mode is written."""
+def _live_query(
+    query: Query,
+    sink: Sink,
+    body: Fragment,
+    context: Context,
+    mode: Name | None,
+    late: Name | None = None,
+) -> Run:
+    """The streaming query of a live table; in stages, where Spark refuses it and neither a mode nor ON LATE
+    INTO is written.
+    """
     whose = f"the query of live table {query.name}"
     try:
         sources, lowered = with_kept_keys(
@@ -101,9 +111,9 @@ def _live_query(query: Query, sink: Sink, body: Fragment, context: Context, mode
             check_nested(lowered, body)
             check_distinct(lowered, body, context.catalog)
         parts = QueryParts(body, sources, lowered, (Target(sink, lowered.shape),))
-        return run_plan(query, parts, context, mode)
+        return run_plan(query, parts, context, mode, late=late)
     except RuleFault as fault:
-        if mode is not None:
+        if mode is not None or query.late:
             raise
         return staged(query, sink, body, context, fault)
 

@@ -169,6 +169,15 @@ def no_checkpoint(checkpoint: Name) -> RuleFault:
     )
 
 
+def no_late_rows(late: Name) -> RuleFault:
+    return RuleFault(
+        "ON LATE INTO needs a stream, and this query reads live tables only",
+        hint="leave ON LATE INTO out",
+        span=late.span,
+        code="CLAUSE_NOT_SUPPORTED",
+    )
+
+
 def check_query_free(name: Name, context: Context, sink: str = "") -> None:
     query = context.catalog.queries.get(name.value.casefold())
     if query is not None:

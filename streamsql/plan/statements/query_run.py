@@ -15,6 +15,7 @@ from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.plans import Run, Target
 from streamsql.plan.statements.changelog_streams import check_changes
+from streamsql.plan.statements.late_writes import late_plan, without_complete
 from streamsql.plan.statements.query_parts import QueryParts, check_keys
 from streamsql.plan.statements.trigger_checks import check_trigger
 from streamsql.plan.streaming import rules
@@ -27,10 +28,11 @@ def run_plan(
     context: Context,
     mode: Name | None = None,
     names: tuple[Name, ...] = (),
+    late: Name | None = None,
     *,
     transient: bool = False,
 ) -> Run:
-    """The plan of a streaming query. names: the sinks as written, for the spans of errors."""
+    """The plan of a streaming query. names, late: the sinks as written, for the spans of errors."""
     targets = tuple(replace(t, shape=_with_key(t.shape, t.sink)) for t in parts.targets)
     sinks = [t.sink for t in targets]
     several = len(targets) > 1 or bool(targets[0].select)
@@ -41,6 +43,7 @@ def run_plan(
     shape = _with_key(parts.result.shape, sinks[0]) if len(sinks) == 1 else parts.result.shape
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
     choices = _choices(query, targets, shape, takes, mode)
+    choices = without_complete(choices, query, late)
     check_trigger(query.trigger, sinks, shape, parts.sources)
     if query.trigger is not None and query.trigger.kind == "real_time":
         choices = _real_time_modes(choices, takes, mode)
@@ -58,6 +61,7 @@ def run_plan(
         transient,
         mode_span=mode.span if mode else None,
         body_span=parts.body.span,
+        late=late_plan(query, parts, context, late),
         notes=(*parts.sources.notes, *(() if transient else _advice(parts, shape, choices))),
     )
 

@@ -16,7 +16,7 @@ from streamsql.plan.context import Context, lower_fragment, reads_of
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.plans import Refresh, Target
-from streamsql.plan.statements.query_parts import check_keys
+from streamsql.plan.statements.query_parts import check_keys, no_late_rows
 from streamsql.plan.statements.stale_views import stale_view
 from streamsql.plan.streaming.rules import Choice
 
@@ -134,6 +134,8 @@ def _check_clauses(statement: CreateLiveTable) -> None:
             span=statement.query.span,
             code="TRIGGER_NOT_SUPPORTED",
         )
+    if statement.late:
+        raise no_late_rows(statement.late)
     if statement.begins:
         raise RuleFault(
             "FROM needs a stream, and this query reads live tables only",

@@ -34,25 +34,37 @@ class LateRows:
         self.streams = streams
         self.inputs = inputs
         self.files: dict = {}
+        self.log = LogFiles(spark, folder)
         numbers = self._sources(result)
         self.numbers = [numbers.index(self._leaf(frame)) for frame, _, _ in streams]
 
     def frame(self, batch: int | None = None) -> Any:
         """A DataFrame of the late rows, of one micro-batch if it is given."""
-        log, done = self._log("offsets"), self._log("commits")
+        done = self.log.numbers("commits")
+        return self.of_batches([n for n in done if batch in (None, n)], self.log.numbers("offsets"))
+
+    def empty(self) -> Any:
+        """A DataFrame with the columns of the late rows, and no row."""
+        return self.of_batches([], [])
+
+    def of_batches(self, numbers: list, there: list) -> Any:
+        """A DataFrame of the late rows of micro-batches. there: those that are in the log; a micro-batch
+        without the one before it has none.
+        """
         empty = [self.spark.createDataFrame([], frame.schema) for frame, _, _ in self.streams]
-        parts_late = [self._late(each, empty, -1, 0) for each in self.inputs]
-        for number in sorted(done):
-            if number in log and number - 1 in log and batch in (None, number):
-                mark = json.loads(log[number - 1][1] or "{}").get("batchWatermarkMs", 0)
-                parts = [self._part(at, log[number - 1], log[number]) for at in range(len(self.streams))]
-                if mark and any(part is not None for part in parts):
-                    frames = [e if p is None else p for p, e in zip(parts, empty, strict=True)]
-                    parts_late += [
-                        self._late(each, frames, number, mark)
-                        for each in self.inputs
-                        if any(parts[at] is not None for at in each[1])
-                    ]
+        # Spark removes what is empty by its condition: it writes no file for it.
+        parts_late = [self._late(each, empty, -1, 0).where("false") for each in self.inputs]
+        for number in sorted(n for n in numbers if n in there and n - 1 in there):
+            before, after = self._planned(number - 1), self._planned(number)
+            mark = json.loads(before[1] or "{}").get("batchWatermarkMs", 0)
+            parts = [self._part(at, before, after) for at in range(len(self.streams))] if mark else []
+            if any(part is not None for part in parts):
+                frames = [e if p is None else p for p, e in zip(parts, empty, strict=True)]
+                parts_late += [
+                    self._late(each, frames, number, mark)
+                    for each in self.inputs
+                    if any(parts[at] is not None for at in each[1])
+                ]
         return functools.reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts_late)
 
     def _late(self, each: list, frames: list, number: int, mark: int) -> Any:
@@ -92,8 +104,9 @@ class LateRows:
 
     def batches(self, at: int) -> list:
         """(number, DataFrame of its rows) of the committed micro-batches with rows of a stream."""
-        log, done = self._log("offsets"), self._log("commits")
-        known = [n for n in sorted(done) if n in log and (n == 0 or n - 1 in log)]
+        there, done = self.log.numbers("offsets"), self.log.numbers("commits")
+        log = {n: self._planned(n) for n in there}
+        known = [n for n in done if n in log and (n == 0 or n - 1 in log)]
         parts = [(n, self._part(at, log.get(n - 1), log[n])) for n in known]
         return [(n, part) for n, part in parts if part is not None]
 
@@ -110,23 +123,35 @@ class LateRows:
             start = {t: {p: (begin or {}).get(t, {}).get(p, -2) for p in parts} for t, parts in end.items()}
             return read(json.dumps(start), json.dumps(end))
         first = -1 if begin is None else begin["logOffset"]
-        files = [path for n, path in self._files(at) if first < n <= end["logOffset"]]
+        files = self._files(at, first + 1, end["logOffset"])
         return read(files) if files else None
 
-    def _files(self, at: int) -> list:
-        """(number in the log, path) of the files that a source has read."""
-        if at in self.files:
-            return self.files[at]
-        lines = self.spark.read.text(f"{self.folder}/sources/{self.numbers[at]}").collect()
-        entries = [json.loads(line[0]) for line in lines if line[0].startswith("{")]
-        self.files[at] = sorted({(e["batchId"], unquote(urlsplit(e["path"]).path)) for e in entries})
-        return self.files[at]
+    def _files(self, at: int, first: int, last: int) -> list:
+        """The files that a source has read between two numbers of its log."""
+        known = self.files.get(at, [])
+        if not known or known[-1][0] < last:
+            few = [self._entries(at, n) for n in range(first, last + 1)] if last - first < 3 else [None]
+            if all(entries is not None for entries in few):
+                return sorted({path for entries in few for n, path in entries or () if first <= n <= last})
+            names = self.log.names(f"sources/{self.numbers[at]}")
+            entries = [self._entries_in(at, name) for name in names if name.partition(".")[0].isdigit()]
+            known = self.files[at] = sorted({pair for each in entries for pair in each})
+        return [path for n, path in known if first <= n <= last]
 
-    def _log(self, name: str) -> dict:
-        """The lines of each micro-batch in a log."""
-        log = self.spark.read.text(f"{self.folder}/{name}", wholetext=True)
-        rows = log.selectExpr("value", "_metadata.file_name AS file").collect()
-        return {int(row["file"]): row["value"].split("\n") for row in rows if row["file"].isdigit()}
+    def _entries(self, at: int, number: int) -> list | None:
+        """(number, path) of the files of one number, or of all up to it; None when they are elsewhere."""
+        folder = f"sources/{self.numbers[at]}"
+        name = next((n for n in (f"{number}", f"{number}.compact") if self.log.exists(f"{folder}/{n}")), "")
+        return self._entries_in(at, name) if name else None
+
+    def _entries_in(self, at: int, name: str) -> list:
+        lines = self.log.read(f"sources/{self.numbers[at]}/{name}").split("\n")
+        entries = [json.loads(line) for line in lines if line.startswith("{")]
+        return [(e["batchId"], unquote(urlsplit(e["path"]).path)) for e in entries]
+
+    def _planned(self, number: int) -> list:
+        """The lines of a micro-batch in the log."""
+        return self.log.read(f"offsets/{number}").split("\n")
 
     def _sources(self, result: Any) -> list:
         """The sources of the query in the order in which Spark numbers them."""
@@ -148,3 +173,45 @@ class LateRows:
         else:
             text = offsets[number] if number < len(offsets) else "-"
         return None if text == "-" else json.loads(text)
+
+
+class LogFiles:
+    """The files of a checkpoint, on any file system that Spark supports."""
+
+    def __init__(self, spark: Any, folder: str) -> None:
+        self.folder = folder
+        self._jvm = spark.sparkContext._jvm
+        conf = spark._jsparkSession.sessionState().newHadoopConf()
+        self._files = self._path("").getFileSystem(conf)
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self.folder}/{name}" if name else self.folder)
+
+    def names(self, folder: str) -> list:
+        """The names of the files in a folder; none if it does not exist."""
+        path = self._path(folder)
+        if not self._files.exists(path):
+            return []
+        return [status.getPath().getName() for status in self._files.listStatus(path)]
+
+    def numbers(self, folder: str) -> list:
+        """The numbers of the micro-batches in a log, in their order."""
+        return sorted(int(name) for name in self.names(folder) if name.isdigit())
+
+    def exists(self, name: str) -> bool:
+        return bool(self._files.exists(self._path(name)))
+
+    def read(self, name: str) -> str:
+        """The text of a file."""
+        stream = self._files.open(self._path(name))
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def put(self, name: str) -> None:
+        """Create an empty file."""
+        self._files.create(self._path(name), True).close()
+
+    def remove(self, name: str) -> None:
+        self._files.delete(self._path(name), False)

@@ -97,7 +97,8 @@ class Refreshes:
             if table.casefold() in seen:
                 continue
             seen.add(table.casefold())
-            for query in self._current.snapshot.queries_into(table):
+            known = self._current.snapshot
+            for query in (*known.queries_into(table), *known.late_into(table)):
                 ahead += query.inputs
                 if not query.inputs:
                     queries.add(query.name.casefold())

@@ -96,9 +96,10 @@ class Queries:
         choice: rules.Choice,
         facts: dict[str, Any] | None = None,
         code: dict[str, str] | None = None,
+        beside: Callable[[Running], None] = lambda running: None,
     ) -> Running:
         """Start a prepared query. facts: what its checkpoint records about it; code: the digests of its
-        functions, by module.
+        functions, by module; beside: starts what runs beside it.
         """
         monitor = Monitor.of(env["spark"])
         if monitor not in self._followed:
@@ -110,6 +111,7 @@ class Queries:
         handle = env["query"]
         running = Running(plan, choice.mode, choice.reason, handle, datetime.now(), on_fault=self.failed)
         running.reports, running.catch_up = monitor.claim(str(handle.runId)), monitor.catch_up
+        beside(running)
         self.take_up(running)
         code = (code or {}) | digests((*plan.program, *writer))
         changed = [module for module, text in code.items() if before.get(module, text) != text]
@@ -182,6 +184,8 @@ class Queries:
             running.handle.stop()
         except Exception as error:
             running.fault = translate(error)
+        if running.late is not None:
+            running.late.abandon()
         running.status()
         return False
 
@@ -198,6 +202,11 @@ class Queries:
                     running.handle.stop()
                 if time.monotonic() >= deadline:
                     return False
+            while running.late is not None and running.late.busy:
+                cancel.check(f"cancelled: {running.name} stops once its late rows are written")
+                if time.monotonic() >= deadline:
+                    return False
+                running.late.join(POLL)
         except StreamsqlError:
             raise
         except Exception:
@@ -297,6 +306,9 @@ def _wait_one(running: Running, done: threading.Event | None, deadline: float, c
     while running.is_active() and not (done and done.is_set()):
         cancel.check()
         left = _left(running, deadline, "busy" if done else "running")
+        if running.late is not None and not running.in_spark():
+            running.late.join(left)
+            continue
         try:
             # Spark counts in whole milliseconds and refuses 0.
             done.wait(left) if done else running.handle.awaitTermination(max(left, 0.001))
@@ -329,6 +341,8 @@ def _idle(running: Running) -> threading.Event:
                 _until_nothing_read(running)
             else:
                 running.handle.processAllAvailable()
+            if running.late is not None:
+                running.late.settle()
         except Exception:
             while running.is_active():  # it is failing or being stopped
                 time.sleep(POLL)

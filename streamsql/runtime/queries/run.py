@@ -12,6 +12,7 @@ from streamsql.errors import Note, QueryFault, Source, Span, StreamsqlError
 from streamsql.plan.changes import Changes
 from streamsql.plan.plans import Refresh, Run
 from streamsql.runtime.engine.spark_errors import query_fault, recurs
+from streamsql.runtime.queries.late_writes import LateWrites
 from streamsql.runtime.queries.progress import Reports
 from streamsql.runtime.queries.stop import Ending
 
@@ -28,10 +29,10 @@ class Running:
     handle: PySpark's StreamingQuery, or the Refresher of a live table over live tables. source, span: the
     statement that started it, for its errors. reports: its progress reports; catch_up: waits until all
     that Spark has sent are received. notes: to be shown with the result of the start. stopped: a
-    statement has stopped it; aborted: its last micro-batch was aborted; ending: the stop after the
-    current micro-batch. certain: its fault is certain to recur. tries: the number of restarts in a row
-    before this run; again_at: the time of the next one. on_fault: called once the fault of the query is
-    known.
+    statement has stopped it; late: what ON LATE INTO does; aborted: its last micro-batch was aborted;
+    ending: the stop after the current micro-batch. certain: its fault is certain to recur. tries: the number
+    of restarts in a row before this run; again_at: the time of the next one. on_fault: called once the fault
+    of the query is known.
     """
 
     plan: Run
@@ -47,6 +48,7 @@ class Running:
     stopped: bool = False
     aborted: bool = False
     ending: Ending | None = None
+    late: LateWrites | None = None
     ended: datetime | None = None
     fault: StreamsqlError | None = None
     certain: bool = False
@@ -95,6 +97,11 @@ class Running:
         return "FAILED" if self.fault else "stopped" if self.stopped else "finished"
 
     def is_active(self) -> bool:
+        """Whether Spark runs it, or its last late rows are being written."""
+        return self.in_spark() or (self.late is not None and self.late.busy)
+
+    def in_spark(self) -> bool:
+        """Whether Spark runs it."""
         try:
             return bool(self.handle.isActive) or (self.ending is not None and self.ending.under_way())
         except Exception:  # the JVM has ended

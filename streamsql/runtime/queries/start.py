@@ -30,6 +30,7 @@ from streamsql.runtime.queries.query_runs import POLL
 from streamsql.runtime.queries.run import BUSY, Running
 from streamsql.runtime.queries.stage_frames import check_stages
 from streamsql.runtime.queries.start_changes import launch_changes
+from streamsql.runtime.queries.start_late import begin_late, late_sinks, write_late
 from streamsql.runtime.queries.start_refresh import analysed, await_first, launch_refresh
 from streamsql.runtime.workspace.owned_folders import claim, private_folder, remove
 
@@ -104,16 +105,19 @@ def _start_stages(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Run
 
 
 def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
-    entries: tuple[Stream | Sink, ...] = (*plan.reads.streams, *(t.sink for t in plan.targets))
+    late = late_sinks(plan)
+    entries: tuple[Stream | Sink, ...] = (*plan.reads.streams, *(t.sink for t in plan.targets), *late)
     check_secrets(entries, plan.query.text)
     check_servers(entries)
-    env = parts.env(plan.program + plan.writer("append"), plan.reads)
-    check_drivers(parts, (t.sink for t in plan.targets))
+    needs = plan.program + plan.writer("append") + (plan.late.program if plan.late else ())
+    env = parts.env(needs, plan.reads)
+    check_drivers(parts, (*(t.sink for t in plan.targets), *late))
     check_sink_topics(parts.spark, (t.sink for t in plan.targets), parts.cancel)
     folder = Folder(parts.spark, plan.checkpoint)
     anew = replaces or plan.begins in ("now", "beginning")
     begun = -1 if anew else folder.newest("offsets")
     check_logs(parts, (t.sink for t in plan.targets), keeps=not plan.feeds_batches, begun=begun)
+    check_logs(parts, late, keeps=False, begun=begun)
     env["LiveRows"] = helper("LiveRows")  # imports pyarrow, too slow for the start of a prompt
     with parts.own_state_provider(plan.program):
         choice = parts.queries.prepare(plan, env, fresh=replaces)
@@ -135,8 +139,10 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
         else:
             _make_private(plan)
         output = _keep_rows(parts, plan, choice, env)
+        begin_late(parts, plan, env)
         code = parts.modules.digests(plan.reads.functions)
-        running = parts.queries.launch(plan, env, choice, facts, code)
+        beside = lambda running: write_late(parts, running, env)  # noqa: E731
+        running = parts.queries.launch(plan, env, choice, facts, code, beside)
         running.notes = (*notes, *running.notes)
         running.reports.output = output or running.reports.output
     if not plan.transient:
@@ -177,7 +183,7 @@ def _begin_anew(
     """
     aside = folder.set_aside()
     _make_private(plan)
-    for table in plan.live:
+    for table in (*plan.live, *late_sinks(plan)):
         parts.live.forget(table.name.casefold())
     if plan.begins == "now":
         _pass_over(parts, plan, choice, env)
@@ -236,7 +242,7 @@ def forget_query(parts: QueryParts, name: str) -> None:
     query = parts.catalog.queries.get(name.casefold())
     if query:
         parts.undefine("queries", name)
-        for fed in query.sinks:
+        for fed in (*query.sinks, query.late):
             parts.live.forget(fed.casefold())
         remove(Path(parts.places.checkpoint(query.name)).parent)
 

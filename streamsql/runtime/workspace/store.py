@@ -187,7 +187,7 @@ def _entries(catalog: Catalog, views: Iterable[tuple[str, Statement]]) -> Iterab
             yield Kept("view", name, view.text, named)
     for query in catalog.named(None):
         text = query.sql(catalog.sinks.get(query.sinks[0].casefold()))
-        names = names_in_query(query.text).union(s.casefold() for s in query.sinks)
+        names = names_in_query(query.text).union(s.casefold() for s in (*query.sinks, query.late))
         yield Kept("query", query.name, text, names, query.live_table)
 
 

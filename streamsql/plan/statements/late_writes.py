@@ -1,0 +1,139 @@
+"""ON LATE INTO, to its plan: the late rows of a query and the sink that takes them."""
+
+from __future__ import annotations
+
+from streamsql.calls import Assign, Attr, Call, Function, Node, Var, calls_in, expr, lit
+from streamsql.catalog import Query, Sink, Stream
+from streamsql.connectors.registry import connector, connectors
+from streamsql.errors import NameFault, RuleFault, Span
+from streamsql.language.statements.base import Name
+from streamsql.language.tokens import quote_name
+from streamsql.plan.context import Context
+from streamsql.plan.late_plans import ROWS, SELECT, Late
+from streamsql.plan.lowering.late_rows import READER, check_sources, reading_steps
+from streamsql.plan.statements.query_parts import QueryParts
+from streamsql.plan.streaming.rules import Choice
+
+_UNBATCHED = ("continuous", "real_time")
+"""Triggers without micro-batches that can be read again."""
+
+
+def late_plan(query: Query, parts: QueryParts, context: Context, name: Name | None) -> Late | None:
+    """The plan of ON LATE INTO; None without it. name: the sink as written, None when the query is started
+    again. Raises NameFault or RuleFault.
+    """
+    if not query.late:
+        return None
+    name = name or Name(query.late, parts.body.span)
+    sink = _sink(query, context, name)
+    _check_trigger(query, name.span)
+    program = (*parts.sources.program, Assign("result", parts.result.node))
+    bases = [s for s in parts.sources.streams.values() if s.connector]
+    if not any(
+        isinstance(c.function, Attr) and c.function.name == "withWatermark" for c in calls_in(program)
+    ):
+        raise RuleFault(
+            "ON LATE INTO needs a watermark: without one no row is late",
+            hint="CREATE OR REPLACE STREAM … WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES",
+            span=name.span,
+            code="MISSING_WATERMARK",
+        )
+    check_sources(bases, name.span)
+    _check_kept(bases, name.span)
+    steps, streams, functions = reading_steps(parts.sources, parts.result.node)
+    if not functions:
+        raise RuleFault(
+            "this query drops no late rows, so that ON LATE INTO would write none",
+            detail="rows are late for windows, deduplication, joins of streams and stateful processors only, "
+            "and in a query of DataFrame calls (EXPLAIN PYSPARK)",
+            hint="leave ON LATE INTO out",
+            span=name.span,
+            code="NO_STATE",
+        )
+    folder = lit(query.checkpoint) if query.checkpoint else Call(Var("checkpoint"), (lit(query.name),))
+    arguments = (Var("spark"), folder, Var("result"), lit(streams), lit(functions))
+    reader = (*steps, Assign(ROWS, Call(Var(READER), arguments)), *_select(sink))
+    return Late(sink, reader, folder, bool(sink.columns))
+
+
+def without_complete(choices: list[Choice], query: Query, name: Name | None) -> list[Choice]:
+    """The output modes in which the watermark drops rows, for ON LATE INTO. Raises RuleFault."""
+    kept = [c for c in choices if c.mode != "complete"]
+    if not query.late or kept == choices:
+        return choices
+    if not kept:
+        raise RuleFault(
+            "ON LATE INTO is not supported in output mode complete",
+            detail="the state is kept whole in this mode, so that no row is late",
+            hint="leave ON LATE INTO out, or write OUTPUT MODE UPDATE",
+            span=name.span if name else None,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
+    return kept
+
+
+def _select(sink: Sink) -> tuple[Assign, ...]:
+    """The function that gives late rows the columns that their sink declares, by name."""
+    if not sink.columns:
+        return ()
+    columns = (expr(f"CAST({quote_name(c.name)} AS {c.type}) AS {quote_name(c.name)}") for c in sink.columns)
+    rows: Node = Var("rows")
+    return (Assign(SELECT, Function(("rows",), (), rows.call("select", *columns))),)
+
+
+def _sink(query: Query, context: Context, name: Name) -> Sink:
+    """The sink of late rows. Raises NameFault or RuleFault for one that cannot take them."""
+    sink = context.catalog.sink(name)
+    using = connector(Name(sink.connector))
+    if not using.once_by_batch_id or using.batch_writer(sink) is None:
+        able = [c.name for c in connectors().values() if c.writes is not None and c.once_by_batch_id]
+        raise RuleFault(
+            f"a {using.name} sink takes no late rows: a micro-batch that is retried would be there twice",
+            hint=f"connectors for it: {', '.join(able)}",
+            span=name.span,
+            code="CONNECTOR_NOT_SUPPORTED",
+        )
+    if query.writes_into(sink.name):
+        raise RuleFault(
+            f"{sink.name} is the sink of the query itself",
+            hint="another sink, whose columns are those of the late rows",
+            span=name.span,
+            code="CLAUSE_CONFLICT",
+        )
+    others = [*context.catalog.queries_into(sink.name), *context.catalog.late_into(sink.name)]
+    feeding = [q.name for q in others if q.name.casefold() != query.name.casefold()]
+    if sink.is_live and feeding:
+        raise NameFault(
+            f"the query {feeding[0]} already feeds {sink.name}",
+            detail="a live table has the rows of one query",
+            hint=f"CREATE SINK {quote_name(f'{sink.name}_2')} USING memory;",
+            span=name.span,
+            code="ALREADY_EXISTS",
+        )
+    return sink
+
+
+def _check_trigger(query: Query, span: Span) -> None:
+    """Raise RuleFault for a trigger without micro-batches."""
+    if query.trigger and query.trigger.kind in _UNBATCHED:
+        words = query.trigger.kind.replace("_", " ").upper()
+        raise RuleFault(
+            f"ON LATE INTO is not supported with TRIGGER {words}",
+            detail="late rows are read again micro-batch by micro-batch",
+            hint="TRIGGER EVERY INTERVAL 1 SECOND",
+            span=span,
+            code="TRIGGER_NOT_SUPPORTED",
+        )
+
+
+def _check_kept(bases: list[Stream], span: Span) -> None:
+    """Raise RuleFault for a stream that removes the files which it has read."""
+    for stream in bases:
+        clean = stream.option("cleanSource")
+        if clean.casefold() in ("delete", "archive"):
+            raise RuleFault(
+                f"the rows of {stream.name} cannot be read again: cleanSource '{clean}' removes its files",
+                hint="cleanSource 'off'",
+                span=span,
+                code="CONNECTOR_NOT_SUPPORTED",
+            )

@@ -1,0 +1,151 @@
+"""ON LATE INTO: the late rows of a query are written into a sink, on a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from streamsql.errors import QueryFault
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.queries.progress import QueryReported, Reports
+
+if TYPE_CHECKING:
+    from streamsql.runtime.engine.events import Events
+
+PAUSE = 1.0
+"""The seconds after which the thread checks on its own whether the query has ended."""
+
+
+class LateWrites:
+    """Writes late rows after each micro-batch that has dropped some, until the query has ended.
+
+    name: the query; sink: where they go; writer: a LateRowsWriter that has begun; active: whether the query
+    runs; reports: those of its run; ready: called first, on the thread; fail: called with the fault that ends
+    it. The subscriber on Spark's callback thread only wakes the thread.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        sink: str,
+        writer: Any,
+        active: Callable[[], bool],
+        reports: Reports,
+        catch_up: Callable[[], None],
+        ready: Callable[[CancelToken], object],
+        fail: Callable[[QueryFault], object],
+    ) -> None:
+        self.name = name
+        self.sink = sink
+        self.writer = writer
+        self.cancel = CancelToken()
+        self._active, self._reports, self._catch_up = active, reports, catch_up
+        self._ready, self._fail = ready, fail
+        self._changed = threading.Condition()
+        self._asked = self._answered = 0
+        self._news = self._done = False
+        self._thread = threading.Thread(target=self._run, daemon=True, name=f"late-rows-{name}")
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has not written all late rows of an ended query."""
+        return not self._done
+
+    @property
+    def written(self) -> int:
+        """The newest micro-batch whose late rows are written."""
+        return int(self.writer.written)
+
+    def start(self, events: Events) -> None:
+        self._events = events
+        self._unsubscribe = events.subscribe(QueryReported, lambda event: self._wake())
+        self._thread.start()
+
+    def join(self, seconds: float) -> None:
+        """Wait until it has ended, for some seconds at most."""
+        self._thread.join(seconds)
+
+    def abandon(self) -> None:
+        """End without the late rows that are not written: the next start writes them."""
+        self.cancel.cancel()
+        self._wake()
+        self._thread.join(PAUSE)
+
+    def settle(self, cancel: CancelToken | None = None) -> None:
+        """Wait until the late rows of all reported micro-batches are written. Raises Cancelled."""
+        self._catch_up()
+        with self._changed:
+            self._asked += 1
+            asked = self._asked
+            self._changed.notify_all()
+            while self._answered < asked and self.busy:
+                if cancel is not None:
+                    cancel.check()
+                self._changed.wait(0.1)
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._news = True
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        try:
+            self._ready(self.cancel)
+            self.writer.write_new()  # what an earlier run has left
+            while not self.cancel.cancelled:
+                over = self._wait()
+                if over:
+                    self._catch_up()
+                self._write(over)
+                if over:
+                    return
+        except Exception as error:
+            if not self.cancel.cancelled:
+                self._failed(error)
+        finally:
+            self._unsubscribe()
+            with self._changed:
+                self._done = True
+                self._changed.notify_all()
+            self._events.publish(QueryReported())
+
+    def _wait(self) -> bool:
+        """Wait for a report, a question, or the end of the query. Returns whether it has ended."""
+        deadline = time.monotonic() + PAUSE
+        with self._changed:
+            while not self._news and self._asked == self._answered and time.monotonic() < deadline:
+                self._changed.wait(PAUSE)
+            self._news = False
+        return not self._active()
+
+    def _write(self, over: bool) -> None:
+        with self._changed:
+            asked = self._asked
+        reports = self._reports.newest()
+        without = frozenset(r["batchId"] for r in reports if not _dropped(r))
+        upto = max((r["batchId"] for r in reports), default=-1)
+        if over or upto > self.writer.written:
+            self.writer.write_new(without, None if over else upto, last=over)
+        with self._changed:
+            self._answered = asked
+            self._changed.notify_all()
+
+    def _failed(self, error: Exception) -> None:
+        fault = translate(error)
+        self._fail(
+            QueryFault(
+                f"its late rows could not be written into {self.sink}: {fault.message}",
+                subject=f"query {self.name} failed",
+                detail=fault.detail,
+                hint=fault.hint or f"START QUERY {self.name}; writes them again",
+                code=fault.code,
+            )
+        )
+
+
+def _dropped(report: dict[str, Any]) -> int:
+    """The rows that the watermark has dropped in a micro-batch."""
+    return sum(o.get("numRowsDroppedByWatermark", 0) for o in report.get("stateOperators", []))

@@ -1,0 +1,65 @@
+"""A query with ON LATE INTO is started: what writes its late rows begins before it, and runs beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamsql.calls import run
+from streamsql.catalog import Sink
+from streamsql.connectors.memory import rows_variable
+from streamsql.errors import QueryFault
+from streamsql.plan.late_plans import WRITER
+from streamsql.plan.plans import Run
+from streamsql.runtime.queries.late_writes import LateWrites
+from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.run import Running
+
+
+def late_sinks(plan: Run) -> tuple[Sink, ...]:
+    """The sink of its late rows, if it has one."""
+    return (plan.late.sink,) if plan.late else ()
+
+
+def begin_late(parts: QueryParts, plan: Run, env: dict[str, Any]) -> None:
+    """Put the writer of late rows into env; the checkpoint records where it begins. Raises exceptions of
+    Spark where the sink declares other columns.
+    """
+    if plan.late is None:
+        return
+    run(plan.late.reader, env)
+    for step in plan.late.keeping:
+        name = plan.late.sink.name.casefold()
+        rows = parts.live.get(name)
+        if rows is None:
+            run((step,), env)
+            parts.live.begin(name, env[step.name])
+        else:
+            env[rows_variable(plan.late.sink.name)] = rows
+    run(plan.late.writer, env)
+
+
+def write_late(parts: QueryParts, running: Running, env: dict[str, Any]) -> None:
+    """Write its late rows from now on."""
+    if running.plan.late is None:
+        return
+
+    def fail(fault: QueryFault) -> None:
+        if running.source and running.span:
+            fault.at(running.source, running.span)
+        running.fault = fault
+        try:
+            running.handle.stop()
+        except Exception:
+            pass  # Spark has ended, and the query with it
+
+    running.late = LateWrites(
+        running.name,
+        running.plan.late.sink.name,
+        env[WRITER],
+        running.in_spark,
+        running.reports,
+        running.catch_up,
+        lambda token: parts.under(token).env((), running.plan.reads),
+        fail,
+    )
+    running.late.start(parts.events)
