@@ -4,10 +4,12 @@ when a condition takes them out. Each live table is compared with the same SELEC
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, notes_of
+from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import StreamsqlError
 from streamsql.results import Live
@@ -39,6 +41,7 @@ OVER_WORDS = {
     "by_cte": "WITH g AS (SELECT word AS w, count(*) AS c FROM words GROUP BY word) SELECT c, * FROM g WHERE c < 3",
     "by_stream": "SELECT c FROM grouped WHERE c > 1 AND w <> 'c'",
     "having_count": "SELECT word, count(*) AS c FROM words GROUP BY word HAVING count(*) < 2",
+    "having_name": "SELECT word, sum(n) AS n FROM words GROUP BY word HAVING sum(n) > 2 AND count(*) < 3",
     "having_alias": "SELECT sum(n) AS total FROM words GROUP BY word HAVING total < 6",
     "having_key": "SELECT word, count(*) AS c FROM words GROUP BY word HAVING word <> 'b'",
     "guarded": "SELECT w, 12 / (c - 2) AS q FROM (SELECT word AS w, count(*) AS c FROM words GROUP BY word) "
@@ -142,3 +145,26 @@ def test_an_insert_names_the_columns_of_its_sink(console: Console) -> None:
     assert console.rows("SELECT * FROM swapped;") == [(None, 3)]
     with pytest.raises(StreamsqlError, match="the sink m has no column c"):
         console.run("INSERT INTO m (a, c) SELECT n, n FROM words;")
+
+
+def test_a_table_of_an_earlier_version_goes_on_in_its_output_mode(opened: Open, tmp_path: Path) -> None:  # noqa: F811
+    one = opened()
+    one.run(
+        f"""{WORDS} CREATE LIVE TABLE t OUTPUT MODE COMPLETE AS SELECT count(*) AS n FROM words GROUP BY word;
+        INSERT INTO words (word) VALUES ('a'), ('b'); AWAIT QUERY t IDLE; STOP QUERY t;"""
+    )
+    # That version chose the mode itself.
+    [catalog] = tmp_path.rglob("catalog.sql")
+    one.session.close()
+    catalog.write_text(catalog.read_text().replace("OUTPUT MODE COMPLETE", ""))
+    two = opened()
+    [started] = two.run("START QUERY t;")
+    assert notes_of(started) == (
+        "output mode complete: as when t was created; "
+        "CREATE OR REPLACE LIVE TABLE computes it in a faster one",
+    )
+    two.run("INSERT INTO words (word) VALUES ('a'), ('c'); AWAIT QUERY t IDLE;")
+    assert sorted(two.rows("SELECT * FROM t;")) == [(1,), (1,), (2,)]
+    two.run("STOP QUERY t; START QUERY t FROM BEGINNING; AWAIT QUERY t IDLE;")
+    assert sorted(two.rows("SELECT * FROM t;")) == [(1,), (1,), (2,)]
+    assert dict(two.rows("DESCRIBE QUERY t;"))["output mode"].startswith("update")

@@ -276,6 +276,11 @@ class Expression:
         """The sub-expression of a node."""
         return self._part(tree)
 
+    def parts_like(self, other: Expression) -> list[Expression]:
+        """The sub-expressions that are the same as another, in the order of their places."""
+        alike = (self._part(node) for node in self.tree.find_all(type(other.tree)))
+        return sorted((p for p in alike if p.same(other)), key=lambda p: p.span.start)
+
     def _part(self, tree: Any) -> Expression:
         return replace(self, tree=tree, span=widened(self.source, span_of(tree, self.span)))
 

@@ -8,6 +8,7 @@ from streamsql.calls import Node, expr
 from streamsql.errors import Span
 from streamsql.language.expression import TIME_WINDOWS, Expression
 from streamsql.language.query import Block, Clause, GroupBy, read_expression
+from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering import window_tables
 from streamsql.plan.lowering.event_time import carries, is_event_time
 from streamsql.plan.lowering.frames import Frame, Item, Unknown
@@ -85,8 +86,8 @@ class Grouping(HiddenKeys):
         """The groups, before their aggregation to these columns, with HAVING: a filter, or (hidden_keys.py)
         a column that says whether a group is kept.
         """
-        having = self.checked(clause.expression)
-        self.check_having(having, items)
+        having = _by_aliases(self.checked(clause.expression), items)
+        self.check_having(items)
         shape, flag = grouped.shape, None
         constant = self.keeps_groups(grouped) and self.is_over_keys(shape, having)
         if self.keeps_groups(grouped) and not constant:
@@ -99,10 +100,7 @@ class Grouping(HiddenKeys):
             shape = shape.then(Op("filter", clause.span))
         return replace(grouped, node=node, shape=shape, filtered_groups=having.aggregates)
 
-    def check_having(self, having: Expression, items: list[Item]) -> None:
-        renamed = {i.alias.casefold() for i in items if i.alias and i.text.casefold() != i.alias.casefold()}
-        if having.aggregates and having.column_names() & renamed:
-            raise Unknown("HAVING aggregates a column whose name is given to another")
+    def check_having(self, items: list[Item]) -> None:
         if any(i.expression.has_window_function for i in items):
             raise Unknown("HAVING comes before a window function")
 
@@ -249,3 +247,27 @@ def _names_of_keys(names: tuple[str, ...], items: list[Item], keys: list[Express
         )
         out.append(next(shown, None))
     return out
+
+
+def _renamed(items: list[Item]) -> set[str]:
+    """The names, folded, that items give to something else than the column of that name."""
+    return {i.alias.casefold() for i in items if i.alias and i.text.casefold() != i.alias.casefold()}
+
+
+def _by_aliases(having: Expression, items: list[Item]) -> Expression:
+    """HAVING with the aliases of aggregations in place of these, where it needs them: `min(v) AS v … HAVING
+    min(v) > 1`. Raises Unknown where that is not enough.
+    """
+    if not (having.aggregates and having.column_names() & _renamed(items)):
+        return having
+    named = [i for i in items if i.alias and i.expression.aggregates]
+    places = {p.span: i.alias for i in named for p in having.parts_like(i.expression)}
+    outer = [s for s in places if not any(o.start <= s.start < s.end <= o.end for o in places if o != s)]
+    text = rest = having.text
+    for span in sorted(outer, key=lambda s: s.start, reverse=True):
+        start, end = span.start - having.span.start, span.end - having.span.start
+        text = text[:start] + quote_name(places[span]) + text[end:]
+        rest = rest[:start] + "1" + rest[end:]
+    if having.has_subquery or read_expression(rest).column_names() & _renamed(items):
+        raise Unknown("HAVING aggregates a column whose name is given to another")
+    return read_expression(text)

@@ -19,6 +19,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
 from streamsql.plan.changes import Changes
 from streamsql.plan.lowering.stateful_calls import CHOOSES_ROCKSDB
+from streamsql.plan.streaming.rules import Choice
 from streamsql.results import Done, Result, Started
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
@@ -131,7 +132,9 @@ def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statem
         try:
             if again.run is None:
                 raise again.why or AssertionError(query.name)
-            notes += parts.queries.started(start_query(parts, again.run)).notes
+            run = _in_the_mode_of_its_rows(parts, again.run)
+            running = parts.queries.started(start_query(parts, run))
+            notes += running.notes if run is again.run else (*running.notes, *running.mode_notes)
         except Exception as error:
             if parts.cancel.cancelled:
                 raise
@@ -147,6 +150,23 @@ def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statem
         return Done(message="already running" if parts.catalog.queries else "there are no queries")
     lasting = tuple(n for n in started if not parts.catalog.query(Name(n)).live_table)
     return Started(notes, lasting or tuple(started), f"started: {', '.join(started)}", bool(lasting))
+
+
+def _in_the_mode_of_its_rows(parts: SessionParts, run: plans.Run) -> plans.Run:
+    """The plan of a query in output mode complete, if its live table has rows of that mode and another one
+    would be chosen now: an earlier version of the console has written them.
+    """
+    query, rows = run.query, parts.live.get(run.query.name.casefold())
+    if query.mode or run.begins or not query.live_table or isinstance(run, plans.Refresh):
+        return run
+    if rows is None or rows.mode != "complete" or any(c.mode == "complete" for c in run.choices[:1]):
+        return run
+    try:
+        kept = planner.start_plan(replace(query, mode="complete"), parts.context())
+    except StreamsqlError:
+        return run
+    reason = f"as when {query.name} was created; CREATE OR REPLACE LIVE TABLE computes it in a faster one"
+    return replace(kept, query=query, choices=(Choice("complete", reason),))
 
 
 def _check_may_run(running: Running, statement: query_statements.StartQuery) -> None:
