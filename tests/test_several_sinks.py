@@ -250,8 +250,9 @@ def test_the_other_explains_and_help(console: Console) -> None:
     assert "-- big\n" in shown.text and "-- words\n" in shown.text
     helped = console.run("HELP EXECUTE STATEMENT SET;")[0]
     assert isinstance(helped, Text)
-    assert helped.text.startswith(
-        "EXECUTE STATEMENT SET [<insert clause> …] BEGIN INSERT INTO target [, …] query ; … END"
+    assert (
+        "\nEXECUTE STATEMENT SET [<insert clause> …] BEGIN INSERT INTO target [, …] query ; … END\n"
+        in helped.text
     )
 
 

@@ -77,7 +77,7 @@ def test_help_lists_and_finds_topics(session: Session) -> None:
     assert ask(session, "HELP Output Mode;") == page
     assert "<!--" not in str(ask(session, "HELP deduplication;"))
     shown = str(ask(session, "HELP create stream;"))
-    assert shown.startswith("CREATE [OR REPLACE] STREAM ")
+    assert "\nCREATE [OR REPLACE] STREAM " in shown
     assert "\n    see also: HELP streams;" in shown
     with pytest.raises(NameFault, match="there is no help for WATERMRKS") as fault:
         ask(session, "HELP watermrks;")

@@ -3,6 +3,7 @@
 A .gram file is a PEG:
 
     # One sentence for HELP.
+    #> DROP STREAM clicks;
     DropStream <- 'DROP' 'STREAM' ~ IfExists? StreamName
 
 `'WORD'` is a keyword or sign, `Rule` another rule, `( )` a group, `/` ordered choice, `?` `*` `+`
@@ -77,12 +78,14 @@ Matcher = Callable[[State, int, list[Node]], int]
 class Grammar:
     """The rules of all .gram files, compiled.
 
-    rules: name → source text of the right-hand side; help: name → sentence; keywords: all literals.
+    rules: name → source text of the right-hand side; help: name → sentence; examples: name → statements for
+    HELP, the lines with `#>`; keywords: all literals.
     """
 
     def __init__(self, texts: list[str]) -> None:
         self.rules: dict[str, str] = {}
         self.help: dict[str, str] = {}
+        self.examples: dict[str, str] = {}
         self.keywords: set[str] = set()
         self._compiled: dict[str, Matcher] = {}
         for text in texts:
@@ -90,10 +93,13 @@ class Grammar:
 
     def _read(self, text: str) -> None:
         comment: list[str] = []
+        examples: list[str] = []
         name = ""
         for line in text.splitlines():
             rule = re.match(r"(\w+)\s*<-\s*(.*)", line)
-            if line.startswith("#"):
+            if line.startswith("#> "):
+                examples.append(line[3:])
+            elif line.startswith("#"):
                 comment.append(line[1:].strip())
             elif rule:
                 name = rule.group(1)
@@ -101,7 +107,8 @@ class Grammar:
                     raise ValueError(f"rule {name} is defined twice")
                 self.rules[name] = rule.group(2)
                 self.help[name] = " ".join(comment)
-                comment = []
+                self.examples[name] = "\n".join(examples)
+                comment, examples = [], []
             elif line.strip() and name:
                 self.rules[name] += " " + line.strip()
             elif not line.strip():

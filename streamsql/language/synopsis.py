@@ -27,8 +27,24 @@ _SHORT = {"String": "'text'", "Path": "'path'", "Number": "n", "Rest": "…", "N
           "StreamName": "name", "SinkName": "name", "LiveTableName": "name", "QueryName": "name",
           "ColumnName": "column", "OptionKey": "key", "OptionValue": "'value'", "SettingKey": "key",
           "FormatName": "format", "RelationName": "name"}  # fmt: skip
+TERMS = {
+    "Duration": "INTERVAL 10 MINUTES, INTERVAL '10' MINUTE or '10 minutes'",
+    "Type": "a type of Spark: INT, STRING, TIMESTAMP, DECIMAL(10, 2), ARRAY<INT>, MAP<STRING, INT>, "
+    "STRUCT<a: INT, b: STRING>",
+}
+"""Rules that a synopsis names, and that are explained by examples."""
 # Rules that are small enough to be expanded in a synopsis.
 _INLINE_LENGTH = 60
+
+
+def _as_one(text: str) -> str:
+    """Alternatives in braces; other texts as they are."""
+    depth = 0
+    for at, sign in enumerate(text):
+        depth += (sign in "[{(") - (sign in "]})")
+        if depth == 0 and text.startswith(" | ", at):
+            return "{" + text + "}"
+    return text
 
 
 class _Synopsis(Reader):
@@ -65,8 +81,8 @@ class _Synopsis(Reader):
         elif sign == "(":
             text = self.alternatives()
             self.take()
-            if self.peek() not in ("?", "*", "+") and " | " in text:
-                text = "{" + text + "}"
+            if self.peek() not in ("?", "*", "+"):
+                text = _as_one(text)
         else:
             return ""
         while self.peek() in ("?", "*", "+"):
@@ -75,6 +91,8 @@ class _Synopsis(Reader):
         return text
 
     def named(self, name: str) -> str:
+        if name in TERMS:
+            return name.lower()
         if name not in self.grammar.rules:
             return _SHORT.get(name) or re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
         if name in self.inside:
@@ -82,4 +100,4 @@ class _Synopsis(Reader):
         inner = _Synopsis(self.grammar, self.grammar.rules[name], (*self.inside, name)).alternatives()
         if len(inner) > _INLINE_LENGTH:
             return rule_label(name)
-        return "{" + inner + "}" if " | " in inner else inner
+        return _as_one(inner)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterator
 from importlib import metadata
 
@@ -15,12 +17,15 @@ from streamsql.language.statements import preview
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.registry import STATEMENTS
-from streamsql.language.synopsis import rule_label, synopsis
+from streamsql.language.synopsis import TERMS, rule_label, synopsis
 from streamsql.language.topics import topic, topics
 from streamsql.results import Result, Text
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table
 from streamsql.runtime.parts import SessionParts
+
+_WIDTH = 100
+"""The width of a page."""
 
 
 def _show_connectors(parts: SessionParts, statement: session_statements.ShowConnectors) -> Result:
@@ -111,11 +116,27 @@ def _help(parts: SessionParts, statement: session_statements.Help) -> Result:
         known = [*(_head(s) for s, _, _ in entries), *(name.upper() for name in topics())]
         hint = did_you_mean(asked, known) or "HELP; lists the statements and topics"
         raise NameFault(f"there is no help for {asked}", hint=hint, code="UNKNOWN_TOPIC")
-    texts = [
-        f"{written}\n    {text}" + _where(rule) + _see_also(rule, _head(written))
-        for written, text, rule in wanted
-    ]
-    return Text(text="\n\n".join(texts))
+    return Text(text="\n\n".join(_page(written, text, rule) for written, text, rule in wanted))
+
+
+def _page(written: str, text: str, rule: str) -> str:
+    """The page of a statement: examples, its synopsis, what it does, and the clauses that both name."""
+    paragraphs = [text, *_where(rule), _see_also(rule, _head(written))]
+    below = "\n".join(_wrapped(p, "    ", "      ") for p in paragraphs)
+    examples = load().examples[rule]
+    above = "" if examples == f"{written};" else f"{examples}\n\n"
+    return f"{above}{_wrapped(written, '', '      ')}\n{below}"
+
+
+def _wrapped(text: str, first: str, others: str) -> str:
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _plain(written: str) -> str:
@@ -142,11 +163,11 @@ def _see_also(rule: str, head: str) -> str:
     names = {STATEMENTS[rule].topic: None} | {
         t.name: None for t in topics().values() if f"HELP {head};" in t.text
     }
-    return f"\n    see also: {' '.join(f'HELP {name};' for name in names)}"
+    return f"see also: {' '.join(f'HELP {name};' for name in names)}"
 
 
-def _where(rule: str) -> str:
-    """The definitions of the clauses that a statement's synopsis and description name in <…>."""
+def _where(rule: str) -> list[str]:
+    """The definitions of the clauses, in <…>, and terms that a statement's synopsis and description name."""
     grammar = load()
     shown, lines, queue = set(), [], [synopsis(grammar, rule) + grammar.help[rule]]
     while queue:
@@ -156,9 +177,15 @@ def _where(rule: str) -> str:
             if label in text and name not in shown:
                 shown.add(name)
                 written = synopsis(grammar, name)
-                lines.append(f"\n    {label} is {written}")
+                lines.append(f"{label} is {written}")
                 queue.append(written)
-    return "".join(lines)
+    texts = " ".join((synopsis(grammar, rule), *lines))
+    terms = [f"{name.lower()}: {text}" for name, text in TERMS.items() if _names(texts, name.lower())]
+    return [*lines, *terms]
+
+
+def _names(text: str, term: str) -> bool:
+    return re.search(rf"\b{term}\b", text) is not None
 
 
 DIRECT: Answers = {
