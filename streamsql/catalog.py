@@ -43,7 +43,8 @@ class Stream:
     becomes of messages that cannot be read: "" or fail, skip, or into (malformed_sink); rejected: of
     the stream of those, NAME$malformed, the columns that they lack. metadata: the fields of its messages
     that a program reads; counted: whether the program counts those that cannot be read; key: the columns
-    that identify a row of which it brings the changes.
+    that identify a row of which it brings the changes. stands_for: in a test, the stream in whose place this
+    one is given rows.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Stream:
     metadata: tuple[str, ...] = ()
     counted: bool = True
     key: tuple[str, ...] = ()
+    stands_for: Stream | None = None
 
     @property
     def may_be_malformed(self) -> bool:
@@ -94,8 +96,21 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Original:
+    """What a sink of a test, which keeps its rows in memory, takes over from the one in whose place it is:
+    connector, output modes, and whether it shows the newest row of each group.
+    """
+
+    connector: str
+    modes: tuple[str, ...]
+    shows_newest: bool = False
+
+
+@dataclass(frozen=True)
 class Sink:
-    """Something to write to. A sink USING memory is a live table."""
+    """Something to write to. A sink USING memory is a live table, unless it stands_for another one in a
+    test.
+    """
 
     name: str
     connector: str
@@ -107,10 +122,16 @@ class Sink:
     retain: int = DEFAULT_RETAIN
     comment: str = ""
     owner: str = ""
+    stands_for: Original | None = None
 
     @property
     def is_live(self) -> bool:
         return self.connector == "memory"
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether it has one row of each group in output mode update, also without a KEY."""
+        return self.is_live and self.stands_for is None
 
     def option(self, key: str, default: str = "") -> str:
         return _option(self.options, key, default)

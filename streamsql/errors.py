@@ -8,6 +8,7 @@
     ├── EngineFault           Spark refused it while analysing or starting it
     ├── QueryFault            a query failed while running            (exit code 5)
     ├── StartFault            Spark could not start or be reached     (exit code 3)
+    ├── UnmetExpectation      an EXPECT of a test does not hold
     ├── UsageFault            the command line is wrong               (exit code 2)
     ├── TimeFault             it took longer than allowed             (exit code 4)
     └── Cancelled             the person gave it up                   (exit code 130)
@@ -161,6 +162,14 @@ class QueryFault(StreamsqlError):
 class StartFault(StreamsqlError):
     exit_code = 3
     code = "SPARK_NOT_STARTED"
+
+
+class UnmetExpectation(StreamsqlError):
+    """columns, rows: the rows that are missing or too many, the first column says which."""
+
+    code = "NOT_AS_EXPECTED"
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Any, ...], ...] = ()
 
 
 class UsageFault(StreamsqlError):

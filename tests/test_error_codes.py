@@ -54,7 +54,15 @@ PLAIN = {
     "EngineFault": ("runtime/engine/spark_errors",),
     "QueryFault": ("runtime/engine/spark_errors", "runtime/queries/run"),
     "StartFault": ("runtime/engine/lifecycle",),
-    "UsageFault": ("cli/main", "cli/open_workspace", "runtime/engine/settings"),
+    "UnmetExpectation": ("runtime/testing/expectations",),
+    "UsageFault": (
+        "cli/arguments",
+        "cli/main",
+        "cli/open_workspace",
+        "cli/test_command",
+        "runtime/engine/settings",
+        "testing/cases",
+    ),
     "TimeFault": ("cli/signals", "runtime/queries/drain", "runtime/queries/query_runs"),
 }
 """The modules whose errors have the code of their class: it says all that there is to tell apart."""

@@ -125,6 +125,7 @@ ODD_SCALARS = [
     "b WITH CUBE", "b GROUPING SETS ((a), ())", "t.a = u.a AND t.ts < u.ts", "/*+ h */ a", "a AS b", "FROM", "",
 ]  # fmt: skip
 RESTS = ["TABLE t (a INT)", "1 + 1", "'it\\'s; -- x'", "SELECT 1 FROM (SELECT 2)"]
+TESTED = ["GIVEN s VALUES (1); EXPECT t EMPTY; END TEST", "KILL; SELECT CASE WHEN a THEN b END; END TEST"]
 EXPLAINED = ["CREATE TABLE t (a INT)", "SHOW STREAMS", "SELECT 1 FROM (SELECT 2)", "DROP STREAM s"]
 LENGTHS = ["10 minutes", "1 day 2 hours", "interval 5 seconds", "0.5 seconds", "2 weeks"]
 # Heads of Spark's statements behind which the console always, or in these tests, reads its own.
@@ -300,7 +301,8 @@ class Walk:
             return self.one_of(sorted(SIMPLE_TYPES))
         if name == "Expression" and "QueryBody" in self.made:
             return self.one_of(self.one_of([SCALARS] * 7 + [ODD_SCALARS]))
-        rests = EXPLAINED if "Explain" in self.made else RESTS
+        rests = EXPLAINED if {"Explain", "ExpectError"} & set(self.made) else RESTS
+        rests = TESTED if "Test" in self.made else rests
         pools = {"Query": QUERIES, "Expression": EXPRESSIONS, "Rest": rests}
         if name in pools:
             return self.one_of(pools[name])
@@ -379,9 +381,10 @@ def test_every_rule_is_used() -> None:
 @given(written())
 def test_a_statement_of_the_grammar_is_read_as_that_statement(case: tuple[str, str]) -> None:
     rule, text = case
-    statement = parse_text(Source("", text))
+    # Outside of a test, KILL is a word of other consoles.
+    statement = parse_text(Source("", text), in_test=True)
     assert isinstance(statement, class_of(rule))
-    assert parse_text(Source("", text)) == statement
+    assert parse_text(Source("", text), in_test=True) == statement
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -389,7 +392,7 @@ def test_each_rule_is_read_as_its_statement(rule: str) -> None:
     @examples(8)
     @given(statements([rule]))
     def read(case: tuple[str, list[Atom]]) -> None:
-        statement = parse_text(Source("", " ".join(atom.text for atom in case[1])))
+        statement = parse_text(Source("", " ".join(atom.text for atom in case[1])), in_test=True)
         assert isinstance(statement, class_of(rule))
 
     read()

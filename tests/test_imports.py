@@ -26,6 +26,7 @@ ORDER = [
     "results",
     "runtime",
     "output",
+    "testing",
     "shell",
     "cli",
     "__main__",
@@ -35,7 +36,7 @@ LAYER = {name: number for number, names in enumerate(ORDER) for name in names.sp
 LANGUAGE = [
     "origin dialect grammar_reader reference struct_types unfinished.blocks",
     "tokens",
-    "tree_nodes",
+    "tree_nodes values_rows",
     "terminals expression lexical spark_definitions unfinished.select_items",
     "unread_query",
     "grammar synopsis topics unfinished.query_reader unfinished.query_words unfinished.spark_words",
@@ -83,7 +84,7 @@ PLAN = [
     "late_plans",
     "plans",
     "event_time_plans",
-    "changes streaming.query_changes",
+    "changes streaming.query_changes stand_ins",
     "context streaming.stages statements.stale_views",
     "statements.statement_set statements.trigger_checks",
     "statements.query_parts statements.changelog_streams",
@@ -93,6 +94,7 @@ PLAN = [
     "statements.refreshes",
     "statements.change_queries statements.staged",
     "statements.definitions statements.inserts statements.queries",
+    "statements.given",
     "streaming.readers",
     "statements.previews statements.existing statements.spark_targets",
     "statements.advances",
@@ -149,6 +151,10 @@ RUNTIME = [
     "why.live_verdict",
     "handlers",
     "session",
+    "testing.row_differences testing.bench",
+    "testing.results",
+    "testing.expectations testing.actions",
+    "testing.test_run",
 ]
 
 # The one place of each heavy package.

@@ -11,7 +11,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamsql.cli.arguments import command_parser, in_order, open_closed_streams
+from streamsql.cli.arguments import command_parser, in_order, name_value_pairs, open_closed_streams
 from streamsql.cli.format_command import format_files
 from streamsql.cli.open_workspace import held_workspace, working_place, workspace_to_read
 from streamsql.config.config_file import ConfigFile, read_config
@@ -30,16 +30,6 @@ if TYPE_CHECKING:
 _PREFERENCES = ("format", "color", "master", "java")
 
 
-def _pairs(given: list[str], flag: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise UsageFault(f"{flag} takes NAME=VALUE, not {text}")
-        pairs[name] = value
-    return pairs
-
-
 def collect_seldom() -> None:
     """Let Python look for garbage more seldom: the trees of a script are many objects that stay."""
     gc.set_threshold(50_000, 20, 50)
@@ -52,13 +42,12 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     if argv[:1] == ["fmt"]:
         return format_files(argv[1:], lambda error: _say_error(error, "auto"))
-    parser = command_parser()
-    options = parser.parse_args(in_order(parser, argv))
+    options = _test_options(argv[1:]) if argv[:1] == ["test"] else _options(argv)
     options.no_input = no_input
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a character that it cannot write ends nothing
     try:
-        code = _main(options)
+        code = options.run(options)
         sys.stdout.flush()
         return code
     except StreamsqlError as error:
@@ -76,6 +65,23 @@ def main(argv: list[str] | None = None) -> int:
         shown = harmless(redact_text(f"{type(error).__name__}: {error}"))
         print(f"error: {shown}\nhint: --debug shows where", file=sys.stderr)
         return 1
+
+
+def _options(words: list[str]) -> argparse.Namespace:
+    """The options of the command line, and the function that runs it."""
+    parser = command_parser()
+    options = parser.parse_args(in_order(parser, words))
+    options.run = _main
+    return options
+
+
+def _test_options(words: list[str]) -> argparse.Namespace:
+    """The same for `streamsql test`."""
+    from streamsql.cli.test_command import run_tests, test_parser
+
+    options = test_parser().parse_args(words)
+    options.run = run_tests
+    return options
 
 
 def _say_traceback() -> None:
@@ -127,7 +133,7 @@ def _main(options: argparse.Namespace) -> int:
     printer = Printer(preferences, sys.stdout, sys.stderr, quiet=options.quiet)
     for warning in config.warnings:
         printer.warn(warning)
-    variables = _pairs(options.define, "-D")
+    variables = name_value_pairs(options.define, "-D")
     if not options.inputs and sys.stdin.isatty() and sys.stdout.isatty() and not options.check:
         return _prompt(options, variables, printer, config)
     sources = _sources(options)
@@ -212,7 +218,7 @@ def _session(
     from streamsql.runtime.session_config import Config
     from streamsql.runtime.workspace.store import Store
 
-    given = _pairs(options.conf, "--conf")
+    given = name_value_pairs(options.conf, "--conf")
     for flag, key in (("packages", "spark.jars.packages"), ("jars", "spark.jars")):
         if getattr(options, flag):
             given[key] = getattr(options, flag)
@@ -241,7 +247,7 @@ def _prompt(
     """Open the prompt; the session is opened after it."""
     from streamsql.shell.prompt import Prompt
 
-    _pairs(options.conf, "--conf")  # a fault in the flags is said before the prompt
+    name_value_pairs(options.conf, "--conf")  # a fault in the flags is said before the prompt
     printer.width = lambda: window().columns
     printer.height = lambda: window().lines
     init = None if options.no_init else config_file.init_script()

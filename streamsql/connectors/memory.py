@@ -24,7 +24,10 @@ class Memory(Connector):
     once_by_batch_id = True
 
     def shows_newest(self, sink: Sink) -> bool:
-        return True
+        return sink.stands_for is None or sink.stands_for.shows_newest
+
+    def modes_of(self, sink: Sink) -> tuple[str, ...]:
+        return sink.stands_for.modes if sink.stands_for else self.modes
 
     def batch_writer(self, sink: Sink) -> Node:
         return Var(rows_variable(sink.name)).attr("feed")

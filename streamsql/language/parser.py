@@ -11,10 +11,11 @@ from streamsql.language.grammar import Node, State, load, syntax_fault
 from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
 from streamsql.language.other_definitions import in_own_words, own_definition
-from streamsql.language.statements.base import Statement
+from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.registry import STATEMENTS, first_words
-from streamsql.language.tokens import Token, split, substitute, tokenize
+from streamsql.language.statements.test import ExpectError, Test
+from streamsql.language.tokens import Token, split, substitute, tokenize, unquote
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,30 @@ def parse(written: Written, variables: dict[str, str] | None = None, *, literal:
         raise error.at(written.source, written.span) from None
 
 
-def parse_text(source: Source, origin: Origin | None = None, tokens: list[Token] | None = None) -> Statement:
+def name_of_test(written: Written) -> Name | None:
+    """The name of a TEST, read without its body; None for another statement."""
+    first, *rest = written.tokens
+    if first.upper != "TEST" or not rest or rest[0].kind != "string":
+        return None
+    return Name(unquote(rest[0]), rest[0].span)
+
+
+def parse_text(
+    source: Source,
+    origin: Origin | None = None,
+    tokens: list[Token] | None = None,
+    *,
+    in_test: bool = False,
+) -> Statement:
     """Parse the text of one statement, without `;`. Raises SyntaxFault.
 
     origin: maps the spans of the statement and of errors to the source. tokens: the tokens of the text, if
-    they are known.
+    they are known. in_test: whether it stands inside a TEST.
     """
     origin = origin or Origin()
     whole = Span(0, len(source.text))
     with origin.errors():
-        statement = _read(source, tokens if tokens is not None else tokenize(source.text))
+        statement = _read(source, tokens if tokens is not None else tokenize(source.text), in_test)
     if isinstance(statement, str):  # the console's own statement in place of one of another console
         part = source.text.startswith(statement) or len(source.text) == len(statement)
         own = parse_text(Source(source.name, statement), origin if part else Origin.of(origin.span(whole)))
@@ -102,11 +117,12 @@ def parse_text(source: Source, origin: Origin | None = None, tokens: list[Token]
     return placed
 
 
-def _read(source: Source, tokens: list[Token]) -> Statement | str:
+def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | str:
     """The statement, or the text of the console's own statement for one of another console."""
     if not tokens:
         raise SyntaxFault("the statement is empty", span=Span(0, 1), code="UNKNOWN_STATEMENT")
-    form = _of_another_console(source.text, tokens)
+    # In a test KILL is a crash; elsewhere it is the word of other consoles for STOP QUERY.
+    form = "" if in_test and tokens[0].upper == "KILL" else _of_another_console(source.text, tokens)
     if form:
         return form
     grammar = load()
@@ -118,8 +134,10 @@ def _read(source: Source, tokens: list[Token]) -> Statement | str:
                 check_second_word(tokens)
             statement = STATEMENTS[rule].read(node, source)
             rest = node.get("Rest")
-            if isinstance(statement, Explain) and rest:
+            if isinstance(statement, (Explain, ExpectError)) and rest:
                 return replace(statement, body=_explained(source, rest.span, tokens))
+            if isinstance(statement, Test) and rest:
+                return replace(statement, body=_tested(source, statement.name.span, rest.span, tokens))
             return statement
         if state.committed:
             raise syntax_fault(state, tokens)
@@ -156,13 +174,43 @@ def _of_another_console(text: str, tokens: list[Token]) -> str:
 
 
 def _explained(source: Source, place: Span, tokens: list[Token]) -> Statement:
-    """The statement behind EXPLAIN."""
+    """The statement behind EXPLAIN, or EXPECT ERROR … FROM."""
     behind = [t for t in tokens if t.start >= place.start]
-    if behind[0].upper == "EXPLAIN":
-        raise SyntaxFault("EXPLAIN takes no other EXPLAIN", hint="leave one of them out", span=place)
-    own = [t.behind(place.start) for t in behind]
-    text = source.text[place.start : place.end]
-    return parse_text(Source(source.name, text), Origin(((0, place.start),)), own)
+    if behind[0].upper in ("EXPLAIN", "EXPECT", "TEST") and tokens[0].upper in ("EXPLAIN", behind[0].upper):
+        raise SyntaxFault(
+            f"{tokens[0].upper} takes no {behind[0].upper}", hint="leave one of them out", span=place
+        )
+    return _inner(source, behind)
+
+
+def _inner(source: Source, tokens: list[Token], *, in_test: bool = False) -> Statement:
+    """A statement inside another one, of which these are the tokens."""
+    start, end = tokens[0].start, tokens[-1].end
+    own = [t.behind(start) for t in tokens]
+    text = Source(source.name, source.text[start:end])
+    return parse_text(text, Origin(((0, start),)), own, in_test=in_test)
+
+
+def _tested(source: Source, name: Span, place: Span, tokens: list[Token]) -> tuple[Statement, ...]:
+    """The statements between BEGIN and END TEST. Raises SyntaxFault."""
+    inside = [t for t in tokens if t.start >= place.start]
+    if len(inside) < 2 or [t.upper for t in inside[-2:]] != ["END", "TEST"]:
+        raise SyntaxFault(
+            "the TEST is not closed", hint="end it with END TEST;", span=name, code="UNCLOSED_TEST"
+        )
+    pieces = list(split(inside[:-2]))
+    if not pieces:
+        raise SyntaxFault(
+            "the TEST has no statements", hint="GIVEN stream VALUES (…); EXPECT table VALUES (…);", span=name
+        )
+    for piece in pieces:
+        if piece.tokens[0].upper == "TEST":
+            raise SyntaxFault(
+                "a TEST cannot contain another one",
+                hint="END TEST; closes the first",
+                span=piece.tokens[0].span,
+            )
+    return tuple(_inner(source, piece.tokens, in_test=True) for piece in pieces)
 
 
 def matched(tokens: list[Token]) -> tuple[str, Node] | None:
@@ -237,4 +285,4 @@ def parse_script(source: Source, variables: dict[str, str] | None = None) -> Ite
         yield parse(written, variables)
 
 
-__all__ = ["STATEMENTS", "Written", "parse", "parse_script", "parse_text", "split_script"]
+__all__ = ["STATEMENTS", "Written", "parse", "parse_script", "parse_text", "split_script", "name_of_test"]

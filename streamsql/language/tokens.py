@@ -139,11 +139,14 @@ _BLOCK_ENDS = {"IF", "WHILE", "FOR", "LOOP", "REPEAT"}
 def split(tokens: list[Token]) -> Iterator[Piece]:
     """Statements of a token list, without their `;`. Empty statements are skipped.
 
-    A compound statement (BEGIN … END, EXECUTE STATEMENT SET BEGIN … END) is one piece.
+    A compound statement (BEGIN … END, EXECUTE STATEMENT SET BEGIN … END, TEST 'name' BEGIN … END TEST) is one
+    piece. A TEST that is not closed ends before the next one.
     """
     piece: list[Token] = []
     depth, compound, head = 0, False, True
     for index, token in enumerate(tokens):
+        if depth and token.text == ";" and _begins_test(tokens, index + 1):
+            depth = 0
         if token.text == ";" and depth == 0:
             if piece:
                 yield Piece(piece, True)
@@ -152,7 +155,7 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
         if token.kind == "word":
             word = token.upper
             if head:
-                compound = word in ("BEGIN", "EXECUTE")
+                compound = word in ("BEGIN", "EXECUTE") or _begins_test(tokens, index)
             if compound and word in ("BEGIN", "CASE"):
                 depth += 1
             elif compound and word == "END" and depth:
@@ -162,6 +165,12 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
         piece.append(token)
     if piece:
         yield Piece(piece, False)
+
+
+def _begins_test(tokens: list[Token], at: int) -> bool:
+    """Whether TEST 'name' stands there."""
+    pair = tokens[at : at + 2]
+    return len(pair) == 2 and pair[0].upper == "TEST" and pair[1].kind == "string"
 
 
 def unquote(token: Token) -> str:

@@ -22,6 +22,7 @@ from streamsql.language.statements.session import Set
 from streamsql.language.statements.sink import CreateSink, DropSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import AdvanceStream, CreateStream, DropStream, ShowLateness
+from streamsql.language.statements.test import Advance, Given
 from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, reads_of
@@ -41,6 +42,7 @@ from streamsql.plan.statements.existing import (
     start_query,
     why,
 )
+from streamsql.plan.statements.given import given
 from streamsql.plan.statements.inserts import insert, insert_set
 from streamsql.plan.statements.previews import preview, show_topics
 from streamsql.plan.statements.queries import create_live_table, select
@@ -146,6 +148,8 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     Set: setting,
     Why: why,
     AdvanceStream: advance_stream,
+    Advance: advance_stream,
+    Given: given,
     FlushQuery: flush_query,
     ShowLateness: show_lateness,
 }

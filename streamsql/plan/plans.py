@@ -165,7 +165,7 @@ class Target:
 
     def keys(self, mode: str) -> tuple[str, ...] | None:
         """The columns for whose values the sink keeps one row each; None if it keeps all rows."""
-        if mode != "update":
+        if mode != "update" or not (self.sink.key or self.sink.keeps_groups):
             return None
         return self.sink.key or self.shape.keys
 

@@ -34,6 +34,7 @@ from streamsql.runtime.handlers import (
     show,
     show_live_tables,
     show_queries,
+    test_statements,
     why,
 )
 from streamsql.runtime.live.journal import LiveTables
@@ -63,6 +64,7 @@ DIRECT: Answers = {
     **why.DIRECT,
     **help.DIRECT,
     **checkpoints.DIRECT,
+    **test_statements.DIRECT,
     Exit: lambda parts, statement: Leave(),
     Clear: lambda parts, statement: Text(text=""),
 }

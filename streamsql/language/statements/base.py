@@ -21,14 +21,16 @@ class Statement:
 
     The class has the name of its grammar rule and these attributes: topic: its HELP topic; needs_spark:
     whether it requires Spark; changes_workspace: whether it changes the stored workspace; read_only: whether
-    a read-only console accepts it; defines, refers: the kind of entry that its `name` defines, or that must
-    exist for it (unless `if_exists`): stream, sink, live_table, function or query.
+    a read-only console accepts it; of_pipeline: whether a test executes it when it loads a pipeline; defines,
+    refers: the kind of entry that its `name` defines, or that must exist for it (unless `if_exists`): stream,
+    sink, live_table, function or query.
     """
 
     topic: ClassVar[str]
     needs_spark: ClassVar[bool] = False
     changes_workspace: ClassVar[bool] = False
     read_only: ClassVar[bool]
+    of_pipeline: ClassVar[bool]
     defines: ClassVar[str] = ""
     refers: ClassVar[str] = ""
 
@@ -40,6 +42,8 @@ class Statement:
     def __init_subclass__(cls) -> None:
         if "read_only" not in vars(cls):
             cls.read_only = not cls.changes_workspace
+        if "of_pipeline" not in vars(cls):
+            cls.of_pipeline = cls.changes_workspace
 
     @classmethod
     def read(cls, node: Node, source: Source) -> Statement:

@@ -52,6 +52,7 @@ class StopQuery(Statement):
     """name None means ALL; timeout in seconds, None for the default, or no limit WITH DRAIN."""
 
     topic: ClassVar[str] = "queries"
+    of_pipeline: ClassVar[bool] = False
     changes_workspace: ClassVar[bool] = True
     refers: ClassVar[str] = "query"
 
@@ -69,6 +70,7 @@ class StartQuery(Statement):
     """name None means ALL. begins: see begins_of."""
 
     topic: ClassVar[str] = "queries"
+    of_pipeline: ClassVar[bool] = False
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
     refers: ClassVar[str] = "query"
@@ -100,6 +102,7 @@ class DropQuery(Statement):
 @dataclass(frozen=True, kw_only=True)
 class FlushQuery(Statement):
     topic: ClassVar[str] = "watermarks"
+    of_pipeline: ClassVar[bool] = False
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
     refers: ClassVar[str] = "query"

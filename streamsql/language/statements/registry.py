@@ -20,6 +20,7 @@ from streamsql.language.statements import (
     sink,
     spark,
     stream,
+    test,
     watch,
     why,
 )
@@ -37,6 +38,7 @@ _FILES = (
     preview,
     checkpoint,
     explain,
+    test,
     session,
     select,
     spark,

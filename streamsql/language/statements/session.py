@@ -45,6 +45,7 @@ class Define(Statement):
     """if_not_exists: an existing value is kept."""
 
     topic: ClassVar[str] = "scripts"
+    of_pipeline: ClassVar[bool] = True
 
     name: Name
     value: str
@@ -62,6 +63,7 @@ class Define(Statement):
 @dataclass(frozen=True, kw_only=True)
 class SourceFile(Statement):
     topic: ClassVar[str] = "scripts"
+    of_pipeline: ClassVar[bool] = True
     needs_spark: ClassVar[bool] = True
 
     path: Name
@@ -104,6 +106,7 @@ class ShowTables(Statement):
 @dataclass(frozen=True, kw_only=True)
 class EmptyTrash(Statement):
     topic: ClassVar[str] = "workspace"
+    of_pipeline: ClassVar[bool] = False
     changes_workspace: ClassVar[bool] = True
 
 
@@ -115,6 +118,7 @@ class Clear(Statement):
 @dataclass(frozen=True, kw_only=True)
 class Exit(Statement):
     topic: ClassVar[str] = "prompt"
+    of_pipeline: ClassVar[bool] = True
 
 
 def _set(node: Node, source: Source) -> Set:

@@ -77,6 +77,7 @@ class AdvanceStream(Statement):
     """to: a timestamp as text, with its span."""
 
     topic: ClassVar[str] = "watermarks"
+    of_pipeline: ClassVar[bool] = False
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
     refers: ClassVar[str] = "stream"

@@ -105,7 +105,7 @@ def with_kept_keys(
 
     mode: as written; lowering: lowers the query with new sources; given: as in `one_result`.
     """
-    if len(sinks) == 1 and sinks[0].is_live and not sinks[0].key and mode in ("", "update"):
+    if len(sinks) == 1 and sinks[0].keeps_groups and not sinks[0].key and mode in ("", "update"):
         keeping = sources()
         keeping.keeps_keys, keeping.hides_all = True, bool(sinks[0].columns or given)
         lowered = lowering(keeping)

@@ -83,7 +83,7 @@ def _choices(
     sinks = [t.sink for t in targets]
     keyed = all(s.connector != "table" and connector(Name(s.connector)).shows_newest(s) for s in sinks)
     choices = rules.choices(shape, takes, keyed=keyed)
-    if not all(_keeps_groups(t.shape) for t in targets if t.sink.is_live):
+    if not all(_keeps_groups(t.shape) for t in targets if t.sink.keeps_groups):
         choices = [c for c in choices if c.mode != "update"]
     if shape.hidden or shape.kept:
         choices = [c for c in choices if c.mode == "update"]
@@ -146,7 +146,7 @@ def _check_mode(mode: Name, shape: Shape, target: Target) -> None:
     refusal = rules.verdict(shape, mode.value)
     if refusal:
         raise replace(refusal, span=refusal.span or mode.span).fault()
-    if sink.is_live and mode.value == "update" and not _keeps_groups(target.shape):
+    if sink.keeps_groups and mode.value == "update" and not _keeps_groups(target.shape):
         raise RuleFault(
             f"{sink.name} cannot identify the groups in output mode update",
             detail="a live table keeps the newest row of each group, but not all grouping keys are selected",

@@ -15,6 +15,7 @@ from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
+from streamsql.plan.stand_ins import given_stream, kept_sink, without_source
 from streamsql.plan.statements.definitions import check_watermark
 from streamsql.results import Done, Result
 from streamsql.runtime.engine.spark_errors import translate
@@ -33,11 +34,15 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
     name = plan.stream.name
     if plan.exists(parts.catalog):
         return Done(message=f"stream {name} already exists")
+    if parts.config.stand_ins:
+        plan = without_source(plan)
     if plan.path:
         check_path(plan.path)
     if plan.code:
         check_code(plan.code, plan.stream.option("folder"), connector(Name(plan.stream.connector)), "read")
-    entry, notes = with_schema(with_schema_file(plan.stream, plan.schema_file)), tuple[Note, ...]()
+    entry, notes = with_schema_file(plan.stream, plan.schema_file), tuple[Note, ...]()
+    if plan.infer is not None or not parts.config.stand_ins:
+        entry = with_schema(entry)
     if plan.infer is not None:
         infer = connector(Name(entry.connector)).infer(entry)
         plan = replace(plan, stream=entry, infer=infer)
@@ -46,6 +51,8 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
         check_watermark(entry.watermark, columns)
         listed = ", ".join(f"{c.name} {c.type}" for c in entry.columns)
         notes = (Note("COLUMNS_INFERRED", f"columns of {name}, as inferred and recorded: {listed}"),)
+    if parts.config.stand_ins:
+        entry = given_stream(entry)
     if entry.connector == "values":
         folder = Path(parts.places.values(name))
         remove(folder)
@@ -95,6 +102,8 @@ def _with_event_time(
 def _define_sink(parts: SessionParts, plan: plans.DefineSink, statement: Statement) -> Result:
     if plan.exists(parts.catalog):
         return Done(message=f"sink {plan.sink.name} already exists")
+    if parts.config.stand_ins:
+        plan = replace(plan, sink=kept_sink(plan.sink), code=None, schema_file=None)
     if plan.code:
         check_code(plan.code, plan.sink.option("folder"), connector(Name(plan.sink.connector)), "write")
     entry = with_schema_file(plan.sink, plan.schema_file)

@@ -1,0 +1,91 @@
+"""Plans for GIVEN: rows for a stream of a test, as one micro-batch."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from streamsql.calls import Assign, Var, expr
+from streamsql.catalog import Stream
+from streamsql.connectors.registry import connector
+from streamsql.errors import NameFault, RuleFault
+from streamsql.language.query import read_query
+from streamsql.language.statements.base import Name
+from streamsql.language.statements.insert import Insert
+from streamsql.language.statements.test import Given
+from streamsql.language.tokens import quote_name
+from streamsql.language.values_rows import rows_of_values
+from streamsql.plan.context import Context
+from streamsql.plan.plans import Plan, Write
+from streamsql.plan.statements.inserts import insert
+
+
+def given(statement: Given, context: Context) -> Plan:
+    """GIVEN: an INSERT into the stream, or the rows of a file. Raises NameFault or RuleFault."""
+    stream = context.catalog.stream(statement.name)
+    if not stream.connector:
+        raise RuleFault(
+            f"{stream.name} is a query over other streams, which has no rows of its own",
+            hint=_instead(stream, context),
+            span=statement.name.span,
+            code="WRONG_KIND",
+        )
+    if statement.query is None:
+        return _rows_of_file(statement, stream, context)
+    _check_width(statement, stream)
+    rows = Insert(targets=(statement.name,), query=statement.query, columns=statement.columns)
+    return insert(replace(rows, text=statement.text, span=statement.span, origin=statement.origin), context)
+
+
+def _instead(stream: Stream, context: Context) -> str:
+    """What to type for a stream over a query."""
+    for relation in read_query(stream.query).relations:
+        base = context.catalog.streams.get(relation.name.casefold())
+        if base is not None:
+            return f"GIVEN {quote_name(base.name)} VALUES (…);"
+    return "GIVEN is for a stream USING a connector"
+
+
+def _check_width(statement: Given, stream: Stream) -> None:
+    """Raise RuleFault for VALUES with another number of columns."""
+    assert statement.query
+    columns = [c.value for c in statement.columns] or [c.name for c in stream.columns]
+    name = quote_name(stream.name)
+    for width, span in rows_of_values(statement.query.text):
+        if width != len(columns):
+            raise RuleFault(
+                f"this row has {width} value{'' if width == 1 else 's'}, "
+                f"and {stream.name} takes {len(columns)}",
+                hint=f"columns: {', '.join(columns)}; GIVEN {name} (column, …) VALUES names some",
+                span=statement.query.origin.span(span),
+                code="WRONG_COLUMNS",
+            )
+
+
+def _rows_of_file(statement: Given, stream: Stream, context: Context) -> Plan:
+    """The rows of a file, read by the connector and with the options of the stream."""
+    assert statement.file
+    original = stream.stands_for or stream
+    using = connector(Name(original.connector))
+    if not using.path_option:
+        raise RuleFault(
+            f"GIVEN {stream.name} FROM a file needs a stream of files: this one reads {original.connector}",
+            hint=f"GIVEN {quote_name(stream.name)} VALUES (…);",
+            span=statement.file.span,
+            code="CONNECTOR_NOT_SUPPORTED",
+        )
+    options = [(k, v) for k, v in original.options if k.casefold() != using.path_option.casefold()]
+    file = (using.path_option, os.path.join(context.here, statement.file.value))
+    frame = using.at_rest(replace(original, columns=stream.columns, options=(*options, file)), context.places)
+    if frame is None:
+        raise NameFault(
+            f"{original.connector} cannot read a file",
+            span=statement.file.span,
+            code="CONNECTOR_NOT_SUPPORTED",
+        )
+    rows = frame.call("select", *(expr(quote_name(c.name)) for c in stream.columns))
+    folder = context.places.values(stream.name)
+    write = Var("result").call("coalesce", 1).attr("write").call("mode", "append").call("parquet", folder)
+    return Write(
+        (Assign("result", rows), Assign("", write)), f"one micro-batch for {stream.name}", folder=folder
+    )

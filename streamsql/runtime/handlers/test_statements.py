@@ -1,0 +1,39 @@
+"""TEST and the statements inside it, where no test runs: they are refused."""
+
+from __future__ import annotations
+
+from streamsql.errors import RuleFault
+from streamsql.language.statements import test
+from streamsql.language.statements.base import Statement
+from streamsql.results import Result
+from streamsql.runtime.handlers import Answers
+from streamsql.runtime.parts import SessionParts
+
+
+def _refuse(parts: SessionParts, statement: Statement) -> Result:
+    """Raise RuleFault."""
+    alone = isinstance(statement, test.Test)
+    raise RuleFault(
+        "a TEST runs in a session of its own" if alone else "this statement belongs into a TEST",
+        detail="" if alone else "TEST 'name' BEGIN GIVEN …; EXPECT …; END TEST;",
+        hint="streamsql test FILE",
+        span=statement.span,
+        code="NOT_IN_A_TEST",
+    )
+
+
+DIRECT: Answers = dict.fromkeys(
+    (
+        test.Test,
+        test.ExpectNoChanges,
+        test.ExpectChanges,
+        test.ExpectLateRows,
+        test.ExpectWatermark,
+        test.ExpectError,
+        test.ExpectFailure,
+        test.ExpectRows,
+        test.RestartQuery,
+        test.KillQuery,
+    ),
+    _refuse,
+)

@@ -1,0 +1,92 @@
+"""The session of one test: its steps, and what its queries have changed since the last EXPECT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamsql.errors import QueryFault, StreamsqlError, TimeFault
+from streamsql.language.statements.base import Statement
+from streamsql.results import Result
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.live.result_views import KEPT_CHANGES, ChangesView
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.run import Running
+from streamsql.runtime.session import Session
+
+STEP_SECONDS = 120.0
+"""The time that all queries have to process the rows of one step."""
+
+
+class Bench:
+    """session: of this test alone, with the pipeline in it. cancel: cancels the test.
+
+    failures: the queries that have failed, and that no EXPECT … FAILS WITH has named yet.
+    """
+
+    def __init__(self, session: Session, cancel: CancelToken) -> None:
+        self.session = session
+        self.cancel = cancel
+        self.failures: list[Running] = []
+        self._known: set[int] = set()
+        self._views: dict[str, tuple[Any, ChangesView]] = {}
+        self._counted: dict[str, int] = {}
+
+    @property
+    def parts(self) -> SessionParts:
+        return self.session.parts.under(self.cancel)
+
+    @property
+    def zone(self) -> str:
+        """The session time zone."""
+        return str(self.session.spark.conf.get("spark.sql.session.timeZone"))
+
+    def execute(self, statement: Statement) -> Result:
+        return self.session.execute(statement, self.cancel)
+
+    def settle(self) -> None:
+        """Wait until all queries have processed all rows. Raises TimeFault, Cancelled."""
+        for name in list(self.session.queries.all):
+            try:
+                self.session.queries.wait([name], self.cancel, idle=True, timeout=STEP_SECONDS)
+            except (QueryFault, StreamsqlError) as error:
+                if isinstance(error, TimeFault) or self.cancel.cancelled:
+                    raise
+        for running in self.session.queries.all.values():
+            if id(running) not in self._known and running.status() == "FAILED":
+                self._known.add(id(running))
+                self.failures.append(running)
+        self._watch()
+
+    def raise_failure(self) -> None:
+        """Raise the fault of a query that has failed, and was not expected to."""
+        if self.failures and self.failures[0].fault:
+            raise self.failures[0].fault
+
+    # ---- changes --------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        """Note the changes of each live table and sink."""
+        for sink in self.session.catalog.sinks.values():
+            name = sink.name.casefold()
+            rows = self.session.live.get(name)
+            if rows is not None and (name not in self._views or self._views[name][0] is not rows):
+                if name in self._views:
+                    self._views[name][1].close()
+                self._views[name] = (rows, ChangesView(rows, self.zone))
+                self._counted.setdefault(name, 0)
+
+    def begin_step(self) -> None:
+        """Changes are counted from here on."""
+        self._counted = {name: self._count(name) for name in self._views}
+
+    def changes(self, name: str) -> list[tuple[Any, ...]]:
+        """The changes of a live table or sink since begin_step: the operation, then its columns."""
+        if name not in self._views:
+            return []
+        new = self._count(name) - self._counted.get(name, 0)
+        snapshot = self._views[name][1].take(KEPT_CHANGES, 0, None)
+        return list(snapshot.rows)[len(snapshot.rows) - new :] if new > 0 else []
+
+    def _count(self, name: str) -> int:
+        snapshot = self._views[name][1].take(1, 0, None)
+        return snapshot.total + snapshot.dropped

@@ -1,0 +1,77 @@
+"""The difference between the rows that a test expects and those that are there."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+Row = tuple[Any, ...]
+
+
+def differences(
+    expected: Sequence[Row], actual: Sequence[Row], tolerance: float | None = None
+) -> tuple[list[Row], list[Row]]:
+    """(rows that are missing, rows that are too many), in any order; each row counts as often as it is there.
+
+    tolerance: the largest difference of two floating-point numbers that are equal; None for a difference in
+    the last digits.
+    """
+    there, wanted = Counter(map(_key, actual)), Counter(map(_key, expected))
+    missing, extra = _more(expected, wanted - there), _more(actual, there - wanted)
+    if any(map(_has_float, missing)):
+        for row in list(missing):
+            near = next((other for other in extra if same(row, other, tolerance)), None)
+            if near is not None:
+                missing.remove(row)
+                extra.remove(near)
+    return missing, extra
+
+
+def same(one: Any, other: Any, tolerance: float | None = None) -> bool:
+    """Whether two values, or rows, are equal, floating-point numbers within the tolerance."""
+    if isinstance(one, float) and isinstance(other, float):
+        if math.isnan(one) or math.isnan(other):
+            return math.isnan(one) and math.isnan(other)
+        if tolerance is None:
+            return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+        return one == other or abs(one - other) <= tolerance
+    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
+        return len(one) == len(other) and all(map(lambda a, b: same(a, b, tolerance), one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[k], other[k], tolerance) for k in one)
+    return _key(one) == _key(other)
+
+
+def _more(rows: Sequence[Row], counts: Counter[Hashable]) -> list[Row]:
+    """So many of the rows of each kind, in their order."""
+    left, chosen = dict(counts), list[Row]()
+    for row in rows:
+        if left.get(_key(row), 0) > 0:
+            left[_key(row)] -= 1
+            chosen.append(row)
+    return chosen
+
+
+def _key(value: Any) -> Hashable:
+    """Equal values have equal keys."""
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_key, value))
+    if isinstance(value, dict):
+        return frozenset((_key(k), _key(v)) for k, v in value.items())
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, bool):
+        return ("boolean", value)  # True is 1 for Python
+    return value if isinstance(value, Hashable) else repr(value)
+
+
+def _has_float(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_has_float, value))
+    if isinstance(value, dict):
+        return any(map(_has_float, value.values()))
+    return isinstance(value, float)

@@ -1,0 +1,48 @@
+"""Runs the statements of one TEST."""
+
+from __future__ import annotations
+
+from streamsql.errors import Source, StreamsqlError
+from streamsql.language.statements.base import Statement
+from streamsql.language.statements.test import ExpectFailure, Test
+from streamsql.plan.stand_ins import in_test
+from streamsql.runtime.testing.actions import ACTIONS
+from streamsql.runtime.testing.bench import Bench
+from streamsql.runtime.testing.expectations import EXPECTATIONS
+
+
+def run_test(bench: Bench, test: Test, source: Source) -> None:
+    """Run a test, whose pipeline is loaded. source: the file of the test. Raises the first error, an
+    UnmetExpectation among them, at its statement; that of a query, at the statement after which it failed.
+    """
+    last: Statement = test
+    try:
+        bench.settle()
+        bench.begin_step()
+        compared = False
+        for statement in test.body:
+            if not isinstance(statement, ExpectFailure):
+                bench.raise_failure()
+            last = statement
+            expectation = EXPECTATIONS.get(type(statement))
+            if expectation:
+                expectation(bench, statement)
+                compared = True
+                continue
+            if compared:
+                bench.begin_step()
+                compared = False
+            _act(bench, statement)
+        bench.raise_failure()
+    except StreamsqlError as error:
+        error.at(source, last.span)
+        raise
+
+
+def _act(bench: Bench, statement: Statement) -> None:
+    action = ACTIONS.get(type(statement))
+    if action:
+        action(bench, statement)
+    else:
+        bench.execute(in_test(statement))
+    bench.settle()

@@ -1,0 +1,125 @@
+"""The tests of files: what is run, in which order, over which pipeline."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from streamsql.errors import InputFault, Source, Span, StreamsqlError, UsageFault
+from streamsql.language.parser import Written, name_of_test, parse, split_script
+from streamsql.output.script_runner import read_file
+
+ENDING = ".test.sql"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One TEST. before: the statements outside of tests that stand before it in its file; pipelines: the
+    scripts that are loaded first.
+    """
+
+    name: str
+    written: Written
+    before: tuple[Written, ...] = field(repr=False)
+    pipelines: tuple[Source, ...] = field(repr=False)
+
+    @property
+    def source(self) -> Source:
+        return self.written.source
+
+    @property
+    def line(self) -> int:
+        return self.source.line_column(self.written.span.start)[0]
+
+    @property
+    def title(self) -> str:
+        """Its file and name."""
+        return f"{self.source.name}::{self.name}"
+
+
+@dataclass
+class Collection:
+    """The tests of some files, and the errors of those that cannot be read."""
+
+    cases: list[Case] = field(default_factory=list)
+    errors: list[StreamsqlError] = field(default_factory=list)
+
+
+def files_of_tests(paths: Iterable[str]) -> list[str]:
+    """The files of tests that are named, and those in folders that are. Raises UsageFault."""
+    files: list[str] = []
+    for path in paths:
+        if not Path(path).is_dir():
+            files.append(path)
+            continue
+        inside = sorted(str(f) for f in Path(path).rglob(f"*{ENDING}") if f.is_file())
+        if not inside:
+            raise UsageFault(f"there is no file *{ENDING} in {path}", hint="streamsql test FILE")
+        files += inside
+    return list(dict.fromkeys(files))
+
+
+def collect(files: Iterable[str], pipelines: Sequence[str]) -> Collection:
+    """The tests of files in their order. pipelines: the scripts under test; by default that beside the
+    file, x.sql for x.test.sql. Raises UsageFault for a file that does not exist, InputFault for one that
+    cannot be read.
+    """
+    given = tuple(map(read_file, pipelines))
+    collection = Collection()
+    for file in files:
+        source = read_file(file)
+        try:
+            _collect(source, given or _beside(file), collection)
+        except StreamsqlError as error:
+            collection.errors.append(error.at(source))
+    return collection
+
+
+def _beside(file: str) -> tuple[Source, ...]:
+    """The script that a file of tests is named after, if there is one."""
+    if not file.endswith(ENDING):
+        return ()
+    script = Path(file.removesuffix(ENDING) + ".sql")
+    return (read_file(str(script)),) if script.is_file() else ()
+
+
+def _collect(source: Source, pipelines: tuple[Source, ...], collection: Collection) -> None:
+    """Add the tests of one file. Raises faults."""
+    before: list[Written] = []
+    names: dict[str, Case] = {}
+    for written in split_script(source):
+        name = name_of_test(written)
+        if name is None:
+            before.append(written)
+            continue
+        if name.value in names:
+            line = names[name.value].line
+            raise InputFault(
+                f"there is already a test '{name}', in line {line}",
+                hint="give each test of a file its own name",
+                span=name.span,
+                code="DUPLICATE_NAME",
+            )
+        names[name.value] = Case(name.value, written, tuple(before), pipelines)
+        if "${" not in written.text:  # otherwise it is read when its variables are known
+            try:
+                parse(written, literal=True)
+            except StreamsqlError as error:
+                collection.errors.append(error)
+    if not names:
+        raise InputFault(
+            f"{source.name} has no TEST",
+            hint="TEST 'name' BEGIN GIVEN stream VALUES (…); EXPECT table VALUES (…); END TEST;",
+            span=Span(0, 1),
+            code="MISSING_TEST",
+        )
+    collection.cases += names.values()
+
+
+def chosen(cases: Iterable[Case], pattern: str) -> list[Case]:
+    """The tests whose file or name contains a text, or matches a pattern with * or ?."""
+    asked = pattern.casefold()
+    wild = asked if any(c in asked for c in "*?[") else f"*{asked}*"
+    return [c for c in cases if fnmatch.fnmatchcase(c.title.casefold(), wild) or asked in c.title.casefold()]

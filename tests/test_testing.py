@@ -1,0 +1,153 @@
+"""streamsql test: what each form of EXPECT accepts, and what a person reads where one does not hold."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import xml.etree.ElementTree as xml
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripts import run_process
+
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.testing.row_differences import differences
+from streamsql.testing.cases import collect
+from streamsql.testing.reports import TapReport, TextReport, junit
+from streamsql.testing.runner import Outcome, run_cases
+from streamsql.testing.sessions import SessionFactory
+
+TESTS = Path(__file__).parent / "sql_tests"
+GOLDEN = Path(__file__).parent / "golden" / "sql_tests"
+
+
+@pytest.fixture(scope="module")
+def factory(spark: Any) -> Iterator[SessionFactory]:
+    factory = SessionFactory(Settings.make("local[2]", {}), spark=spark)
+    yield factory
+    factory.close()
+
+
+def run_file(factory: SessionFactory, name: str, report: Any) -> list[Outcome]:
+    """The outcomes of a file of tests; its name in messages is without its folder."""
+    before = os.getcwd()
+    os.chdir(TESTS)
+    try:
+        collection = collect([name], [])
+        assert not collection.errors
+        outcomes: list[Outcome] = []
+        run_cases(collection.cases, factory, report, CancelToken(), outcomes)
+    finally:
+        os.chdir(before)
+    report.summary(outcomes)
+    return outcomes
+
+
+def steady(text: str) -> str:
+    """A report without its times."""
+    return re.sub(r" +\d+\.\d+ s|=\d+ms", " … s", text)
+
+
+def check_golden(name: str, text: str) -> None:
+    golden = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+def test_what_holds_passes(factory: SessionFactory) -> None:
+    out = io.StringIO()
+    outcomes = run_file(factory, "words.test.sql", TapReport(out))
+    assert [o.case.name for o in outcomes if not o.passed] == [], out.getvalue()
+
+
+def test_what_does_not_hold_is_shown_with_its_rows(factory: SessionFactory) -> None:
+    out = io.StringIO()
+    outcomes = run_file(factory, "failing.test.sql", TextReport(out))
+    assert not any(o.passed for o in outcomes)
+    check_golden("failing.txt", steady(out.getvalue()))
+    report = xml.fromstring(junit(outcomes))
+    assert report.get("failures") == str(len(outcomes))
+    assert [c.get("name") for c in report.iter("testcase")] == [o.case.name for o in outcomes]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("none.test.sql", None, "error: cannot read none.test.sql: no such file or directory\n"),
+        ("empty.test.sql", "", "empty.test.sql:1:1: error: empty.test.sql has no TEST\n"),
+        (
+            "open.test.sql",
+            "TEST 'a' BEGIN EXPECT t EMPTY;",
+            "open.test.sql:1:6: error: the TEST is not closed\n",
+        ),
+        (
+            "next.test.sql",
+            "TEST 'a' BEGIN EXPECT t EMPTY;\nTEST 'b' BEGIN EXPECT t EMPTY; END TEST;",
+            "next.test.sql:1:6: error: the TEST is not closed\n",
+        ),
+        (
+            "twice.test.sql",
+            "TEST 'a' BEGIN KILL; END TEST; TEST 'a' BEGIN KILL; END TEST;",
+            "error: there is already a test 'a', in line 1\n",
+        ),
+        ("word.test.sql", "TEST 'a' BEGIN EXPECT t EMTPY; END TEST;", "hint: did you mean EMPTY?\n"),
+        ("bare.test.sql", "TEST 'a' BEGIN END TEST;", "error: the TEST has no statements\n"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_with_its_place(
+    file: str, text: str | None, said: str, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    from streamsql.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        (tmp_path / file).write_text(text)
+    assert main(["test", "--list", "--no-config", file]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_tests_are_listed_and_chosen(capsys: Any, monkeypatch: Any) -> None:
+    from streamsql.cli.main import main
+
+    monkeypatch.chdir(TESTS)
+    assert main(["test", "--list", "--no-config", "-k", "late", "words.test.sql"]) == 0
+    assert capsys.readouterr().out == "words.test.sql:1: a late word is dropped\n"
+    assert main(["test", "--list", "--no-config", "-k", "none of them", "."]) == 2
+    assert main(["test", "--no-config"]) == 2
+    assert "no file of tests is named" in capsys.readouterr().err
+
+
+def test_the_command_ends_with_the_code_of_its_tests(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    done = run_process(
+        "test",
+        "--no-config",
+        "--format",
+        "tap",
+        "-x",
+        "--junit",
+        str(report),
+        "-k",
+        "missing row",
+        str(TESTS),
+    )
+    assert done.code == 1, done.err
+    assert done.out.startswith("TAP version 13\n1..1\nnot ok 1 - ")
+    assert "# | missing  | dog    |   2 |\n" in done.out
+    assert xml.parse(report).getroot().get("failures") == "1"
+
+
+def test_rows_are_compared_as_often_as_they_are_there() -> None:
+    assert differences([(1, "a"), (1, "a")], [(1, "a")]) == ([(1, "a")], [])
+    assert differences([(0.1 + 0.2,)], [(0.3,)]) == ([], [])
+    assert differences([(1.0, "a"), (2.0, "a")], [(2.04, "a"), (1.04, "a")], 0.05) == ([], [])
+    assert differences([(1.0,)], [(1.06,)], 0.05) == ([(1.0,)], [(1.06,)])
+    assert differences([({"a": [1.0, None]},)], [({"a": [1.0, None]},)]) == ([], [])
+    assert differences([(float("nan"), None)], [(float("nan"), None)]) == ([], [])
+    assert differences([(True,)], [(1,)]) == ([(True,)], [(1,)])
