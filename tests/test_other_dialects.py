@@ -68,6 +68,24 @@ FORMS: list[tuple[str, list[tuple[Any, ...]], str]] = [
         "UNNEST(split(user, ' ')) is read as explode(split(user, ' '))",
     ),
     (
+        "SELECT w, o FROM s CROSS JOIN UNNEST(split(user, ' ')) WITH ORDINALITY AS x(w, o) WHERE v > 4",
+        [("a", 1), ("a", 1), ("b", 2), ("b", 2), ("z", 1)],
+        "UNNEST WITH ORDINALITY is read as inline(",
+    ),
+    (
+        "SELECT date_format(TUMBLE_START(ts, INTERVAL '5' MINUTE), 'HH:mm') AS s, "
+        "date_format(TUMBLE_END(ts, INTERVAL '5' MINUTE), 'HH:mm') AS e, count(*) AS n FROM s "
+        "GROUP BY TUMBLE(ts, INTERVAL '5' MINUTE)",
+        [("12:00", "12:05", 3), ("12:05", "12:10", 2), ("15:00", "15:05", 1)],
+        "TUMBLE_START(ts, INTERVAL '5' MINUTE) is read as window(ts, '5 minute').start",
+    ),
+    (
+        "SELECT user, date_format(SESSION_START(ts, INTERVAL '1' MINUTE), 'HH:mm') AS s, count(*) AS n FROM s "
+        "WHERE user = 'c' GROUP BY SESSION(ts, INTERVAL '1' MINUTE), user",
+        [("c", "12:04", 1), ("c", "12:06", 2)],
+        "is read as session_window(ts, '1 minute').start",
+    ),
+    (
         "SELECT unnest(split(user, ' ')) AS w FROM s WHERE v = 3",
         [("c",)],
         "unnest(split(user, ' ')) is read as explode(split(user, ' '))",

@@ -26,7 +26,14 @@ GROUP_WINDOWS = {
 }
 """A function of the event time in GROUP BY, folded → Spark's, and the places of its intervals."""
 
-WORDS = frozenset({*FUNCTIONS, *GROUP_WINDOWS, "epoch"})
+WINDOW_PARTS = {
+    f"{window}_{part}": (window, form)
+    for window in GROUP_WINDOWS
+    for part, form in (("start", "{0}.start"), ("end", "{0}.end"), ("rowtime", "window_time({0})"))
+}
+"""A function beside such a window in GROUP BY, folded → the window, and Spark's form of a part of it."""
+
+WORDS = frozenset({*FUNCTIONS, *GROUP_WINDOWS, *WINDOW_PARTS, "epoch"})
 
 
 @dataclass
@@ -73,6 +80,10 @@ class Reading:
         if name in GROUP_WINDOWS:
             form = self._window(name, pieces)
             return (form, close) if form else None
+        if name in WINDOW_PARTS:
+            window, part = WINDOW_PARTS[name]
+            form = self._window(window, pieces)
+            return (part.format(form), close) if form else None
         if name == "count" and self.exact_distinct and tokens[at + 2].upper == "DISTINCT":
             return _distinct_count(text, tokens, at, close)
         return None

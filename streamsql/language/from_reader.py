@@ -51,16 +51,15 @@ class FromReader(TokenRanges):
         alias = tree.this.args.get("alias")
         on = tree.args.get("on")
         left = words in (["LEFT"], ["LEFT", "OUTER"]) and isinstance(on, self.exp.Boolean) and on.this
-        if (
-            close is None
-            or tree.this.args.get("offset")
-            or not (left or (words in (["CROSS"], []) and not on))
-        ):
+        place = tree.this.args.get("offset") or None
+        unnamed = place is not None and not isinstance(place, self.exp.Identifier)
+        if close is None or unnamed or not (left or (words in (["CROSS"], []) and not on)):
             raise Unread("this join with UNNEST")
         columns = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
+        columns += (place.name,) if place else ()
         name = alias.name if alias is not None and alias.this is not None else ""
         generator = self.expression(tree.this, start, close + 1)
-        return LateralView(generator, name, columns, bool(left), self.span(head, end))
+        return LateralView(generator, name, columns, bool(left), self.span(head, end), bool(place))
 
     def joined(self, lo: int, hi: int) -> Iterator[tuple[int, int, int, int]]:
         """For each join: (its start, start and end of its relation, end of its condition)."""

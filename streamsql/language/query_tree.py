@@ -73,11 +73,14 @@ class Join:
 
 @dataclass(frozen=True)
 class LateralView:
+    """ordinality: whether the place of each value, from 1, is its last column (UNNEST WITH ORDINALITY)."""
+
     generator: Expression
     name: str
     columns: tuple[str, ...]
     outer: bool
     span: Span
+    ordinality: bool = False
 
 
 @dataclass(frozen=True)

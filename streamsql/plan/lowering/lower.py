@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from streamsql.calls import Assign, Node, Var, expr
-from streamsql.errors import RuleFault, Span
+from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.dialect_words import WORDS, Reading, check_date_patterns, check_quoted_names
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
 from streamsql.plan.lowering.frames import Frame, Unknown
@@ -98,7 +98,12 @@ def _as_text(
     if refusal:
         raise refusal from None
     text = query.with_names(_by_place(query, names))
-    node = Var("spark").call("sql", Reading().of(text) if query.words & WORDS else text)
+    if query.words & WORDS:
+        reading = Reading()
+        text = reading.of(text)
+        for written, form in reading.words:
+            sources.note(Note("READ_AS", f"{written} is read as {form}"))
+    node = Var("spark").call("sql", text)
     if shape is None:
         shape = Shape(streaming, known=False, groups=query.seems_to_group, ops=sources.stateful_ops())
     return Lowered(node, shape, reason)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from streamsql.calls import Attr, Call, Node, Var, expr
 from streamsql.catalog import Sink
-from streamsql.errors import Span
+from streamsql.errors import Note, Span
 from streamsql.language.query import Block, Body, ConsoleRelation, Join, LateralView, Relation, read_query
 from streamsql.language.tokens import quote_name
 from streamsql.language.tree_nodes import names_of_kind
@@ -230,6 +230,10 @@ class Relations(HiddenKeys):
         text = generator.text
         if name not in names_of_kind("generator"):
             raise Unknown(f"LATERAL VIEW {name}")
+        if view.ordinality:
+            name, values = "inline", text.partition("(")[2].removesuffix(")")
+            text = f"inline(transform({values}, (each, place) -> struct(each, place + 1)))"
+            self.sources.note(Note("READ_AS", f"UNNEST WITH ORDINALITY is read as {text}"))
         if view.outer:
             if name not in ("explode", "posexplode", "inline"):
                 raise Unknown(f"LATERAL VIEW OUTER {name}")
