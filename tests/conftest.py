@@ -32,6 +32,8 @@ os.environ["XDG_CONFIG_HOME"] = str(ROOT / "tests" / "no-config")
 for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
     os.environ.pop(variable, None)
 SHARED_CASES = ROOT.parent / "shared" / "cases"
+# Tests in SQL that tests run by themselves; some are to fail.
+collect_ignore_glob = ["sql_tests/*"]
 
 
 def notes_of(result: Any) -> tuple[str, ...]:

@@ -1,0 +1,55 @@
+"""A session for tests that are written in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from streamsql.errors import Source, StreamsqlError
+from streamsql.language.parser import parse, split_script
+from streamsql.language.statements.test import Test
+from streamsql.output.script_runner import read_file
+from streamsql.results import Rows
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.session import Session
+from streamsql.runtime.testing.bench import Bench
+from streamsql.runtime.testing.test_run import run_test
+from streamsql.testing.pipeline import Pipeline
+from streamsql.testing.reports import explained
+
+
+class PythonSession:
+    """session: of this test alone. Errors are AssertionErrors with the text that a person reads."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._cancel = CancelToken()
+        self._bench = Bench(session, self._cancel)
+
+    def load(self, path: str | Path) -> None:
+        """Load a script; its streams and sinks are replaced as in a TEST."""
+        try:
+            Pipeline(self.session, self._cancel).load(read_file(str(path)))
+        except StreamsqlError as error:
+            raise AssertionError(explained(error)) from None
+
+    def run(self, statements: str) -> None:
+        """Run statements as in a TEST: CREATE …, GIVEN, ADVANCE, EXPECT and others."""
+        source = Source("streamsql.run", f"TEST 'run' BEGIN {statements.rstrip().rstrip(';')}; END TEST;")
+        try:
+            test = parse(split_script(source)[0], self.session.variables)
+            assert isinstance(test, Test)
+            run_test(self._bench, test, source)
+        except StreamsqlError as error:
+            raise AssertionError(explained(error.at(source))) from None
+
+    def rows(self, query: str) -> Sequence[tuple[Any, ...]]:
+        """The rows of a query, as Python values; timestamps are in the session time zone."""
+        source = Source("streamsql.rows", query)
+        try:
+            result = self.session.execute(parse(split_script(source)[0], self.session.variables))
+        except StreamsqlError as error:
+            raise AssertionError(explained(error.at(source))) from None
+        assert isinstance(result, Rows), "this statement has no rows"
+        return [tuple(row) for row in result.rows]

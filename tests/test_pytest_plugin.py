@@ -1,0 +1,66 @@
+"""pytest runs files *.test.sql, and gives sessions to tests in Python."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import Any
+
+import pytest
+
+pytest_plugins = "pytester"
+
+PLUGIN = "streamsql.testing.pytest_plugin"
+# Where the package was installed before it had the plugin.
+ARGUMENTS = [] if any(p.value == PLUGIN for p in entry_points(group="pytest11")) else ["-p", PLUGIN]
+
+SQL = """
+CREATE STREAM words (word STRING) USING values;
+CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM words GROUP BY word;
+
+TEST 'words are counted' BEGIN
+  GIVEN words VALUES ('cat'), ('cat');
+  EXPECT counts VALUES ('cat', 2);
+END TEST;
+TEST 'one too few' BEGIN
+  GIVEN words VALUES ('cat');
+  EXPECT counts VALUES ('cat', 2);
+END TEST;
+"""
+PYTHON = """
+import pytest
+
+
+def test_rows(streamsql):
+    streamsql.load("pipeline.sql")
+    streamsql.run("GIVEN words VALUES ('owl'); EXPECT counts VALUES ('owl', 1)")
+    assert streamsql.rows("SELECT * FROM counts") == [("owl", 1)]
+    with pytest.raises(AssertionError, match="counts has changed"):
+        streamsql.run("GIVEN words VALUES ('owl'); EXPECT NO CHANGES IN counts;")
+    with pytest.raises(AssertionError, match="did you mean counts?"):
+        streamsql.rows("SELECT * FROM count")
+"""
+
+
+def test_sql_tests_are_items_with_file_and_line(pytester: pytest.Pytester, spark: Any) -> None:
+    pytester.makefile(".test.sql", words=SQL)
+    pytester.makefile(".sql", pipeline=SQL.partition("TEST")[0])
+    pytester.makepyfile(PYTHON)
+    ran = pytester.runpytest_inprocess(*ARGUMENTS, "-q", "-p", "no:cacheprovider", "-rf")
+    ran.assert_outcomes(passed=2, failed=1)
+    ran.stdout.fnmatch_lines(
+        [
+            "words.test.sql:10:10: error: counts is not as expected: 1 missing, 1 too many",
+            "| missing  | cat    |   2 |",
+            "FAILED words.test.sql::one too few*",
+        ]
+    )
+    ran.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_items_are_collected_without_spark(pytester: pytest.Pytester) -> None:
+    pytester.makefile(".test.sql", words=SQL, broken="TEST 'a' BEGIN EXPECT t EMTPY; END TEST;")
+    listed = pytester.runpytest_inprocess(*ARGUMENTS, "--collect-only", "-q", "-k", "few", "words.test.sql")
+    listed.stdout.fnmatch_lines(["words.test.sql::one too few", "1/2 tests collected (1 deselected)*"])
+    broken = pytester.runpytest_inprocess(*ARGUMENTS, "broken.test.sql")
+    broken.stdout.fnmatch_lines(["broken.test.sql:1:25: error: expected EMPTY, found EMTPY"])
+    assert broken.ret == pytest.ExitCode.INTERRUPTED
