@@ -697,3 +697,20 @@ def test_what_real_time_mode_has_not(insert: str, at: str, why: str, monkeypatch
     assert error.hint
     assert error.span
     assert insert[error.span.start : error.span.end] == at
+
+
+@pytest.mark.parametrize("function", ["window", "session_window"])
+def test_the_start_of_a_window_call_is_the_key_that_its_group_has(function: str) -> None:
+    written = [
+        f"CREATE LIVE TABLE t AS SELECT {start} AS since, user, count(*) AS n FROM times "
+        f"GROUP BY {function}(at, '5 minutes'), user"
+        for start in (f"{function}.start", f"{function}(at,  '5 minutes').start", f"{function}( AT, '5 minutes' ).START")
+    ]  # fmt: skip
+    for text in written:
+        checker = Checker(Context(Catalog()))
+        for statement in statements("CREATE STREAM times (user STRING, at TIMESTAMP) USING values;"):
+            checker.check(statement)
+        (statement,) = statements(text)
+        made = plan(statement, checker.context)
+        assert isinstance(made, Run)
+        assert made.targets[0].keys("update") == ("since", "user"), text

@@ -102,6 +102,15 @@ class Expression:
         """The function's name, such as `window` for `window(ts, '5 minutes')`; empty if it is not a call."""
         return name_of(self.tree, self.source)
 
+    @property
+    def field(self) -> tuple[Expression, str] | None:
+        """The call and the case-folded name of a field of its value: `window(ts, '1 minute').start`."""
+        tree = self.tree
+        if not isinstance(tree, exp_module().Dot) or not is_named(tree.expression):
+            return None
+        of = self._part(tree.this)
+        return (of, tree.expression.name.casefold()) if of.call else None
+
     def arguments(self) -> list[Expression]:
         """The arguments of the call."""
         return [self._part(a) for a in arguments_of(self.tree)]

@@ -28,14 +28,17 @@ def carries(item: Expression, key: Expression) -> bool:
     """
     if item.same(key):
         return True
+    if key.call in TIME_WINDOWS and item.field is not None:
+        window, name = item.field
+        return name in ("start", "end") and window.same(key)
     shown, grouped = item.column, key.column
     if shown is None:
         return False
     qualifier, name = (part.casefold() for part in shown)
-    window = key.call or key.column_name
-    if window in TIME_WINDOWS and not qualifier and name == window:
-        return True  # the whole window
-    if qualifier == window and name in ("start", "end"):
+    whole = key.call or key.column_name
+    if whole in TIME_WINDOWS and not qualifier and name == whole:
+        return True
+    if qualifier == whole and name in ("start", "end"):
         return True
     # t.k and k are the same column if one of them has no qualifier.
     return grouped is not None and name == key.column_name and (bool(qualifier) != bool(grouped[0]))
