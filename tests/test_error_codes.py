@@ -56,7 +56,7 @@ PLAIN = {
     "StartFault": ("runtime/engine/lifecycle",),
     "UnmetExpectation": ("runtime/testing/expectations",),
     "UsageFault": (
-        "cli/arguments",
+        "config/name_values",
         "cli/main",
         "cli/open_workspace",
         "cli/test_command",

@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 from streamsql.config.preferences import FORMATS, SPECS
-from streamsql.errors import UsageFault
 
 
 class _Inputs(argparse.Action):
@@ -93,17 +92,6 @@ def _add_workspace_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not run init.sql before the first prompt",
     )
-
-
-def name_value_pairs(given: list[str], flag: str) -> dict[str, str]:
-    """The values by name of a flag that takes NAME=VALUE. Raises UsageFault."""
-    pairs: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise UsageFault(f"{flag} takes NAME=VALUE, not {text}")
-        pairs[name] = value
-    return pairs
 
 
 def _seconds(text: str) -> float:

@@ -11,10 +11,11 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamsql.cli.arguments import command_parser, in_order, name_value_pairs, open_closed_streams
+from streamsql.cli.arguments import command_parser, in_order, open_closed_streams
 from streamsql.cli.format_command import format_files
 from streamsql.cli.open_workspace import held_workspace, working_place, workspace_to_read
 from streamsql.config.config_file import ConfigFile, read_config
+from streamsql.config.name_values import name_value_pairs
 from streamsql.config.preferences import COMMAND_LINE, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, UsageFault
 from streamsql.output.cells import harmless

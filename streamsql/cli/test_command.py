@@ -8,8 +8,8 @@ import sys
 import threading
 from pathlib import Path
 
-from streamsql.cli.arguments import name_value_pairs
 from streamsql.config.config_file import ConfigFile, read_config
+from streamsql.config.name_values import name_value_pairs
 from streamsql.config.preferences import COMMAND_LINE, SPECS, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Cancelled, UsageFault
 from streamsql.output.colors import is_terminal, wants_color

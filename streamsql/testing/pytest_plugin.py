@@ -1,4 +1,4 @@
-"""pytest collects files *.test.sql: each TEST is an item. The fixture `streamsql` is a session for Python tests.
+"""pytest collects files *.test.sql: each TEST is an item. The fixture `streamsql` is a session for Python.
 
 Modules of the console are imported when there is such a file, or the fixture is used.
 """
@@ -54,7 +54,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def _factory(config: pytest.Config) -> SessionFactory:
     """The sessions of this run, on a Spark that runs already in this process, or on one of their own."""
-    from streamsql.cli.arguments import name_value_pairs
+    from streamsql.config.name_values import name_value_pairs
     from streamsql.runtime.engine.pyspark_import import running_spark
     from streamsql.runtime.engine.settings import Settings
     from streamsql.testing.sessions import SessionFactory
