@@ -143,7 +143,7 @@ RUNTIME = [
     "workspace.reopen",
     "why.moments why.verdict why.query_parts why.source_files why.probes",
     "why.evidence",
-    "why.proposals why.open_groups why.lateness",
+    "why.proposals why.open_groups why.lateness why.event_times",
     "why.time_situations why.source_situations why.row_situations why.filter_situation why.join_situation "
     "why.wrong_times",
     "why.outcome_situations why.waiting why.start_advice why.hidden_rows",

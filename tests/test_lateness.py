@@ -87,3 +87,27 @@ def test_what_cannot_be_measured_is_refused(stream: str, said: str) -> None:
     )
     assert isinstance(fault, RuleFault)
     assert said in fault.message
+
+
+def test_event_times_are_known_from_the_micro_batches_themselves(console: Console) -> None:
+    console.run(
+        """CREATE STREAM w (at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES;
+        CREATE LIVE TABLE t AS SELECT window, count(*) AS n FROM w GROUP BY window(at, '1 minute');
+        INSERT INTO w VALUES ('2024-05-01 12:00:00'), ('2024-05-01 12:01:00'), (NULL);
+        INSERT INTO w VALUES ('2024-05-01 12:20:00'), ('2024-05-01 11:45:00');
+        ADVANCE STREAM w TO TIMESTAMP '2024-05-01 14:00:00';
+        AWAIT QUERY t IDLE;"""
+    )
+    described = dict(console.rows("DESCRIBE STREAM w;"))
+    assert described["event times in t"] == (
+        "5 rows in 2 micro-batches: 2024-05-01 11:45:00 to 2024-05-01 12:20:00, NULL in about 1, "
+        "late by at most 16 minutes"
+    )
+    started = console.run(
+        "CREATE LIVE TABLE u AS SELECT window, count(*) AS n FROM w GROUP BY window(at, '1 minute');"
+    )
+    [note] = [text for text in notes_of(started[-1]) if "late" in text]
+    assert note == (
+        "rows of w came up to 16 minutes late, and its delay is 10 minutes: WITH WATERMARK at DELAY OF "
+        "INTERVAL 961 SECONDS keeps them all; SHOW LATENESS OF STREAM w; tells how many"
+    )

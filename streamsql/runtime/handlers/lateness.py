@@ -20,10 +20,9 @@ from streamsql.runtime.handlers.info_table import pairs_of, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.why.lateness import BUCKETS, Measured, keeping, measure
 from streamsql.runtime.why.moments import interval, length, shown
+from streamsql.runtime.why.start_advice import LONG
 from streamsql.runtime.why.verdict import count
 
-_LONG = 100
-"""How many times as long as the latest row needs a delay is called long."""
 _BAR = 40
 """The length of the longest bar, in characters."""
 
@@ -113,7 +112,7 @@ def _advice(stream: Stream, measured: Measured, delay: float) -> tuple[Note, ...
             f"{clause} {_keeping(measured.late[-2])} keeps 99.9 %"
         )
         return (Note("DELAY_TOO_SHORT", text),)
-    if delay > _LONG * max(latest, 1):
+    if delay > LONG * max(latest, 1):
         text = (
             f"the delay is {length(delay)}, and the latest row came {length(latest)} late: windows wait that "
             f"long for nothing; {clause} {_keeping(measured.late[-1] * 2 or 1_000)} keeps twice that"

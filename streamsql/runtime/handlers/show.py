@@ -13,6 +13,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.function_kinds import WHAT
+from streamsql.runtime.why.event_times import measured_of
 from streamsql.secrets import redact_option
 
 
@@ -39,8 +40,18 @@ def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> R
     pairs += [("query", entry.query)]
     pairs += [(f"option {k}", redact_option(k, v)) for k, v in entry.options]
     readers = [query.name for query in queries_over(entry.name, parts.catalog)]
+    pairs += _event_times(parts, entry)
     pairs += [("watermark", _mark(entry)), ("comment", entry.comment), ("read by", ", ".join(readers))]
     return pairs_of(pairs)
+
+
+def _event_times(parts: SessionParts, entry: Stream) -> list[tuple[str, str]]:
+    """The event times in the newest micro-batches of the queries over a stream."""
+    measured = measured_of(entry, parts.queries.all.values())
+    if not measured:
+        return []
+    zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))
+    return [(f"event times in {running.name}", times.text(zone)) for running, times in measured]
 
 
 def _create_text(entry: Stream | Sink) -> Result:

@@ -7,8 +7,10 @@ from statistics import median
 
 from streamsql.errors import Note
 from streamsql.language.durations import seconds
+from streamsql.language.tokens import quote_name
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
+from streamsql.runtime.why.event_times import measured_of
 from streamsql.runtime.why.moments import interval, length
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -17,10 +19,46 @@ MANY = 100
 """Shuffle partitions that are worth a word where there are few processors."""
 
 
+LONG = 100
+"""How many times as long as the latest row needs a delay is called long."""
+ENOUGH = 3
+"""The micro-batches that must have been measured for that."""
+
+
 def start_advice(parts: SessionParts, running: Running) -> Iterator[Note]:
     """Notes on a query that has just started."""
     yield from _partitions(parts, running)
     yield from _trigger(parts, running)
+    yield from _delay(parts, running)
+
+
+def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
+    """A note on a delay that is shorter than the lateness which other queries, or earlier runs of this one,
+    have measured, or many times as long.
+    """
+    for stream in running.plan.reads.streams:
+        if stream.watermark is None or not stream.connector:
+            continue
+        others = [q for q in parts.queries.all.values() if q is not running]
+        measured = [times for _, times in measured_of(stream, others) if times.compared]
+        if not measured:
+            continue
+        latest, delay = max(t.latest for t in measured) / 1_000, seconds(stream.watermark.delay)
+        column, shown = quote_name(stream.watermark.column.value), quote_name(stream.name)
+        see = f"SHOW LATENESS OF STREAM {shown}; tells how many"
+        if latest > delay:
+            text = (
+                f"rows of {stream.name} came up to {length(latest)} late, and its delay is {length(delay)}: "
+                f"WITH WATERMARK {column} DELAY OF {interval(latest + 1)} keeps them all; {see}"
+            )
+            yield Note("DELAY_TOO_SHORT", text)
+        elif delay > LONG * max(latest, 1) and sum(t.compared for t in measured) >= ENOUGH:
+            wanted = interval(2 * max(latest, 1))
+            text = (
+                f"rows of {stream.name} came at most {length(latest)} late, its delay is {length(delay)}: "
+                f"windows wait that long, and WITH WATERMARK {column} DELAY OF {wanted} keeps twice that"
+            )
+            yield Note("DELAY_TOO_LONG", text)
 
 
 def _partitions(parts: SessionParts, running: Running) -> Iterator[Note]:

@@ -8,6 +8,7 @@ from streamsql.catalog import Stream
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.queries.run import GOING_ON
 from streamsql.runtime.why import proposals
+from streamsql.runtime.why.event_times import event_times
 from streamsql.runtime.why.evidence import EventTime, Evidence
 from streamsql.runtime.why.lateness import keeping, measured_in
 from streamsql.runtime.why.moments import interval, length, mark, millis, shown
@@ -157,6 +158,11 @@ def clock(evidence: Evidence) -> tuple[Fact, ...]:
     newest = evidence.newest
     if newest is not None:
         facts.append(("newest event time", shown(newest, evidence.zone)))
+    times = event_times(evidence.reports)
+    if times and times.nulls:
+        facts.append(("event time NULL", f"about {times.nulls:,}"))
+    if times and times.latest:
+        facts.append(("rows came late by at most", length(times.latest / 1_000)))
     mark = evidence.watermark
     facts.append(("watermark", shown(mark, evidence.zone) if mark else "none yet"))
     return tuple(facts)
