@@ -23,12 +23,19 @@ from streamsql.config.preferences import Preferences
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import read_file
 from streamsql.plan.context import Context
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.settings import Settings
+from streamsql.testing.cases import ENDING, collect
+from streamsql.testing.reports import TextReport
+from streamsql.testing.runner import Outcome, run_cases
+from streamsql.testing.sessions import SessionFactory
 
 EXAMPLES = ROOT / "examples"
 GOLDEN = Path(__file__).parent / "golden" / "examples"
 BY_SOCKET = {"word_count_socket.sql"}
 BY_KAFKA = {"kafka_orders_paid.sql"}
-SCRIPTS = sorted(p.name for p in EXAMPLES.glob("*.sql") if p.name not in BY_SOCKET | BY_KAFKA)
+ALL = sorted(p.name for p in EXAMPLES.glob("*.sql") if not p.name.endswith(ENDING))
+SCRIPTS = [name for name in ALL if name not in BY_SOCKET | BY_KAFKA]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -57,12 +64,29 @@ def check_example(name: str, spark: Any, tmp_path: Path, **variables: str) -> No
     assert outcome.out == golden.read_text()
 
 
-@pytest.mark.parametrize("name", sorted(p.name for p in EXAMPLES.glob("*.sql")))
+@pytest.mark.parametrize("name", ALL)
 def test_example_checks_without_spark(name: str) -> None:
     said = io.StringIO()
     printer = Printer(Preferences(), said, said)
     code = check([read_file(str(EXAMPLES / name))], {}, printer, Context(Catalog()), keep_going=False)
     assert code == 0, said.getvalue()
+
+
+def test_each_example_is_tested_in_sql(spark: Any) -> None:
+    """All in one session of Spark, without a server."""
+    files = [str(EXAMPLES / name.replace(".sql", ENDING)) for name in ALL]
+    factory, out, outcomes = (
+        SessionFactory(Settings.make("local[2]", {}), spark=spark),
+        io.StringIO(),
+        list[Outcome](),
+    )
+    try:
+        collection = collect(files, [])
+        assert not collection.errors
+        run_cases(collection.cases, factory, TextReport(out), CancelToken(), outcomes)
+    finally:
+        factory.close()
+    assert all(outcome.passed for outcome in outcomes), out.getvalue()
 
 
 def test_files_to_parquet_resumes_from_its_checkpoint(spark: Any, tmp_path: Path) -> None:

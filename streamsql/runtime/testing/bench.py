@@ -55,7 +55,7 @@ class Bench:
             if id(running) not in self._known and running.status() == "FAILED":
                 self._known.add(id(running))
                 self.failures.append(running)
-        self._watch()
+        self.watch()
 
     def raise_failure(self) -> None:
         """Raise the fault of a query that has failed, and was not expected to."""
@@ -64,7 +64,7 @@ class Bench:
 
     # ---- changes --------------------------------------------------------------------------
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
         """Note the changes of each live table and sink."""
         for sink in self.session.catalog.sinks.values():
             name = sink.name.casefold()
