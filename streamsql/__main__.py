@@ -1,17 +1,24 @@
 """Where the process begins: Ctrl-C is obeyed while the console is still being imported, too."""
 
+import gc
 import os
 import sys
 
 
 def main() -> int:
     """Run the command line. Returns the exit code."""
+    collect_seldom()
     try:
         from streamsql.cli.main import main as run
 
         return run()
     except KeyboardInterrupt:
         return _interrupted()
+
+
+def collect_seldom() -> None:
+    """Collect garbage less often: modules and the trees of a script are many objects that stay."""
+    gc.set_threshold(50_000, 20, 50)
 
 
 def _interrupted() -> int:

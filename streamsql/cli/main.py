@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import io
 import os
 import sys
@@ -12,14 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamsql.cli.arguments import command_parser, in_order, open_closed_streams
-from streamsql.cli.format_command import format_files
 from streamsql.cli.open_workspace import held_workspace, working_place, workspace_to_read
 from streamsql.config.config_file import ConfigFile, read_config
 from streamsql.config.name_values import name_value_pairs
 from streamsql.config.preferences import COMMAND_LINE, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, UsageFault
 from streamsql.output.cells import harmless
-from streamsql.output.error_text import format_error
 from streamsql.output.printer import Printer
 from streamsql.output.window import window
 from streamsql.secrets import redact_text
@@ -31,17 +28,13 @@ if TYPE_CHECKING:
 _PREFERENCES = ("format", "color", "master", "java")
 
 
-def collect_seldom() -> None:
-    """Let Python look for garbage more seldom: the trees of a script are many objects that stay."""
-    gc.set_threshold(50_000, 20, 50)
-
-
 def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code; raises nothing but SystemExit of argparse."""
-    collect_seldom()
     no_input = open_closed_streams()
     argv = sys.argv[1:] if argv is None else argv
     if argv[:1] == ["fmt"]:
+        from streamsql.cli.format_command import format_files
+
         return format_files(argv[1:], lambda error: _say_error(error, "auto"))
     options = _test_options(argv[1:]) if argv[:1] == ["test"] else _options(argv)
     options.no_input = no_input
@@ -118,6 +111,7 @@ def _main(options: argparse.Namespace) -> int:
         return 0
     if options.info:
         from streamsql.cli.info import info_text
+        from streamsql.output.error_text import format_error
 
         try:
             preferences, config = _preferences(options)

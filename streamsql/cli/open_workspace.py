@@ -25,12 +25,12 @@ def check_workspace(options: argparse.Namespace) -> bool:
     catalog cannot be read: what that does not name would be taken for leftovers.
     """
     from streamsql.runtime.workspace import marker
-    from streamsql.runtime.workspace.store import Store
+    from streamsql.runtime.workspace.catalog_file import read_statements
 
     folder = workspace_folder(options)
     there = marker.check(folder, trusted=options.trust_workspace)
     if there:
-        Store(folder).statements()
+        read_statements(folder)
     return there
 
 

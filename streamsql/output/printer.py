@@ -15,9 +15,7 @@ from streamsql.config.preferences import PREFIX, Preferences
 from streamsql.errors import Note, StreamsqlError, cells
 from streamsql.output.cells import harmless, visible, wrap
 from streamsql.output.colors import is_terminal, paint_error, paint_labels, unpainted, wants_color
-from streamsql.output.error_text import format_error
 from streamsql.output.formats import FORMATS, RAW, Style, draw
-from streamsql.output.frames import chart_lines
 from streamsql.output.pager import page, pager_command
 from streamsql.output.terminal import Terminal
 from streamsql.results import (
@@ -158,13 +156,14 @@ class Printer:
 
     def _write_block(self, live: Live, snapshot: Snapshot) -> None:
         if live.mode == "chart":
+            from streamsql.output.frames import chart_lines
+
             lines = chart_lines(live, snapshot, self.width() or 80, 20)
         else:
             lines = self.lines(Rows((), unique_names(snapshot.columns), snapshot.rows, snapshot.numeric))
         self._write(lines)
-        self.say(
-            f"({len(snapshot.rows)} {'changes' if snapshot.changes else 'rows'}, batch {snapshot.batch})"
-        )
+        what = "changes" if snapshot.changes else "rows"
+        self.say(f"({len(snapshot.rows)} {what}, batch {snapshot.batch})")
 
     def show_last(self) -> None:
         """Show the last rows or text again in full: no value is cut and no column omitted."""
@@ -196,6 +195,8 @@ class Printer:
         self._word(f"warning: {message}")
 
     def error(self, error: StreamsqlError) -> None:
+        from streamsql.output.error_text import format_error
+
         text = harmless(format_error(error, self.width()))
         with self.terminal.held():
             self.out.flush()

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from streamsql.config.preferences import PREFIX, SPECS, Preferences
 from streamsql.errors import InputFault, Span, did_you_mean
-from streamsql.language.habits import command_form
-from streamsql.language.tokens import quote
 
 LAST = "\\last"
 """The result of `expand` for the last result again: Printer.show_last()."""
@@ -57,6 +55,8 @@ def _switch(name: str) -> Callable[[str, Preferences], str]:
 
 
 def _source(given: str, preferences: Preferences) -> str:
+    from streamsql.language.tokens import quote
+
     quoted = given[:1] in ("'", '"') and given[-1:] == given[:1] and len(given) > 1
     return f"SOURCE {quote(given[1:-1] if quoted else given)}"
 
@@ -149,6 +149,8 @@ def _of_another_prompt(line: str, name: str, span: Span) -> str:
     """The statement for a command that only another prompt has. Raises InputFault if none has it, or if the
     statement is to be completed first.
     """
+    from streamsql.language.habits import command_form
+
     known = command_form(line)
     if known is not None:
         habit, statement = known

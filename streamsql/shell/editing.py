@@ -12,8 +12,6 @@ from pathlib import Path
 from prompt_toolkit.history import FileHistory
 
 from streamsql.errors import InputFault
-from streamsql.language.lexical import is_ended
-from streamsql.language.redaction import holds_secret
 from streamsql.output.printer import Printer
 from streamsql.shell.backslash_commands import SIGNS
 
@@ -26,6 +24,8 @@ def is_complete(text: str) -> bool:
     """
     if not text.strip() or _AT_ONCE.match(text) or text.lstrip().startswith(SIGNS):
         return True
+    from streamsql.language.lexical import is_ended
+
     return is_ended(text)
 
 
@@ -66,5 +66,7 @@ class History(FileHistory):
         self._loaded_strings.insert(0, statement)
 
     def append_string(self, string: str) -> None:
+        from streamsql.language.redaction import holds_secret
+
         if not string.startswith(" ") and not holds_secret(string):
             super().append_string(string)

@@ -7,9 +7,9 @@ import sys
 import time
 from typing import Any
 
+from streamsql.__main__ import collect_seldom
 from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import Checker
-from streamsql.cli.main import collect_seldom
 from streamsql.errors import Source
 from streamsql.language import tokens
 from streamsql.language.parser import parse, split_script

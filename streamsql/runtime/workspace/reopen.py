@@ -17,8 +17,9 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts, StatementBegins
 from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.workspace import owned_folders
+from streamsql.runtime.workspace.catalog_file import CATALOG
 from streamsql.runtime.workspace.folder import holder
-from streamsql.runtime.workspace.store import CATALOG, STATUS, Store
+from streamsql.runtime.workspace.store import STATUS, Store
 from streamsql.runtime.workspace.trust import can_run_code
 
 

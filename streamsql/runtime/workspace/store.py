@@ -16,20 +16,19 @@ from typing import Any
 
 from streamsql.catalog import Catalog, Function, Stream
 from streamsql.definition_sql import setting_sql
-from streamsql.errors import InputFault, Source
 from streamsql.language.names_read import names_in_query, relations_of
-from streamsql.language.parser import Written, split_script
 from streamsql.language.redaction import holds_secret
+from streamsql.language.script import Written
 from streamsql.language.statements.base import Statement
 from streamsql.runtime.queries.restart_policy import Failure
 from streamsql.runtime.queries.run import GOING_ON, Running
+from streamsql.runtime.workspace.catalog_file import CATALOG, read_statements
 from streamsql.runtime.workspace.formats import STATUS as STATUS_VERSION
 from streamsql.runtime.workspace.formats import check_version
 from streamsql.runtime.workspace.marker import HEAD
 from streamsql.runtime.workspace.owned_folders import private
 from streamsql.secrets import redact_option
 
-CATALOG = "catalog.sql"
 LEFT, LOST = "left", "lost"
 _ENDED = {LEFT: "the console was left", LOST: "the console ended unexpectedly"}
 """How a console ended → the reason for which its queries stopped."""
@@ -91,18 +90,7 @@ class Store:
 
     def statements(self) -> list[Written]:
         """The statements of catalog.sql; none if it does not exist. Raises faults when it is not a script."""
-        file = self.folder / CATALOG
-        try:
-            with open(file, encoding="utf-8", newline="") as lines:
-                return split_script(Source(str(file), lines.read()))
-        except FileNotFoundError:
-            return []
-        except (OSError, ValueError) as error:
-            raise InputFault(
-                f"{file} cannot be read: {error}",
-                hint="repair it, or move it away: nothing else is lost",
-                code="DAMAGED_WORKSPACE",
-            ) from None
+        return read_statements(self.folder)
 
     def read_status(self, *, runs: bool = False) -> str:
         """Read the status of queries. A query that ran when its console ended unexpectedly is stopped.
