@@ -36,6 +36,7 @@ LAYER = {name: number for number, names in enumerate(ORDER) for name in names.sp
 LANGUAGE = [
     "origin dialect grammar_reader reference struct_types unfinished.blocks",
     "tokens",
+    "script",
     "tree_nodes values_rows",
     "terminals expression lexical spark_definitions unfinished.select_items",
     "unread_query",
@@ -103,11 +104,11 @@ PLAN = [
 
 RUNTIME = [
     "embedded",
-    "workspace.formats workspace.trust workspace.owned_folders",
+    "workspace.catalog_file workspace.formats workspace.trust workspace.owned_folders",
     "workspace.marker",
     "program_helpers",
     "engine.cancel engine.events engine.java engine.pyspark_import engine.disk_full engine.kafka_errors "
-    "engine.row_values",
+    "engine.row_values engine.local_files",
     "engine.file_errors engine.settings engine.start_failures engine.java_command",
     "engine.spark_errors engine.package_loader engine.cluster engine.temporary_views",
     "engine.aot_cache",

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.runtime.engine.java import Java, spark_home
+from streamsql.runtime.engine.local_files import JAR as LOCAL_FILES_JAR
 
 BUILD_TIMEOUT = 600.0
 """The longest time of a build in seconds, at low priority on a busy machine."""
@@ -33,9 +34,9 @@ ROOM = 2 * 2**30
 
 def cache_file(java: Java, cache: Path, home: Path) -> Path:
     """The path of the cache for this Java and the Spark in `home`, whether it exists or not."""
-    key = hashlib.sha256(f"1 {java.path.resolve()} {java.version}".encode())
+    key = hashlib.sha256(f"2 {java.path.resolve()} {java.version}".encode())
     jvm = java.path.resolve().parent.parent / "lib" / "server" / "libjvm.so"
-    for file in [jvm, *sorted((home / "jars").glob("*.jar"))]:
+    for file in [jvm, *sorted((home / "jars").glob("*.jar")), LOCAL_FILES_JAR]:
         try:
             stat = file.stat()
         except OSError:

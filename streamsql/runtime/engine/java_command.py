@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streamsql.runtime.engine.java import SparkStartError, spark_home
+from streamsql.runtime.engine.local_files import CLASS as LOCAL_FILES
+from streamsql.runtime.engine.local_files import JAR as LOCAL_FILES_JAR
 from streamsql.secrets import HIDDEN, LOG_PATTERNS
 
 # From org.apache.spark.launcher.JavaModuleOptions (spark-launcher_2.13-4.3.0.jar), less
@@ -80,6 +82,7 @@ def settings(conf: Mapping[str, str]) -> dict[str, str]:
     if is_local(conf):  # no other machine connects to this Spark, and no host name must be resolved
         settings["spark.driver.host"] = "localhost"
         settings["spark.driver.bindAddress"] = "127.0.0.1"
+        settings["spark.hadoop.fs.file.impl"] = LOCAL_FILES
     return {**settings, **conf}
 
 
@@ -175,6 +178,7 @@ def class_path(conf: Mapping[str, str]) -> str:
     parts = [part for part in parts if part and (part == parts[0] or os.path.isdir(part))]
     parts += [str(spark_home() / "jars" / "*"), os.environ.get("SPARK_DIST_CLASSPATH", "")]
     parts += [jar.removeprefix("file://").removeprefix("file:") for jar in _jars(conf)]
+    parts += [str(LOCAL_FILES_JAR)] if is_local(conf) else []
     return os.pathsep.join(part for part in parts if part)
 
 
