@@ -58,6 +58,21 @@ def test_f_a_window_that_is_not_closed(console: Console) -> None:
     assert (facts["rows in"], facts["rows out"]) == (2, 1)  # ADVANCE is no row
 
 
+def test_f_windows_of_windows(console: Console, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("2024-05-01 12:01:00\n")
+    console.run(
+        f"""CREATE STREAM w (at TIMESTAMP) USING csv OPTIONS (path '{tmp_path}/*.csv') {WATERMARK};
+        CREATE LIVE TABLE t AS SELECT window(window_time(w), '1 hour').end AS until, sum(n) AS n
+          FROM (SELECT window AS w, count(*) AS n FROM w GROUP BY window(at, '5 minutes'))
+          GROUP BY window(window_time(w), '1 hour');
+        AWAIT QUERY t IDLE;"""
+    )
+    # Output mode update does not support it.
+    shown, _ = why(console, "QUERY t")
+    assert (shown.code, shown.proposal) == ("WINDOW_NOT_CLOSED", "FLUSH QUERY t;")
+    assert texts(resolved(console, shown, "t")) == [("2024-05-01 13:00:00", "1")]
+
+
 def test_a_no_data(console: Console, tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()

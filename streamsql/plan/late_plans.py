@@ -10,51 +10,48 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.language.statements.base import Name
 
-ROWS, SELECT, WRITER = "late_rows", "late_columns", "late_writer"
-"""The variables of the program: what reads late rows again, what gives them the columns of their sink, and
-what writes them.
-"""
-
 
 @dataclass(frozen=True)
 class Late:
-    """sink: where the rows go; reader: the program after `result` up to the reader of late rows; checkpoint:
-    the folder of the query; selects: whether the program has a function that gives rows the columns of the
-    sink.
+    """sink: where the rows go; steps: the program after `result` up to the reader of late rows; checkpoint:
+    the folder of the query. Variables: reader, what reads late rows again; writer, what writes them; select,
+    the function that gives them the columns of the sink, empty if there is none.
     """
 
     sink: Sink
-    reader: Program
+    steps: Program
     checkpoint: Node
-    selects: bool = False
+    reader: str
+    writer: str
+    select: str = ""
 
     @property
     def keeping(self) -> Program:
         """The rows of a live table that takes late rows."""
         if not self.sink.is_live:
             return ()
-        schema = Call(Var(ROWS).attr("empty")).attr("schema")
+        schema = Call(Var(self.reader).attr("empty")).attr("schema")
         rows = Call(Var("LiveRows"), tuple(map(lit, (schema, "append", None, self.sink.retain))))
         return (Assign(rows_variable(self.sink.name), rows),)
 
     @property
-    def writer(self) -> Program:
+    def beginning(self) -> Program:
         """The part of the program that comes before the start of the query."""
         write = connector(Name(self.sink.connector)).batch_writer(self.sink)
         assert write is not None
-        select = (Var(SELECT),) if self.selects else ()
-        arguments = (Var("spark"), self.checkpoint, Var(ROWS), write, *select)
+        select = (Var(self.select),) if self.select else ()
+        arguments = (Var("spark"), self.checkpoint, Var(self.reader), write, *select)
         return (
-            Assign(WRITER, Call(Var("LateRowsWriter"), arguments)),
-            Assign("", Var(WRITER).call("begin")),
+            Assign(self.writer, Call(Var("LateRowsWriter"), arguments)),
+            Assign("", Var(self.writer).call("begin")),
         )
 
     @property
     def program(self) -> Program:
         """All its steps."""
-        return (*self.reader, *self.keeping, *self.writer)
+        return (*self.steps, *self.keeping, *self.beginning)
 
     @property
     def follow(self) -> Node:
         """The call that writes late rows until the query has ended."""
-        return Var(WRITER).call("follow", Var("query"))
+        return Var(self.writer).call("follow", Var("query"))

@@ -13,7 +13,6 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.language.redaction import redact
 from streamsql.plan.changes import Changes
 from streamsql.plan.context import Context
-from streamsql.plan.late_plans import WRITER
 from streamsql.plan.lowering.python_functions import module_variable
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Collect, Plan, Reads, Refresh, Run, Write
@@ -148,7 +147,7 @@ def _fed(feeding: Run) -> str:
     if isinstance(feeding, Refresh):
         program = (*feeding.program, *feeding.keeping("complete"), *feeding.writer("complete"))
         return f"# {feeding.query.name}: {feeding.choices[0].reason}\n{_note(feeding)}{_render(program)}\n"
-    late = _render((Assign("", Var(WRITER).call("write_new")),)) if feeding.late else ""
+    late = _render((Assign("", Var(feeding.late.writer).call("write_new")),)) if feeding.late else ""
     return _run(feeding) + f"query.processAllAvailable()\n{late}\n"
 
 

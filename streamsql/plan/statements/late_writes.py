@@ -9,7 +9,7 @@ from streamsql.errors import NameFault, RuleFault, Span
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context
-from streamsql.plan.late_plans import ROWS, SELECT, Late
+from streamsql.plan.late_plans import Late
 from streamsql.plan.lowering.late_rows import READER, check_sources, reading_steps
 from streamsql.plan.statements.query_parts import QueryParts
 from streamsql.plan.streaming.rules import Choice
@@ -52,8 +52,11 @@ def late_plan(query: Query, parts: QueryParts, context: Context, name: Name | No
         )
     folder = lit(query.checkpoint) if query.checkpoint else Call(Var("checkpoint"), (lit(query.name),))
     arguments = (Var("spark"), folder, Var("result"), lit(streams), lit(functions))
-    reader = (*steps, Assign(ROWS, Call(Var(READER), arguments)), *_select(sink))
-    return Late(sink, reader, folder, bool(sink.columns))
+    free = parts.sources.free_variable
+    reader, writer = free("late_reader"), free("late_writer")
+    select = free("late_columns") if sink.columns else ""
+    steps = (*steps, Assign(reader, Call(Var(READER), arguments)), *_select(select, sink))
+    return Late(sink, steps, folder, reader, writer, select)
 
 
 def without_complete(choices: list[Choice], query: Query, name: Name | None) -> list[Choice]:
@@ -72,13 +75,13 @@ def without_complete(choices: list[Choice], query: Query, name: Name | None) -> 
     return kept
 
 
-def _select(sink: Sink) -> tuple[Assign, ...]:
+def _select(name: str, sink: Sink) -> tuple[Assign, ...]:
     """The function that gives late rows the columns that their sink declares, by name."""
     if not sink.columns:
         return ()
     columns = (expr(f"CAST({quote_name(c.name)} AS {c.type}) AS {quote_name(c.name)}") for c in sink.columns)
     rows: Node = Var("rows")
-    return (Assign(SELECT, Function(("rows",), (), rows.call("select", *columns))),)
+    return (Assign(name, Function(("rows",), (), rows.call("select", *columns))),)
 
 
 def _sink(query: Query, context: Context, name: Name) -> Sink:

@@ -8,7 +8,6 @@ from streamsql.calls import run
 from streamsql.catalog import Sink
 from streamsql.connectors.memory import rows_variable
 from streamsql.errors import QueryFault
-from streamsql.plan.late_plans import WRITER
 from streamsql.plan.plans import Run
 from streamsql.runtime.queries.late_writes import LateWrites
 from streamsql.runtime.queries.parts import QueryParts
@@ -26,7 +25,7 @@ def begin_late(parts: QueryParts, plan: Run, env: dict[str, Any]) -> None:
     """
     if plan.late is None:
         return
-    run(plan.late.reader, env)
+    run(plan.late.steps, env)
     for step in plan.late.keeping:
         name = plan.late.sink.name.casefold()
         rows = parts.live.get(name)
@@ -35,7 +34,7 @@ def begin_late(parts: QueryParts, plan: Run, env: dict[str, Any]) -> None:
             parts.live.begin(name, env[step.name])
         else:
             env[rows_variable(plan.late.sink.name)] = rows
-    run(plan.late.writer, env)
+    run(plan.late.beginning, env)
 
 
 def write_late(parts: QueryParts, running: Running, env: dict[str, Any]) -> None:
@@ -55,7 +54,7 @@ def write_late(parts: QueryParts, running: Running, env: dict[str, Any]) -> None
     running.late = LateWrites(
         running.name,
         running.plan.late.sink.name,
-        env[WRITER],
+        env[running.plan.late.writer],
         running.in_spark,
         running.reports,
         running.catch_up,

@@ -9,6 +9,7 @@ from streamsql.catalog import Sink, Stream
 from streamsql.connectors.registry import connector
 from streamsql.language.statements.base import Column, Fragment, Name, Watermark
 from streamsql.language.tokens import quote, quote_name
+from streamsql.plan.streaming import rules
 from streamsql.runtime.queries.run import GOING_ON
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.secrets import HIDDEN
@@ -84,10 +85,12 @@ def requeried(evidence: Evidence, text: str, mode: str = "") -> str:
 
 
 def shown_now(evidence: Evidence) -> str:
-    """See the groups that append mode holds back, as they are now."""
+    """See the groups that append mode holds back, as they are now; where output mode update is not supported,
+    have them emitted.
+    """
     text = evidence.query.text
-    if evidence.query.together:
-        return ""
+    if evidence.query.together or rules.verdict(evidence.plan.shape, "update"):
+        return flushed(evidence)
     if evidence.query.live_table:
         return requeried(evidence, text, "update")
     name = f"{evidence.name}_open" if not evidence.plan.transient else "open_groups"
@@ -115,7 +118,7 @@ def advanced(evidence: Evidence, stream: Stream, moment: str) -> str:
 def flushed(evidence: Evidence) -> str:
     """Have the query emit what its state holds back; "" where that is not possible."""
     query = evidence.query
-    if query.together or any(s.connector == "socket" for s in evidence.streams):
+    if any(s.connector == "socket" for s in evidence.streams):
         return ""
     if not evidence.plan.transient:
         return join(f"FLUSH QUERY {quote_name(query.name)}")
