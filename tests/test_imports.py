@@ -85,7 +85,7 @@ PLAN = [
     "late_plans",
     "plans",
     "event_time_plans",
-    "changes streaming.query_changes stand_ins",
+    "changes limits streaming.query_changes stand_ins",
     "context streaming.stages statements.stale_views",
     "statements.statement_set statements.trigger_checks",
     "statements.query_parts statements.changelog_streams",

@@ -23,6 +23,8 @@ from streamsql.plan.streaming import stages
 from streamsql.plan.streaming.refusals import DISTINCT_COUNT
 from streamsql.plan.streaming.rules import Choice
 
+SELECT = "select"
+"""The name of the query of a SELECT."""
 REFUSED = frozenset(
     (OUTPUT_MODE, "NOT_ON_STREAMS", ROW_OF_EACH_KEY, "NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING")
 )
@@ -124,11 +126,11 @@ def what_is_kept(run: Run) -> str:
 def _by_hand(name: str, sink: Sink, text: str, context: Context, runs: object) -> str:
     """The statements that do the same as the stages."""
     assert callable(runs)
-    split = stages.split(text, name, context.catalog, runs, mark="_")
+    shown = name == SELECT
+    split = stages.split(text, "rows" if shown else name, context.catalog, runs, mark="_")
     lines = [f"CREATE LIVE TABLE {quote_name(n)} AS {part};" for n, part in split.stages.items()]
-    return "\n".join(
-        ["SET streamsql.stages = on; or:", *lines, f"CREATE LIVE TABLE {quote_name(name)} AS {split.text};"]
-    )
+    last = f"{split.text};" if shown else f"CREATE LIVE TABLE {quote_name(name)} AS {split.text};"
+    return "\n".join(["SET streamsql.stages = on; or:", *lines, last])
 
 
 def check_nested(lowered: Lowered, body: Fragment) -> None:
@@ -171,8 +173,8 @@ def _blocks(body: Body) -> Iterator[Block]:
 
 def select_in_stages(body: Fragment, context: Context, fault: RuleFault) -> Refresh:
     """A SELECT over streams that is refused, in stages."""
-    sink = Sink("select", "memory")
-    query = Query("select", ("select",), body.text, trigger=Trigger("available_now"))
+    sink = Sink(SELECT, "memory")
+    query = Query(SELECT, (SELECT,), body.text, trigger=Trigger("available_now"))
     plan = staged(query, sink, body, context, fault)
     notes = tuple(_note("", plan.stages) if note.code == "STAGES" else note for note in plan.notes)
     return replace(plan, transient=True, define=False, notes=notes)

@@ -30,7 +30,9 @@ def refresh_remarks(name: str, parts: SessionParts) -> list[str]:
 def _own(running: Running) -> Iterator[str]:
     if running.status() not in GOING_ON:
         if running.fault:
-            yield f"{running.fault.message}; START QUERY {running.name}; refreshes it again"
+            again = f"START QUERY {running.name}; refreshes it again"
+            limited = running.fault.code == "LIMIT_REACHED"
+            yield f"{running.fault.message}; {running.fault.hint if limited else again}"
         return
     refresher = running.handle
     if refresher.waits_for:

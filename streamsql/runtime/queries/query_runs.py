@@ -12,6 +12,7 @@ from typing import Any
 
 from streamsql.calls import evaluate, run
 from streamsql.errors import Cancelled, NameFault, Note, QueryFault, StreamsqlError, TimeFault
+from streamsql.plan.limits import raised_limit
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker, write_marker
@@ -290,8 +291,7 @@ def _of_stage(fault: StreamsqlError, owner: Running) -> QueryFault:
     """The failure of a stage as that of its live table."""
     more = ""
     if fault.code == "LIMIT_REACHED":
-        limit = 10 * owner.plan.sink.retain
-        more = f"CREATE OR REPLACE LIVE TABLE {owner.name} RETAIN {limit} ROWS AS …"
+        more = raised_limit(owner.plan, owner.plan.sink.retain)
     return QueryFault(
         fault.fact if isinstance(fault, QueryFault) else fault.message,
         subject=f"query {owner.name} failed",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from streamsql.calls import run
 from streamsql.connectors.memory import rows_variable
 from streamsql.errors import EngineFault, QueryFault
-from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
+from streamsql.plan.limits import raised_limit
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.spark_errors import translate
@@ -125,7 +125,7 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
             raise EngineFault(
                 f"its result has more than {limit} rows",
                 detail="all its rows are kept in memory",
-                hint=_higher(plan, limit),
+                hint=raised_limit(plan, limit),
                 code="LIMIT_REACHED",
             )
         return table
@@ -146,15 +146,3 @@ def _limit(plan: plans.Refresh) -> int:
     if plan.query.live_table or plan.transient:
         return plan.sink.retain
     return max(table.retain for table in plan.reads.live)
-
-
-def _higher(plan: plans.Refresh, limit: int) -> str:
-    """The statements that raise the limit."""
-    name, more = quote_name(plan.query.name), 10 * limit
-    if plan.query.live_table or plan.transient:
-        return f"CREATE OR REPLACE LIVE TABLE {name} RETAIN {more} ROWS AS …"
-    rows = quote_name(f"{plan.query.name}_rows")
-    return (
-        f"DROP QUERY {name}; CREATE LIVE TABLE {rows} RETAIN {more} ROWS AS …;  "
-        f"INSERT INTO {quote_name(plan.sink.name)} SELECT * FROM {rows};"
-    )
