@@ -18,15 +18,17 @@ from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import EngineFault, Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.results import Result, Rows
+from streamsql.runtime.engine import aot_cache
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.java import find_java, spark_home
 from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 
 ROOT = Path(__file__).resolve().parents[1]
-# A start-up cache that is built beside the tests would only take their processors.
-os.environ.setdefault("STREAMSQL_NO_AOT", "1")
+# No console of a test builds a start-up cache: that would only take the processors of the others.
+os.environ["CI"] = "1"
 # What the one who runs the tests has chosen for their own console changes nothing here.
 os.environ["XDG_CONFIG_HOME"] = str(ROOT / "tests" / "no-config")
 for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
@@ -34,6 +36,29 @@ for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
 SHARED_CASES = ROOT.parent / "shared" / "cases"
 # Tests in SQL that tests run by themselves; some are to fail.
 collect_ignore_glob = ["sql_tests/*"]
+
+
+# The files that take longest, a minute or so each: begun last, one of them would keep one worker waiting.
+LONG_FILES = (
+    "test_stream_results test_shared_cases test_scripts test_terminal test_lowering test_kafka_failures "
+    "test_schema_registry test_kafka test_stateful test_leaving test_nexmark test_jvm "
+    "test_kills_of_refreshes test_kills test_explain test_examples test_full_disk test_late_rows"
+).split()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before the workers of a whole run: the start-up cache that a user's second session has."""
+    if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
+        java, cache = find_java(), cache_folder()
+        if aot_cache.enabled() and not aot_cache.complete(aot_cache.cache_file(java, cache, spark_home())):
+            print("building Spark's start-up cache", flush=True)
+            aot_cache.build_cache(java, cache)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long files first, in the order of LONG_FILES."""
+    place = {name: number for number, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
 def notes_of(result: Any) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class Terminal:
         self.child = pexpect.spawn(
             sys.executable,
             ["-m", "streamsql", *args],
-            env={**given, "TERM": "xterm-256color", "STREAMSQL_NO_AOT": "1", **places, **(env or {})},
+            env={**given, "TERM": "xterm-256color", **places, **(env or {})},
             dimensions=(lines, columns),
             cwd=str(folder),
         )
