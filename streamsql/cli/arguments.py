@@ -133,7 +133,7 @@ def in_order(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:
 
 
 def open_closed_streams() -> bool:
-    """Standard streams that were closed take and give nothing instead. Returns whether input was one."""
+    """Replace closed standard streams by empty ones. Returns whether standard input was closed."""
     no_input = sys.stdin is None
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -1,4 +1,4 @@
-"""`--check`: read and plan a whole script without Spark, keeping account of what each names."""
+"""`--check`: parses and plans a whole script without Spark, and records the names that it uses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def queries_of(statement: Statement) -> list[Fragment]:
 
 
 class Checker:
-    """Plans statements one after the other; the catalog holds what they define."""
+    """Plans statements one after the other, with a catalog of what they define."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -40,7 +40,7 @@ class Checker:
         return self.context.catalog
 
     def check(self, statement: Statement) -> list[Note]:
-        """Plan one statement and take over what it defines. Returns notes; raises placed faults."""
+        """Plan one statement and add what it defines to the catalog. Returns notes; raises placed faults."""
         planned = plan(statement, self.context)
         if planned.fault:
             raise planned.fault
@@ -51,7 +51,7 @@ class Checker:
         return notes
 
     def _read(self, query: Fragment, as_text: str) -> list[Note]:
-        """A note for a query that only Spark can read, which then looks at it when the statement runs."""
+        """A note for a query that only Spark can parse; it is checked when the statement runs."""
         written = read_query(query.text)
         if written.tree is not None or not as_text:
             return []
@@ -59,11 +59,11 @@ class Checker:
         at = f" at {query.text[stopped.start : stopped.end]}" if stopped else ""
         misspelt = misspelt_clause(query.text, stopped.start) if stopped else None
         meant = f"; did you mean {misspelt[1]}?" if misspelt else ""
-        text = f"the query is left to Spark, which reads it when it runs: it was not understood{at}{meant}"
+        text = f"the query could not be parsed here{at}; Spark parses it when the statement runs{meant}"
         return [Note("LEFT_TO_SPARK", text)]
 
     def _unknown_relations(self, statement: Statement) -> list[Note]:
-        """Names after FROM and JOIN that nothing in the script makes: a misspelling, or Spark's."""
+        """Names after FROM and JOIN that the script does not define: misspelt, or tables of Spark."""
         notes: list[Note] = []
         for query in queries_of(statement):
             written = read_query(query.text)
@@ -72,7 +72,7 @@ class Checker:
                 if "." in name or self.catalog.reads(name):
                     continue
                 hint = did_you_mean(name, self.catalog.relation_names())
-                # Of a query that was not understood, what stands behind a FROM need not be a relation.
+                # In a query that could not be parsed, a name after FROM may be no relation.
                 if hint and written.tree is not None:
                     raise NameFault(
                         f"this script defines no stream, table or view {name}",
@@ -88,7 +88,7 @@ class Checker:
 def check(
     sources: list[Source], variables: dict[str, str], printer: Printer, context: Context, *, keep_going: bool
 ) -> int:
-    """Read and plan all sources; start nothing. context: what there is already. Returns the exit code."""
+    """Parse and plan all sources; start nothing. context: existing definitions. Returns the exit code."""
     reader = _Reader(Checker(context), variables, printer, keep_going)
     for source in sources:
         if not reader.read(source):

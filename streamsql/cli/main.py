@@ -79,7 +79,7 @@ def _test_options(words: list[str]) -> argparse.Namespace:
 
 
 def _say_traceback() -> None:
-    """Where the error that is being handled came from; it may quote what Spark says, secrets too."""
+    """Print the traceback of the current error, redacted: it may quote Spark's messages."""
     print(harmless(redact_text(traceback.format_exc())), end="", file=sys.stderr)
 
 
@@ -88,7 +88,7 @@ def _say_error(error: StreamsqlError, color: str) -> None:
 
 
 def _preferences(options: argparse.Namespace) -> tuple[Preferences, ConfigFile]:
-    """What the config file and the flags choose. Raises UsageFault when the file cannot be used."""
+    """Preferences from the config file and the flags. Raises UsageFault when the file cannot be used."""
     preferences = Preferences()
     if options.config and options.no_config:
         raise UsageFault("--config and --no-config exclude each other")
@@ -100,7 +100,7 @@ def _preferences(options: argparse.Namespace) -> tuple[Preferences, ConfigFile]:
 
 
 def _reader_gone() -> int:
-    """`| head -1`: the reader has what it wanted."""
+    """The reader of the output has closed it, as `head -1` does."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -184,7 +184,7 @@ def _sources(options: argparse.Namespace) -> list[Source]:
 
 
 def _read_init(path: Path, printer: Printer) -> Source | None:
-    """init.sql; one that cannot be read is said, and keeps nobody from the prompt."""
+    """init.sql; an error is reported if it cannot be read, and the prompt opens all the same."""
     from streamsql.output.script_runner import read_file
 
     try:

@@ -1,4 +1,4 @@
-"""The workspace that the command line names: whether it may be opened, and how it is held."""
+"""The workspace of the command line: whether it may be opened, and the lock on it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def workspace_folder(options: argparse.Namespace) -> Path:
 
 def check_workspace(options: argparse.Namespace) -> bool:
     """Whether there is a workspace; changes nothing. Raises faults when it must not be opened, or when its
-    catalog cannot be read: what that does not name would be taken for leftovers.
+    catalog cannot be read: folders that it does not name would be removed as leftovers.
     """
     from streamsql.runtime.workspace import marker
     from streamsql.runtime.workspace.catalog_file import read_statements

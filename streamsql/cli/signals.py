@@ -1,4 +1,4 @@
-"""A script under watch: signals and the time limit are obeyed at any moment."""
+"""Runs scripts so that signals and the time limit are obeyed at any moment."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from streamsql.output.script_runner import ScriptRunner
 from streamsql.runtime.queries.stop import LEAVING
 
 CLOSING = 30
-"""Seconds that the queries and Spark have to end in when the script ends."""
+"""The seconds within which the queries and Spark must stop when the script ends."""
 STEP = 0.2
 LAST_STATEMENT = 2.0
-"""Seconds that the statement under way has to give up in, once the queries have ended."""
+"""The seconds within which the current statement must be cancelled, once the queries have stopped."""
 
 
 def needs_spark(source: Source) -> bool:
-    """Whether a script will want Spark, so that it starts while the script is being read."""
+    """Whether a script needs Spark, which then starts while the script is parsed."""
     try:
         return any(parse(written, _AnyVariable()).needs_spark for written in split_script(source))
     except StreamsqlError:  # reported when the script is run
@@ -30,7 +30,7 @@ def needs_spark(source: Source) -> bool:
 
 
 class _AnyVariable(dict[str, str]):
-    """Variables before their DEFINEs have run: each name has a value."""
+    """Variables before their DEFINEs have run: every name has a value."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -74,8 +74,8 @@ class Supervisor:
         return self.code
 
     def _code_of_signal(self) -> int:
-        """The exit code after a signal: 0 only where nothing was left but queries that were told to end,
-        and they ended in peace; a statement that failed before outweighs the signal.
+        """The exit code after a signal: 0 only if nothing but queries was still running, and they stopped as
+        told; the failure of an earlier statement takes precedence.
         """
         told = self.signal != signal.SIGINT and self.runner.only_queries_left
         self.runner.report_failures()
@@ -117,7 +117,7 @@ class Supervisor:
             self.wake.set()
 
     def _end_queries(self) -> None:
-        """Let each query finish its micro-batch; on a thread, since Spark may not answer any more."""
+        """Let each query finish its micro-batch; on a thread, since Spark may no longer answer."""
         session = self.runner.session
         closing = threading.Thread(target=session.close, args=(LEAVING,), daemon=True)
         closing.start()
@@ -126,7 +126,8 @@ class Supervisor:
             closing.join(STEP)  # short, as above: a second signal must be heard
         if closing.is_alive():
             self.runner.printer.warn(
-                f"Spark did not end within {CLOSING} s and is killed; the checkpoints hold what was done"
+                f"Spark did not end within {CLOSING} s and is killed; "
+                "committed micro-batches are in the checkpoints"
             )
             self.killed = True
             self.runner.session.engine.kill()

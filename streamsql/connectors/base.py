@@ -59,7 +59,7 @@ class OptionSpec:
 
 
 _LONGEST_FILE_NAME = 160
-"""Of 255 that file systems have: the console and Spark put more after it."""
+"""File systems allow 255; the console and Spark append to it."""
 
 
 def file_name(name: str) -> str:
@@ -220,7 +220,7 @@ class Connector:
         return type(self).batch_writer is not Connector.batch_writer
 
     def batch_writer(self, sink: Sink) -> Node | None:
-        """The function (batch, batch_id) that writes a micro-batch, if there is one. It must be
+        """The function (batch, batch_id) that writes a micro-batch, if any. It must be
         idempotent: a batch_id that is retried (after a failure, with the same rows) changes nothing.
         """
         return None
@@ -236,7 +236,7 @@ class Connector:
         return False
 
     def delivery(self, sink: Sink) -> str:
-        """What becomes of a micro-batch that is retried after a failure, for a person."""
+        """The delivery guarantee: the effect of a micro-batch that is retried after a failure."""
         return "exactly once"
 
     def modes_of(self, sink: Sink) -> tuple[str, ...]:
@@ -298,7 +298,7 @@ _KINDS = {
 def filled_in(
     specs: tuple[OptionSpec, ...], options: tuple[Option, ...], here: str
 ) -> tuple[tuple[str, str], ...]:
-    """Options as a sink or stream keeps them: those given, and those that are the script's folder."""
+    """Options as a sink or stream stores them: those given, and those that default to the script's folder."""
     given = {o.key.value.casefold() for o in options}
     missing = [s.name for s in specs if s.default == HERE and s.name.casefold() not in given]
     return (*((o.key.value, o.value.value) for o in options), *((n, here) for n in missing if here))

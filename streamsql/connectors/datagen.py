@@ -93,7 +93,7 @@ class Datagen(Connector):
 
 
 def _default(column: Column) -> str:
-    """What fills a column without options of its own, by its type."""
+    """The default generator of a column, by its type."""
     base = re.split(r"\W", column.type.upper())[0]
     if base in ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"):
         return "event_time"

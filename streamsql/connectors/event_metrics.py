@@ -1,6 +1,6 @@
 """Metrics of the event time of a stream, which Spark reports with each micro-batch (Dataset.observe)."""
 
 MEASURED = "event time"
-"""How the names of these metrics begin; the name of the stream follows."""
+"""The prefix of these metrics' names; the name of the stream follows."""
 ROWS, ADVANCES = "rows", "advances"
 """Fields of the metrics: the rows read, and those of ADVANCE STREAM among them."""

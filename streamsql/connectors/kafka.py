@@ -157,7 +157,7 @@ class Kafka(Connector):
     sink_triggers = MICRO_BATCH | {"continuous", "real_time"}
 
     def format_of(self, stream: Stream) -> str:
-        """Where no FORMAT is said: avro with a schema registry, json for declared columns, else text."""
+        """The format without FORMAT: avro with a schema registry, json for declared columns, else text."""
         if schema_registry.uses(stream) and not stream.format:
             return "avro"
         return stream.format or ("json" if stream.columns else "text")
@@ -208,7 +208,7 @@ class Kafka(Connector):
         return self._now(stream).call("select", expr("CAST(value AS STRING) AS value"))
 
     def _now(self, stream: Stream) -> Node:
-        """The messages that are there, as a static DataFrame; from the first when the stream begins with
+        """The existing messages, as a static DataFrame; from the first when the stream begins with
         the latest, of which there are none.
         """
         options = [(_READ.get(k.casefold(), k), v) for k, v in _of_kafka(stream.options)]
@@ -305,7 +305,7 @@ class Kafka(Connector):
 
 
 def client_settings(options: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The settings that a client of Kafka's own takes, of the options of a stream or sink."""
+    """The settings for Kafka's own client, from the options of a stream or sink."""
     named = ((_WRITE.get(k.casefold(), k), v) for k, v in options)
     return {k.removeprefix("kafka."): v for k, v in named if k.startswith("kafka.")}
 
@@ -329,7 +329,7 @@ def _check_servers(options: dict[str, Option], at: Name) -> None:
 
 
 def check_servers(given: Name) -> None:
-    """Raise SyntaxFault for a list of brokers that is none."""
+    """Raise SyntaxFault for an invalid list of brokers."""
     for server in given.value.split(","):
         if not refers(server) and not _SERVER.fullmatch(server.strip()):
             raise SyntaxFault(

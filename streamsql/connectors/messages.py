@@ -19,9 +19,9 @@ from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import quote, quote_name, quote_option
 
 MALFORMED = "_malformed"
-"""The field that takes a payload that cannot be read (Spark guide: columnNameOfCorruptRecord)."""
+"""The field for a payload that cannot be parsed (Spark guide: columnNameOfCorruptRecord)."""
 COUNTED = "malformed"
-"""How the names of metrics begin that count malformed messages, in Spark's progress reports."""
+"""The prefix of the names of metrics that count malformed messages, in Spark's progress reports."""
 
 SCHEMA, SCHEMA_FILE = "avroSchema", "avroSchemaFile"
 """The options that hold the Avro schema of the payload, or name the file that does."""

@@ -1,4 +1,4 @@
-"""The option values of a stream or sink: which are secret, and paths in full."""
+"""The option values of a stream or sink: secrets, and absolute paths."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def not_kept(entry: Stream | Sink) -> list[str]:
 
 
 def check_secrets(entries: Iterable[Stream | Sink], query: str) -> None:
-    """Raise EngineFault for a stream, sink or query that came out of a workspace, which kept no secrets.
+    """Raise EngineFault for a stream, sink or query reopened from a workspace, which stores no secrets.
 
     query: its text.
     """
@@ -50,7 +50,7 @@ def check_secrets(entries: Iterable[Stream | Sink], query: str) -> None:
 
 
 def placed(entry: Any) -> Any:
-    """A stream or sink with its paths in full: the workspace may be opened from another folder."""
+    """A stream or sink with absolute paths: the workspace may be opened from another folder."""
     if not entry.connector or entry.connector == "table":
         return entry
     using = connector(Name(entry.connector))
@@ -61,5 +61,5 @@ def placed(entry: Any) -> Any:
 
 
 def in_full(path: str) -> str:
-    """A path that means the same from any folder."""
+    """An absolute path."""
     return path if "://" in path or path.startswith("file:") or not path else os.path.abspath(path)

@@ -1,4 +1,4 @@
-"""All connectors by name. A new one is one line here, or an entry point `streamsql.connectors`."""
+"""All connectors by name. To add one, add a line here, or an entry point `streamsql.connectors`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rows of csv, json and xml files that cannot be parsed: counted, skipped, or written to a sink.
 
-Spark tells them in a column (columnNameOfCorruptRecord, Spark guide: JSON, CSV and XML Files), which is read
+Spark gives them in a column (columnNameOfCorruptRecord, Spark guide: JSON, CSV and XML Files), which is read
 for the count and left out again unless the stream declares it.
 """
 
@@ -30,12 +30,12 @@ def mode_of(stream: Stream) -> str:
 
 
 def as_said(stream: Stream) -> tuple[tuple[str, str], ...]:
-    """The options of a stream, with the mode that ON MALFORMED stands for."""
+    """The options of a stream, with the parse mode that ON MALFORMED implies."""
     return (*stream.options, ("mode", mode_of(stream))) if stream.malformed else stream.options
 
 
 def are_told(stream: Stream) -> bool:
-    """Whether a streaming program tells the rows that cannot be read from the others."""
+    """Whether a streaming program distinguishes the rows that cannot be read."""
     if stream.rejected:
         return True
     return bool(stream.columns and mode_of(stream) != "FAILFAST" and not stream.option("singleVariantColumn"))
