@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from conftest import Console
 
-from streamsql.errors import NameFault, RuleFault
+from streamsql.errors import Cancelled, NameFault, RuleFault
 from streamsql.results import Done
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.handlers import flush
 
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 
@@ -116,6 +118,28 @@ def test_flush_of_files_that_were_read_to_their_end(console: Console, tmp_path: 
     [again] = console.run("FLUSH QUERY q;")
     assert isinstance(again, Done)
     assert again.message == "q holds nothing back: its watermark is 2024-05-01 13:06:00.001"
+
+
+def test_a_flush_that_is_cancelled_leaves_the_query_running(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console.run(
+        f"""CREATE STREAM w (at TIMESTAMP) USING values {WATERMARK};
+        CREATE LIVE TABLE t OUTPUT MODE APPEND AS SELECT window.end AS until, count(*) AS n FROM w
+          GROUP BY window(at, '5 minutes');
+        INSERT INTO w VALUES ('2024-05-01 12:01:00'); AWAIT QUERY t IDLE;"""
+    )
+    token, plan = CancelToken(), flush.plan_no_data_batch
+
+    def cancel(*arguments: Any) -> int:
+        token.cancel()  # the query is stopped at this moment
+        return plan(*arguments)
+
+    monkeypatch.setattr(flush, "plan_no_data_batch", cancel)
+    with pytest.raises(Cancelled):
+        console.run("FLUSH QUERY t;", token)
+    assert [row[1] for row in console.rows("SHOW QUERIES;")] == ["running"]
+    assert rows(console, "AWAIT QUERY t IDLE; SELECT * FROM t;") == [("2024-05-01 12:05:00", "1")]
 
 
 @pytest.mark.parametrize(

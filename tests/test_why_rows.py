@@ -223,3 +223,16 @@ def test_the_toolbar_names_a_query_that_has_given_nothing_for_a_minute(console: 
     reports._planned.append(min(reports._planned) - 120)  # as if it had been read two minutes ago
     name, seconds = silent_query(console.session.parts) or ("", 0.0)
     assert name == "t" and seconds > 119
+
+
+def test_d_having_keeps_no_group(console: Console) -> None:
+    console.run(
+        f"""CREATE STREAM w (k STRING, at TIMESTAMP) USING values {WATERMARK};
+        CREATE LIVE TABLE t AS SELECT k, count(*) AS n FROM w GROUP BY k HAVING count(*) > 2;
+        INSERT INTO w VALUES ('a', '2024-05-01 12:01:00'), ('b', '2024-05-01 12:07:00'), ('a', '2024-05-01 12:08:00');
+        AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "FILTERED_OUT"
+    assert shown.verdict == "HAVING drops all rows: 2 groups, none with count(*) > 2"
+    assert resolved(console, shown, "t") == [("a", 2), ("b", 1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.errors import NameFault
+from streamsql.errors import Cancelled, NameFault
 from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.query import FlushQuery
 from streamsql.plan.event_time_plans import Flush
@@ -13,6 +13,7 @@ from streamsql.results import Done
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.no_data_batch import plan_no_data_batch
 from streamsql.runtime.checkpoints.query_marker import Folder
+from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
@@ -26,7 +27,8 @@ _BOUNDED = ("available_now", "once")
 
 def _flush(parts: SessionParts, plan: Flush, statement: FlushQuery) -> Done:
     """Process all available input, then run a micro-batch of no rows under a watermark that is past all
-    windows, sessions and time ranges. A query that was running goes on. Raises faults, Cancelled.
+    windows, sessions and time ranges. A query that was running goes on, also when the statement is cancelled.
+    Raises faults, Cancelled.
     """
     name = plan.run.query.name.casefold()
     before = parts.queries.all.get(name)
@@ -45,7 +47,10 @@ def _flush(parts: SessionParts, plan: Flush, statement: FlushQuery) -> Done:
     if reached is not None and watermark <= reached:
         at = shown(reached, evidence.zone)
         return Done(message=f"{plan.run.query.name} holds nothing back: its watermark is {at}")
-    parts.queries.stop(running, parts.cancel)
+    parts.cancel.check()
+    # From here until it runs again nothing is cancelled: the query would stay stopped.
+    steady = parts.under(CancelToken())
+    parts.queries.stop(running, steady.cancel)
     plan_no_data_batch(checkpoint, Folder(parts.spark, plan.run.checkpoint), watermark)
     last = _to_its_end(parts, plan.run, bounded or not went_on)
     return Done(message=_told(last, watermark, evidence.zone))
@@ -85,9 +90,14 @@ def _to_its_end(parts: SessionParts, run: Run, bounded: bool) -> Running:
     stops = bounded and (run.query.trigger is None or run.query.trigger.kind not in _BOUNDED)
     if stops:
         run = replace(run, query=replace(run.query, trigger=Trigger("available_now")))
-    running = start_query(parts, run)
+    running = start_query(parts.under(CancelToken()), run)
     running.stopped = stops
-    parts.queries.wait([running.name.casefold()], parts.cancel, idle=not bounded, timeout=None)
+    try:
+        parts.queries.wait([running.name.casefold()], parts.cancel, idle=not bounded, timeout=None)
+    except Cancelled:
+        if stops:
+            parts.queries.stop(running, CancelToken())
+        raise
     running.catch_up()
     return running
 

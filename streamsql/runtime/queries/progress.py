@@ -41,9 +41,17 @@ class Output:
             self.rows += rows
             self.at = time.time()
 
+
+class TableOutput:
+    """Adds the rows that a live table is given to an Output: those that are in the result."""
+
+    def __init__(self, output: Output, rows: Any) -> None:
+        self.output = output
+        self.rows = rows
+
     def watch(self, before: Any, after: Any, new: Any) -> None:
-        """Take the rows that a live table was given: see LiveRows.watch."""
-        self.add(new.num_rows)
+        """See LiveRows.watch."""
+        self.output.add(self.rows.in_result(new).num_rows)
 
 
 class Reports:

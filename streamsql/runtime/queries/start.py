@@ -25,7 +25,7 @@ from streamsql.runtime.preflight.local_paths import check_log
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.parts import QueryParts
-from streamsql.runtime.queries.progress import Output
+from streamsql.runtime.queries.progress import Output, TableOutput
 from streamsql.runtime.queries.query_runs import POLL
 from streamsql.runtime.queries.run import BUSY, Running
 from streamsql.runtime.queries.stage_frames import check_stages
@@ -164,8 +164,9 @@ def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str
             parts.live[name] = rows
         elif known is None:
             parts.live.begin(name, rows)
-        rows.watchers[:] = [w for w in rows.watchers if not isinstance(getattr(w, "__self__", None), Output)]
-        rows.watch(output.watch)
+        others = (w for w in rows.watchers if not isinstance(getattr(w, "__self__", None), TableOutput))
+        rows.watchers[:] = list(others)
+        rows.watch(TableOutput(output, rows).watch)
     return output if len(plan.live) == len(plan.targets) else None
 
 

@@ -15,7 +15,7 @@ from streamsql.runtime.why.verdict import Fact, Verdict, count, some
 
 
 def filtered_out(evidence: Evidence) -> Verdict | None:
-    """(d) Of the rows that a SELECT reads, its WHERE keeps none."""
+    """(d) Of the rows that a SELECT reads, its WHERE keeps none, or of its groups its HAVING."""
     if not evidence.silent:
         return None
     for part in evidence.query_parts:
@@ -23,7 +23,29 @@ def filtered_out(evidence: Evidence) -> Verdict | None:
             verdict = _of_part(evidence, part)
             if verdict:
                 return verdict
+        if part.block.having and not part.stream and not evidence.query.together:
+            verdict = _of_groups(evidence, part)
+            if verdict:
+                return verdict
     return None
+
+
+def _of_groups(evidence: Evidence, part: Part) -> Verdict | None:
+    """A HAVING that keeps no group; for the SELECT that gives the rows of the query."""
+    having = part.block.having
+    assert having
+    every = changed(part.text, [(having.span, "")]).rstrip()
+    kept = evidence.probes.row(f"SELECT count(*) AS n FROM ({part.text})")
+    groups = evidence.probes.row(f"SELECT count(*) AS n FROM ({every})")
+    if kept is None or groups is None or kept["n"] or not groups["n"]:
+        return None
+    condition = having.expression.text
+    return Verdict(
+        situation="FILTERED_OUT",
+        sentence=f"HAVING drops all rows: {count(groups['n'], 'group')}, none with {condition}",
+        facts=(("groups", groups["n"]), ("groups with " + condition, 0)),
+        proposal=proposals.requeried(evidence, every),
+    )
 
 
 def _of_part(evidence: Evidence, part: Part) -> Verdict | None:
