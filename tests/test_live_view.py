@@ -54,6 +54,8 @@ def test_columns_are_scrolled() -> None:
 def test_a_failed_query_says_so_in_the_frame() -> None:
     made = frame(live([], word="FAILED", error="query prices failed: division by zero"), View())
     assert made.footer[1] == "query prices failed: division by zero"
+    last = frame(live([], word="FAILED", error="query prices failed"), View(), with_error=False)
+    assert last.footer[1].startswith("FAILED")
 
 
 def test_an_empty_result_says_why() -> None:

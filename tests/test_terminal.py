@@ -180,6 +180,13 @@ def test_a_query_that_fails_is_told_above_what_is_being_typed(console: Terminal)
     console.run("DROP LIVE TABLE bad;", "live table bad dropped")
 
 
+def test_a_select_that_fails_says_so_once(console: Terminal) -> None:
+    console.type("SELECT 1 / (value - 5) AS x FROM r;\r")
+    shown = console.until(r"^error\[DIVIDE_BY_ZERO\]: the query failed: division by zero.*^sql>\s*$")
+    assert shown.count("division by zero") == 1
+    assert re.search(r"^SELECT: \d+ rows?\nFAILED", shown, re.MULTILINE)
+
+
 def test_batches_of_a_console_sink_come_above_what_is_being_typed(console: Terminal) -> None:
     console.run("CREATE STREAM slow USING rate OPTIONS (rowsPerSecond 1);", "stream slow created")
     console.run("CREATE SINK screen USING console;", "sink screen created")

@@ -49,9 +49,11 @@ class Frame:
     view: View = View()
 
 
-def frame(live: Live, view: View, keys: str = "", before: Frame | None = None) -> Frame:
+def frame(
+    live: Live, view: View, keys: str = "", before: Frame | None = None, *, with_error: bool = True
+) -> Frame:
     """The current frame. keys: the help line for the keys, empty for the last frame; before: the previous
-    frame, whose lines are reused if nothing has changed.
+    frame, whose lines are reused if nothing has changed; with_error: why the query failed is a line of it.
     """
     status = live.status()
     footer_lines = 3 if keys else 2
@@ -76,7 +78,7 @@ def frame(live: Live, view: View, keys: str = "", before: Frame | None = None) -
         lines = _table(snapshot, view)
     footer = [_cut(_of_how_much(live, snapshot, view, room), view.width)]
     footer.append(_cut(_of_query(status, snapshot, view), view.width))
-    if status.error:
+    if status.error and with_error:
         footer[1] = _cut(status.error, view.width)
     if keys:
         footer.append(_cut(keys, view.width))

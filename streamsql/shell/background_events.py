@@ -77,6 +77,8 @@ class Announcer:
         for running in self.parts.queries.all.values():
             if running.reported or running.stopped or not running.over:
                 continue
+            if running.name.casefold() not in self.parts.catalog.queries:
+                continue  # a SELECT: its view reports it
             if running.status() == "FAILED" and running.fault:
                 running.reported = True
                 lines.append(f"{running.fault.message}; DESCRIBE QUERY {running.name}; shows more")

@@ -66,10 +66,12 @@ class LiveView:
             taking.join(5)
 
     def final(self) -> Frame:
-        """The last frame as it stays in the scrollback, without the line of keys."""
+        """The last frame as it stays in the scrollback, without the line of keys, and without an error that
+        is printed below it.
+        """
         width, height = window()
         view = replace(self.view, width=width, height=height - 2, paused=False, now="")
-        return frame(self.live, view)
+        return frame(self.live, view, with_error=self.live.fault() is None)
 
     # ---- frames ---------------------------------------------------------------------------
 

@@ -229,9 +229,9 @@ class Desk:
             # EOFError: a signal ends the console.
             with suppress(EOFError), self.printer.terminal.prompting(sys.stdout):
                 view.run()
+            last = view.final()
+            self.printer.lines_as_they_are((*last.lines, *last.footer))
+            if view.message:
+                self.printer.say(view.message)
         finally:
-            self.announcer.release()
-        last = view.final()
-        self.printer.lines_as_they_are((*last.lines, *last.footer))
-        if view.message:
-            self.printer.say(view.message)
+            self.announcer.release()  # after the last line of the view: nothing is printed into it

@@ -14,7 +14,7 @@ from streamsql.language.statements.base import Trigger
 from streamsql.plan import plans
 from streamsql.results import Live, Rows
 from streamsql.runtime.engine.row_values import collect
-from streamsql.runtime.handlers.watch import live_of
+from streamsql.runtime.handlers.watch import SELECT, live_of
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.queries.start_refresh import analysed, launch_refresh
@@ -51,7 +51,7 @@ def follow_stages(plan: plans.Refresh, parts: SessionParts) -> Live:
         parts.live.pop(running.name.casefold(), None)
         return "its queries were stopped; CREATE LIVE TABLE name AS SELECT … keeps them running"
 
-    return replace(live_of("SELECT", rows, lambda: running, parts), said=leave)
+    return replace(live_of(SELECT, rows, lambda: running, parts), said=leave)
 
 
 @contextmanager

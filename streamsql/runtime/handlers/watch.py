@@ -25,6 +25,8 @@ from streamsql.runtime.workspace.owned_folders import remove
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
 
+SELECT = "SELECT"
+"""The title of the result of a SELECT, whose query has a name that nobody has typed."""
 TRANSIENT_ROWS = 100_000
 """The number of rows that a SELECT over a stream keeps at a prompt; older ones are only counted."""
 
@@ -125,7 +127,7 @@ def follow(plan: plans.Run, parts: SessionParts) -> Live:
         remove(Path(plan.checkpoint).parent)
         return "" if over else "its query was stopped; CREATE LIVE TABLE name AS SELECT … keeps one running"
 
-    live = live_of("SELECT", rows, lambda: running, parts)
+    live = live_of(SELECT, rows, lambda: running, parts)
     enough = _limit(plan) if running.mode == "append" else 0
     may_keep = None if parts.config.read_only else keep
     return replace(live, notes=running.mode_notes, said=leave, keep=may_keep, enough=enough)
@@ -174,14 +176,22 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
         running = current()
         if running is None:
             return Status(title, "stopped")
+        if title == SELECT and isinstance(running.fault, QueryFault):
+            running.fault.of("the query failed")
         return _of_refresh(running, parts) if running.is_refresh else status_of(running)
+
+    told: list[QueryFault] = []
 
     def fault() -> QueryFault | None:
         running = current()
         if running is None or not running.over or running.status() != "FAILED":
             return None
-        running.reported = True
-        return running.fault if isinstance(running.fault, QueryFault) else None
+        if not told and isinstance(running.fault, QueryFault):
+            if running.reported and parts.config.interactive:
+                return None  # above the prompt, before its result was asked for
+            running.reported = True
+            told.append(running.fault)
+        return told[0] if told else None
 
     why = verdict.lines if parts.engine.started else tuple
     return Live((), title, table.take, take_changes, freeze, status, close, fault, why=why)
