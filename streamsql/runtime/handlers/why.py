@@ -20,6 +20,7 @@ from streamsql.runtime.why.diagnose import diagnose, diagnose_stream
 from streamsql.runtime.why.evidence import Evidence, StreamEvidence
 from streamsql.runtime.why.hidden_rows import hidden_rows
 from streamsql.runtime.why.open_groups import gave_none
+from streamsql.runtime.why.outcome_situations import nothing_in_files
 from streamsql.runtime.why.verdict import Verdict, count
 
 
@@ -132,13 +133,16 @@ def without_output(parts: SessionParts, running: Running) -> tuple[Note, ...]:
     was not said before.
     """
     evidence = Evidence(parts, running.plan, running)
-    if running.explained or not evidence.took_input or running.fault or not gave_none(evidence):
+    if running.explained or not evidence.took_input or running.fault:
+        return ()
+    empty = evidence.rows_out is None and nothing_in_files(evidence)
+    if not empty and not gave_none(evidence):
         return ()
     verdict = diagnose(evidence)
     if verdict.healthy or (evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"):
         return ()
     held = f", {evidence.state_rows:,} held back in state" if evidence.state_rows else ""
-    written = ", none written" if evidence.rows_out is not None else ""
+    written = ", none written" if empty or evidence.rows_out is not None else ""
     return note(verdict, f"{running.name}: {count(evidence.rows_in, 'row')} read{written}{held}: ")
 
 

@@ -121,6 +121,26 @@ def _of_folder(evidence: Evidence, sink: Sink) -> Verdict | None:
     )  # fmt: skip
 
 
+_OF_LINES = ("json", "csv", "text", "xml")
+"""Files that have no byte where they have no row."""
+
+
+def nothing_in_files(evidence: Evidence) -> bool:
+    """Whether all sinks of a query are folders in which no file has a row."""
+    sinks = [target.sink for target in evidence.plan.targets]
+    return bool(sinks) and all(sink.option("path") and _is_empty(evidence, sink) for sink in sinks)
+
+
+def _is_empty(evidence: Evidence, sink: Sink) -> bool:
+    kind = "text" if sink.connector in _OF_LINES else sink.connector
+    try:
+        rows = evidence.parts.spark.read.format(kind).load(sink.option("path")).limit(1)
+        return evidence.probes.collect(rows.selectExpr("1 AS n")) == []
+    except Exception:
+        evidence.parts.cancel.check()
+        return False
+
+
 def _of_topic(evidence: Evidence, sink: Sink) -> Verdict | None:
     if sink.connector != "kafka" or not evidence.rows_out or evidence.silent:
         return None
