@@ -96,7 +96,8 @@ class Leave(Result):
 class Status:
     """What is known of a query while its result is watched. word: running, stopping, restarting, finished,
     stopped, FAILED;
-    late: rows dropped because they came after the watermark; malformed: messages that could not be read.
+    late: rows dropped because they came after the watermark; malformed: messages that could not be read;
+    reading: the micro-batch under way before the first one has ended, "" if none is.
     """
 
     query: str = ""
@@ -109,6 +110,7 @@ class Status:
     error: str = ""
     hint: str = ""
     malformed: int = 0
+    reading: str = ""
 
     @property
     def over(self) -> bool:

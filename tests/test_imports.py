@@ -117,7 +117,7 @@ RUNTIME = [
     "engine.lifecycle",
     "program_source",
     "checkpoints.checkpoint_files checkpoints.state_schemas checkpoints.offsets checkpoints.batch_history",
-    "checkpoints.checkpoint_log",
+    "checkpoints.checkpoint_log checkpoints.batch_under_way",
     "checkpoints.hadoop_files checkpoints.query_marker",
     "checkpoints.opening checkpoints.state_checks checkpoints.no_data_batch",
     "preflight.connectivity preflight.kafka_topics preflight.local_paths preflight.python_code_checks "

@@ -16,6 +16,7 @@ from streamsql.errors import NameFault, Source, SyntaxFault, cells
 from streamsql.output.chart import chart
 from streamsql.output.frames import View, frame
 from streamsql.results import Live, Snapshot, Status
+from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
 
 ROWS = [(i, f"name {i}", i * 1.5) for i in range(100)]
 
@@ -60,6 +61,22 @@ def test_a_failed_query_says_so_in_the_frame() -> None:
 
 def test_an_empty_result_says_why() -> None:
     assert "waiting for rows" in frame(live([]), View()).footer[1]
+    reading = frame(live([], reading="the first micro-batch: 1,900 files"), View()).footer[1]
+    assert "reading the first micro-batch: 1,900 files" in reading
+
+
+def test_the_micro_batch_under_way_is_read_from_the_checkpoint(tmp_path: Path) -> None:
+    assert batch_under_way(str(tmp_path)) == ""
+    log = tmp_path / "sources" / "0"
+    log.mkdir(parents=True)
+    (log / "0").write_text('v1\n{"path": "a"}\n{"path": "b"}')
+    assert batch_under_way(f"file:{tmp_path}") == "the first micro-batch: 2 files"
+    for name in ("offsets", "commits"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "0").touch()
+    assert batch_under_way(str(tmp_path)) == ""
+    (tmp_path / "offsets" / "1").touch()
+    assert batch_under_way(str(tmp_path)) == "micro-batch 1"
 
 
 def test_a_frame_as_a_chart() -> None:

@@ -155,7 +155,7 @@ def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
     if status.word == "running" and status.rows_per_second:
         parts.append(f"{status.rows_per_second:,.0f} rows/s")
     if status.word == "running" and not status.rows_in and not snapshot.total:
-        parts.append("waiting for rows")
+        parts.append(f"reading {status.reading}" if status.reading else "waiting for rows")
     if status.watermark:
         parts.append(
             f"watermark {status.watermark.replace('T', ' ').removesuffix('.000Z').removesuffix('Z')}"

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from streamsql.results import Snapshot, Status
+from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
 from streamsql.runtime.engine.row_values import in_zone, is_numeric
 from streamsql.runtime.queries.run import Running
 
@@ -237,4 +238,5 @@ def status_of(running: Running) -> Status:
         running.fault.message if running.fault else "",
         running.fault.hint if running.fault else "",
         running.reports.malformed,
+        "" if reports or running.over else batch_under_way(running.plan.checkpoint),
     )
