@@ -60,9 +60,10 @@ def check_golden(name: str, text: str) -> None:
     assert text == golden.read_text()
 
 
-def test_what_holds_passes(factory: SessionFactory) -> None:
+@pytest.mark.parametrize("name", ["words.test.sql", "messages.test.sql"])
+def test_what_holds_passes(name: str, factory: SessionFactory) -> None:
     out = io.StringIO()
-    outcomes = run_file(factory, "words.test.sql", TapReport(out))
+    outcomes = run_file(factory, name, TapReport(out))
     assert [o.case.name for o in outcomes if not o.passed] == [], out.getvalue()
 
 

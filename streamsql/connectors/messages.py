@@ -20,6 +20,8 @@ from streamsql.language.tokens import quote, quote_name, quote_option
 
 MALFORMED = "_malformed"
 """The field for a payload that cannot be parsed (Spark guide: columnNameOfCorruptRecord)."""
+GIVEN = "_given"
+"""The field of a message in a test that takes a row instead of a payload."""
 COUNTED = "malformed"
 """The prefix of the names of metrics that count malformed messages, in Spark's progress reports."""
 
@@ -144,6 +146,8 @@ def _kept(stream: Stream, payload: Payload, bad: str) -> str:
 def _column(stream: Stream, column: Column) -> str:
     """A column of the payload; that of a registry's schema may have another type than was declared."""
     field = f"_parsed.{quote_name(column.name)}"
+    if stream.stands_for is not None:
+        return f"coalesce({GIVEN}.{quote_name(column.name)}, {field})"
     return f"CAST({field} AS {column.type})" if schema_registry.uses(stream) else field
 
 

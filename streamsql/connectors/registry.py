@@ -12,6 +12,7 @@ from streamsql.connectors.csv import Csv
 from streamsql.connectors.datagen import Datagen
 from streamsql.connectors.foreach import Foreach
 from streamsql.connectors.foreach_batch import ForeachBatch
+from streamsql.connectors.given import Given
 from streamsql.connectors.jdbc import Jdbc
 from streamsql.connectors.json import Json
 from streamsql.connectors.kafka import Kafka
@@ -25,13 +26,12 @@ from streamsql.connectors.rate import Rate
 from streamsql.connectors.rate_micro_batch import RateMicroBatch
 from streamsql.connectors.socket import Socket
 from streamsql.connectors.text import Text
-from streamsql.connectors.values import Values
 from streamsql.connectors.xml import Xml
 from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Name
 
 _BUILT_IN: tuple[type[Connector], ...] = (
-    Csv, Json, Parquet, Orc, Text, Xml, Avro, Kafka, Socket, Rate, RateMicroBatch, Values, Datagen,
+    Csv, Json, Parquet, Orc, Text, Xml, Avro, Kafka, Socket, Rate, RateMicroBatch, Given, Datagen,
     Memory, Console, Jdbc, Foreach, ForeachBatch, Python, Noop,
 )  # fmt: skip
 

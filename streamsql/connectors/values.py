@@ -5,6 +5,7 @@ It moves the watermark on and is then filtered out. Spark would filter before th
 of the query below it: the metrics between them prevent that, and count these rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from streamsql.calls import Node, Var, expr
@@ -27,7 +28,7 @@ class Values(Connector):
     def source(self, stream: Stream, places: Places) -> Node:
         # A file for each INSERT, taken one at a time in the order written; no age limit, so that
         # what was inserted is read whenever the query starts.
-        columns = (*stream.columns, _hidden(stream)) if stream.watermark else stream.columns
+        columns = (*stream.columns, hidden_column(stream)) if stream.watermark else stream.columns
         return (
             read_stream("parquet")
             .call("schema", schema_text(columns))
@@ -40,51 +41,65 @@ class Values(Connector):
         mark = stream.watermark
         if mark is None or mark.computed is None:
             return mark
-        text = f"coalesce({_hidden(stream).name}, {mark.computed.text})"
+        text = f"coalesce({hidden_column(stream).name}, {mark.computed.text})"
         return replace(mark, computed=Fragment(text, mark.computed.span, mark.computed.origin))
 
     def after_watermark(self, stream: Stream, frame: Node) -> Node:
         if stream.watermark is None:
             return frame
-        hidden = _hidden(stream).name
+        hidden = hidden_column(stream).name
         counts = (expr(f"count(1) AS {ROWS}"), expr(f"count({hidden}) AS {ADVANCES}"))
         frame = frame.call("observe", f"{MEASURED} {stream.name}", *counts)
-        return _inserted(stream, frame)
+        return inserted(stream, frame)
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
         frame = (
             read("parquet")
-            .call("schema", schema_text((*stream.columns, _hidden(stream))))
+            .call("schema", schema_text((*stream.columns, hidden_column(stream))))
             .call("load", places.values(stream.name))
         )
-        return _inserted(stream, frame)
+        return inserted(stream, frame)
+
+    def given_columns(self, stream: Stream) -> tuple[Column, ...]:
+        """The columns that INSERT may name."""
+        return stream.columns
+
+    def written(self, stream: Stream, rows: Node, given: Sequence[str]) -> Node:
+        """The calls that make rows what the files of the stream hold. given: the columns of the rows."""
+        there = {name.casefold() for name in given}
+        values = (
+            f"CAST({quote_name(c.name) if c.name.casefold() in there else 'NULL'} AS {c.type}) "
+            f"AS {quote_name(c.name)}"
+            for c in stream.columns
+        )
+        return rows.call("toDF", *given).call("select", *map(expr, values))
 
     def advance(self, stream: Stream, moment: str, places: Places) -> Node:
         """The calls that write the row of ADVANCE STREAM. moment: a timestamp as text."""
         assert stream.watermark
         time = stream.watermark.column.value.casefold()
         values = (
-            f"CAST({_moment(moment) if c.name.casefold() == time else 'NULL'} AS {c.type}) "
+            f"CAST({moment_text(moment) if c.name.casefold() == time else 'NULL'} AS {c.type}) "
             f"AS {quote_name(c.name)}"
             for c in stream.columns
         )
-        hidden = f"{_moment(moment)} AS {_hidden(stream).name}"
+        hidden = f"{moment_text(moment)} AS {hidden_column(stream).name}"
         row = Var("spark").call("range", 1).call("select", *map(expr, (*values, hidden)))
         write = row.call("coalesce", 1).attr("write").call("mode", "append")
         return write.call("parquet", places.values(stream.name))
 
 
-def _moment(text: str) -> str:
+def moment_text(text: str) -> str:
     return f"TIMESTAMP {quote(text)}"
 
 
-def _inserted(stream: Stream, frame: Node) -> Node:
+def inserted(stream: Stream, frame: Node) -> Node:
     """The rows of INSERT, without the hidden column."""
-    hidden = _hidden(stream).name
+    hidden = hidden_column(stream).name
     return frame.call("where", expr(f"{hidden} IS NULL")).call("drop", hidden)
 
 
-def _hidden(stream: Stream) -> Column:
+def hidden_column(stream: Stream) -> Column:
     """The hidden column, under a name that no column of the stream has."""
     taken = {c.name.casefold() for c in stream.columns}
     if stream.watermark:

@@ -143,7 +143,7 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
     piece. A TEST that is not closed ends before the next one.
     """
     piece: list[Token] = []
-    depth, compound, head = 0, False, True
+    depth, compound, test, head = 0, False, False, True
     for index, token in enumerate(tokens):
         if depth and token.text == ";" and _begins_test(tokens, index + 1):
             depth = 0
@@ -155,11 +155,14 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
         if token.kind == "word":
             word = token.upper
             if head:
-                compound = word in ("BEGIN", "EXECUTE") or _begins_test(tokens, index)
-            if compound and word in ("BEGIN", "CASE"):
+                test = _begins_test(tokens, index)
+                compound = word in ("BEGIN", "EXECUTE")
+            after = tokens[index + 1].upper if index + 1 < len(tokens) else ""
+            if test:  # only END TEST closes it, whatever is inside
+                depth = int((depth or word == "BEGIN") and not (word == "END" and after == "TEST"))
+            elif compound and word in ("BEGIN", "CASE"):
                 depth += 1
-            elif compound and word == "END" and depth:
-                after = tokens[index + 1].upper if index + 1 < len(tokens) else ""
+            elif compound and word == "END" and depth and tokens[index - 1].text != ".":
                 depth -= after not in _BLOCK_ENDS
         head = head and token.upper in _BEFORE_HEAD
         piece.append(token)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.catalog import DEFAULT_RETAIN, Original, Sink, Stream
+from streamsql.connectors.given import format_options, message_format, takes_messages
 from streamsql.connectors.registry import connector
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.insert import Insert, InsertSet
@@ -20,6 +21,16 @@ def given_stream(stream: Stream) -> Stream:
     """The stream that takes the place of one USING a connector; one over a query, or of values, stays."""
     if not stream.connector or stream.connector == "values":
         return stream
+    if takes_messages(stream):
+        return replace(
+            stream,
+            connector="values",
+            format=message_format(stream),
+            columns=stream.columns or connector(Name(stream.connector)).columns(stream),
+            options=format_options(stream),
+            inferred=False,
+            stands_for=stream,
+        )
     return replace(
         stream,
         connector="values",

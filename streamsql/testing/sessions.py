@@ -20,6 +20,8 @@ SMALL = {
     # The rows of a test are few: a task for each shuffle is enough.
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
+    # All queries of a pipeline look for new rows all the time.
+    "spark.sql.streaming.pollingDelay": "30ms",
 }
 
 

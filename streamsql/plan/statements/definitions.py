@@ -188,7 +188,7 @@ def _check_malformed(statement: CreateStream, stream: Stream, context: Context) 
             code="CLAUSE_CONFLICT",
         )
     name = statement.malformed_sink
-    if name is not None and context.catalog.sink(name).is_live:
+    if name is not None and context.catalog.sink(name).keeps_groups:
         raise RuleFault(
             f"{name} is a live table, which has its own query",
             hint=f"CREATE LIVE TABLE … AS SELECT * FROM `{stream.name}$malformed`",

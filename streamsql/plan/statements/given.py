@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from streamsql.calls import Assign, Var, expr
+from streamsql.calls import Assign, Node, Var, expr
 from streamsql.catalog import Stream
+from streamsql.connectors.given import PAYLOAD, message_rows, takes_messages
 from streamsql.connectors.registry import connector
+from streamsql.connectors.values import Values
 from streamsql.errors import NameFault, RuleFault
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Name
@@ -32,6 +34,13 @@ def given(statement: Given, context: Context) -> Plan:
         )
     if statement.query is None:
         return _rows_of_file(statement, stream, context)
+    if stream.is_of_changes and PAYLOAD not in {c.value.casefold() for c in statement.columns}:
+        raise RuleFault(
+            f"the rows of {stream.name} are changes of rows, which messages tell",
+            hint=f'GIVEN {quote_name(stream.name)} ({PAYLOAD}) VALUES (\'{{"op": "c", "after": {{…}}}}\');',
+            span=statement.query.span,
+            code="WRONG_COLUMNS",
+        )
     _check_width(statement, stream)
     rows = Insert(targets=(statement.name,), query=statement.query, columns=statement.columns)
     return insert(replace(rows, text=statement.text, span=statement.span, origin=statement.origin), context)
@@ -66,6 +75,9 @@ def _rows_of_file(statement: Given, stream: Stream, context: Context) -> Plan:
     """The rows of a file, read by the connector and with the options of the stream."""
     assert statement.file
     original = stream.stands_for or stream
+    path = os.path.join(context.here, statement.file.value)
+    if takes_messages(original):
+        return _write(stream, _written(stream, message_rows(stream, path), (PAYLOAD,)), context)
     using = connector(Name(original.connector))
     if not using.path_option:
         raise RuleFault(
@@ -75,7 +87,7 @@ def _rows_of_file(statement: Given, stream: Stream, context: Context) -> Plan:
             code="CONNECTOR_NOT_SUPPORTED",
         )
     options = [(k, v) for k, v in original.options if k.casefold() != using.path_option.casefold()]
-    file = (using.path_option, os.path.join(context.here, statement.file.value))
+    file = (using.path_option, path)
     frame = using.at_rest(replace(original, columns=stream.columns, options=(*options, file)), context.places)
     if frame is None:
         raise NameFault(
@@ -83,9 +95,19 @@ def _rows_of_file(statement: Given, stream: Stream, context: Context) -> Plan:
             span=statement.file.span,
             code="CONNECTOR_NOT_SUPPORTED",
         )
-    rows = frame.call("select", *(expr(quote_name(c.name)) for c in stream.columns))
+    names = tuple(c.name for c in stream.columns)
+    rows = frame.call("select", *(expr(quote_name(name)) for name in names))
+    return _write(stream, _written(stream, rows, names), context)
+
+
+def _written(stream: Stream, rows: Node, names: tuple[str, ...]) -> Node:
+    using = connector(Name(stream.connector))
+    assert isinstance(using, Values)
+    return using.written(stream, rows, names)
+
+
+def _write(stream: Stream, rows: Node, context: Context) -> Plan:
     folder = context.places.values(stream.name)
     write = Var("result").call("coalesce", 1).attr("write").call("mode", "append").call("parquet", folder)
-    return Write(
-        (Assign("result", rows), Assign("", write)), f"one micro-batch for {stream.name}", folder=folder
-    )
+    program = (Assign("result", rows), Assign("", write))
+    return Write(program, f"one micro-batch for {stream.name}", folder=folder)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.calls import Assign, Function, Var, expr
+from streamsql.calls import Assign, Function, Var
 from streamsql.catalog import Query, Sink, Stream
 from streamsql.connectors.registry import connector
+from streamsql.connectors.values import Values
 from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.base import Fragment, Name, check_new_name
 from streamsql.language.statements.insert import Insert, InsertSet
-from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, reads_of, unknown_stream
 from streamsql.plan.lowering.lower import Lowered, lower_statement
 from streamsql.plan.lowering.sources import Sources, variable
@@ -287,15 +287,21 @@ def _check_insert_values(statement: Insert, stream: Stream) -> None:
             span=statement.targets[0].span,
             code="CLAUSE_NOT_SUPPORTED",
         )
-    known = {c.name.casefold() for c in stream.columns}
+    known = [c.name for c in _values_of(stream).given_columns(stream)]
     for column in statement.columns:
-        if column.value.casefold() not in known:
+        if column.value.casefold() not in {name.casefold() for name in known}:
             raise NameFault(
                 f"the stream {stream.name} has no column {column}",
-                hint=did_you_mean(column.value, [c.name for c in stream.columns]),
+                hint=did_you_mean(column.value, known),
                 span=column.span,
                 code="UNKNOWN_COLUMN",
             )
+
+
+def _values_of(stream: Stream) -> Values:
+    using = connector(Name(stream.connector))
+    assert isinstance(using, Values)
+    return using
 
 
 def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
@@ -311,18 +317,7 @@ def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
             code="NOT_ON_STREAMS",
         )
     given = [c.value for c in statement.columns] or [c.name for c in stream.columns]
-    rows = lowered.node.call("toDF", *given)
-    folded = {g.casefold() for g in given}
-    rows = rows.call(
-        "select",
-        *(
-            expr(
-                f"CAST({quote_name(c.name) if c.name.casefold() in folded else 'NULL'} AS {c.type}) "
-                f"AS {quote_name(c.name)}"
-            )
-            for c in stream.columns
-        ),
-    )
+    rows = _values_of(stream).written(stream, lowered.node, given)
     folder = context.places.values(stream.name)
     write = Var("result").call("coalesce", 1).attr("write").call("mode", "append").call("parquet", folder)
     program = (*sources.program, Assign("result", rows), Assign("", write))

@@ -6,6 +6,7 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.test import ExpectFailure, Test
 from streamsql.plan.stand_ins import in_test
+from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.testing.actions import ACTIONS
 from streamsql.runtime.testing.bench import Bench
 from streamsql.runtime.testing.expectations import EXPECTATIONS
@@ -39,6 +40,8 @@ def run_test(bench: Bench, test: Test, source: Source) -> None:
     except StreamsqlError as error:
         error.at(source, last.span)
         raise
+    except Exception as error:
+        raise translate(error, None, bench.session.catalog.relation_names()).at(source, last.span) from error
 
 
 def _act(bench: Bench, statement: Statement) -> None:
