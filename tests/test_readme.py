@@ -20,7 +20,12 @@ from streamsql.language.topics import topics
 from streamsql.output.formats import FORMATS
 from streamsql.output.printer import Printer
 from streamsql.results import Rows, Text
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.settings import Settings
 from streamsql.shell.statement_runner import Desk
+from streamsql.testing.cases import collect
+from streamsql.testing.runner import run_case
+from streamsql.testing.sessions import SessionFactory
 
 README = (ROOT / "README.md").read_text()
 TOPICS = {name: topic.text for name, topic in topics().items()}
@@ -145,6 +150,20 @@ STATEMENTS = [
 def test_every_statement_of_the_table_is_one(statement: str) -> None:
     for written in split_script(Source("README", statement.replace("…", "*"))):
         parse(written)
+
+
+def test_the_test_is_one_that_passes(spark: Any, tmp_path: Path) -> None:
+    written = blocks(README, "sql")
+    assert [text.split()[0] for text in written] == ["TEST"]
+    file = tmp_path / "readme.test.sql"
+    file.write_text(written[0])
+    collection = collect([str(file)], [str(ROOT / "examples" / "windowed_word_count.sql")])
+    factory = SessionFactory(Settings.make("local[2]", {}), spark=spark)
+    try:
+        outcomes = [run_case(case, factory, CancelToken()) for case in collection.cases]
+    finally:
+        factory.close()
+    assert [(outcome.passed, outcome.error) for outcome in outcomes] == [(True, None)]
 
 
 def test_every_topic_that_is_named_is_there() -> None:
