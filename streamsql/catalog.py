@@ -361,6 +361,10 @@ class Catalog:
         """The queries whose late rows are written into a sink."""
         return [q for q in self.queries.values() if q.late.casefold() == sink.casefold()]
 
+    def writers_of(self, sink: str) -> list[Query]:
+        """The queries that write into a sink, those of which it takes the late rows among them."""
+        return [*self.queries_into(sink), *self.late_into(sink)]
+
     def readers_of(self, table: str) -> list[Query]:
         """The queries that compute live tables from a live table."""
         return [q for q in self.queries.values() if table.casefold() in map(str.casefold, q.inputs)]

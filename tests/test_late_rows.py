@@ -79,7 +79,10 @@ def data() -> Batches:
 
 def test_late_rows_are_those_that_a_batch_tells(console: Console) -> None:
     batches = data()
-    tables = "".join(f"CREATE LIVE TABLE {name} AS {text};" for name, text in QUERIES.items())
+    tables = "".join(
+        f"CREATE SINK late_{name} USING memory; CREATE LIVE TABLE {name} ON LATE INTO late_{name} AS {text};"
+        for name, text in QUERIES.items()
+    )
     console.run(
         f"""CREATE STREAM s (n INT, k STRING, at TIMESTAMP) USING values {WATERMARK};
         CREATE STREAM o (n INT, ot TIMESTAMP) USING values WITH WATERMARK ot DELAY OF INTERVAL 10 MINUTES;
@@ -97,6 +100,8 @@ def test_late_rows_are_those_that_a_batch_tells(console: Console) -> None:
         )
         assert rows == late(batches, ends), name
         assert rows
+        kept = f"SELECT n, count(*) AS times FROM late_{name} {where} GROUP BY n ORDER BY n;"
+        assert console.rows(kept) == rows, name
     # Spark counts rows where it does not combine those of a group before it drops them.
     dropped = console.session.queries.all["firsts"].reports.late
     assert console.rows("SELECT count(*) FROM LATE ROWS OF QUERY firsts;") == [(dropped,)]

@@ -25,11 +25,17 @@ def test_late_rows_are_in_a_live_table_and_stay_after_a_restart(console: Console
         CREATE LIVE TABLE t OUTPUT MODE UPDATE ON LATE INTO too_late AS {COUNTS};"""
     )
     put(console, (1, "12:00"), (2, "13:00"))
+    shown = console.run("WHY LIVE TABLE too_late;")[0]
+    assert shown.verdict == (
+        "nothing is wrong: too_late takes the rows of t that come late, and none has come late so far"
+    )
     put(console, (3, "12:44"), (4, "12:50"))
     late = "SELECT n, _batch, _late_by_seconds FROM too_late ORDER BY n;"
     # The window of 12:44 ends before the watermark, 12:50; that of 12:00 was there before it.
     batch = console.rows("SELECT max(_batch) FROM LATE ROWS OF QUERY t;")[0][0]
     assert console.rows(late) == [(3, batch, 300.0)]
+    [kept] = console.rows("SHOW LIVE TABLES;")[:1]
+    assert kept[:2] == ("too_late", 1) and kept[6] == "t"
     console.run("STOP QUERY t;")
     put(console, (5, "12:20"), (6, "14:00"))
     console.run("START QUERY t; AWAIT QUERY t IDLE;")

@@ -129,7 +129,7 @@ def _feeding(reads: Reads, context: Context, stages: Iterable[Run] = ()) -> list
     plans: dict[str, Run] = {}
 
     def put(table: str) -> None:
-        for query in (*context.catalog.queries_into(table), *context.catalog.late_into(table)):
+        for query in context.catalog.writers_of(table):
             if query.name not in plans:
                 for name in query.inputs:
                     put(name)

@@ -280,7 +280,7 @@ def _check_sink_clauses(statement: CreateSink, using: Connector) -> None:
 
 def _check_replaced(name: Name, or_replace: bool, context: Context) -> None:
     catalog = context.catalog
-    feeding = [q.name for q in (*catalog.queries_into(name.value), *catalog.late_into(name.value))]
+    feeding = [q.name for q in catalog.writers_of(name.value)]
     if or_replace and feeding:
         raise NameFault(
             f"the query {feeding[0]} writes into {name}",

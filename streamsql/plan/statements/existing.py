@@ -109,7 +109,7 @@ def drop_sink(statement: DropSink, context: Context) -> Plan:
         return Drop("sink", statement.name.value)
     sink = catalog.sink(statement.name)
     check_unread(statement.name, sink.name, catalog)
-    for query in (*catalog.queries_into(sink.name), *catalog.late_into(sink.name)):
+    for query in catalog.writers_of(sink.name):
         raise _feeds(query, sink.name, statement.name.span)
     return Drop("sink", sink.name, (("sinks", sink.name),))
 

@@ -103,7 +103,7 @@ def _sink(query: Query, context: Context, name: Name) -> Sink:
             span=name.span,
             code="CLAUSE_CONFLICT",
         )
-    others = [*context.catalog.queries_into(sink.name), *context.catalog.late_into(sink.name)]
+    others = context.catalog.writers_of(sink.name)
     feeding = [q.name for q in others if q.name.casefold() != query.name.casefold()]
     if sink.is_live and feeding:
         raise NameFault(

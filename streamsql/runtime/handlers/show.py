@@ -74,7 +74,7 @@ def _show_sinks(parts: SessionParts, statement: sink.ShowSinks) -> Result:
 
 
 def _fed_by(entry: Sink, parts: SessionParts) -> list[str]:
-    return [q.name for q in parts.catalog.queries_into(entry.name)]
+    return [q.name for q in parts.catalog.writers_of(entry.name)]
 
 
 def _create_stream(parts: SessionParts, statement: stream.ShowCreateStream) -> Result:

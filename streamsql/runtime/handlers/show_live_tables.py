@@ -55,7 +55,7 @@ def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Res
             kept, dropped, mode, listed = _live_numbers(entry, parts)
             live = parts.live.get(entry.name.casefold())
             key = _key(live)
-            fed = ", ".join(q.name for q in parts.catalog.queries_into(entry.name))
+            fed = ", ".join(q.name for q in parts.catalog.writers_of(entry.name))
             refresh = _refresh_numbers(entry, parts)
             rows.append((entry.name, kept, dropped, mode, key, listed, fed, *refresh))
     columns = ("name", "rows", "dropped", "mode", "key", "columns", "query", *_REFRESH)
@@ -99,7 +99,7 @@ def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable)
     if key := _key(live):
         pairs.append(("key", key))
     limit = f"{entry.retain} rows" if mode == "append" else ""
-    fed = ", ".join(q.name for q in parts.catalog.queries_into(entry.name))
+    fed = ", ".join(q.name for q in parts.catalog.writers_of(entry.name))
     readers = ", ".join(q.name for q in parts.catalog.readers_of(entry.name))
     pairs += [("keeps", limit), ("query", fed), ("read by", readers)]
     numbers = dict(zip(_REFRESH, _refresh_numbers(entry, parts), strict=True))

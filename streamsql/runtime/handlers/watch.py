@@ -43,7 +43,7 @@ def watch(statement: Watch, parts: SessionParts) -> Live:
             code="NO_QUERY",
         )
     chart = tuple(_column(c, rows, entry.name) for c in statement.chart)
-    feeding = parts.catalog.queries_into(entry.name)[0]
+    feeding = parts.catalog.writers_of(entry.name)[0]
     current = lambda: parts.queries.all.get(feeding.name.casefold())  # noqa: E731  a restart is another run
 
     live = live_of(entry.name, rows, current, parts)

@@ -37,8 +37,9 @@ def _why(parts: SessionParts, statement: WhyStatement) -> Why:
         hidden = hidden_rows(parts, empty, table) if empty else None
         if hidden:
             return result(hidden)
+        late = parts.catalog.late_into(table.name)
         if not feeding:
-            return result(_unfed(table.name))
+            return result(_of_late(parts, table.name, late[0]) if late else _unfed(table.name))
         return result(_of_query(parts, feeding[0]))
     if statement.name:
         return result(_of_query(parts, parts.catalog.query(statement.name)))
@@ -95,6 +96,22 @@ def _of_stream(parts: SessionParts, stream: Stream) -> Verdict:
     ]
     return diagnose_stream(
         StreamEvidence(parts, as_they_come(stream, parts.context()), None), stream, reading
+    )
+
+
+def _of_late(parts: SessionParts, table: str, query: Query) -> Verdict:
+    """The verdict on a live table that takes the late rows of a query."""
+    running = parts.queries.all.get(query.name.casefold())
+    rows = parts.live.get(table.casefold())
+    kept = rows.rows()[0].num_rows if rows is not None and rows.rows()[0] is not None else 0
+    facts = [("rows in", running.reports.rows_in), ("late rows", running.reports.late)] if running else []
+    return Verdict(
+        situation="NOTHING_WRONG",
+        sentence=f"nothing is wrong: {table} takes the rows of {query.name} that come late, and "
+        + (f"has {count(kept, 'row')}" if kept else "none has come late so far"),
+        facts=tuple(facts),
+        proposal=f"WHY QUERY {quote_name(query.name)};",
+        healthy=True,
     )
 
 

@@ -97,8 +97,7 @@ class Refreshes:
             if table.casefold() in seen:
                 continue
             seen.add(table.casefold())
-            known = self._current.snapshot
-            for query in (*known.queries_into(table), *known.late_into(table)):
+            for query in self._current.snapshot.writers_of(table):
                 ahead += query.inputs
                 if not query.inputs:
                     queries.add(query.name.casefold())

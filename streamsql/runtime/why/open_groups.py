@@ -43,8 +43,16 @@ def gave_none(evidence: Evidence) -> bool:
     """
     if evidence.rows_out is not None:
         return evidence.rows_out == 0
+    if evidence.mode == "append" and any(map(_removed, evidence.reports)):
+        return False
     held = (op.get("numRowsTotal", 0) for op in evidence.state if op.get("operatorName") in GROUPS)
     return evidence.mode == "append" and any(held)
+
+
+def _removed(report: dict[str, Any]) -> int:
+    """The groups that the last stateful operator has emitted in append mode, in a progress report."""
+    last: dict[str, Any] = next(iter(report.get("stateOperators", [])), {})
+    return int(last.get("numRowsRemoved", 0)) if last.get("operatorName") in GROUPS else 0
 
 
 def _ends(evidence: Evidence, at: int) -> tuple[int | None, int | None]:

@@ -189,7 +189,9 @@ def rows_late(evidence: Evidence) -> Verdict | None:
         time = next(t for t in evidence.event_times if t.stream is stream)
         needed, measured = _needed_delay(evidence, stream, time.delay, worst)
         facts += [("delay now", length(time.delay)), *measured]
-    if not evidence.plan.transient and not evidence.query.together:
+    if evidence.plan.late is not None:
+        facts.append(("kept in", evidence.plan.late.sink.name))
+    elif not evidence.plan.transient and not evidence.query.together:
         facts.append(("the rows", f"SELECT * FROM LATE ROWS OF QUERY {quote_name(evidence.name)};"))
     proposal = ""
     if stream and needed:
