@@ -92,6 +92,8 @@ def test_nexmark_goes_on_after_kills(spark: Any, tmp_path: Path, names: dict[str
     console.until(lambda: console.rows("done"), 0.1, 600)
     found = console.rows("query")
     console.kill("both", console.jvm())
+    spark.sql(SIDE_INPUT.replace("CREATE", "CREATE OR REPLACE").rstrip(";"))
     for name, sql in names.items():
         batch = expected(spark, tmp_path, f"SELECT to_json(struct(*)) AS row FROM ({wanted(name, sql)})")
         assert sorted(repr((r["row"],)) for r in found if r["query"] == name) == batch, name
+    spark.catalog.dropTempView("side_input")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamsql.connectors.base import Places
+from streamsql.runtime.engine.pyspark_import import import_pyspark
 from streamsql.runtime.workspace.formats import LIVE_TABLE, check_version
 from streamsql.runtime.workspace.owned_folders import claim, private, remove
 
@@ -77,6 +78,8 @@ class Journal:
         later version has written them.
         """
         import pyarrow as pa
+
+        import_pyspark()  # Spark may be starting on another thread
         from pyspark.sql.types import StructType
 
         from streamsql.runtime.embedded.live_rows import LiveRows
