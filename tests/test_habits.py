@@ -215,6 +215,7 @@ def test_a_type_of_another_system_is_named_and_taken() -> None:
         ("timestamptz", "TIMESTAMP"),
         ("BOOL", "BOOLEAN"),
         ("INT8", "BIGINT"),
+        ("UBIGINT", "DECIMAL(20)"),
     ):
         with pytest.raises(StreamsqlError) as caught:
             last_notes(f"CREATE STREAM s (a {name}) USING values;")
@@ -232,3 +233,29 @@ def test_a_type_of_another_system_is_named_and_taken() -> None:
 )
 def test_a_misspelt_clause_is_named(query: str, clause: str) -> None:
     assert last_notes(f"{DEFINED}{query};")[-1].endswith(f"; did you mean {clause}?")
+
+
+def test_unsigned_types_are_named_and_what_they_are_here() -> None:
+    script = "CREATE STREAM s (id bigint unsigned, n INT) USING values;"
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(script)
+    assert caught.value.hint == "BIGINT UNSIGNED of other systems is DECIMAL(20) here"
+    span = caught.value.span
+    assert span and script[span.start : span.end] == "bigint unsigned"
+    last_notes(script.replace("bigint unsigned", "DECIMAL(20)"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "own"),
+    [
+        ("YYYY-MM-DD HH24:MI:SS", "yyyy-MM-dd HH:mm:ss"),
+        ("DD.MM.YY HH12:MI AM", "dd.MM.yy hh:mm a"),
+        ("HH24:MI", "HH:mm"),
+    ],
+)
+def test_date_patterns_of_postgres_are_answered_with_those_of_spark(pattern: str, own: str) -> None:
+    query = f"{DEFINED}SELECT date_format(ts, '{pattern}') AS d FROM clicks;"
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(query)
+    assert caught.value.hint == f"'{own}'"
+    last_notes(query.replace(pattern, own))

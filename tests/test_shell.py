@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
@@ -19,6 +21,7 @@ from streamsql.output.printer import Printer
 from streamsql.shell.completion.complete import complete
 from streamsql.shell.editing import History, is_complete
 from streamsql.shell.prompt import Prompt
+from streamsql.shell.statement_runner import Desk
 
 CATALOG = Catalog(
     streams={
@@ -129,3 +132,41 @@ def test_a_pasted_script_waits_for_enter(
     with typing(console, paste + "\rexit\r", tmp_path, monkeypatch) as shown:
         assert "|   5 |" in shown
         assert "|   6 |" in shown
+
+
+def desk_of(console: Console, shown: StringIO) -> Desk:
+    return Desk(console.session, Printer("csv", shown, shown), threading.Event(), {})
+
+
+def test_commands_of_psql_that_are_no_statements(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = StringIO()
+    desk = desk_of(console, shown)
+    for typed in (rf"\o {tmp_path}/rows.csv", "SELECT 1 AS a, NULL AS b;", r"\o", "SELECT 2 AS c;"):
+        assert desk.execute(typed)
+    assert (tmp_path / "rows.csv").read_text() == "a,b\n1,\n"
+    assert "c\n2\n" in shown.getvalue()
+    assert desk.execute(rf"\! echo there > {tmp_path}/said")
+    assert (tmp_path / "said").read_text() == "there\n"
+    desk.execute(rf"\o {tmp_path}/none/rows.csv")
+    assert f"cannot write {tmp_path}/none/rows.csv: no such file or directory" in shown.getvalue()
+    desk.execute("SELECT nothing FROM range(1);")
+    shown.truncate(0)
+    desk.execute(r"\errverbose")
+    assert re.search(r"there is no column nothing.*code: UNRESOLVED_COLUMN.*SQLSTATE: 42703.*cause: ", shown.getvalue(), re.DOTALL)  # fmt: skip
+
+
+def test_watch_with_seconds_repeats_the_last_statement_until_ctrl_c(console: Console) -> None:
+    class Shown(StringIO):
+        def write(self, text: str) -> int:
+            if "7" in text and self.getvalue().count("7") > 2:
+                desk.interrupted.set()
+            return super().write(text)
+
+    shown = Shown()
+    desk = desk_of(console, shown)
+    desk.execute("SELECT 7 AS a;")
+    desk.execute(r"\watch 0.01")
+    assert shown.getvalue().count("\n7\n") >= 4
+    assert "cancelled after" in shown.getvalue()

@@ -5,6 +5,7 @@ FUNCTIONS and GROUP_WINDOWS are the data: to read one more word, add it there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -168,8 +169,13 @@ _FORMATS = frozenset(
     """date_format to_timestamp to_date unix_timestamp from_unixtime to_unix_timestamp try_to_timestamp
     try_to_date to_timestamp_ntz to_timestamp_ltz""".split()
 )
-_REFUSED_LETTERS = "YWwuecABnNp"
-"""Letters that Spark refuses in a date pattern (those of weeks, and those that only Java has)."""
+_REFUSED_LETTERS = "YWwuecABnNpI"
+"""Letters that Spark refuses in a date pattern (those of weeks, those that only Java has, and that of MI)."""
+_POSTGRES = (
+    ("YYYY", "yyyy"), ("YY", "yy"), ("DD", "dd"), ("HH24", "HH"), ("HH12", "hh"), ("MI", "mm"), ("SS", "ss"),
+    ("MS", "SSS"), ("US", "SSSSSS"), ("Month", "MMMM"), ("Mon", "MMM"), ("AM", "a"), ("PM", "a"),
+)  # fmt: skip
+"""The parts of a date pattern of PostgreSQL and Oracle, and those of Spark."""
 
 
 def check_date_patterns(query: Query) -> None:
@@ -184,12 +190,17 @@ def check_date_patterns(query: Query) -> None:
         letters = "".join(pattern.text[1:-1].split("'")[::2])
         refused = next((c for c in letters if c in _REFUSED_LETTERS), "")
         if refused:
-            better = pattern.text.replace("YYYY", "yyyy").replace("YY", "yy")
-            better = better.replace("DD", "dd") if refused == "Y" else better
+            better = _as_spark(pattern.text) if refused in "YI" else pattern.text
             raise RuleFault(
                 f"Spark refuses the letter {refused} in the date pattern {pattern.text}",
-                detail="Y is the year of a week" if refused == "Y" else "",
+                detail={"Y": "Y is the year of a week", "I": "minutes are mm"}.get(refused, ""),
                 hint=better if better != pattern.text else "yyyy MM dd HH mm ss, and text in single quotes",
                 span=pattern.span,
                 code="BAD_DATE_PATTERN",
             )
+
+
+def _as_spark(pattern: str) -> str:
+    """A date pattern of PostgreSQL as Spark writes it: `YYYY-MM-DD HH24:MI` is `yyyy-MM-dd HH:mm`."""
+    parts = re.split(rf"({'|'.join(own for own, _ in _POSTGRES)})", pattern)
+    return "".join(dict(_POSTGRES).get(part, part) for part in parts)

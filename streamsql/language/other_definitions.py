@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from streamsql.errors import Span, SyntaxFault
 from streamsql.language.habits import PREFIX
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.tokens import Token, quote_name, unquote
@@ -218,6 +219,7 @@ def in_own_words(text: str, tokens: Sequence[Token]) -> str:
     """A statement without the EMIT CHANGES of ksqlDB at its end, and with EXCEPT for the EXCLUDE of DuckDB,
     which takes the same room; "" if it has neither.
     """
+    _check_unsigned(tokens)
     own = text
     for star, word, opening in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if star.text == "*" and word.upper == "EXCLUDE" and opening.text == "(":
@@ -227,3 +229,25 @@ def in_own_words(text: str, tokens: Sequence[Token]) -> str:
         if [t.upper for t in tokens[:2]] == ["CREATE", "TABLE"]:
             own = f"CREATE LIVE TABLE{own[tokens[1].end :]}"
     return own if own != text else ""
+
+
+_UNSIGNED = {
+    "TINYINT": "SMALLINT",
+    "SMALLINT": "INT",
+    "INT": "BIGINT",
+    "INTEGER": "BIGINT",
+    "BIGINT": "DECIMAL(20)",
+}
+"""A whole number → the type here that has the values of it UNSIGNED."""
+
+
+def _check_unsigned(tokens: Sequence[Token]) -> None:
+    """Raise SyntaxFault for a column whose type is UNSIGNED."""
+    for kind, word in zip(tokens, tokens[1:], strict=False):
+        if word.upper == "UNSIGNED" and tokens[0].upper == "CREATE" and kind.upper in _UNSIGNED:
+            raise SyntaxFault(
+                "Spark has no UNSIGNED types",
+                hint=f"{kind.upper} UNSIGNED of other systems is {_UNSIGNED[kind.upper]} here",
+                span=Span(kind.start, word.end),
+                code="UNKNOWN_TYPE",
+            )

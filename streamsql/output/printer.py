@@ -66,6 +66,7 @@ class Printer:
         self.offer: Callable[[str], list[Note]] = lambda statement: []
         """Called with a proposed statement; returns notes about how to run it."""
         self.last: Rows | Text | None = None
+        self.last_error: StreamsqlError | None = None
         self.paging = threading.Event()
         """Set while a pager runs: Ctrl-C is for the pager then."""
 
@@ -105,10 +106,6 @@ class Printer:
             self.say(result.message)
         self._notes(notes)
 
-    def note(self, notes: Iterable[Note]) -> None:
-        """Write notes that belong to no result."""
-        self._notes(notes)
-
     def _verdict(self, why: Why) -> Why:
         """Write the verdict of WHY before its facts; a format for programs has all of it as rows."""
         if self._format() == "table":
@@ -121,6 +118,8 @@ class Printer:
         for note in notes:
             self._word(f"note: {note.text}")
         self.words.flush()
+
+    note = _notes  # those that belong to no result
 
     def _follow(self, live: Live) -> None:
         """Print a result that refreshes when there is no terminal: a block for each refresh with changes,
@@ -197,6 +196,7 @@ class Printer:
     def error(self, error: StreamsqlError) -> None:
         from streamsql.output.error_text import format_error
 
+        self.last_error = error
         text = harmless(format_error(error, self.width()))
         with self.terminal.held():
             self.out.flush()

@@ -19,6 +19,12 @@ AGAIN = "\\g"
 """The result of `expand` for the last statement again."""
 FORMAT = "\\fmt"
 """The result of `expand` for the last statement, formatted, at the next prompt."""
+VERBOSE = "\\errverbose"
+"""The result of `expand` for the last error, whole."""
+SHELL, OUTPUT, REPEAT = "\\!", "\\o", "\\watch"
+"""The first words of the results of `expand` for a command of the shell, a file for rows, and the last
+statement again and again; their argument follows after a blank.
+"""
 LIST = "\\?"
 """The result of `expand` for the list of short forms: `listing()`, and HELP."""
 
@@ -52,6 +58,16 @@ def _switch(name: str) -> Callable[[str, Preferences], str]:
         return f"SET {PREFIX}{name} = {value}"
 
     return make
+
+
+def _marker(first: str) -> Callable[[str, Preferences], str]:
+    return lambda given, preferences: f"{first} {given}".rstrip()
+
+
+def _watch(given: str, preferences: Preferences) -> str:
+    """\\watch SECONDS repeats the last statement, as in psql; \\watch NAME is WATCH."""
+    number = (given or "2").removesuffix("s")
+    return f"{REPEAT} {number}" if number.replace(".", "", 1).isdigit() else f"WATCH {given}"
 
 
 def _source(given: str, preferences: Preferences) -> str:
@@ -89,7 +105,7 @@ SHORT = (
     Short(("dq",), "[name]", "list the queries, or describe one", _with("DESCRIBE QUERY {}", "SHOW QUERIES")),
     Short(("stop",), "name", "stop a query, or ALL", _with("STOP QUERY {}")),
     Short(("start",), "name", "resume a query, or ALL", _with("START QUERY {}")),
-    Short(("watch",), "name", "watch a live table", _with("WATCH {}")),
+    Short(("watch",), "[name|seconds]", "watch a live table, or repeat the last statement", _watch),
     Short(
         ("why",), "[name]", "why the last query, or one by name, gives no rows",
         _with("WHY QUERY {}", "WHY"),
@@ -110,17 +126,20 @@ SHORT = (
     Short(("g",), "", "run the last statement again", _fixed(AGAIN)),
     Short(("last",), "", "show the last result again, in full", _fixed(LAST)),
     Short(("e", "edit"), "", "open the last statement in your editor", _fixed(EDIT)),
+    Short(("o",), "[file]", "write rows to a file; without one, here again", _marker(OUTPUT)),
+    Short(("!",), "[command]", "run a command in your shell", _marker(SHELL)),
+    Short(("errverbose",), "", "show the last error, whole", _fixed(VERBOSE)),
     Short(("fmt",), "", "format the last statement, as streamsql fmt does, for editing", _fixed(FORMAT)),
 )  # fmt: skip
 _BY_NAME = {name: short for short in SHORT for name in short.names}
-MARKERS = frozenset({LAST, EDIT, FORMAT, LIST, AGAIN})
 SIGNS = ("\\", ".", "?")
 """The first characters of short forms: no statement begins with one."""
 
 
 def expand(text: str, preferences: Preferences) -> str | None:
     """The statement, with its `;`, of a line that begins with one of SIGNS; None for any other text. \\last,
-    \\e, \\fmt, \\g and \\?, which no statement corresponds to, are returned as LAST, EDIT, … Raises
+    \\e, \\fmt, \\g and \\?, which no statement corresponds to, are returned as LAST, EDIT, …, and
+    those of the shell with their argument. Raises
     InputFault, its span within text, for an unknown short form, or one with a missing or unexpected argument.
     """
     line = text.strip().rstrip(";").rstrip()
@@ -142,7 +161,7 @@ def expand(text: str, preferences: Preferences) -> str | None:
     if not given and short.takes and not short.takes.startswith("["):
         raise InputFault(f"\\{name} needs a {short.takes}", hint=usage, span=span, code="BAD_ARGUMENT")
     statement = short.make(given, preferences)
-    return statement if statement in MARKERS else statement + ";"
+    return statement if statement.startswith("\\") else statement + ";"
 
 
 def _of_another_prompt(line: str, name: str, span: Span) -> str:

@@ -23,11 +23,24 @@ from streamsql.results import Live, Text
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import Session
 from streamsql.shell.background_events import Announcer, silent_query, toolbar_numbers
-from streamsql.shell.backslash_commands import AGAIN, EDIT, FORMAT, LAST, LIST, expand, listing
+from streamsql.shell.backslash_commands import (
+    AGAIN,
+    EDIT,
+    FORMAT,
+    LAST,
+    LIST,
+    OUTPUT,
+    REPEAT,
+    SHELL,
+    VERBOSE,
+    expand,
+    listing,
+)
 from streamsql.shell.editing import edit
 from streamsql.shell.highlighting import PLAIN, STYLE
 from streamsql.shell.live_view import LiveView
 from streamsql.shell.progress import ProgressLine
+from streamsql.shell.prompt_commands import in_full, printer_to, repeat, run_in_shell
 
 GIVING_UP = 10.0
 """The seconds that the prompt waits for a cancelled statement to end."""
@@ -47,6 +60,8 @@ class Desk:
         self.printer = printer
         self.interrupted = interrupted
         self.options = options
+        self.rows_to = printer
+        """Writes rows: the printer, or one for the file of \\o."""
         self.next_text = ""
         """The initial text of the next prompt, such as a statement from the editor."""
         self.offered = ""
@@ -107,6 +122,8 @@ class Desk:
             return True
         if short == LAST:
             return self._on_thread(self._show_last)
+        if short is not None and short.startswith("\\") and short not in (AGAIN, LIST):
+            return self._command(*short.partition(" ")[::2])
         if short == AGAIN:
             short = self._last_text
         if short == LIST:
@@ -116,6 +133,27 @@ class Desk:
             self._last_text = text
         text = (short or text).strip()
         return self.run(Source("sql", text if text.endswith(";") else text + ";"))
+
+    def _command(self, name: str, given: str) -> bool:
+        """Run a command that no statement corresponds to. False: leave the console."""
+        try:
+            if name == SHELL:
+                run_in_shell(given)
+            elif name == OUTPUT:
+                if self.rows_to is not self.printer:
+                    self.rows_to.out.close()
+                self.rows_to = printer_to(given, self.printer) if given else self.printer
+            elif name == VERBOSE:
+                error = self.printer.last_error
+                self.printer.show(Text(text=in_full(error) if error else "there was no error"))
+            elif name == REPEAT and self._last_text:
+                source, seconds = Source("sql", self._last_text), float(given)
+                return self._on_thread(
+                    lambda cancel: repeat(lambda: self._execute(source, cancel), seconds, cancel)
+                )
+        except StreamsqlError as error:
+            self.printer.error(error)
+        return True
 
     def _format_last(self) -> None:
         try:
@@ -187,7 +225,7 @@ class Desk:
             self.printer.error(error)
             return True
         for written in statements:
-            runner = ScriptRunner(self.session, self.printer, cancel)
+            runner = ScriptRunner(self.session, self.rows_to, cancel)
             going_on = runner.run_statement(written)
             if runner.exit_code:
                 return True

@@ -227,6 +227,7 @@ OTHER_TYPES = {
     "TEXT": "STRING", "BYTES": "BINARY", "BYTEA": "BINARY", "BLOB": "BINARY", "TIMESTAMPTZ": "TIMESTAMP",
     "DATETIME": "TIMESTAMP", "JSONB": "STRING", "JSON": "STRING", "UUID": "STRING", "BOOL": "BOOLEAN",
     "INT2": "SMALLINT", "INT4": "INT", "INT8": "BIGINT", "FLOAT4": "FLOAT", "FLOAT8": "DOUBLE",
+    "UTINYINT": "SMALLINT", "USMALLINT": "INT", "UINTEGER": "BIGINT", "UBIGINT": "DECIMAL(20)",
     "HUGEINT": "DECIMAL(38)", "SERIAL": "INT", "BIGSERIAL": "BIGINT", "ROW": "STRUCT<name: TYPE>",
 }  # fmt: skip
 """Types of other consoles, and what they are here."""

@@ -1,0 +1,55 @@
+"""Commands of the prompt that no statement corresponds to: \\!, \\o, \\watch SECONDS and \\errverbose."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from streamsql.errors import Cancelled, InputFault, StreamsqlError
+from streamsql.output.error_text import format_error
+from streamsql.output.printer import Printer
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.secrets import redact_text
+
+
+def run_in_shell(command: str) -> None:
+    """Run a command in the user's shell; without one, the shell itself."""
+    subprocess.call(command or os.environ.get("SHELL", "/bin/sh"), shell=True)
+
+
+def printer_to(path: str, like: Printer) -> Printer:
+    """A printer that writes rows to a new file, and all else where another does. Raises InputFault."""
+    try:
+        file = Path(path).expanduser().open("w", buffering=1, encoding="utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputFault(f"cannot write {path}: {reason}", code="FILE_NOT_WRITTEN") from None
+    printer = Printer(like.preferences, file, like.words)
+    printer.present, printer.offer = like.present, like.offer
+    return printer
+
+
+def repeat(act: Callable[[], bool], seconds: float, cancel: CancelToken) -> bool:
+    """Call a function again and again, until it returns False or the token is set. Returns True."""
+    with suppress(Cancelled):
+        while act():
+            cancel.wait(seconds)
+    return True
+
+
+def in_full(error: StreamsqlError) -> str:
+    """An error with its code, SQLSTATE and the whole message of Spark."""
+    return "\n".join([format_error(error, 0), *_more(error)])
+
+
+def _more(error: StreamsqlError) -> Iterator[str]:
+    yield f"code: {error.code}"
+    cause: BaseException | None = error.__cause__ or error.__context__
+    state = getattr(cause, "getSqlState", lambda: None)()
+    if state:
+        yield f"SQLSTATE: {state}"
+    if cause is not None:
+        yield redact_text(f"cause: {type(cause).__name__}: {cause}")
