@@ -1,0 +1,59 @@
+"""100 small TESTs in one session: a stream with a watermark, a windowed count, one GIVEN and one EXPECT each.
+
+Prints the seconds from the start of the process to Spark's, of all tests together, and the median of one.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.settings import Settings
+from streamsql.testing.cases import Case, collect
+from streamsql.testing.runner import Outcome, run_cases
+from streamsql.testing.sessions import SessionFactory
+
+COUNT = 100
+PIPELINE = """
+CREATE STREAM words (word STRING, at TIMESTAMP) USING kafka FORMAT json OPTIONS (servers 'nowhere:1', topic 'words')
+  WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES;
+CREATE LIVE TABLE counts AS
+SELECT window.start AS since, word, count(*) AS n FROM words GROUP BY window(at, '10 minutes'), word;
+"""
+TEST = """
+TEST 'number {0}' BEGIN
+  GIVEN words VALUES ('cat', '2024-05-01 12:02:00'), ('dog', '2024-05-01 12:07:00'), ('n{0}', '2024-05-01 12:07:00');
+  EXPECT counts (word, n) VALUES ('cat', 1), ('dog', 1), ('n{0}', 1);
+END TEST;
+"""
+
+
+class Silent:
+    def begins(self, case: Case, number: int, count: int) -> None:
+        pass
+
+    def ends(self, outcome: Outcome) -> None:
+        assert outcome.passed, outcome.error
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "words.test.sql"
+        file.write_text(PIPELINE + "".join(TEST.format(number) for number in range(COUNT)))
+        began = time.monotonic()
+        factory = SessionFactory(Settings.make("local[*]", {}))
+        with factory.session():
+            started = time.monotonic()
+        outcomes: list[Outcome] = []
+        run_cases(collect([str(file)], []).cases, factory, Silent(), CancelToken(), outcomes)
+        ended = time.monotonic()
+        factory.close()
+    one = statistics.median(outcome.seconds for outcome in outcomes)
+    print(f"Spark {started - began:.1f} s, {COUNT} tests {ended - started:.1f} s, median of one {one:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Writes the cases of shared/cases as TESTs: python tests/cases/sql_tests.py > cases.test.sql
+
+Those are left out that a TEST cannot express: steps in which several streams get rows at once, or one stream is read
+twice (the micro-batch of a GIVEN has the rows of one source), steps whose rows are not told, files that are written
+while a stream reads their folder, and errors that are known by their words only.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).resolve().parents[1]
+if __name__ == "__main__":
+    sys.path.insert(0, str(TESTS))
+
+from conftest import SHARED_CASES  # noqa: E402
+
+from streamsql.language.tokens import quote  # noqa: E402
+
+FILES = (
+    "learn_spark/learn_spark.json",
+    "guide/guide.json",
+    "spark_suites/aggregation.json",
+    "spark_suites/dedup.json",
+    "spark_suites/event_time.json",
+    "spark_suites/unsupported.json",
+)
+
+
+def all_cases() -> list[dict[str, Any]]:
+    """The cases that a TEST can express."""
+    from harness import load
+
+    cases = [case.data for file in FILES for case in load(SHARED_CASES / file)]
+    return [data for data in cases if expressible(data)]
+
+
+def expressible(data: dict[str, Any]) -> bool:
+    streams = data.get("streams", {}).values()
+    if "expected_error" in data:
+        return "error_class" in data["expected_error"] and data["expected_error"]["phase"] == "start"
+    if data.get("align") or "file_source" in data or None in data.get("expected", [])[:-1]:
+        return False
+    if "expected_last_value_per_key" in data:
+        return False
+    steps = max((len(s["batches"]) for s in streams), default=0)
+    return all(
+        sum(bool(s["batches"][n : n + 1] and s["batches"][n]) for s in streams) <= 1 for n in range(steps)
+    )
+
+
+def sql_tests(cases: list[dict[str, Any]]) -> str:
+    """A file of tests."""
+    tests = (f"TEST {quote(data['name'])} BEGIN\n{statements(data)}END TEST;\n" for data in cases)
+    return "SET spark.sql.session.timeZone = UTC;\n\n" + "\n".join(tests)
+
+
+def statements(data: dict[str, Any]) -> str:
+    return "".join(f"  {statement};\n" for statement in _statements(data))
+
+
+def _statements(data: dict[str, Any]) -> Iterator[str]:
+    from harness import column_list, values
+
+    for key, value in data.get("conf", {}).items():
+        yield f"SET {key} = {value}"
+    for name, table in data.get("statics", {}).items():
+        casts = ", ".join(f"CAST(`{c}` AS {t}) AS `{c}`" for c, t in table["columns"])
+        names = ", ".join(f"`{c}`" for c, _ in table["columns"])
+        yield f"CREATE TEMPORARY VIEW {name} AS SELECT {casts} FROM {values(table['rows'])} AS t({names})"
+    inputs = {}
+    for name, stream in data.get("streams", {}).items():
+        dedup = data.get("dedup", {}).get(name, [])
+        chain = [*(f"{name}_{i}" for i in range(len(dedup))), name]
+        inputs[name] = chain[0]
+        mark = data.get("watermark", {}).get(name)
+        watermark = f" WITH WATERMARK {mark['column']} DELAY {quote(mark['delay'])}" if mark else ""
+        yield f"CREATE STREAM {chain[0]} ({column_list(stream['columns'])}) USING values{watermark}"
+        for step, source, target in zip(dedup, chain, chain[1:], strict=False):
+            keys = ", ".join(f"`{k}`" for k in step.get("columns") or [c for c, _ in stream["columns"]])
+            within = "WITHIN WATERMARK" if step.get("within_watermark") else ""
+            yield f"CREATE STREAM {target} AS SELECT DISTINCT ON ({keys}) {within} * FROM {source}"
+    yield "CREATE SINK out USING noop"
+    insert = f"INSERT INTO out OUTPUT MODE {data['output_mode'].upper()} {data['query_sql']}"
+    if "expected_error" in data:
+        yield f"EXPECT ERROR {quote(data['expected_error']['error_class'])} FROM {insert}"
+        return
+    yield insert
+    for number in range(max((len(s["batches"]) for s in data["streams"].values()), default=0)):
+        yield from _step(data, number, inputs)
+    if "expected_total" in data:
+        yield f"EXPECT out {values(data['expected_total'])}" if data["expected_total"] else "EXPECT out EMPTY"
+
+
+def _step(data: dict[str, Any], number: int, inputs: dict[str, str]) -> Iterator[str]:
+    from harness import values
+
+    if number in data.get("restart_before", []):
+        yield "RESTART QUERY out"
+    for name, stream in data["streams"].items():
+        rows = stream["batches"][number] if number < len(stream["batches"]) else []
+        if rows:
+            yield f"GIVEN {inputs[name]} {values(rows)}"
+    expected = data.get("expected", [])
+    rows = expected[number] if number < len(expected) else None
+    ordered = "ORDERED " if data.get("ordered") else ""
+    if rows is not None and data["output_mode"] == "complete":
+        yield f"EXPECT out {ordered}{values(rows)}" if rows else "EXPECT out EMPTY"
+    elif rows is not None:
+        changes = values([["+I", *row] for row in rows])
+        yield f"EXPECT CHANGES IN out {changes}" if rows else "EXPECT NO CHANGES IN out"
+    marks = data.get("expected_watermark", [])
+    if number < len(marks) and marks[number] is not None:
+        mark = marks[number].replace("T", " ").removesuffix("Z").removesuffix(".000")
+        yield f"EXPECT WATERMARK OF out = {'NULL' if mark == '1970-01-01 00:00:00' else quote(mark)}"
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    print(sql_tests(all_cases()), end="")
