@@ -122,6 +122,7 @@ def test_a_failure_is_that_of_one_table_and_start_resumes(console: Console) -> N
     states = {row[0]: row[1] for row in console.rows("SHOW QUERIES;")}
     assert states == {"counts": "running", "shares": "FAILED", "doubled": "running", "most": "running"}
     assert "START QUERY shares;" in of_live_table(console, "shares")["remark"]
+    assert "query shares failed: division by zero" in of_live_table(console, "doubled")["remark"]
     console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY counts IDLE;")
     console.run("START QUERY shares; AWAIT QUERY doubled IDLE;")
     assert console.rows("SELECT s, d FROM shares, doubled;") == [(-10.0, -20.0)]
@@ -172,7 +173,7 @@ def test_what_is_refused(console: Console, statement: str, code: str, words: str
 def test_an_input_that_is_replaced_or_stopped(console: Console) -> None:
     console.run(f"{COUNTS} {TOP} INSERT INTO words VALUES ('a', 1); AWAIT QUERY top IDLE;")
     console.run("STOP QUERY counts; AWAIT QUERY top IDLE;")
-    assert "the query counts is stopped" in of_live_table(console, "top")["remark"]
+    assert "the query counts is stopped; START QUERY counts;" in of_live_table(console, "top")["remark"]
     console.run(
         "CREATE OR REPLACE LIVE TABLE counts AS SELECT word, sum(n) * 10 AS c FROM words GROUP BY word;"
     )

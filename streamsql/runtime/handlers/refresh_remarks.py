@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamsql.catalog import Catalog, Query
+from streamsql.language.tokens import quote_name
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
 
@@ -17,14 +19,27 @@ def refresh_remarks(name: str, parts: SessionParts) -> list[str]:
         return []
     running = parts.queries.all.get(name.casefold())
     said = list(_own(running)) if running else []
-    feeding = parts.queries.refreshes.feeding(*query.inputs)
-    for key in sorted(feeding):
-        other = parts.queries.all.get(key)
-        if other is not None and other.status() == "FAILED" and other.fault:
+    for feeding in _feeding(query, parts.catalog):
+        other = parts.queries.all.get(feeding.name.casefold())
+        status = other.status() if other is not None else "not running"
+        if other is not None and status == "FAILED" and other.fault:
             said.append(f"an input does not change any more: {other.fault.message}")
-        elif other is not None and other.status() == "stopped":
-            said.append(f"an input does not change any more: the query {other.name} is stopped")
+        elif running is not None and status in ("stopped", "not running"):
+            start = f"START QUERY {quote_name(feeding.owner or feeding.name)};"
+            said.append(f"an input does not change any more: the query {feeding.name} is {status}; {start}")
     return said
+
+
+def _feeding(query: Query, catalog: Catalog) -> list[Query]:
+    """The queries whose rows reach a live table over live tables, by their names."""
+    reached: dict[str, Query] = {}
+    ahead = list(query.inputs)
+    while ahead:
+        for feeding in catalog.writers_of(ahead.pop()):
+            if feeding.name not in reached:
+                reached[feeding.name] = feeding
+                ahead += feeding.inputs
+    return [reached[name] for name in sorted(reached)]
 
 
 def _own(running: Running) -> Iterator[str]:
