@@ -98,12 +98,14 @@ class Stream:
 @dataclass(frozen=True)
 class Original:
     """What a sink of a test, which keeps its rows in memory, takes over from the one in whose place it is:
-    connector, output modes, and whether it shows the newest row of each group.
+    connector, output modes, whether it shows the newest row of each group, and whether changes of a result
+    are applied to its rows.
     """
 
     connector: str
     modes: tuple[str, ...]
     shows_newest: bool = False
+    keeps_in_step: bool = False
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,9 @@ def kept_sink(sink: Sink) -> Sink:
     if sink.is_live:
         return sink
     using = connector(Name(sink.connector))
-    original = Original(sink.connector, using.modes_of(sink), using.shows_newest(sink))
+    original = Original(
+        sink.connector, using.modes_of(sink), using.shows_newest(sink), using.keeps_in_step(sink)
+    )
     return replace(
         sink,
         connector="memory",

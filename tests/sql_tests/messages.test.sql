@@ -48,3 +48,16 @@ TEST 'rows of a file, with the options of the stream' BEGIN
   EXPECT seen VALUES ('ann', 3);
   EXPECT ERROR 'PATH_NOT_FOUND' FROM GIVEN visits FROM 'visit.csv';
 END TEST;
+
+TEST 'sinks of changes' BEGIN
+  CREATE STREAM w (word STRING) USING json OPTIONS (path '/nowhere/words');
+  CREATE SINK db USING jdbc KEY (word) OPTIONS (url 'jdbc:sqlite:/nowhere/db', table 'counts');
+  CREATE SINK log USING kafka FORMAT json OPTIONS (servers 'nowhere:9092', topic 'log');
+  CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM w GROUP BY word;
+  INSERT INTO db SELECT word, n FROM counts;
+  INSERT INTO log SELECT word, n FROM counts WHERE n > 1;
+  GIVEN w VALUES ('cat'), ('cat');
+  GIVEN w VALUES ('cat'), ('dog');
+  EXPECT log VALUES ('+I', 'cat', 2), ('-U', 'cat', 2), ('+U', 'cat', 3);
+  EXPECT db VALUES ('cat', 3), ('dog', 1);
+END TEST;

@@ -13,7 +13,6 @@ FROM words GROUP BY window(at, '10 minutes'), word;
 CREATE LIVE TABLE top AS SELECT word, n FROM counts ORDER BY n DESC, word LIMIT 2;
 INSERT INTO files TRIGGER AVAILABLE NOW CHECKPOINT '/nowhere/checkpoint'
 SELECT window.start AS since, word, count(*) AS n FROM words GROUP BY window(at, '10 minutes'), word;
-INSERT INTO newest SELECT word, count(*) FROM words GROUP BY word;
 
 AWAIT QUERY ALL IDLE;
 SELECT * FROM counts;

@@ -8,7 +8,6 @@ TEST 'a late word is dropped' BEGIN
   GIVEN words VALUES ('cat', 1, '2024-05-01 12:04:00');
   EXPECT NO CHANGES IN counts;
   EXPECT LATE ROWS OF counts (word, at) VALUES ('cat', '2024-05-01 12:04:00');
-  EXPECT newest VALUES ('cat', 2), ('dog', 1);
 END TEST;
 
 TEST 'each test begins with nothing, and changes are counted' BEGIN
@@ -30,6 +29,7 @@ TEST 'each test begins with nothing, and changes are counted' BEGIN
 END TEST;
 
 TEST 'a crash repeats no row' BEGIN
+  INSERT INTO newest SELECT word, count(*) FROM words GROUP BY word;
   GIVEN words VALUES ('cat', 1, '2024-05-01 12:02:00');
   KILL;
   GIVEN words VALUES ('cat', 1, '2024-05-01 12:22:00'), ('cat', 1, '2024-05-01 12:02:30');

@@ -106,7 +106,22 @@ def _kept(bench: Bench, sink: Sink, name: Name) -> Table:
     _, rows = kept_rows(bench, name)
     table = rows.rows()[0]
     columns = _columns(rows.schema)
-    return Table(columns, [] if table is None else values(table, in_zone(rows.schema, bench.zone)))
+    there = [] if table is None else values(table, in_zone(rows.schema, bench.zone))
+    if sink.stands_for and sink.stands_for.keeps_in_step and columns[0][0] == "_op":
+        return Table(columns[1:], _applied(there))
+    return Table(columns, there)
+
+
+def _applied(changes: Sequence[Row]) -> list[Row]:
+    """The rows of a sink to which changes were applied."""
+    rows: list[Row] = []
+    for op, *values_of_row in changes:
+        row = tuple(values_of_row)
+        if op in ("+I", "+U"):
+            rows.append(row)
+        elif row in rows:
+            rows.remove(row)
+    return rows
 
 
 def selected(bench: Bench, text: str) -> Table:
