@@ -128,6 +128,7 @@ NOTES = {
     "CODE_CHANGED": "the Python code of a query has changed since its checkpoint was written",
     "COLUMNS_INFERRED": "the columns of a stream, as read from its source when it was created",
     "COLUMNS_RENAMED": "columns of one name are printed under names of their own",
+    "ODD_VALUES": "a few values of a column do not have the type of the others",
     "COLUMN_OMITTED": "a column is left out, because Spark does not distinguish it from another",
     "DAMAGED_MICRO_BATCH": "a micro-batch is incomplete in the log of a checkpoint",
     "DELAY_TOO_LONG": "the delay of a watermark is many times as long as the latest row needs",

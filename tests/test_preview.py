@@ -295,3 +295,20 @@ def test_describe_connector(console: Console) -> None:
     assert shown["kafka.sasl.jaas.config", "read, write"][0] == "text, secret"
     assert shown["startingOffsets", "read"][1] == "earliest"
     assert "org.apache.spark:spark-sql-kafka-0-10_2.13:" in shown["package", ""][2]
+
+
+def test_most_values_decide_the_type_and_the_odd_ones_are_named(console: Console, tmp_path: Path) -> None:
+    """One odd value of a hundred."""
+    lines = [f"2024-05-01T12:00:{n % 60:02}Z,{n},{n if n % 2 else 'x'}" for n in range(99)]
+    folder = write(tmp_path / "visits", "a.csv", "ts,n,mixed", *lines, "yesterday,n/a,1")
+    shown = look(console, f"PREVIEW USING csv OPTIONS (path '{folder}', header 'true');")
+    assert shown.proposal == (
+        "CREATE STREAM visits (ts TIMESTAMP, n BIGINT, mixed STRING)\n  USING csv\n"
+        f"  OPTIONS (path '{folder}', header 'true')\n  ON MALFORMED SKIP\n  WITH WATERMARK ts DELAY '10 minutes';"
+    )
+    skipped = "ON MALFORMED SKIP leaves their rows out and counts them"
+    assert list(notes_of(shown)) == [
+        f"ts is TIMESTAMP in most of 100 records, but not 'yesterday'; {skipped}",
+        f"n is BIGINT in most of 100 records, but not 'n/a'; {skipped}",
+    ]
+    assert len(taken(console, shown)) == 99

@@ -237,13 +237,40 @@ def _rank(leaf: Leaf, kind: str) -> tuple[int, int, int]:
     return tier, len(leaf.path), int(kind != "time")
 
 
-def typed_times(columns: Sequence[Column], values: dict[str, Sequence[Any]]) -> tuple[Column, ...]:
-    """The columns, where strings with only timestamps or dates get these types."""
-    typed = []
-    for column in columns:
-        seen = values.get(column.name, ())
-        kind = column.type
-        if kind == "STRING":
-            kind = "TIMESTAMP" if is_iso(seen) else "DATE" if is_day(seen) else kind
-        typed.append(Column(column.name, kind))
-    return tuple(typed)
+MOSTLY = 0.95
+"""The part of the values of a column that decides its type."""
+_SHAPES = (
+    ("TIMESTAMP", _ISO),
+    ("DATE", _DAY),
+    ("BIGINT", re.compile(r"-?\d{1,18}\Z")),
+    ("DOUBLE", re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?\Z")),
+)
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A column with the type of most of its values. odd: those that do not have it; of: the number of all."""
+
+    column: Column
+    odd: tuple[str, ...] = ()
+    of: int = 0
+
+
+def typed(columns: Sequence[Column], values: dict[str, Sequence[Any]], *, numbers: bool) -> tuple[Typed, ...]:
+    """The columns, where texts of which all or most are timestamps or dates get these types. numbers: also
+    texts of which most are numbers.
+    """
+    shapes = _SHAPES if numbers else _SHAPES[:2]
+    return tuple(_typed(column, values.get(column.name, ()), shapes) for column in columns)
+
+
+def _typed(column: Column, seen: Sequence[Any], shapes: Sequence[tuple[str, re.Pattern[str]]]) -> Typed:
+    texts = [v for v in seen if isinstance(v, str) and v]
+    if column.type != "STRING" or not texts:
+        return Typed(Column(column.name, column.type))
+    for kind, shape in shapes:
+        odd = [v for v in texts if not shape.match(v)]
+        all_of_times = not odd and kind in ("TIMESTAMP", "DATE")
+        if all_of_times or 0 < len(odd) <= len(texts) * (1 - MOSTLY):
+            return Typed(Column(column.name, kind), tuple(dict.fromkeys(odd)), len(texts))
+    return Typed(Column(column.name, column.type))

@@ -180,6 +180,14 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
             running.fault.of("the query failed")
         return _of_refresh(running, parts) if running.is_refresh else status_of(running)
 
+    why = verdict.lines if parts.engine.started else tuple
+    return Live(
+        (), title, table.take, take_changes, freeze, status, close, _fault_of(current, parts), why=why
+    )
+
+
+def _fault_of(current: Callable[[], Running | None], parts: SessionParts) -> Callable[[], QueryFault | None]:
+    """Live.fault of the newest run of a query: its failure, unless the prompt has reported it before."""
     told: list[QueryFault] = []
 
     def fault() -> QueryFault | None:
@@ -193,5 +201,4 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
             told.append(running.fault)
         return told[0] if told else None
 
-    why = verdict.lines if parts.engine.started else tuple
-    return Live((), title, table.take, take_changes, freeze, status, close, fault, why=why)
+    return fault

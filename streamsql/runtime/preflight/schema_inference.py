@@ -13,15 +13,17 @@ from streamsql.catalog import Stream
 from streamsql.connectors.registry import connector
 from streamsql.errors import InputFault, Note
 from streamsql.language.statements.base import Column, Name
+from streamsql.language.tokens import quote
 from streamsql.plan.statements.previews import SAMPLE
 from streamsql.plan.statements.schema_guesses import (
     Leaf,
+    Typed,
     event_time,
     fields,
     has_header,
     in_order,
     separator,
-    typed_times,
+    typed,
 )
 
 MOST_TEXT = 4_000_000
@@ -210,16 +212,36 @@ def suggested(stream: Stream, seen: Seen, folders: Sequence[Any] = ()) -> tuple[
         columns[field.name.casefold()] = Column(field.name, type_sql(field.dataType))
         types[field.name] = field.dataType
         values[field.name] = [row[at] for row in seen.values] if at >= 0 else ()
-    typed = typed_times(tuple(columns.values()), values)
-    leaves = [leaf for c in typed for leaf in _leaves((c.name,), c.type, types[c.name], values[c.name])]
+    # A number in quotes is no number in JSON.
+    guesses = typed(tuple(columns.values()), values, numbers="csv" in (stream.connector, stream.format))
+    for guess in guesses:
+        if guess.odd:
+            name = guess.column.name
+            values[name] = [None if v in guess.odd else v for v in values[name]]
+    named = tuple(t.column for t in guesses)
+    leaves = [leaf for c in named for leaf in _leaves((c.name,), c.type, types[c.name], values[c.name])]
     proposal = replace(
         stream,
         # A source that knows its columns itself does not need them.
-        columns=() if connector(Name(stream.connector)).open_options else typed,
+        columns=() if connector(Name(stream.connector)).open_options else named,
         options=(*stream.options, *seen.options),
-        watermark=event_time(leaves, [c.name for c in typed]),
+        watermark=event_time(leaves, [c.name for c in named]),
     )
-    return proposal, tuple(notes)
+    odd = [t for t in guesses if t.odd]
+    if odd and proposal.columns and proposal.may_be_malformed:
+        proposal = replace(proposal, malformed="skip")
+    return proposal, (*notes, *(_odd_values(t, proposal.malformed) for t in odd))
+
+
+def _odd_values(typed: Typed, malformed: str) -> Note:
+    """The note about values that do not have the type of most of their column."""
+    column, shown = typed.column, ", ".join(quote(v) for v in typed.odd[:3])
+    more = ", …" if len(typed.odd) > 3 else ""
+    text = f"{column.name} is {column.type} in most of {typed.of} records, but not {shown}{more}"
+    return Note(
+        "ODD_VALUES",
+        text + ("; ON MALFORMED SKIP leaves their rows out and counts them" if malformed else ""),
+    )
 
 
 def _leaves(path: tuple[str, ...], kind: str, type: Any, values: Sequence[Any]) -> Iterator[Leaf]:
