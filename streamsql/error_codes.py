@@ -71,6 +71,7 @@ CODES = {
     "NAME_TOO_LONG": "a name is longer than file systems and Spark allow",
     "NESTED_TOO_DEEPLY": "the statement is nested too deeply to be read",
     "NOT_IN_A_TEST": "the statement belongs into a TEST, which streamsql test runs",
+    "VERIFY_DIFFERS": "the rows of a query are not those of its SELECT as a batch",
     "NOT_A_CHECKPOINT": "a folder is not a checkpoint that can be inspected",
     "NOT_A_WORKSPACE": "a folder is not a workspace, or cannot be opened as one",
     "NOT_ON_STREAMS": "an operation that Spark does not have on streams",

@@ -98,7 +98,7 @@ PLAN = [
     "statements.given",
     "streaming.readers",
     "statements.previews statements.existing statements.spark_targets",
-    "statements.advances",
+    "statements.advances statements.verifications",
     "planner",
 ]
 

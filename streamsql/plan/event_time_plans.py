@@ -1,11 +1,11 @@
-"""The plans of FLUSH QUERY and SHOW LATENESS."""
+"""The plans of FLUSH QUERY, SHOW LATENESS and VERIFY."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from streamsql.calls import Program
-from streamsql.catalog import Stream
+from streamsql.catalog import Query, Sink, Stream
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.plans import Reads, Run
 
@@ -36,3 +36,17 @@ class Lateness(Plan):
     stream: Stream
     queries: tuple[Measurable, ...]
     chart: bool = False
+
+
+@dataclass(frozen=True)
+class Verification(Plan):
+    """VERIFY. program: defines `expected`, the function of the SELECT, and `reader`, a LateRows of the query;
+    streams: how many it reads; has_state: whether it may drop late rows.
+    """
+
+    query: Query
+    sink: Sink
+    program: Program
+    reads: Reads
+    streams: int
+    has_state: bool = False

@@ -23,6 +23,7 @@ from streamsql.language.statements.sink import CreateSink, DropSink
 from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.stream import AdvanceStream, CreateStream, DropStream, ShowLateness
 from streamsql.language.statements.test import Advance, Given
+from streamsql.language.statements.verify import Verify
 from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, reads_of
@@ -48,6 +49,7 @@ from streamsql.plan.statements.previews import preview, show_topics
 from streamsql.plan.statements.queries import create_live_table, select
 from streamsql.plan.statements.query_run import beginning
 from streamsql.plan.statements.spark_targets import check_target
+from streamsql.plan.statements.verifications import verify
 
 __all__ = ["beginning", "plan", "start_plan"]
 
@@ -152,4 +154,5 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     Given: given,
     FlushQuery: flush_query,
     ShowLateness: show_lateness,
+    Verify: verify,
 }

@@ -35,6 +35,7 @@ from streamsql.runtime.handlers import (
     show_live_tables,
     show_queries,
     test_statements,
+    verify,
     why,
 )
 from streamsql.runtime.live.journal import LiveTables
@@ -53,6 +54,7 @@ PLANS: Answers = {
     **queries.PLANS,
     **flush.PLANS,
     **lateness.PLANS,
+    **verify.PLANS,
 }
 DIRECT: Answers = {
     **definitions.DIRECT,

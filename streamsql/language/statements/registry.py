@@ -21,6 +21,7 @@ from streamsql.language.statements import (
     spark,
     stream,
     test,
+    verify,
     watch,
     why,
 )
@@ -39,6 +40,7 @@ _FILES = (
     checkpoint,
     explain,
     test,
+    verify,
     session,
     select,
     spark,

@@ -106,6 +106,12 @@ def reading_steps(sources: Sources, result: Node) -> tuple[Program, list[object]
     return tuple(steps), streams, functions
 
 
+def whole_function(sources: Sources, result: Node) -> Function:
+    """The function that computes a query from the rows of its streams, in the order of `reading_steps`."""
+    names = tuple(variable(s.name) for s in sources.streams.values() if s.connector)
+    return Function(names, _needed(result, [s for s in sources.program if s.name not in names]), result)
+
+
 def stream_batches(stream: Stream, query: Query, sources: Sources) -> Program:
     """The program that gives a reader of the micro-batches of one stream in a query; empty if the query does
     not read it. sources: new ones.

@@ -21,6 +21,7 @@ class LateRows:
     before (IncrementalExecution, "watermark for late events").
     """
 
+    SKIPPED = "streamsql.from_now"
     ADDED = (
         "*",
         "CAST(NULL AS BIGINT) AS _batch",
@@ -110,9 +111,17 @@ class LateRows:
         parts = [(n, self._part(at, log.get(n - 1), log[n])) for n in known]
         return [(n, part) for n, part in parts if part is not None]
 
-    def _part(self, at: int, before: list | None, after: list) -> Any:
+    def all_rows(self, at: int) -> Any:
+        """All rows of a stream that committed micro-batches have read."""
+        last = max(self.log.numbers("commits"))
+        skipped = self._planned(0) if self.log.exists(self.SKIPPED) else None
+        part = self._part(at, skipped, self._planned(last), whole=True)
+        return self.spark.createDataFrame([], self.streams[at][0].schema) if part is None else part
+
+    def _part(self, at: int, before: list | None, after: list, whole: bool = False) -> Any:
         """The rows of a stream in a micro-batch; None if there are none. before, after: the lines of the
-        micro-batch before, None for the first one, and of this one, in the log.
+        micro-batch before, None for the first one, and of this one, in the log. whole: where there is none
+        before, from where the query has begun.
         """
         _, read, kind = self.streams[at]
         number = self.numbers[at]
@@ -120,6 +129,8 @@ class LateRows:
         if end is None or begin == end:
             return None
         if kind == "kafka":
+            if whole and begin is None and self.log.exists(f"sources/{number}/0"):
+                begin = json.loads(self.log.read(f"sources/{number}/0").rpartition("\n")[2])
             start = {t: {p: (begin or {}).get(t, {}).get(p, -2) for p in parts} for t, parts in end.items()}
             return read(json.dumps(start), json.dumps(end))
         first = -1 if begin is None else begin["logOffset"]

@@ -34,6 +34,9 @@ from streamsql.runtime.queries.start_late import begin_late, late_sinks, write_l
 from streamsql.runtime.queries.start_refresh import analysed, await_first, launch_refresh
 from streamsql.runtime.workspace.owned_folders import claim, private_folder, remove
 
+FROM_NOW = "streamsql.from_now"
+"""The file in a checkpoint whose first micro-batch has passed over the input that was there."""
+
 
 def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -> Running:
     """Start a query. replaces: it takes the place of one with its name, which is stopped only after all
@@ -214,6 +217,7 @@ def _pass_over(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str
         raise
     except Exception as error:
         raise query_fault(error, plan.query.name) from error
+    Folder(parts.spark, plan.checkpoint).write(FROM_NOW, "")
     run(plan.program, env)
 
 

@@ -1,0 +1,96 @@
+"""VERIFY, to its plan: the SELECT of a query as a function of all that its streams have read."""
+
+from __future__ import annotations
+
+from streamsql.calls import Assign, Attr, Call, Var, calls_in, lit
+from streamsql.catalog import Query, Sink
+from streamsql.connectors.registry import connector
+from streamsql.errors import RuleFault, Span
+from streamsql.language.statements.base import Fragment, Name
+from streamsql.language.statements.verify import Verify
+from streamsql.language.tokens import quote_name
+from streamsql.plan.basic_plans import Plan
+from streamsql.plan.context import Context, lower_fragment, reads_of
+from streamsql.plan.event_time_plans import Verification
+from streamsql.plan.lowering.late_rows import READER, check_sources, reading_steps, whole_function
+from streamsql.plan.statements.query_parts import as_declared
+
+_WITHIN = "dropDuplicatesWithinWatermark"
+"""What Spark does on streams only."""
+
+
+def verify(statement: Verify, context: Context) -> Plan:
+    """Raises NameFault or RuleFault for a query that cannot be computed again as a batch."""
+    query = _query(statement, context)
+    span = statement.name.span
+    sink = context.catalog.sinks.get(query.sinks[0].casefold())
+    _check(query, sink, span, context)
+    assert sink is not None
+    sources = context.sources(counts=False)
+    lowered = lower_fragment(Fragment(query.text), sources)
+    check_sources([s for s in sources.streams.values() if s.connector], span)
+    result = as_declared(lowered.node, sink.columns, None, query.columns)
+    steps, streams, functions = reading_steps(sources, result)
+    whole = whole_function(sources, result)
+    calls = calls_in((*sources.program, Assign("result", result)))
+    within = any(isinstance(c.function, Attr) and c.function.name == _WITHIN for c in calls)
+    if within or lowered.as_text or any(op.kind == "stateful" for op in lowered.shape.ops):
+        raise RuleFault(
+            f"{query.name} cannot be verified: its SELECT does not run as a batch of DataFrame calls",
+            detail="it has WITHIN WATERMARK or a stateful processor, or is sent to Spark as text",
+            hint=f"SHOW PROGRESS {quote_name(query.name)};",
+            span=span,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
+    folder = query.checkpoint or context.places.checkpoint(query.name)
+    arguments = (Var("spark"), lit(folder), result, lit(streams), lit(functions))
+    program = (
+        *sources.program,
+        *steps,
+        Assign("expected", whole),
+        Assign("reader", Call(Var(READER), arguments)),
+    )
+    return Verification(query, sink, program, reads_of(sources), len(streams), bool(functions))
+
+
+def _query(statement: Verify, context: Context) -> Query:
+    if not statement.live_table:
+        return context.catalog.query(statement.name)
+    table = context.catalog.live_table(statement.name)
+    feeding = context.catalog.queries_into(table.name)
+    if not feeding:
+        raise RuleFault(
+            f"no query writes into the live table {table.name}",
+            hint=f"INSERT INTO {quote_name(table.name)} SELECT …",
+            span=statement.name.span,
+            code="NO_QUERY",
+        )
+    return feeding[0]
+
+
+def _check(query: Query, sink: Sink | None, span: Span, context: Context) -> None:
+    """Raise RuleFault for what cannot be compared."""
+    if query.inputs:
+        feeding = [q.name for name in query.inputs for q in context.catalog.queries_into(name)]
+        raise RuleFault(
+            f"{query.name} is computed from live tables, whole, after their micro-batches",
+            hint=" ".join(f"VERIFY QUERY {quote_name(name)};" for name in dict.fromkeys(feeding)),
+            span=span,
+            code="WRONG_KIND",
+        )
+    if query.together or len(query.sinks) > 1:
+        raise RuleFault(
+            f"{query.name} cannot be verified: it writes into several sinks",
+            hint="INSERT … for each sink",
+            span=span,
+            code="WRONG_KIND",
+        )
+    if sink is None or not (sink.is_live or connector(Name(sink.connector)).keeps_log):
+        what = sink.connector if sink else "table"
+        raise RuleFault(
+            f"the rows of {query.name} cannot be verified: a {what} sink is not read back",
+            detail="live tables and sinks of files are",
+            hint=f"CREATE LIVE TABLE name AS {query.text}",
+            span=span,
+            code="CONNECTOR_NOT_SUPPORTED",
+        )
