@@ -97,6 +97,7 @@ def test_what_is_no_change_of_a_row(console: Console, tmp_path: Path) -> None:
         ("CREATE STREAM x (id INT) USING json KEY (id) OPTIONS (path 'p');", "CLAUSE_NOT_SUPPORTED"),
         ("CREATE LIVE TABLE x OUTPUT MODE APPEND AS SELECT * FROM s;", "OUTPUT_MODE_NOT_SUPPORTED"),
         ("INSERT INTO f SELECT * FROM s;", "NOT_ON_STREAMS"),
+        ("PREVIEW USING json FORMAT debezium_json OPTIONS (path 'p');", "CLAUSE_NOT_SUPPORTED"),
         ("INSERT INTO f SELECT word, count(*) AS c FROM words GROUP BY word;", "OUTPUT_MODE_NOT_SUPPORTED"),
     ],
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from streamsql.calls import Assign, Program
 from streamsql.catalog import PAYLOAD_FORMATS, Stream
+from streamsql.connectors import debezium
 from streamsql.connectors.base import check_options, filled_in
 from streamsql.connectors.kafka import check_servers, client_settings
 from streamsql.connectors.registry import connector
@@ -59,6 +60,14 @@ def _preview_of_source(statement: PreviewStatement, context: Context) -> Preview
     options = {o.key.value.casefold(): o for o in statement.options}
     check_options(using, using.stream_options(()), statement.options, statement.connector)
     check_format(statement.format, using)
+    if statement.format and statement.format.value.lower() == debezium.FORMAT:
+        raise RuleFault(
+            "PREVIEW does not tell the columns of changes",
+            detail="they are the fields of before and after, and KEY says which of them identify a row",
+            hint=f"omit FORMAT {debezium.FORMAT}",
+            span=statement.format.span,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
     path = options.get(using.path_option.casefold())
     place = next((options[name] for name in _PLACES if name in options), None)
     taken = [*context.catalog.relation_names(), *(s.name for s in context.catalog.sinks.values())]
