@@ -35,15 +35,13 @@ def run_plan(
     """The plan of a streaming query. names, late: the sinks as written, for the spans of errors."""
     targets = tuple(replace(t, shape=_with_key(t.shape, t.sink)) for t in parts.targets)
     sinks = [t.sink for t in targets]
-    several = len(targets) > 1 or bool(targets[0].select)
-    if several:
+    if len(targets) > 1 or targets[0].select:
         _check_several(sinks, names)
     check_keys(targets, parts.body.span)
     check_changes(tuple(parts.sources.streams.values()), parts.result.shape, parts.targets, parts.body.span)
     shape = _with_key(parts.result.shape, sinks[0]) if len(sinks) == 1 else parts.result.shape
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
-    choices = _choices(query, targets, shape, takes, mode)
-    choices = without_complete(choices, query, late)
+    choices = without_complete(_choices(query, targets, shape, takes, mode), query, late)
     check_trigger(query.trigger, sinks, shape, parts.sources)
     if query.trigger is not None and query.trigger.kind == "real_time":
         choices = _real_time_modes(choices, takes, mode)

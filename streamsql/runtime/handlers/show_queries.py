@@ -100,37 +100,43 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
     if running is None:
         pairs += [("status", past.status), ("since", past.since), ("error", past.reason)]
     if running:
-        status = running.status()
-        pairs += [("status", status), ("output mode", f"{running.mode}  {running.reason}".strip())]
-        pairs += [
-            ("started", running.started.isoformat(" ", "seconds")),
-            ("checkpoint", running.plan.checkpoint),
-        ]
-        names = _QUERY_COLUMNS[5:13]
-        pairs += [
-            (n, str(v)) for n, v in zip(names, _numbers(running, parts), strict=False) if v not in (None, "")
-        ]
-        if running.reports.late:
-            pairs.append(("late rows dropped", running.reports.late))
-            if not running.plan.transient:
-                grouped = "; Spark counts groups of them, so there may be more"
-                more = grouped if running.plan.shape.aggregates else ""
-                listed = f"SELECT * FROM LATE ROWS OF QUERY {quote_name(running.name)}; lists them{more}"
-                pairs.append(("late rows", listed))
-        if running.reports.malformed:
-            pairs.append(("malformed", running.reports.malformed))
-        if running.is_refresh:
-            pairs += _refreshed(parts, running)
-        pairs += _last_batch(running)
-        pairs.append(("restarts", running.when_again()))
-        if running.fault:
-            fault = running.fault
-            pairs += [("error", fault.message), ("detail", fault.detail), ("hint", fault.hint)]
+        pairs += _of_run(parts, running)
     for failure in reversed(parts.queries.failures.get(query.name.casefold(), [])):
         at = f", batch {failure.batch}" if failure.batch >= 0 else ""
         pairs.append((f"failed {failure.at}{at}", failure.message))
     pairs.append(("statement", query.sql(sink_entry) + ";"))
     return pairs_of(pairs)
+
+
+def _of_run(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:
+    """What DESCRIBE QUERY tells of the newest run of a query."""
+    pairs: list[tuple[str, Any]] = [
+        ("status", running.status()),
+        ("output mode", f"{running.mode}  {running.reason}".strip()),
+        ("started", running.started.isoformat(" ", "seconds")),
+        ("checkpoint", running.plan.checkpoint),
+    ]
+    names = _QUERY_COLUMNS[5:13]
+    pairs += [
+        (n, str(v)) for n, v in zip(names, _numbers(running, parts), strict=False) if v not in (None, "")
+    ]
+    if running.reports.late:
+        pairs.append(("late rows dropped", running.reports.late))
+        if not running.plan.transient:
+            grouped = "; Spark counts groups of them, so there may be more"
+            more = grouped if running.plan.shape.aggregates else ""
+            listed = f"SELECT * FROM LATE ROWS OF QUERY {quote_name(running.name)}; lists them{more}"
+            pairs.append(("late rows", listed))
+    if running.reports.malformed:
+        pairs.append(("malformed", running.reports.malformed))
+    if running.is_refresh:
+        pairs += _refreshed(parts, running)
+    pairs += _last_batch(running)
+    pairs.append(("restarts", running.when_again()))
+    if running.fault:
+        fault = running.fault
+        pairs += [("error", fault.message), ("detail", fault.detail), ("hint", fault.hint)]
+    return pairs
 
 
 def _delivery(parts: SessionParts, query: Query) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,18 +173,21 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
         for view in changes:
             view.close()
 
-    def status() -> Status:
-        running = current()
-        if running is None:
-            return Status(title, "stopped")
-        if title == SELECT and isinstance(running.fault, QueryFault):
-            running.fault.of("the query failed")
-        return _of_refresh(running, parts) if running.is_refresh else status_of(running)
-
     why = verdict.lines if parts.engine.started else tuple
+    status = partial(_status, title, current, parts)
     return Live(
         (), title, table.take, take_changes, freeze, status, close, _fault_of(current, parts), why=why
     )
+
+
+def _status(title: str, current: Callable[[], Running | None], parts: SessionParts) -> Status:
+    """Live.status of the newest run of a query."""
+    running = current()
+    if running is None:
+        return Status(title, "stopped")
+    if title == SELECT and isinstance(running.fault, QueryFault):
+        running.fault.of("the query failed")
+    return _of_refresh(running, parts) if running.is_refresh else status_of(running)
 
 
 def _fault_of(current: Callable[[], Running | None], parts: SessionParts) -> Callable[[], QueryFault | None]:

@@ -109,13 +109,7 @@ def _start_stages(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Run
 
 def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
     late = late_sinks(plan)
-    entries: tuple[Stream | Sink, ...] = (*plan.reads.streams, *(t.sink for t in plan.targets), *late)
-    check_secrets(entries, plan.query.text)
-    check_servers(entries)
-    needs = plan.program + plan.writer("append") + (plan.late.program if plan.late else ())
-    env = parts.env(needs, plan.reads)
-    check_drivers(parts, (*(t.sink for t in plan.targets), *late))
-    check_sink_topics(parts.spark, (t.sink for t in plan.targets), parts.cancel)
+    env = _checked(parts, plan, late)
     folder = Folder(parts.spark, plan.checkpoint)
     anew = replaces or plan.begins in ("now", "beginning")
     begun = -1 if anew else folder.newest("offsets")
@@ -151,6 +145,19 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
     if not plan.transient:
         running.reports.tell(parts.kept.follow(running.name))
     return running
+
+
+def _checked(parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...]) -> dict[str, Any]:
+    """Check secrets, servers, drivers and topics before anything is started. Returns the program's env."""
+    sinks = tuple(t.sink for t in plan.targets)
+    entries: tuple[Stream | Sink, ...] = (*plan.reads.streams, *sinks, *late)
+    check_secrets(entries, plan.query.text)
+    check_servers(entries)
+    needs = plan.program + plan.writer("append") + (plan.late.program if plan.late else ())
+    env = parts.env(needs, plan.reads)
+    check_drivers(parts, (*sinks, *late))
+    check_sink_topics(parts.spark, sinks, parts.cancel)
+    return env
 
 
 def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any]) -> Output | None:
