@@ -290,7 +290,10 @@ def test_describe_connector(console: Console) -> None:
     assert described(console, "socket")["formats", ""][2] == "text, raw, json, csv"
     assert not any(use == "read" for _, use in described(console, "noop"))
     shown = described(console, "kafka")
-    assert shown["columns", "read"][2] == "declared with FORMAT json, csv, avro, protobuf, debezium_json; else value"
+    assert (
+        shown["columns", "read"][2]
+        == "declared with FORMAT json, csv, avro, protobuf, debezium_json; else value"
+    )
     assert "_offset BIGINT" in shown["message fields", "read"][2]
     assert shown["kafka.sasl.jaas.config", "read, write"][0] == "text, secret"
     assert shown["startingOffsets", "read"][1] == "earliest"
