@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from streamsql.catalog import Catalog, Query, Sink, Stream, Table
+from streamsql.catalog import Catalog
 from streamsql.connectors.csv import Csv
 from streamsql.connectors.files import TEXT_CODECS
 from streamsql.connectors.orc import Orc
 from streamsql.connectors.parquet import Parquet
+from streamsql.definitions import Query, Sink, Stream, Table
 from streamsql.language import reference
 from streamsql.language.statements.base import Column, Fragment, Name, Watermark
 from streamsql.language.tokens import scan, tokenize

@@ -124,7 +124,7 @@ def test_other_explains_show_sparks_plan(console: Console) -> None:
 
 
 def test_secrets_are_hidden_in_programs(console: Console) -> None:
-    from streamsql.catalog import Stream
+    from streamsql.definitions import Stream
 
     console.session.parts.define(Stream("s", "rate", options=(("my.password", "hush"),)))
     assert "hush" not in program(console, "SELECT * FROM s")

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamsql.catalog import Catalog, Sink, Stream
+from streamsql.catalog import Catalog
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import Source, Span, StreamsqlError
 from streamsql.language.grammar import TERMINALS, Grammar, load
 from streamsql.language.origin import Origin

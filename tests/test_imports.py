@@ -19,6 +19,7 @@ ORDER = [
     "config",
     "language",
     "definition_sql",
+    "definitions",
     "catalog",
     "calls",
     "connectors",

@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 
 from streamsql import calls
 from streamsql.calls import Assign, Attr, Call, Function, Lit, Node, Program, Var, lit, render, run
-from streamsql.catalog import Catalog, Sink, Stream
+from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import Checker
 from streamsql.connectors.base import MICRO_BATCH, Connector, Places, read_stream
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connectors
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.query import read_expression

@@ -14,7 +14,8 @@ from pyspark.sql.types import LongType, StructType
 from scripts import run_here
 from test_explain import program, run_program, table
 
-from streamsql.catalog import CurrentCatalog, Query
+from streamsql.catalog import CurrentCatalog
+from streamsql.definitions import Query
 from streamsql.errors import QueryFault, Source, StreamsqlError
 from streamsql.results import Live, Rows, Text
 from streamsql.runtime.embedded.live_rows import LiveRows

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from conftest import Console
 
-from streamsql.catalog import Catalog, CurrentCatalog, Stream
+from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.connectors.base import Places
+from streamsql.definitions import Stream
 from streamsql.errors import Cancelled, Note, StartFault
 from streamsql.output.printer import Printer
 from streamsql.results import Rows

@@ -15,7 +15,8 @@ from conftest import Console
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from streamsql.catalog import Catalog, Query, Sink, Stream
+from streamsql.catalog import Catalog
+from streamsql.definitions import Query, Sink, Stream
 from streamsql.language.statements.base import Column
 from streamsql.output.printer import Printer
 from streamsql.shell.completion.complete import complete

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.catalog import Sink, Stream
 from streamsql.definition_sql import column_sql
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import NameFault, Note, RuleFault, SyntaxFault, did_you_mean
 from streamsql.language.statements.base import Column, Name, Option, Watermark
 from streamsql.language.tokens import refers

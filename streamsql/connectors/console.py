@@ -1,8 +1,8 @@
 """console: each micro-batch's rows on standard output."""
 
 from streamsql.calls import Node, Var
-from streamsql.catalog import Sink
 from streamsql.connectors.base import Connector, OptionSpec
+from streamsql.definitions import Sink
 
 
 class Console(Connector):

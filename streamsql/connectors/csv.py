@@ -1,9 +1,9 @@
 """csv: directories of delimited text. Options: Spark guide, "CSV Files"."""
 
 from streamsql.calls import Node
-from streamsql.catalog import Stream
 from streamsql.connectors.base import OptionSpec
 from streamsql.connectors.files import COLUMN_OPTIONS, FileConnector
+from streamsql.definitions import Stream
 
 
 class Csv(FileConnector):

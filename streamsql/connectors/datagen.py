@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 
 from streamsql.calls import Node, expr
-from streamsql.catalog import Stream
 from streamsql.connectors.base import Connector, OptionSpec, Places, read_stream
+from streamsql.definitions import Stream
 from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import quote, quote_name

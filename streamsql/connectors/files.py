@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.calls import Call, Function, Node, Var, expr, lit
-from streamsql.catalog import ROW_FILES, Sink, Stream
 from streamsql.connectors import debezium, messages, rows
 from streamsql.connectors.base import (
     Connector,
@@ -17,6 +16,7 @@ from streamsql.connectors.base import (
     with_options,
 )
 from streamsql.connectors.messages import Payload
+from streamsql.definitions import ROW_FILES, Sink, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.statements.base import Column, Name, Option
 

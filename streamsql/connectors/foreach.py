@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.catalog import Sink, Stream
 from streamsql.connectors.base import HERE, PYTHON_NAME, Connector, OptionSpec
+from streamsql.definitions import Sink, Stream
 
 FOLDER = OptionSpec(
     "folder",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 
 from streamsql.calls import Node
-from streamsql.catalog import Sink
 from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec
 from streamsql.connectors.foreach import FOLDER, loaded
+from streamsql.definitions import Sink
 
 
 class ForeachBatch(Connector):

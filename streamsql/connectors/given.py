@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streamsql.calls import Node, Var, expr
-from streamsql.catalog import PAYLOAD_FORMATS, Stream
 from streamsql.connectors import debezium, messages, schema_registry
 from streamsql.connectors.base import Places, read, read_stream, schema_text
 from streamsql.connectors.kafka import FIELDS, Kafka
 from streamsql.connectors.messages import GIVEN, Payload
 from streamsql.connectors.socket import Socket
 from streamsql.connectors.values import Values, hidden_column, inserted, moment_text
+from streamsql.definitions import PAYLOAD_FORMATS, Stream
 from streamsql.language.statements.base import Column
 from streamsql.language.tokens import quote_name
 

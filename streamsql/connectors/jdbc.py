@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.catalog import Sink
 from streamsql.connectors.base import Connector, OptionSpec, with_options
 from streamsql.connectors.packages import PACKAGES
+from streamsql.definitions import Sink
 from streamsql.errors import RuleFault, SyntaxFault
 from streamsql.language.statements.base import Name, Option
 from streamsql.secrets import ranges

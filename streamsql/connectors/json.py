@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from streamsql.calls import Node
-from streamsql.catalog import Stream
 from streamsql.connectors import debezium
 from streamsql.connectors.base import OptionSpec
 from streamsql.connectors.files import COLUMN_OPTIONS, FileConnector
+from streamsql.definitions import Stream
 
 
 class Json(FileConnector):

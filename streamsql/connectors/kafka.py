@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from streamsql.calls import Function, Node, Var, expr
-from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.connectors import debezium, messages, schema_registry
 from streamsql.connectors.base import (
     MICRO_BATCH,
@@ -20,6 +19,7 @@ from streamsql.connectors.base import (
     with_options,
 )
 from streamsql.connectors.messages import Payload
+from streamsql.definitions import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.errors import Note, RuleFault, SyntaxFault
 from streamsql.language.statements.base import Column, Name, Option
 from streamsql.language.tokens import refers

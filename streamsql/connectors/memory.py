@@ -3,8 +3,8 @@
 import zlib
 
 from streamsql.calls import Node, Var
-from streamsql.catalog import Sink
 from streamsql.connectors.base import Connector
+from streamsql.definitions import Sink
 
 
 def rows_variable(name: str) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streamsql.calls import Call, Node, Var, expr, lit
-from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.connectors import debezium, schema_registry
 from streamsql.connectors.base import OptionSpec, schema_text
+from streamsql.definitions import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.errors import RuleFault
 from streamsql.language.statements.base import Column, Name, Option

@@ -1,8 +1,8 @@
 """noop: results are computed and discarded, to measure or to fill state."""
 
 from streamsql.calls import Node, Var
-from streamsql.catalog import Sink
 from streamsql.connectors.base import MICRO_BATCH, Connector
+from streamsql.definitions import Sink
 
 
 class Noop(Connector):

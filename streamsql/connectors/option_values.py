@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from streamsql.catalog import Sink, Stream
 from streamsql.connectors.base import OptionSpec
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import EngineFault
 from streamsql.language.redaction import lost_secret
 from streamsql.language.statements.base import Name

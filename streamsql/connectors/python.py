@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.catalog import Sink, Stream
 from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec, Places, schema_text, with_options
 from streamsql.connectors.foreach import FOLDER
+from streamsql.definitions import Sink, Stream
 
 CLASS = OptionSpec("class", "the DataSource class, by name", PYTHON_NAME, required=True)
 

@@ -1,8 +1,8 @@
 """rate: numbered rows at a constant rate. Options: Spark guide, "Rate source"."""
 
 from streamsql.calls import Node
-from streamsql.catalog import Stream
 from streamsql.connectors.base import MICRO_BATCH, Connector, OptionSpec, Places, read_stream, with_options
+from streamsql.definitions import Stream
 from streamsql.language.statements.base import Column
 
 

@@ -7,9 +7,9 @@ for the count and left out again unless the stream declares it.
 from __future__ import annotations
 
 from streamsql.calls import Node, expr
-from streamsql.catalog import Stream
 from streamsql.connectors.base import read_stream, schema_text, with_options
 from streamsql.connectors.messages import COUNTED, MALFORMED
+from streamsql.definitions import Stream
 from streamsql.language.statements.base import Column
 from streamsql.language.tokens import quote_name
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import urllib.parse
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.catalog import Sink, Stream
 from streamsql.connectors.base import OptionSpec, with_options
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import RuleFault, SyntaxFault
 from streamsql.language.statements.base import Option
 from streamsql.language.tokens import refers

@@ -1,7 +1,6 @@
 """socket: lines of a TCP server, for trying things out. Options: Spark guide, "Socket source"."""
 
 from streamsql.calls import Node
-from streamsql.catalog import PAYLOAD_FORMATS, Stream
 from streamsql.connectors import messages
 from streamsql.connectors.base import (
     MICRO_BATCH,
@@ -12,6 +11,7 @@ from streamsql.connectors.base import (
     with_options,
 )
 from streamsql.connectors.messages import Payload
+from streamsql.definitions import PAYLOAD_FORMATS, Stream
 from streamsql.language.statements.base import Column, Name, Option
 
 _OWN = (

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streamsql.calls import Node, Var, expr
-from streamsql.catalog import Stream
 from streamsql.connectors.base import Connector, Places, read, read_stream, schema_text
 from streamsql.connectors.event_metrics import ADVANCES, MEASURED, ROWS
+from streamsql.definitions import Stream
 from streamsql.language.statements.base import Column, Fragment, Watermark
 from streamsql.language.tokens import quote, quote_name
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from streamsql.catalog import Catalog, Stream
+from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
+from streamsql.definitions import Stream
 from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamsql.calls import Program
-from streamsql.catalog import Query, Sink, Stream
+from streamsql.definitions import Query, Sink, Stream
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.plans import Reads, Run
 

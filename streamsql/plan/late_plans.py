@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamsql.calls import Assign, Call, Node, Program, Var, lit
-from streamsql.catalog import Sink
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Sink
 from streamsql.language.statements.base import Name
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamsql.calls import Assign, Node, Program, Var
-from streamsql.catalog import Catalog, Function, Query, Sink, Stream, Table
+from streamsql.catalog import Catalog
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Function, Query, Sink, Stream, Table
 from streamsql.errors import Span, StreamsqlError
 from streamsql.language.spark_definitions import Definition
 from streamsql.language.statements.base import Name, Trigger

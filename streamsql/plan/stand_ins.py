@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.catalog import DEFAULT_RETAIN, Original, Sink, Stream
 from streamsql.connectors.given import format_options, message_format, takes_messages
 from streamsql.connectors.registry import connector
+from streamsql.definitions import DEFAULT_RETAIN, Original, Sink, Stream
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable

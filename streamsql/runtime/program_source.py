@@ -8,8 +8,8 @@ from typing import Any
 
 from streamsql.calls import Assign, Attr, Call, Lit, Node, Program, Var, render, variables_in
 from streamsql.calls import Function as Written
-from streamsql.catalog import Function
 from streamsql.connectors.memory import rows_variable
+from streamsql.definitions import Function
 from streamsql.language.redaction import redact
 from streamsql.plan.changes import Changes
 from streamsql.plan.context import Context

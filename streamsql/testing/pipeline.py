@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from streamsql.catalog import Stream
+from streamsql.definitions import Stream
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.statements.base import Statement

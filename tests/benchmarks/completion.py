@@ -19,7 +19,8 @@ from prompt_toolkit.completion import ThreadedCompleter
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from streamsql.catalog import Catalog, Stream
+from streamsql.catalog import Catalog
+from streamsql.definitions import Stream
 from streamsql.language.statements.base import Column
 from streamsql.shell.completion.complete import complete
 from streamsql.shell.prompt import _Completer

@@ -20,9 +20,9 @@ from typing import Any
 from conftest import Console
 
 from streamsql.calls import Node
-from streamsql.catalog import Sink
 from streamsql.connectors.base import Connector
 from streamsql.connectors.registry import connectors
+from streamsql.definitions import Sink
 from streamsql.errors import StreamsqlError
 from streamsql.language.tokens import quote
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from streamsql.calls import Assign, Attr, Call, Function, Node, Program, Var, lit, variables_in
-from streamsql.catalog import Query, Stream
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Query, Stream
 from streamsql.errors import RuleFault, Span
 from streamsql.language.query import ConsoleRelation, read_query
 from streamsql.language.statements.base import Name, count_of, name_of

@@ -6,7 +6,8 @@ import keyword
 from collections.abc import Iterable
 
 from streamsql.calls import Assign, Attr, Node, Var
-from streamsql.catalog import Catalog, Function
+from streamsql.catalog import Catalog
+from streamsql.definitions import Function
 from streamsql.errors import RuleFault, Span
 from streamsql.language.query import Query
 from streamsql.language.tree_nodes import Call

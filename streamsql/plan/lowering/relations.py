@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.calls import Attr, Call, Node, Var, expr
-from streamsql.catalog import Sink
+from streamsql.definitions import Sink
 from streamsql.errors import Note, Span
 from streamsql.language.query import Block, Body, ConsoleRelation, Join, LateralView, Relation, read_query
 from streamsql.language.tokens import quote_name

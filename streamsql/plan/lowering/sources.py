@@ -13,10 +13,11 @@ from itertools import count
 from typing import Any
 
 from streamsql.calls import Assign, Node, Var, expr
-from streamsql.catalog import Catalog, Function, Sink, Stream
+from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Function, Sink, Stream
 from streamsql.errors import Note, Span
 from streamsql.language.query import Query, read_query
 from streamsql.language.statements.base import Column, Name, Watermark

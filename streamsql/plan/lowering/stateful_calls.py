@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from streamsql.calls import Assign, Call, Node, Var, expr
-from streamsql.catalog import Function
+from streamsql.definitions import Function
 from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError, did_you_mean
 from streamsql.language.grammar import Node as Parsed
 from streamsql.language.query import ConsoleRelation, Query, read_expression

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streamsql.calls import Assign, Attr, calls_in
-from streamsql.catalog import Query, Stream
 from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
+from streamsql.definitions import Query, Stream
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.language.durations import durations_in
 from streamsql.language.query import read_query

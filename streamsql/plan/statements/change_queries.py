@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.calls import Assign, Call, Var, lit
-from streamsql.catalog import Query, Sink
 from streamsql.connectors import debezium
 from streamsql.connectors.registry import connector, connectors
+from streamsql.definitions import Query, Sink
 from streamsql.error_codes import OUTPUT_MODE
 from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
 from streamsql.language.statements.base import Fragment, Name, check_new_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import Stream
+from streamsql.definitions import Stream
 from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name

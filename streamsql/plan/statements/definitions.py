@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.catalog import DEFAULT_RETAIN, PAYLOAD_FORMATS, ROW_FILES, Function, Sink, Stream
 from streamsql.connectors.base import PYTHON_NAME, Connector, OptionSpec, check_options, filled_in
 from streamsql.connectors.messages import SCHEMA_FILE
 from streamsql.connectors.registry import connector, connectors
+from streamsql.definitions import DEFAULT_RETAIN, PAYLOAD_FORMATS, ROW_FILES, Function, Sink, Stream
 from streamsql.errors import NameFault, RuleFault, SyntaxFault, did_you_mean
 from streamsql.language import reference
 from streamsql.language.query import read_query

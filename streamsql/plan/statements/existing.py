@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import Catalog, Query
+from streamsql.catalog import Catalog
 from streamsql.config.preferences import Preferences, is_preference
+from streamsql.definitions import Query
 from streamsql.errors import NameFault, Span, StreamsqlError
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches

@@ -6,10 +6,10 @@ import os
 from dataclasses import replace
 
 from streamsql.calls import Assign, Node, Var, expr
-from streamsql.catalog import Stream
 from streamsql.connectors.given import PAYLOAD, message_rows, takes_messages
 from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
+from streamsql.definitions import Stream
 from streamsql.errors import NameFault, RuleFault
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Name

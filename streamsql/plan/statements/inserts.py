@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.calls import Assign, Function, Var
-from streamsql.catalog import Query, Sink, Stream
 from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
+from streamsql.definitions import Query, Sink, Stream
 from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.base import Fragment, Name, check_new_name
 from streamsql.language.statements.insert import Insert, InsertSet

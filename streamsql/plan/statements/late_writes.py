@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from streamsql.calls import Assign, Attr, Call, Function, Node, Var, calls_in, expr, lit
-from streamsql.catalog import Query, Sink, Stream
 from streamsql.connectors.registry import connector, connectors
+from streamsql.definitions import Query, Sink, Stream
 from streamsql.errors import NameFault, RuleFault, Span
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name

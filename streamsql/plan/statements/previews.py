@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.calls import Assign, Program
-from streamsql.catalog import PAYLOAD_FORMATS, Stream
 from streamsql.connectors import debezium
 from streamsql.connectors.base import check_options, filled_in
 from streamsql.connectors.kafka import check_servers, client_settings
 from streamsql.connectors.registry import connector
+from streamsql.definitions import PAYLOAD_FORMATS, Stream
 from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.preview import Preview as PreviewStatement

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 
 from streamsql.calls import Assign
-from streamsql.catalog import DEFAULT_RETAIN, Query, Sink
+from streamsql.definitions import DEFAULT_RETAIN, Query, Sink
 from streamsql.errors import RuleFault, Source, Span
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text

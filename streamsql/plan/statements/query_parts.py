@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from streamsql.calls import Assign, Function, Node, Var, expr
-from streamsql.catalog import Sink
+from streamsql.definitions import Sink
 from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.base import Column, Fragment, Name, Trigger
 from streamsql.language.tokens import quote_name

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.calls import Assign
-from streamsql.catalog import Query, Sink
 from streamsql.connectors.base import ALL_MODES
 from streamsql.connectors.registry import connector, connectors
+from streamsql.definitions import Query, Sink
 from streamsql.errors import Note, RuleFault
 from streamsql.language.statements.base import Name
 from streamsql.plan.context import Context, reads_of

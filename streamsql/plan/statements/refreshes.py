@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.calls import Assign
-from streamsql.catalog import Catalog, Query, Sink
+from streamsql.catalog import Catalog
+from streamsql.definitions import Query, Sink
 from streamsql.error_codes import OUTPUT_MODE
 from streamsql.errors import NameFault, RuleFault, Span
 from streamsql.language.query import read_query

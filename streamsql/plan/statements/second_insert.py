@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.catalog import Query, Sink
+from streamsql.definitions import Query, Sink
 from streamsql.errors import NameFault, Span, StreamsqlError
 from streamsql.language.query import read_query
 from streamsql.language.redaction import redact

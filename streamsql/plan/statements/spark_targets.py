@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import Stream
+from streamsql.definitions import Stream
 from streamsql.errors import RuleFault
 from streamsql.language.spark_definitions import Target, target_of
 from streamsql.language.statements.base import Statement

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from streamsql.catalog import Catalog, Query, Sink, Stream
+from streamsql.catalog import Catalog
+from streamsql.definitions import Query, Sink, Stream
 from streamsql.error_codes import OUTPUT_MODE, ROW_OF_EACH_KEY
 from streamsql.errors import Note, RuleFault, StreamsqlError
 from streamsql.language.query import Block, Body, read_query

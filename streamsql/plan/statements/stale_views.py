@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streamsql.catalog import Catalog, Sink, Table
+from streamsql.catalog import Catalog
+from streamsql.definitions import Sink, Table
 from streamsql.errors import RuleFault
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Statement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamsql.calls import Assign, Program, Var, variables_in
-from streamsql.catalog import Sink, Stream
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import RuleFault
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment

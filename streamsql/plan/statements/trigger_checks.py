@@ -5,9 +5,9 @@ Spark guide, "Triggers" and "Supported Queries" of continuous processing.
 
 from __future__ import annotations
 
-from streamsql.catalog import Sink
 from streamsql.connectors.base import MICRO_BATCH
 from streamsql.connectors.registry import connector, connectors
+from streamsql.definitions import Sink
 from streamsql.errors import RuleFault, Span
 from streamsql.language.statements.base import Name, Trigger
 from streamsql.plan.lowering.shape import Shape

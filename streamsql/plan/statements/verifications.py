@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from streamsql.calls import Assign, Attr, Call, Var, calls_in, lit
-from streamsql.catalog import Query, Sink
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Query, Sink
 from streamsql.errors import RuleFault, Span
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.verify import Verify

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamsql.catalog import Stream
+from streamsql.definitions import Stream
 from streamsql.errors import Note, StreamsqlError
 from streamsql.language.durations import seconds
 from streamsql.language.expression import Expression

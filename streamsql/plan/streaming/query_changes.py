@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from streamsql.catalog import Sink, Stream
 from streamsql.connectors.registry import connectors
 from streamsql.definition_sql import column_sql
+from streamsql.definitions import Sink, Stream
 from streamsql.language.query_clauses import clauses_of
 from streamsql.language.redaction import redact
 from streamsql.plan.plans import Run

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import Catalog, Query
+from streamsql.catalog import Catalog
+from streamsql.definitions import Query
 from streamsql.language.query import read_query
 
 

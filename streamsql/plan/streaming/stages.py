@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from streamsql.catalog import Catalog, Stream
+from streamsql.catalog import Catalog
+from streamsql.definitions import Stream
 from streamsql.errors import Span
 from streamsql.language.nested_queries import queries_in_parentheses, reads_all_columns, stands_alone
 from streamsql.language.query import Block, Body, Query, Relation, read_query

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.calls import Assign, Node, evaluate
-from streamsql.catalog import Sink, Stream
 from streamsql.connectors.option_values import not_kept, placed
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import InputFault, Note
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Statement

@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Iterator
 from importlib import metadata
 
-from streamsql.catalog import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.connectors.base import TRIGGERS, Connector, OptionSpec
 from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector, connectors
+from streamsql.definitions import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.grammar import load
 from streamsql.language.statements import preview

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import run
-from streamsql.catalog import Stream
+from streamsql.definitions import Stream
 from streamsql.errors import InputFault, Note
 from streamsql.language.durations import seconds
 from streamsql.language.statements.base import Name

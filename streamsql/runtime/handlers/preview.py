@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.calls import Assign, Node, evaluate, run
-from streamsql.catalog import PAYLOAD_FORMATS, Stream
 from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector
+from streamsql.definitions import PAYLOAD_FORMATS, Stream
 from streamsql.errors import InputFault, Note, QueryFault, StreamsqlError
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.statements.preview import FIRST

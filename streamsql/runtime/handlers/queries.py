@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from streamsql.catalog import REJECTED
 from streamsql.connectors.option_values import in_full
+from streamsql.definitions import REJECTED
 from streamsql.errors import NameFault, Note, QueryFault, RuleFault, Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements import query as query_statements

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import Function, Sink, Stream
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Function, Sink, Stream
 from streamsql.language.statements import function, sink, stream
 from streamsql.language.statements.base import Name
 from streamsql.plan.lowering.sources import columns_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamsql.catalog import Sink
+from streamsql.definitions import Sink
 from streamsql.language.statements import live_table, session
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.results import Result, Text

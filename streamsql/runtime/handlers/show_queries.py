@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from streamsql.catalog import Query
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Query
 from streamsql.language.statements import query as query_statements
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name

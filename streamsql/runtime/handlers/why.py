@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.catalog import Query, Stream
+from streamsql.definitions import Query, Stream
 from streamsql.errors import NameFault, Note, StreamsqlError
 from streamsql.language.statements.why import Why as WhyStatement
 from streamsql.language.tokens import quote_name

@@ -8,9 +8,9 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable
 
-from streamsql.catalog import Sink, Stream
 from streamsql.connectors.base import Connector
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import EngineFault
 from streamsql.language.statements.base import Name
 

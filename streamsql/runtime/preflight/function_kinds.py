@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from streamsql.catalog import Function
+from streamsql.definitions import Function
 from streamsql.errors import NameFault, StreamsqlError
 from streamsql.language.statements.base import Name
 from streamsql.plan.lowering.python_functions import module_variable

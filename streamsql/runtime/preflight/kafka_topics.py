@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from streamsql.catalog import Sink
 from streamsql.connectors.kafka import client_settings
+from streamsql.definitions import Sink
 from streamsql.errors import Cancelled, EngineFault, InputFault, did_you_mean
 from streamsql.plan.plans import Topics
 from streamsql.results import Rows

@@ -6,8 +6,8 @@ import glob
 import os
 from typing import Any
 
-from streamsql.catalog import Sink
 from streamsql.connectors.base import Connector
+from streamsql.definitions import Sink
 from streamsql.errors import InputFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.runtime.checkpoints.query_marker import Folder

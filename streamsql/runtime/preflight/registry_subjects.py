@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import Node, evaluate
-from streamsql.catalog import Sink, Stream
 from streamsql.connectors import schema_registry
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import InputFault, NameFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Column, Name
 from streamsql.runtime.embedded.registry_codecs import SchemaRegistry

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from streamsql.catalog import Sink, Stream
 from streamsql.connectors.messages import SCHEMA, SCHEMA_FILE
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import InputFault
 from streamsql.language.statements.base import Name
 

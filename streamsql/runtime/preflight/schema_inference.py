@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from streamsql.catalog import Stream
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Stream
 from streamsql.errors import InputFault, Note
 from streamsql.language.statements.base import Column, Name
 from streamsql.language.tokens import quote

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from streamsql.calls import Program
-from streamsql.catalog import Catalog, CurrentCatalog, Function, Query, Sink, Stream, Table
+from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
+from streamsql.definitions import Function, Query, Sink, Stream, Table
 from streamsql.errors import EngineFault, Note
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.state_tables import reads_state

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.calls import evaluate, run
-from streamsql.catalog import Sink, Stream
 from streamsql.connectors.option_values import check_secrets
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import Cancelled, EngineFault, Note, RuleFault
 from streamsql.language.statements.base import Name
 from streamsql.plan import plans

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from streamsql.calls import run
-from streamsql.catalog import Sink
 from streamsql.connectors.memory import rows_variable
+from streamsql.definitions import Sink
 from streamsql.errors import QueryFault
 from streamsql.plan.plans import Run
 from streamsql.runtime.queries.late_writes import LateWrites

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from streamsql.catalog import Query
+from streamsql.definitions import Query
 from streamsql.language.statements import test
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.query import StartQuery, StopQuery

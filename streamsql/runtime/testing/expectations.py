@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from streamsql.catalog import Query
+from streamsql.definitions import Query
 from streamsql.errors import RuleFault, Span, StreamsqlError, UnmetExpectation
 from streamsql.language.origin import Origin
 from streamsql.language.statements import test

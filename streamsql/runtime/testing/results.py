@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamsql.calls import run
-from streamsql.catalog import Sink, Stream
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import NameFault, RuleFault, StreamsqlError, did_you_mean
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.select import Select

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from streamsql.catalog import Stream
+from streamsql.definitions import Stream
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.why.evidence import Evidence, StreamEvidence
 from streamsql.runtime.why.filter_situation import filtered_out

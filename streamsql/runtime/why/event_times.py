@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamsql.catalog import Stream
 from streamsql.connectors.event_metrics import ADVANCES, MEASURED
+from streamsql.definitions import Stream
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.moments import length, millis, shown
 from streamsql.runtime.why.verdict import count

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from streamsql.catalog import Query, Sink, Stream
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Query, Sink, Stream
 from streamsql.errors import Cancelled, StreamsqlError
 from streamsql.language.durations import seconds
 from streamsql.language.statements.base import Name, Watermark

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import Sink
+from streamsql.definitions import Sink
 from streamsql.language.conditions import comparisons_of
 from streamsql.language.expression import Expression
 from streamsql.language.tokens import quote

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamsql.calls import run
-from streamsql.catalog import Stream
+from streamsql.definitions import Stream
 from streamsql.errors import Cancelled, Span
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name

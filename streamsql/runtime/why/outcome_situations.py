@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from streamsql.catalog import Sink, Stream
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import Span
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import quote_name

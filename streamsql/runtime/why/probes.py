@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import Assign, Node, run
-from streamsql.catalog import Stream
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Stream
 from streamsql.errors import Cancelled
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.plan.context import lower_fragment, reads_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from streamsql.catalog import Sink, Stream
 from streamsql.connectors.registry import connector
+from streamsql.definitions import Sink, Stream
 from streamsql.language.statements.base import Column, Fragment, Name, Watermark
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.streaming import rules

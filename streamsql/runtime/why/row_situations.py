@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.catalog import ROW_FILES, Stream
+from streamsql.definitions import ROW_FILES, Stream
 from streamsql.language.query import read_expression
 from streamsql.language.statements.base import Watermark
 from streamsql.language.tokens import quote, quote_name

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from streamsql.catalog import Stream
+from streamsql.definitions import Stream
 from streamsql.runtime.checkpoints.checkpoint_files import local_path
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 

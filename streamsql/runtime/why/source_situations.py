@@ -8,7 +8,7 @@ import time
 from datetime import datetime
 from typing import Any
 
-from streamsql.catalog import Stream
+from streamsql.definitions import Stream
 from streamsql.errors import did_you_mean
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name

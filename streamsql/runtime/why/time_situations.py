@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamsql.catalog import Stream
+from streamsql.definitions import Stream
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.queries.run import GOING_ON
 from streamsql.runtime.why import proposals

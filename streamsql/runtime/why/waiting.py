@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamsql.catalog import Stream
 from streamsql.connectors.base import Places
+from streamsql.definitions import Stream
 from streamsql.runtime.queries.run import BUSY, Running
 from streamsql.runtime.why.open_groups import GROUPS
 

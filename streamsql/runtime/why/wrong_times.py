@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamsql.catalog import Stream
+from streamsql.definitions import Stream
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import EventTime, Evidence

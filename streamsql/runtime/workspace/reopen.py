@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streamsql.catalog import Catalog, CurrentCatalog, Function
+from streamsql.catalog import Catalog, CurrentCatalog
+from streamsql.definitions import Function
 from streamsql.errors import NameFault, Note
 from streamsql.language.parser import parse
 from streamsql.language.statements.base import Statement

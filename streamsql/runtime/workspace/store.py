@@ -14,8 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from streamsql.catalog import Catalog, Function, Stream
+from streamsql.catalog import Catalog
 from streamsql.definition_sql import setting_sql
+from streamsql.definitions import Function, Stream
 from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.redaction import holds_secret
 from streamsql.language.script import Written

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from streamsql.catalog import Catalog, Sink, Stream
+from streamsql.catalog import Catalog
 from streamsql.connectors.registry import connectors
+from streamsql.definitions import Sink, Stream
 from streamsql.language.query_scope import block_of
 from streamsql.language.struct_types import struct_fields
 from streamsql.language.unfinished.blocks import WINDOW_TYPE, Block, Relation, SelectItem

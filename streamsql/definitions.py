@@ -1,0 +1,255 @@
+"""What statements define: streams, sinks (live tables among them), queries and functions.
+
+All are immutable, and give the statement that creates them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamsql.definition_sql import (
+    clauses_sql,
+    column_sql,
+    columns_sql,
+    comment_sql,
+    options_sql,
+    watermark_sql,
+)
+from streamsql.language.redaction import redact
+from streamsql.language.statements.base import Column, Restart, Trigger, Watermark
+from streamsql.language.tokens import quote, quote_name
+from streamsql.secrets import redact_text
+
+DEFAULT_RETAIN = 1_000_000
+PAYLOAD_FORMATS = frozenset({"json", "csv", "avro", "protobuf", "debezium_json"})
+"""The formats of messages whose payload holds several columns, and may be malformed."""
+ROW_FILES = frozenset({"csv", "json", "xml"})
+"""The connectors of files whose rows are read from text, and may be malformed."""
+REJECTED = "malformed"
+"""NAME$malformed is the stream of the messages, or rows of files, of NAME that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Something to read. options: as written; query: the text of CREATE STREAM … AS, then connector is "".
+
+    inferred: whether the columns were read from the files at CREATE and not declared. malformed: what
+    becomes of messages that cannot be read: "" or fail, skip, or into (malformed_sink); rejected: of
+    the stream of those, NAME$malformed, the columns that they lack. metadata: the fields of its messages
+    that a program reads; counted: whether the program counts those that cannot be read; key: the columns
+    that identify a row of which it brings the changes. stands_for: in a test, the stream in whose place this
+    one is given rows.
+    """
+
+    name: str
+    connector: str = ""
+    format: str = ""
+    columns: tuple[Column, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    watermark: Watermark | None = None
+    comment: str = ""
+    query: str = ""
+    inferred: bool = False
+    malformed: str = ""
+    malformed_sink: str = ""
+    rejected: tuple[Column, ...] = ()
+    metadata: tuple[str, ...] = ()
+    counted: bool = True
+    key: tuple[str, ...] = ()
+    stands_for: Stream | None = None
+
+    @property
+    def may_be_malformed(self) -> bool:
+        """Whether it reads texts or bytes as columns, which may fail."""
+        return self.format in PAYLOAD_FORMATS or self.connector in ROW_FILES
+
+    @property
+    def is_of_changes(self) -> bool:
+        """Whether each of its records is a change of a row, which its key identifies."""
+        return self.format == "debezium_json"
+
+    def option(self, key: str, default: str = "") -> str:
+        return _option(self.options, key, default)
+
+    def sql(self) -> str:
+        """The statement that makes this stream, without its secrets."""
+        head = f"CREATE STREAM {quote_name(self.name)}"
+        mark = watermark_sql(self.watermark)
+        if self.query:
+            return " ".join(p for p in (head, mark, "AS", redact(self.query)) if p)
+        lines = [head + columns_sql(self.columns), f"USING {self.connector}"]
+        if self.format:
+            lines.append(f"FORMAT {self.format}")
+        if self.key:
+            lines.append(f"KEY ({', '.join(map(quote_name, self.key))})")
+        into = f"INTO {quote_name(self.malformed_sink)}" if self.malformed_sink else self.malformed.upper()
+        malformed = f"ON MALFORMED {into}" if into else ""
+        parts = (options_sql(self.options), malformed, mark, comment_sql(self.comment))
+        lines += [p for p in parts if p]
+        return "\n  ".join(lines)
+
+
+@dataclass(frozen=True)
+class Original:
+    """What a sink of a test, which keeps its rows in memory, takes over from the one in whose place it is:
+    connector, output modes, whether it shows the newest row of each group, and whether changes of a result
+    are applied to its rows.
+    """
+
+    connector: str
+    modes: tuple[str, ...]
+    shows_newest: bool = False
+    keeps_in_step: bool = False
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Something to write to. A sink USING memory is a live table, unless it stands_for another one in a
+    test.
+    """
+
+    name: str
+    connector: str
+    format: str = ""
+    columns: tuple[Column, ...] = ()
+    key: tuple[str, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    retain: int = DEFAULT_RETAIN
+    comment: str = ""
+    owner: str = ""
+    stands_for: Original | None = None
+
+    @property
+    def is_live(self) -> bool:
+        return self.connector == "memory"
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether it has one row of each group in output mode update, also without a KEY."""
+        return self.is_live and self.stands_for is None
+
+    def option(self, key: str, default: str = "") -> str:
+        return _option(self.options, key, default)
+
+    def sql(self) -> str:
+        """The statement that makes this sink, without its secrets."""
+        lines = [
+            f"CREATE SINK {quote_name(self.name)}" + columns_sql(self.columns),
+            f"USING {self.connector}",
+        ]
+        if self.format:
+            lines.append(f"FORMAT {self.format}")
+        if self.key:
+            lines.append(f"KEY ({', '.join(map(quote_name, self.key))})")
+        if self.partitioned_by:
+            lines.append(f"PARTITIONED BY ({', '.join(map(quote_name, self.partitioned_by))})")
+        lines += [p for p in (options_sql(self.options), comment_sql(self.comment)) if p]
+        if self.is_live and self.retain != DEFAULT_RETAIN:
+            lines.append(f"RETAIN {self.retain} ROWS")
+        return "\n  ".join(lines)
+
+
+@dataclass(frozen=True)
+class Query:
+    """The definition of a streaming query. mode "" means: chosen at each start.
+
+    sinks: all that it writes into; text: the SELECT as written, or (together) the INSERTs of a
+    statement set, each with its `;`; checkpoint "": the console's own folder; columns: those of its sink
+    that INSERT names; inputs: the live tables that it reads, where it reads no stream: its live table is
+    computed again after their micro-batches; owner: the live table of which it is a stage; late: the sink of
+    the rows that its watermark drops.
+    """
+
+    name: str
+    sinks: tuple[str, ...]
+    text: str
+    mode: str = ""
+    trigger: Trigger | None = None
+    checkpoint: str = ""
+    live_table: bool = False
+    together: bool = False
+    restart: Restart | None = None
+    columns: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    owner: str = ""
+    late: str = ""
+
+    @property
+    def sink(self) -> str:
+        """All its sinks, for a person."""
+        return ", ".join(self.sinks)
+
+    def writes_into(self, sink: str) -> bool:
+        return any(s == sink or s.casefold() == sink.casefold() for s in self.sinks)
+
+    def sql(self, sink: Sink | None = None) -> str:
+        """The statement that starts this query, without its secrets; sink is needed for a live table's key
+        and limit.
+        """
+        clauses = clauses_sql(self.mode, self.trigger, self.restart, self.late)
+        if self.live_table and sink:
+            if sink.key:
+                clauses.append(f"KEY ({', '.join(map(quote_name, sink.key))})")
+            if sink.retain != DEFAULT_RETAIN:
+                clauses.append(f"RETAIN {sink.retain} ROWS")
+            if sink.comment:
+                clauses.append(comment_sql(sink.comment))
+            head = [f"CREATE LIVE TABLE {quote_name(self.name)}", *clauses]
+            return "\n  ".join([*head, "AS " + redact(self.text)])
+        if self.checkpoint:
+            clauses.append(f"CHECKPOINT {quote(redact_text(self.checkpoint))}")
+        named = [f"AS QUERY {quote_name(self.name)}", *clauses]
+        if self.together:
+            return "\n  ".join(["EXECUTE STATEMENT SET", *named]) + f"\nBEGIN\n  {redact(self.text)}\nEND"
+        into = "INSERT INTO " + ", ".join(map(quote_name, self.sinks))
+        if self.columns:
+            into += f" ({', '.join(map(quote_name, self.columns))})"
+        return "\n  ".join([into, *named, redact(self.text)])
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function written in Python, called by name in SQL.
+
+    returns: the type of its value; columns: those of the table that it returns instead.
+    kind: scalar, aggregate, table or processor; form: how it takes its rows (plain, batched, pandas or
+    arrow); folder: where its module lies, empty for an installed one; modules: what is in that folder
+    and loaded with it. These four are found out by looking at the module.
+    """
+
+    name: str
+    module: str
+    attribute: str
+    returns: str = ""
+    columns: tuple[Column, ...] = ()
+    kind: str = "scalar"
+    form: str = "plain"
+    folder: str = ""
+    modules: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> str:
+        """What it returns, as Spark takes it: a type, or the columns of a table."""
+        return self.returns or ", ".join(map(column_sql, self.columns))
+
+    def sql(self) -> str:
+        """The statement that makes this function."""
+        returns = self.returns or f"TABLE ({self.schema})"
+        target = quote(f"{self.module}.{self.attribute}")
+        return f"CREATE FUNCTION {quote_name(self.name)} AS {target} LANGUAGE PYTHON RETURNS {returns}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or view of Spark's own, made in this session. streaming: a view over streams; live: the live
+    tables that a temporary view reads, as they were when it was created.
+    """
+
+    name: str
+    streaming: bool = False
+    live: tuple[str, ...] = ()
+
+
+def _option(options: tuple[tuple[str, str], ...], key: str, default: str) -> str:
+    return next((v for k, v in options if k.casefold() == key.casefold()), default)
