@@ -11,12 +11,16 @@ from streamsql.cli.dry_run import Checker
 from streamsql.errors import Source
 from streamsql.language.grammar import load
 from streamsql.language.parser import parse, split_script
+from streamsql.language.statements import test as test_statements
 from streamsql.language.statements.registry import STATEMENTS
 from streamsql.language.statements.session import Define, Help
 from streamsql.plan.context import Context
 from streamsql.results import Text
 from streamsql.runtime.handlers.help import DIRECT
 
+OF_TESTS = [
+    rule for rule, kind in STATEMENTS.items() if kind.topic == "testing" and kind is not test_statements.Test
+]
 RULES = [rule for rule in STATEMENTS if rule != "Spark"]
 DEFINING = ("CreateStream", "CreateSink", "CreateFunction", "CreateLiveTable", "Insert")
 
@@ -42,6 +46,11 @@ def checked(checker: Checker, text: str) -> list[str]:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_examples_of_a_statement_are_planned(rule: str) -> None:
+    if rule in OF_TESTS:  # only a test runs them
+        test = parse(split_script(Source("help", f"TEST 'x' BEGIN {load().examples[rule]} END TEST;"))[0])
+        assert isinstance(test, test_statements.Test)
+        assert {type(statement).__name__ for statement in test.body} == {rule}
+        return
     checker = Checker(Context(Catalog()))
     for defining in DEFINING[: DEFINING.index(rule) if rule in DEFINING else None]:
         checked(checker, load().examples[defining])

@@ -147,6 +147,10 @@ def test_late_messages_of_kafka(console: Console, kafka: Broker) -> None:
     kafka.produce(topic, ['{"n": 2, "at": "2024-05-01 13:00:00"}', '{"n": 3, "at": "2024-05-01 14:00:00"}'])
     console.run("AWAIT QUERY t IDLE;")
     assert console.rows("SELECT n, _late_by_seconds FROM LATE ROWS OF QUERY t;") == [(2, 3000.0)]
+    kafka.produce(topic, ['{"n": 4, "at": "2024-05-01 13:30:00"}'])
+    console.run("AWAIT QUERY t IDLE;")
+    late = console.rows("SELECT n, _late_by_seconds FROM LATE ROWS OF QUERY t ORDER BY n;")
+    assert late == [(2, 3000.0), (4, 1200.0)]
 
 
 @pytest.mark.parametrize(

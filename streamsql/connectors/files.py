@@ -135,7 +135,7 @@ class FileConnector(Connector):
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
         if stream.format == debezium.FORMAT:
-            readable, options = replace(stream, malformed="skip"), _of_lines(stream)
+            readable, options = replace(stream, malformed="skip", counted=False), _of_lines(stream)
             return debezium.at_rest(self._changes(readable, read("text"), options))
         reader = read(self.name)
         if stream.columns:

@@ -195,7 +195,7 @@ class Kafka(Connector):
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
         # What cannot be parsed is skipped: it would end the preview.
-        readable = replace(stream, malformed="skip")
+        readable = replace(stream, malformed="skip", counted=False)
         form = self.format_of(stream)
         rows = messages.read(self._now(stream), readable, self._payload(stream), form)
         return debezium.at_rest(rows) if form == debezium.FORMAT else rows

@@ -46,6 +46,18 @@ def preview(statement: PreviewStatement, context: Context) -> Plan:
     return _preview_of_source(statement, context)
 
 
+def _check_not_changes(format: Name | None) -> None:
+    """Raise RuleFault for Debezium's format: its columns are not those of the payload."""
+    if format is not None and format.value.lower() == debezium.FORMAT:
+        raise RuleFault(
+            "PREVIEW does not tell the columns of changes",
+            detail="they are the fields of before and after, and KEY says which of them identify a row",
+            hint=f"omit FORMAT {debezium.FORMAT}",
+            span=format.span,
+            code="CLAUSE_NOT_SUPPORTED",
+        )
+
+
 def _preview_of_source(statement: PreviewStatement, context: Context) -> Preview:
     """PREVIEW USING: the stream that CREATE STREAM would define for this connector and these options."""
     assert statement.connector
@@ -60,14 +72,7 @@ def _preview_of_source(statement: PreviewStatement, context: Context) -> Preview
     options = {o.key.value.casefold(): o for o in statement.options}
     check_options(using, using.stream_options(()), statement.options, statement.connector)
     check_format(statement.format, using)
-    if statement.format and statement.format.value.lower() == debezium.FORMAT:
-        raise RuleFault(
-            "PREVIEW does not tell the columns of changes",
-            detail="they are the fields of before and after, and KEY says which of them identify a row",
-            hint=f"omit FORMAT {debezium.FORMAT}",
-            span=statement.format.span,
-            code="CLAUSE_NOT_SUPPORTED",
-        )
+    _check_not_changes(statement.format)
     path = options.get(using.path_option.casefold())
     place = next((options[name] for name in _PLACES if name in options), None)
     taken = [*context.catalog.relation_names(), *(s.name for s in context.catalog.sinks.values())]
