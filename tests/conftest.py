@@ -121,6 +121,7 @@ def spark() -> Iterator[Any]:
             "spark.sql.shuffle.partitions": "1",
             "spark.default.parallelism": "1",
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
         }
         log = Path(folder) / "spark.log"
         session = jvm.start_session(conf, log, cache_folder(), jvm.find_java())

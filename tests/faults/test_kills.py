@@ -113,7 +113,7 @@ class Killer:
             return moment == "inside" or pipeline.sink_has(query, batch)
 
         deadline = time.monotonic() + 20  # one that is never caught is killed all the same
-        self.console.until(lambda: caught() or time.monotonic() > deadline, 0)
+        self.console.until(lambda: caught() or time.monotonic() > deadline, 0.001)
 
     def compare(self) -> None:
         """All results are those of the whole input, row for row."""

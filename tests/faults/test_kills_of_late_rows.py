@@ -66,7 +66,7 @@ def test_late_rows_are_written_once_after_kills(tmp_path: Path) -> None:
         clicks.feed()
         # Late rows are being written: they are noted, and not yet known to be in the sink.
         noted = tmp_path / "w" / "run" / "queries" / query / "checkpoint" / "late_rows"
-        console.until(lambda noted=noted: any(noted.glob("begun-*")), 0)
+        console.until(lambda noted=noted: any(noted.glob("begun-*")), 0.002)
         jvm = console.jvm()
         console.kill("both", jvm)
         wait_for_end(jvm)

@@ -78,7 +78,7 @@ def test_nexmark_goes_on_after_kills(spark: Any, tmp_path: Path, names: dict[str
         console = Console(tmp_path, script + "AWAIT QUERY ALL;")
         console.until(lambda console=console: console.rows("defined"))
         feed(tmp_path, step)
-        console.until(lambda: begun(tmp_path), 0)
+        console.until(lambda: begun(tmp_path), 0.002)
         jvm = console.jvm()
         console.kill("both", jvm)
         wait_for_end(jvm)
