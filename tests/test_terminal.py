@@ -142,6 +142,7 @@ def test_vi_keys_and_the_editor(console: Terminal) -> None:
     console.type("SELECT 1 AS a;\x1bbbicount(*) - \x1b")
     console.until(r"SELECT 1 AS count\(\*\) - a;|SELECT 1 count")
     console.type("\x03")
+    console.until(r"^sql>\s*$")  # what is typed between two prompts would be echoed by the terminal
     console.type("\x1bOS")
     console.until(r"running · (\d+ rows/s · )?end with ;")
 
