@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import notes_of
+from conftest import drop_tables, notes_of
 from scripts import run_process
 
 from streamsql.errors import Source, StreamsqlError
@@ -81,6 +81,7 @@ def two(spark: Any, tmp_path: Path) -> Iterator[Two]:
     made.reader.close()
     made.owner.queries.stop_all()
     made.held.close()
+    drop_tables(spark)
 
 
 def test_it_shows_what_is_there_now(two: Two) -> None:

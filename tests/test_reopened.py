@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import notes_of
+from conftest import drop_tables, notes_of
 from scripts import run_process
 from terminal import Terminal
 
@@ -73,6 +73,7 @@ def opened(spark: Any, tmp_path: Path) -> Iterator[Open]:
         old.session.close()
         for key in old.session.settings.changed:
             spark.conf.unset(key)
+    drop_tables(spark)
 
 
 DEFINED = """

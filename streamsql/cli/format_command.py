@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from streamsql.errors import InputFault, Source, StreamsqlError
+from streamsql.output.script_runner import bad_encoding
 
 Say = Callable[[StreamsqlError], None]
 WOULD_CHANGE, NOT_PARSED = 1, 2
@@ -91,13 +92,7 @@ def _read(name: str, shown: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
-        raise InputFault(
-            f"{shown}:{line}:{column}: the script is not UTF-8 (byte 0x{data[error.start]:02x})",
-            hint=f"iconv -f latin1 -t utf-8 {shown} > new.sql",
-            code="BAD_ENCODING",
-        ) from None
+        raise bad_encoding(shown, data, error) from None
 
 
 def write_in_place(path: Path, text: str) -> None:

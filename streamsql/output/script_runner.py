@@ -33,13 +33,18 @@ def decode(name: str, data: bytes) -> Source:
     try:
         return Source(name, data.decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
-        raise InputFault(
-            f"{name}:{line}:{column}: the script is not UTF-8 (byte 0x{data[error.start]:02x})",
-            hint=f"iconv -f latin1 -t utf-8 {name} > new.sql",
-            code="BAD_ENCODING",
-        ) from None
+        raise bad_encoding(name, data, error) from None
+
+
+def bad_encoding(name: str, data: bytes, error: UnicodeDecodeError) -> InputFault:
+    """The fault for a script that is not UTF-8, with line and column of the first bad byte."""
+    line = data.count(b"\n", 0, error.start) + 1
+    column = error.start - data.rfind(b"\n", 0, error.start)
+    return InputFault(
+        f"{name}:{line}:{column}: the script is not UTF-8 (byte 0x{data[error.start]:02x})",
+        hint=f"iconv -f latin1 -t utf-8 {name} > new.sql",
+        code="BAD_ENCODING",
+    )
 
 
 def included(statement: SourceFile, written: Written, opened: list[str]) -> Source:

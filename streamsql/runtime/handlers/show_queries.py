@@ -93,8 +93,9 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
     past = parts.workspace.past(query.name)
     pairs.append(("delivery", _delivery(parts, query)))
     if query.late:
-        upto = f", up to micro-batch {running.late.written}" if running and running.late else ""
-        pairs.append(("late rows into", query.late + (upto if not upto.endswith("-1") else "")))
+        written = running.late.written if running and running.late else -1
+        upto = f", up to micro-batch {written}" if written >= 0 else ""
+        pairs.append(("late rows into", query.late + upto))
     if query.restart:
         pairs.append(("restart", query.restart.sql()))
     if running is None:
