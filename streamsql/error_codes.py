@@ -123,6 +123,7 @@ CODES = {
 }
 
 NOTES = {
+    "AT_LEAST_ONCE": "late rows may be written again after a failure",
     "ASSUMED_TABLE": "a name that a checked script does not define is assumed to be a table of Spark",
     "CHANGE_ACCEPTED": "a query has changed since its checkpoint was created, as the statement accepts",
     "CHECKPOINT_KEPT": "the old checkpoint of a query is kept in another folder",
@@ -135,6 +136,7 @@ NOTES = {
     "DELAY_TOO_LONG": "the delay of a watermark is many times as long as the latest row needs",
     "DELAY_TOO_SHORT": "rows arrive later than the delay of the watermark",
     "FIRST_ROW_KEPT": "row_number() over a stream keeps the first row to arrive",
+    "LATE_ROWS_OF_JOIN": "late rows that are dropped behind a join are not listed",
     "FIRST_WINDOW": "the event with which the first window of a query in append mode is emitted",
     "FOREIGN_CHECKPOINT": "a checkpoint was created by another program",
     "HEADER_GUESSED": "the first line of a file is taken for the names of columns",

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from broker import Broker
 from conftest import Console
 from test_advance import refusal
+from test_explain import program, run_program
+
+from streamsql.runtime.embedded.late_rows_writer import LateRowsWriter
+from streamsql.runtime.session import Session
 
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 STREAM = f"CREATE STREAM s (n INT, at TIMESTAMP) USING values {WATERMARK};"
@@ -89,11 +100,102 @@ def test_a_sink_that_fails_fails_the_query_and_gets_its_rows_at_the_next_start(
     assert json.loads(file.read_text())["n"] == 2
 
 
+def test_late_rows_in_every_kind_of_sink(
+    console: Console, kafka: Broker, packages: Callable[[str], None], tmp_path: Path
+) -> None:
+    packages("sqlite")
+    (tmp_path / "late_function.py").write_text(
+        "kept = []\ndef keep(batch, batch_id):\n    kept.append(sorted(r.n for r in batch.collect()))\n"
+    )
+    shown: list[Any] = []
+    config = replace(console.session.config, show_batch=lambda rows, batch: shown.append(rows.rows))
+    console.session = Session(config, console.session.spark)
+    topic = kafka.topic()
+    sinks = {
+        "to_base": f"USING jdbc OPTIONS (url 'jdbc:sqlite:{tmp_path}/base.db', table 'late')",
+        "to_function": f"USING foreach_batch OPTIONS (function 'late_function.keep', folder '{tmp_path}')",
+        "to_screen": "USING console",
+        "to_topic": f"USING kafka OPTIONS (servers '{kafka.servers}', topic '{topic}')",
+    }
+    console.run(
+        f"""{STREAM} CREATE SINK out USING noop; CREATE SINK out_2 USING noop;
+        CREATE STREAM firsts AS SELECT DISTINCT ON (n) WITHIN WATERMARK * FROM s;"""
+    )
+    for events in ("(1, '2024-05-01 13:00')", "(2, '2024-05-01 12:51')"):
+        console.run(f"INSERT INTO s VALUES {events};")
+    console.run("INSERT INTO s VALUES (3, '2024-05-01 12:00'), (4, '2024-05-01 12:40');")
+    notes = []
+    for name, using in sinks.items():
+        into = f"TRIGGER AVAILABLE NOW ON LATE INTO {name}"
+        start = f"INSERT INTO out AS QUERY q_{name} {into} SELECT * FROM firsts;"
+        if name == "to_topic":
+            start = f"""EXECUTE STATEMENT SET AS QUERY two {into} BEGIN
+              INSERT INTO out SELECT n FROM firsts; INSERT INTO out_2 SELECT at FROM firsts; END;"""
+        started = console.run(f"CREATE SINK {name} (n INT) {using}; {start}")[-1]
+        notes += [n.text for n in started.notes if n.code == "AT_LEAST_ONCE"]
+        console.run("AWAIT QUERY ALL;")
+    assert notes == [
+        "late rows into to_screen: at least once: a micro-batch may be shown again after a failure",
+        "late rows into to_topic: at least once: messages may be sent again after a failure",
+    ]
+    with sqlite3.connect(tmp_path / "base.db") as base:
+        assert base.execute("SELECT n FROM late ORDER BY n").fetchall() == [(3,), (4,)]
+    assert importlib.import_module("late_function").kept == [[3, 4]]
+    assert [sorted(map(tuple, rows)) for rows in shown] == [[(3,), (4,)]]
+    assert sorted(json.loads(m.value)["n"] for m in kafka.read(topic)) == [3, 4]
+    console.session.close()
+
+
+def test_no_log_is_listed_where_no_row_came_late() -> None:
+    log = Mock()
+    writer = LateRowsWriter(None, "", Mock(log=log), Mock())
+    writer.write_new(frozenset({0, 1, 2}), 2)
+    assert writer.written == 2 and not log.method_calls
+
+
+def test_the_program_writes_the_late_rows(console: Console, tmp_path: Path) -> None:
+    console.run(
+        f"""{STREAM} CREATE SINK out USING noop; CREATE SINK too_late USING json OPTIONS (path '{tmp_path}/late');
+        """
+    )
+    for event in ((1, "13:00"), (2, "12:50"), (3, "12:00")):
+        put(console, event)
+    text = program(
+        console,
+        f"INSERT INTO out TRIGGER AVAILABLE NOW CHECKPOINT '{tmp_path}/checkpoint' ON LATE INTO too_late "
+        "SELECT DISTINCT ON (n) WITHIN WATERMARK * FROM s",
+    )
+    run_program(text)
+    assert console.rows(f"SELECT n, _late_by_seconds FROM json.`{tmp_path}/late`;") == [(3, 3000.0)]
+    run_program(text)  # again, on the same checkpoint: nothing twice
+    assert console.rows(f"SELECT n FROM json.`{tmp_path}/late`;") == [(3,)]
+
+
+def test_late_rows_behind_a_join_are_counted_and_said_not_to_be_listed(console: Console) -> None:
+    mark = "WITH WATERMARK {} DELAY OF INTERVAL 10 MINUTES"
+    console.run(
+        f"""CREATE STREAM a (id INT, at TIMESTAMP) USING values {mark.format("at")};
+        CREATE STREAM b (id INT, bt TIMESTAMP) USING values {mark.format("bt")}; CREATE SINK too_late USING memory;
+        INSERT INTO a VALUES (1, '2024-05-01 12:00:00'), (2, '2024-05-01 14:00:00');
+        INSERT INTO b VALUES (2, '2024-05-01 14:00:00'); INSERT INTO b VALUES (3, '2024-05-01 14:01:00');
+        INSERT INTO b VALUES (1, '2024-05-01 14:01:00');"""
+    )  # the last row makes a pair of 12:00, behind the watermark, though no row of it came late
+    [started] = console.run(
+        """CREATE LIVE TABLE t OUTPUT MODE APPEND ON LATE INTO too_late AS
+        SELECT window.end AS until, count(*) AS n FROM a JOIN b ON a.id = b.id GROUP BY window(at, '5 minutes');"""
+    )
+    assert [n.code for n in started.notes if "not among the late rows" in n.text] == ["LATE_ROWS_OF_JOIN"]
+    console.run("AWAIT QUERY t IDLE;")
+    assert console.session.queries.all["t"].reports.late == 1
+    [listed] = console.run("SELECT * FROM LATE ROWS OF QUERY t;")
+    assert listed.rows == [] and "LATE_ROWS_OF_JOIN" in [n.code for n in listed.notes]
+    assert console.rows("SELECT * FROM too_late;") == []
+
+
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("INSERT INTO out ON LATE INTO k SELECT DISTINCT * FROM s;", "a kafka sink takes no late rows"),
-        ("INSERT INTO out ON LATE INTO out SELECT DISTINCT * FROM s;", "a noop sink takes no late rows"),
+        ("INSERT INTO out ON LATE INTO e SELECT DISTINCT * FROM s;", "a foreach sink takes no late rows"),
         ("INSERT INTO f ON LATE INTO f SELECT DISTINCT * FROM s;", "f is the sink of the query itself"),
         ("INSERT INTO out ON LATE INTO none SELECT DISTINCT * FROM s;", "there is no sink none"),
         ("INSERT INTO out ON LATE INTO f SELECT * FROM s;", "this query drops no late rows"),
@@ -115,7 +217,7 @@ def test_what_cannot_be_kept_is_refused(statement: str, said: str) -> None:
         f"""{STREAM} CREATE STREAM plain (n INT) USING values;
         CREATE STREAM c USING socket OPTIONS (host 'localhost', port 9999);
         CREATE SINK out USING noop; CREATE SINK f USING json OPTIONS (path '/tmp/f');
-        CREATE SINK k USING kafka FORMAT json OPTIONS (servers 'localhost:9092', topic 'k');
+        CREATE SINK e USING foreach OPTIONS (function 'json.dumps');
         CREATE LIVE TABLE t AS SELECT DISTINCT n FROM s;
         {statement}"""
     )

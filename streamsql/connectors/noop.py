@@ -9,6 +9,7 @@ class Noop(Connector):
     name = "noop"
     help = "computes and discards the result, for measuring"
     writes = ()
+    once_by_batch_id = True
     sink_triggers = MICRO_BATCH | {"continuous"}
 
     def write_stream(self, sink: Sink, writer: Node) -> Node:

@@ -8,6 +8,7 @@ from streamsql.calls import Assign, Call, Node, Program, Var, lit
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink
+from streamsql.errors import Note
 from streamsql.language.statements.base import Name
 
 
@@ -15,7 +16,8 @@ from streamsql.language.statements.base import Name
 class Late:
     """sink: where the rows go; steps: the program after `result` up to the reader of late rows; checkpoint:
     the folder of the query. Variables: reader, what reads late rows again; writer, what writes them; select,
-    the function that gives them the columns of the sink, empty if there is none.
+    the function that gives them the columns of the sink, empty if there is none. notes: what is to be known
+    of it at the start.
     """
 
     sink: Sink
@@ -24,6 +26,7 @@ class Late:
     reader: str
     writer: str
     select: str = ""
+    notes: tuple[Note, ...] = ()
 
     @property
     def keeping(self) -> Program:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from streamsql.calls import Assign, Attr, Call, Function, Node, Program, Var, lit, variables_in
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Stream
-from streamsql.errors import RuleFault, Span
+from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.query import ConsoleRelation, read_query
 from streamsql.language.statements.base import Name, count_of, name_of
 from streamsql.language.statements.checkpoint import Owner
@@ -25,6 +25,9 @@ READER = "LateRows"
 """The helper that reads late rows."""
 _FILES, _START, _END = "files", "start", "end"
 _DEDUPLICATION = frozenset({"dropDuplicates", "dropDuplicatesWithinWatermark", "distinct"})
+
+
+_BEHIND = frozenset({"aggregate", "distinct", "distinct_on", "stateful"})
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
     batch = _batch(own)
     _check(query, asked, sources)
     inner = Sources(sources.catalog, sources.places, sources.lower, counts=False)
-    result, _ = inner.lower(query.text, inner)
+    result, shape = inner.lower(query.text, inner)
     check_sources([s for s in inner.streams.values() if s.connector], asked.span)
     reading, streams, functions = reading_steps(inner, result)
     if not functions:
@@ -71,6 +74,9 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
             span=asked.span,
             code="NO_STATE",
         )
+    omitted = drops_behind_a_join(shape)
+    if omitted:
+        sources.note(Note("LATE_ROWS_OF_JOIN", omitted))
     name = sources.free_call_name(f"{query.name}_late_rows")
     folder = query.checkpoint or inner.places.checkpoint(query.name)
     reader = Call(Var(READER), (Var("spark"), lit(folder), result, lit(streams), lit(functions)))
@@ -104,6 +110,22 @@ def reading_steps(sources: Sources, result: Node) -> tuple[Program, list[object]
         numbers = [n for n, base in enumerate(names) if base in used]
         functions.append([Var(f"input_{at}"), numbers, list(each.keys or ())])
     return tuple(steps), streams, functions
+
+
+def drops_behind_a_join(shape: Shape) -> str:
+    """Of a query that groups or deduplicates what a join without a time range gives: which late rows cannot
+    be read again; "" for others. Behind other operations Spark's watermark leaves no row late (it is that of
+    the rows which they emit), and a join with a time range emits no row that is older.
+    """
+    for number, op in enumerate(shape.ops):
+        inner = shape.ops[number - op.under : number]
+        if op.kind in _BEHIND and any(o.kind == "join" and all(o.sides) and not o.timed for o in inner):
+            return (
+                "rows that the operation behind the join drops are not among the late rows: the join takes "
+                "them from its state, not from one micro-batch; SHOW PROGRESS counts them, and a time range "
+                "in the condition of the join keeps it from emitting them"
+            )
+    return ""
 
 
 def whole_function(sources: Sources, result: Node) -> Function:

@@ -129,13 +129,6 @@ def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
 
 def insert_set(statement: InsertSet, context: Context) -> Plan:
     check_is_of_streams(statement, context)
-    if statement.late:
-        raise RuleFault(
-            "ON LATE INTO is not supported in a statement set",
-            hint="INSERT … ON LATE INTO … for each SELECT",
-            span=statement.late.span,
-            code="CLAUSE_NOT_SUPPORTED",
-        )
     names = tuple(name for part in statement.inserts for name in part.targets)
     return _insert_query(statement, names, insert_set_parts(statement, context), context)
 

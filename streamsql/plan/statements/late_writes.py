@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamsql.calls import Assign, Attr, Call, Function, Node, Var, calls_in, expr, lit
 from streamsql.connectors.registry import connector, connectors
 from streamsql.definitions import Query, Sink, Stream
-from streamsql.errors import NameFault, RuleFault, Span
+from streamsql.errors import NameFault, Note, RuleFault, Span
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context
 from streamsql.plan.late_plans import Late
-from streamsql.plan.lowering.late_rows import READER, check_sources, reading_steps
+from streamsql.plan.lowering.late_rows import READER, check_sources, drops_behind_a_join, reading_steps
 from streamsql.plan.statements.query_parts import QueryParts
 from streamsql.plan.streaming.rules import Choice
 
@@ -56,7 +58,17 @@ def late_plan(query: Query, parts: QueryParts, context: Context, name: Name | No
     reader, writer = free("late_reader"), free("late_writer")
     select = free("late_columns") if sink.columns else ""
     steps = (*steps, Assign(reader, Call(Var(READER), arguments)), *_select(select, sink))
-    return Late(sink, steps, folder, reader, writer, select)
+    return Late(sink, steps, folder, reader, writer, select, tuple(_notes(sink, parts)))
+
+
+def _notes(sink: Sink, parts: QueryParts) -> Iterator[Note]:
+    """How often a late row may be written, and which late rows are not."""
+    using = connector(Name(sink.connector))
+    if not using.once_by_batch_id:
+        yield Note("AT_LEAST_ONCE", f"late rows into {sink.name}: {using.delivery(sink)}")
+    later = drops_behind_a_join(parts.result.shape)
+    if later:
+        yield Note("LATE_ROWS_OF_JOIN", later)
 
 
 def without_complete(choices: list[Choice], query: Query, name: Name | None) -> list[Choice]:
@@ -88,10 +100,10 @@ def _sink(query: Query, context: Context, name: Name) -> Sink:
     """The sink of late rows. Raises NameFault or RuleFault for one that cannot take them."""
     sink = context.catalog.sink(name)
     using = connector(Name(sink.connector))
-    if not using.once_by_batch_id or using.batch_writer(sink) is None:
-        able = [c.name for c in connectors().values() if c.writes is not None and c.once_by_batch_id]
+    if using.batch_writer(sink) is None:
+        able = [c.name for c in connectors().values() if c.writes is not None and c.writes_batches]
         raise RuleFault(
-            f"a {using.name} sink takes no late rows: a micro-batch that is retried would be there twice",
+            f"a {using.name} sink takes no late rows: they are written micro-batch by micro-batch",
             hint=f"connectors for it: {', '.join(able)}",
             span=name.span,
             code="CONNECTOR_NOT_SUPPORTED",

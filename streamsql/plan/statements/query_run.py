@@ -47,6 +47,7 @@ def run_plan(
         choices = _real_time_modes(choices, takes, mode)
         parts.sources.program += [c for c in CHOICES.values() if c not in parts.sources.program]
     program = (*parts.sources.program, Assign("result", parts.result.node), *parts.functions)
+    kept = late_plan(query, parts, context, late)
     return Run(
         query,
         targets,
@@ -59,8 +60,12 @@ def run_plan(
         transient,
         mode_span=mode.span if mode else None,
         body_span=parts.body.span,
-        late=late_plan(query, parts, context, late),
-        notes=(*parts.sources.notes, *(() if transient else _advice(parts, shape, choices))),
+        late=kept,
+        notes=(
+            *parts.sources.notes,
+            *(kept.notes if kept else ()),
+            *(() if transient else _advice(parts, shape, choices)),
+        ),
     )
 
 

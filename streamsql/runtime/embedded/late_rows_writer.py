@@ -11,8 +11,9 @@ from typing import Any
 class LateRowsWriter:
     """Writes the rows that the watermark of a query has dropped, each once, also after a failure.
 
-    folder: the checkpoint; rows: the reader of late rows; write: a function (rows, batch_id) for which a
-    batch_id that is repeated changes nothing; select: gives rows the columns of the sink.
+    folder: the checkpoint; rows: the reader of late rows; write: a function (rows, batch_id), for which a
+    batch_id that is repeated changes nothing (else a row may be there more than once, after a failure);
+    select: gives rows the columns of the sink.
 
     Empty files in the folder late_rows of the checkpoint record what is done: begun-N before the late rows of
     all micro-batches up to N are written, under the batch_id N, and done-N after that. After a failure
@@ -49,8 +50,12 @@ class LateRowsWriter:
         self, without: frozenset = frozenset(), upto: int | None = None, last: bool = False
     ) -> None:
         """Write the late rows of the micro-batches that are committed. without: those that are known to have
-        none; upto: the last one to be read; last: the query has ended.
+        none, so that no log is listed for them; upto: the last one to be read; last: the query has ended.
         """
+        new = range(self.written + 1, 0 if upto is None else upto + 1)
+        if new and self.pending <= self.written and without.issuperset(new):
+            self._passed(new[-1], last)
+            return
         there = [n for n in self.log.numbers("commits") if upto is None or n <= upto]
         newest = max(there, default=-1)
         if self.pending > self.written:
@@ -60,15 +65,19 @@ class LateRowsWriter:
             self.log.put(f"{self.NOTES}/begun-{newest}")
             self.pending = newest
             self._write(newest, numbers)
-        self.written = max(newest, self.written)
-        if self.written > self.noted and (last or self.written - self.noted >= self.OFTEN):
-            self._done(self.written)
+        self._passed(newest, last)
 
     def follow(self, query: Any) -> None:
         """Write late rows until a query has ended."""
         while not query.awaitTermination(1):
             self.write_new()
         self.write_new(last=True)
+
+    def _passed(self, newest: int, last: bool) -> None:
+        """All late rows up to a micro-batch are written; that is recorded now and then."""
+        self.written = max(newest, self.written)
+        if self.written > self.noted and (last or self.written - self.noted >= self.OFTEN):
+            self._done(self.written)
 
     def _write(self, last: int, numbers: list) -> None:
         """Write the late rows of micro-batches under the batch_id `last`."""
