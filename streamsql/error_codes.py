@@ -188,6 +188,7 @@ NOTES = {
 VERDICTS = {
     "NOT_RUNNING": "the query failed, was stopped, or has ended",
     "NO_DATA": "the source has no data that the query reads",
+    "OLDER_CHECKPOINT": "the checkpoint is new, and the rows went into an older one",
     "ALL_READ_BEFORE": "all that the source has was read before this start",
     "NOT_READ_YET": "there is data that the query has not read yet",
     "EVENT_TIME_UNREADABLE": "the event time of most rows is NULL",

@@ -224,6 +224,15 @@ def test_l_m_stopped_failed_and_read_before(console: Console) -> None:
     shown, facts = why(console, "QUERY t")
     assert shown.code == "NOT_RUNNING"
     assert "the value 'x'" in shown.verdict and "try_cast" in facts["detail"]
+    assert shown.proposal == "SET spark.sql.ansi.enabled = false;\nSTART QUERY t;"
+    assert resolved(console, shown, "t") == [(None,), (1,)]
+    console.run("STOP QUERY t; START QUERY t FROM NOW; AWAIT QUERY t IDLE;")
+    shown, facts = why(console, "QUERY t")
+    assert (shown.code, facts["rows read under the older one"]) == ("OLDER_CHECKPOINT", 2)
+    assert shown.verdict == (
+        "the checkpoint of t is new, FROM NOW, and nothing has come since: 2 rows went into an older one"
+    )
+    assert resolved(console, shown, "t") == [(None,), (1,)]
 
 
 def test_without_a_query(console: Console) -> None:

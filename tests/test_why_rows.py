@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from broker import Broker
 from conftest import Console
 from test_why import WATERMARK, resolved, texts, why
 
@@ -117,6 +118,7 @@ def test_h_rows_are_late(console: Console, tmp_path: Path) -> None:
     assert (
         facts["delay that keeps all of them"]
         == facts["delay that keeps 99 % of the rows"]
+        == facts["delay that keeps 99.9 % of the rows"]
         == "2 hours 1 minute"
     )
     assert texts(console.rows(facts["the rows"])) == [
@@ -145,6 +147,24 @@ def test_i_milliseconds_read_as_seconds(console: Console, tmp_path: Path) -> Non
     assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:00:00", "2")]
 
 
+def test_i_seconds_read_as_milliseconds(console: Console, tmp_path: Path) -> None:
+    folder = files(tmp_path / "in", a__json='{"n": 1714564800}\n{"n": 1714564860}\n')
+    mark = "WITH WATERMARK timestamp_millis(n) AS at DELAY OF INTERVAL 10 MINUTES"
+    console.run(
+        f"""CREATE STREAM s (n BIGINT) USING json OPTIONS (path '{folder}') {mark};
+        CREATE LIVE TABLE t OUTPUT MODE APPEND AS {HOURLY}; AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.code == "EVENT_TIME_WRONG"
+    assert shown.verdict == (
+        "all 2 event times of s lie around 1970: numbers were read in another unit than they have"
+    )
+    assert facts["read as seconds"] == "2024-05-01 12:01:00"
+    console.run(shown.proposal)
+    console.run("FLUSH QUERY t;")
+    assert texts(console.rows("SELECT * FROM t;")) == [("2024-05-01 12:00:00", "2")]
+
+
 def test_i_one_row_of_the_future(console: Console) -> None:
     console.run(
         f"""CREATE STREAM s (at TIMESTAMP) USING values {WATERMARK};
@@ -168,6 +188,25 @@ def test_n_the_rows_are_in_a_folder(console: Console, tmp_path: Path) -> None:
     assert shown.code == "ROWS_WRITTEN"
     assert shown.verdict.startswith(f"nothing is wrong: the rows are in {tmp_path}/out, 2 rows in ")
     assert console.rows(shown.proposal) == [("a",), ("b",)]
+
+
+def test_a_n_the_rows_went_to_a_topic(console: Console, kafka: Broker) -> None:
+    topic = kafka.topic()
+    options = f"OPTIONS (servers '{kafka.servers}', topic '{topic}')"
+    console.run(
+        f"""CREATE STREAM back USING kafka {options}; CREATE LIVE TABLE t AS SELECT value FROM back;
+        CREATE STREAM s (k STRING) USING values; CREATE SINK o USING kafka {options}; AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert (shown.code, shown.verdict) == ("NO_DATA", f"no data: the topic {topic} has no messages")
+    assert (facts["messages there"], facts["partitions"]) == (0, 1)
+    console.run("INSERT INTO o SELECT k FROM s; INSERT INTO s VALUES ('a'), ('b'); AWAIT QUERY ALL IDLE;")
+    shown, facts = why(console, "QUERY o")
+    assert shown.code == "ROWS_WRITTEN"
+    assert shown.verdict == f"nothing is wrong: 2 rows went to the topic {topic}"
+    assert topic in [row[0] for row in console.rows(shown.proposal)]
+    console.run("AWAIT QUERY t IDLE;")
+    assert why(console, "QUERY t")[0].code == "NOTHING_WRONG"
 
 
 def test_n_o_a_select_hides_the_rows(console: Console) -> None:
@@ -236,3 +275,17 @@ def test_d_having_keeps_no_group(console: Console) -> None:
     assert shown.code == "FILTERED_OUT"
     assert shown.verdict == "HAVING drops all rows: 2 groups, none with count(*) > 2"
     assert resolved(console, shown, "t") == [("a", 2), ("b", 1)]
+
+
+def test_k_a_join_that_keeps_all_rows(console: Console) -> None:
+    rows = "".join(f"INSERT INTO a VALUES ('x', '2024-05-01 12:0{n}:00');" for n in range(3))
+    console.run(
+        f"""{TWO} INSERT INTO b VALUES ('x', '2024-05-01 12:30:00'); {rows}
+        CREATE LIVE TABLE t AS SELECT at, bt FROM a JOIN b ON a.id = b.id; AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert (shown.code, facts["state rows"]) == ("STATE_GROWS", 4)
+    assert "1 more in each micro-batch" in shown.verdict
+    assert "ON a.id = b.id AND b.bt BETWEEN a.at AND a.at + INTERVAL 1 HOUR" in shown.proposal
+    assert len(resolved(console, shown, "t")) == 3
+    assert why(console, "QUERY t")[0].code == "NOTHING_WRONG"

@@ -46,6 +46,45 @@ def test_a_files_older_than_the_newest_by_more_than_max_file_age(console: Consol
     assert facts["files not read: older than maxFileAge allows"] == "1, such as b.csv"
 
 
+def test_a_an_empty_folder_of_a_similar_name(console: Console, tmp_path: Path) -> None:
+    files(tmp_path / "orders", a__csv="a\n")
+    (tmp_path / "order").mkdir()
+    console.run(
+        f"""CREATE STREAM s (k STRING) USING csv OPTIONS (path '{tmp_path}/order');
+        CREATE LIVE TABLE t AS SELECT k FROM s; AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert (shown.code, shown.verdict) == ("NO_DATA", f"no data: the folder {tmp_path}/order of s is empty")
+    assert facts["similar folder with files"] == f"{tmp_path}/orders"
+    assert resolved(console, shown, "t") == [("a",)]
+
+
+def test_b_a_micro_batch_that_is_under_way(
+    console: Console, tmp_path: Path, eventually: Callable[..., None]
+) -> None:
+    (tmp_path / "slow_sink.py").write_text(
+        "import pathlib, time\ndef write(batch, batch_id):\n"
+        f"    while not pathlib.Path('{tmp_path}/go').exists():\n        time.sleep(0.02)\n"
+    )
+    folder = files(tmp_path / "in", a__csv="a\n")
+    console.run(
+        f"""CREATE STREAM s (k STRING) USING csv OPTIONS (path '{folder}');
+        CREATE SINK o USING foreach_batch OPTIONS (function 'slow_sink.write', folder '{tmp_path}');
+        INSERT INTO o AS QUERY q SELECT k FROM s;"""
+    )
+    verdict = "the first micro-batch: 1 file is under way for "
+    eventually(lambda: why(console, "QUERY q")[0].verdict.startswith(verdict))
+    files(folder, b__csv="b\n")
+    shown, facts = why(console, "QUERY q")
+    assert shown.code == "NOT_READ_YET"
+    assert shown.verdict.startswith("1 file of s is not read yet: a micro-batch is under way for ")
+    assert facts["files not read yet"] == 1
+    (tmp_path / "go").touch()
+    console.run(shown.proposal)  # it is stopped when all is read, and started
+    shown, facts = why(console, "QUERY q")
+    assert shown.code == "ALL_READ_BEFORE"
+
+
 def test_a_a_socket_that_sends_nothing(console: Console) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = f"127.0.0.1:{server.getsockname()[1]}"

@@ -78,6 +78,8 @@ def _of_sides(evidence: Evidence, part: Part, sides: _Sides) -> Verdict | None:
     facts: list[Fact] = [
         (f"rows of {s}", c[0]) for s, c in zip((sides.left, sides.right), counts, strict=True)
     ]
+    if evidence.state_rows:
+        facts.append(("rows in state", evidence.state_rows))
     facts.append(("pairs with equal keys", pairs[0]))
     if not pairs[0]:
         return _no_key(evidence, part, sides, facts)

@@ -22,6 +22,15 @@ from streamsql.runtime.why.verdict import Fact, Verdict, count
 
 _DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
 _JOIN = "symmetricHashJoin"
+_ANSI_MODE = "spark.sql.ansi.enabled"
+_ANSI = (
+    "CAST_INVALID_INPUT",
+    "CAST_OVERFLOW",
+    "DIVIDE_BY_ZERO",
+    "ARITHMETIC_OVERFLOW",
+    "CANNOT_PARSE_TIMESTAMP",
+)
+"""Errors about one value, which is NULL instead where ANSI mode is off."""
 
 
 def not_running(evidence: Evidence) -> Verdict | None:
@@ -49,11 +58,15 @@ def not_running(evidence: Evidence) -> Verdict | None:
         sentence = f"{evidence.name} failed and waits for its restart: {running.when_again()}"
         return Verdict(situation="NOT_RUNNING", sentence=sentence, facts=_filled(facts))
     if status == "FAILED" and running.fault is not None:
+        ansi = running.fault.code in _ANSI
+        if ansi:
+            facts.append(("with it", f"{_ANSI_MODE} = false such a value gives NULL, in all queries"))
+        setting = f"SET {_ANSI_MODE} = false" if ansi else ""
         return Verdict(
             situation="NOT_RUNNING",
             sentence=running.fault.message,
             facts=_filled(facts),
-            proposal=f"START QUERY {name};",
+            proposal=proposals.join(setting, f"START QUERY {name}"),
         )
     if status == "finished":
         return None if evidence.took_input else _finished_empty(evidence, facts)
@@ -242,7 +255,12 @@ def _is_unbounded(evidence: Evidence, rows: int) -> bool:
 
 
 def _bounding(evidence: Evidence) -> str:
-    """For a deduplication: WITHIN WATERMARK, and a watermark if the stream has none."""
+    """For a deduplication: WITHIN WATERMARK, and a watermark if the stream has none. For a join of streams
+    with watermarks: a time range.
+    """
+    ranged = _with_range(evidence)
+    if ranged:
+        return ranged
     part = next((p for p in evidence.query_parts if p.block.distinct and p.block.distinct.on), None)
     if part is None or part.stream or part.block.distinct is None or part.block.distinct.within:
         return ""
@@ -255,6 +273,23 @@ def _bounding(evidence: Evidence) -> str:
         if column:
             mark = Watermark(Name(column.name), "10 minutes")
             return proposals.join(proposals.redefined(evidence, replace(stream, watermark=mark)), again)
+    return ""
+
+
+def _with_range(evidence: Evidence) -> str:
+    """The query with a range of one hour in the condition of its first join; "" if that is not possible."""
+    times = {time.relation.casefold(): time.column for time in evidence.event_times}
+    for part in evidence.query_parts:
+        join = part.block.joins[0] if part.block.joins else None
+        sides = [part.block.relation, join.relation] if join else []
+        known = [(r, times.get(r.name.casefold())) for r in sides if r is not None and r.name]
+        if join is None or join.condition is None or part.stream or len(known) < 2:
+            continue
+        columns = [f"{quote_name(r.alias or r.name)}.{quote_name(c)}" for r, c in known if c]
+        if len(columns) == 2:
+            end = join.condition.span.end
+            wider = f" AND {columns[1]} BETWEEN {columns[0]} AND {columns[0]} + INTERVAL 1 HOUR"
+            return proposals.requeried(evidence, changed(part.text, [(Span(end, end), wider)]))
     return ""
 
 

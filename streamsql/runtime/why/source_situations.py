@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,8 @@ from streamsql.definitions import Stream
 from streamsql.errors import did_you_mean
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
+from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
+from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.moments import length
@@ -26,7 +29,12 @@ def no_data(evidence: Evidence) -> Verdict | None:
     if evidence.took_input or not evidence.goes_on:
         return None
     verdicts = [empty(evidence, stream) for stream in evidence.streams]
-    return verdicts[0] if verdicts and all(verdicts) else None
+    if not verdicts or not all(verdicts) or verdicts[0] is None:
+        return None
+    checkpoint = None if evidence.plan.transient else evidence.checkpoint
+    rows = under_older_checkpoint(evidence, checkpoint)[0] if checkpoint else 0
+    older: tuple[Fact, ...] = (("rows read under an older checkpoint", rows),) if rows else ()
+    return replace(verdicts[0], facts=(*verdicts[0].facts, *older))
 
 
 def empty(evidence: Evidence, stream: Stream) -> Verdict | None:
@@ -142,7 +150,7 @@ def _of_topic(
 ) -> Verdict | None:
     there = sum(end - first for first, end in offsets.values())
     topics = ", ".join(sorted({topic for topic, _ in offsets}))
-    begins = stream.option("startingOffsets", "latest").casefold()
+    begins = stream.option("startingOffsets", "earliest").casefold()
     facts: list[Fact] = [("topic", topics), ("partitions", len(offsets)), ("messages there", there)]
     facts += [("startingOffsets", begins), *_since(evidence)]
     if not there:
@@ -194,7 +202,21 @@ def not_read_yet(evidence: Evidence) -> Verdict | None:
         waiting = _unread(evidence, stream)
         if waiting:
             return _backlog(evidence, stream, *waiting)
-    return None
+    return _first_runs(evidence)
+
+
+def _first_runs(evidence: Evidence) -> Verdict | None:
+    """The first micro-batch has read all that is there, and has not ended."""
+    begun = None if evidence.took_input or not evidence.streams else _batch_under_way(evidence)
+    if begun is None:
+        return None
+    batch = batch_under_way(evidence.plan.checkpoint) or "a micro-batch"
+    return Verdict(
+        situation="NOT_READ_YET",
+        sentence=f"{batch} is under way for {length(begun)}, and has emitted no row yet",
+        facts=(*_since(evidence), ("micro-batch under way for", length(begun))),
+        proposal="" if evidence.plan.transient else f"AWAIT QUERY {quote_name(evidence.name)} IDLE;",
+    )
 
 
 def _unread(evidence: Evidence, stream: Stream) -> tuple[int, str] | None:
@@ -279,6 +301,9 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
     running, checkpoint = evidence.running, evidence.checkpoint
     if evidence.took_input or running is None or checkpoint is None or evidence.plan.transient:
         return None
+    older = _older_checkpoint(evidence, checkpoint)
+    if older:
+        return older
     if running.plan.begins == "now":
         return Verdict(
             situation="ALL_READ_BEFORE",
@@ -307,5 +332,28 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
         sentence=f"nothing new: all that the source has was read before this start, {count(rows, 'row')} in "
         f"{count(len(before), 'micro-batch')}",
         facts=tuple(facts),
+        proposal=proposals.restart(evidence, "FROM BEGINNING"),
+    )
+
+
+def under_older_checkpoint(evidence: Evidence, checkpoint: Checkpoint) -> tuple[int, int]:
+    """The rows that the query has read under the checkpoint which it had before, and the micro-batches."""
+    done = list(evidence.parts.kept.of(evidence.name).done.items())
+    before = next((id for (id, _), _ in reversed(done) if id != checkpoint.id), None)
+    read = [rows for (id, _), (rows, _) in done if id == before and rows]
+    return sum(read), len(read)
+
+
+def _older_checkpoint(evidence: Evidence, checkpoint: Checkpoint) -> Verdict | None:
+    """(l) Its checkpoint is new, and the rows went into an older one."""
+    rows, batches = under_older_checkpoint(evidence, checkpoint)
+    if not rows or any(_unread(evidence, s) for s in evidence.streams):
+        return None
+    how = ", FROM NOW" if evidence.plan.begins == "now" else ""
+    return Verdict(
+        situation="OLDER_CHECKPOINT",
+        sentence=f"the checkpoint of {evidence.name} is new{how}, and nothing has come since: "
+        f"{count(rows, 'row')} went into an older one",
+        facts=(*_since(evidence), ("rows read under the older one", rows), ("micro-batches of it", batches)),
         proposal=proposals.restart(evidence, "FROM BEGINNING"),
     )
