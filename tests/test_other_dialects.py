@@ -164,6 +164,8 @@ def test_hints_name_what_is_wrong_and_work(console: Console) -> None:
         ("2024-05-01",)
     ]
     quoted = refusal(console, 'CREATE LIVE TABLE u AS SELECT s."user" FROM s WHERE v = 9')
+    key = refusal(console, 'CREATE LIVE TABLE u AS SELECT count(*) FROM s GROUP BY "user"')
+    assert key.hint == quoted.hint
     name = re.search("`.*`", quoted.hint)
     assert name
     assert run_now(console, f"SELECT s.{name[0]} FROM s WHERE v = 9")[0] == [("z",)]

@@ -69,6 +69,25 @@ def test_a_new_one_has_its_rows_at_once_and_joins_static_tables_and_others(conso
     assert console.rows("SELECT n.name FROM best JOIN named n USING (c);") == [("Anna",)]
 
 
+# What Spark runs over tables and this console does not read, and its rows over ('a', 2), ('b', 1).
+READ_BY_SPARK = {
+    "SELECT * FROM counts PIVOT (sum(c) FOR word IN ('a', 'b'))": [(2, 1)],
+    "SELECT * FROM counts UNPIVOT (v FOR k IN (c))": [("a", "c", 2), ("b", "c", 1)],
+    "SELECT word, x FROM counts LATERAL VIEW explode(sequence(1, c)) AS x": [("a", 1), ("a", 2), ("b", 1)],
+    "SELECT TRANSFORM(word) USING 'cat' AS (w STRING) FROM counts": [("a",), ("b",)],
+    "TABLE counts": [("a", 2), ("b", 1)],
+    "SELECT word, sum(c) OVER w AS s FROM counts WINDOW w AS (ORDER BY word)": [("a", 2), ("b", 3)],
+    "FROM counts |> WHERE c > 1": [("a", 2)],
+}
+
+
+def test_any_select_that_spark_runs_may_be_refreshed(console: Console) -> None:
+    console.run(f"{COUNTS} INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1); AWAIT QUERY counts IDLE;")
+    for number, (query, rows) in enumerate(READ_BY_SPARK.items()):
+        console.run(f"CREATE LIVE TABLE t{number} AS {query};")
+        assert sorted(console.rows(f"SELECT * FROM t{number};")) == rows, query
+
+
 def test_a_diamond_is_always_seen_after_the_same_micro_batch(console: Console) -> None:
     console.run(
         f"""{COUNTS}

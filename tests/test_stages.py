@@ -193,3 +193,36 @@ def test_what_spark_alone_would_refuse_runs_in_stages(
     console.run(f"{WORDS} CREATE LIVE TABLE t AS {query};")
     console.run("INSERT INTO words VALUES ('a', 1), ('a', 2), ('b', 1), ('b', 1); AWAIT QUERY t IDLE;")
     assert console.rows("SELECT * FROM t;") == rows
+
+
+SIZES = "(SELECT word AS w, count(*) AS size, max(n) AS m FROM words GROUP BY word)"
+# Live tables of queries with clauses that only Spark reads, and their rows.
+READ_BY_SPARK = {
+    f"SELECT s, max(t) FROM {SIZES} AS x(a, s, t) GROUP BY s": [(1, 2), (2, 3)],
+    "FROM words |> AGGREGATE count(*) AS c GROUP BY word |> AGGREGATE count(*) AS k GROUP BY c": [
+        (1, 1),
+        (2, 2),
+    ],
+    "SELECT * FROM words PIVOT (sum(n) FOR word IN ('a', 'c'))": [(4, 3)],
+    "SELECT a.word FROM words a, LATERAL (SELECT max(b.n) AS m FROM words b WHERE b.word = a.word) "
+    "WHERE a.n = m": [("a",), ("b",), ("c",)],
+}
+
+
+def test_clauses_that_only_spark_reads_run_in_stages_too(console: Console) -> None:
+    console.run(WORDS)
+    tables = {f"t{n}": query for n, query in enumerate(READ_BY_SPARK)}
+    for name, query in tables.items():
+        started = console.run(f"CREATE LIVE TABLE {name} AS {query};")[0]
+        assert any(note.text.startswith("runs in 2 stages") for note in started.notes), query
+    renamed = f"SELECT size AS z, avg(m) AS m FROM {SIZES} GROUP BY size HAVING sum(m) > 2"
+    console.run(
+        "INSERT INTO words VALUES ('a', 1), ('b', 2), ('a', 3), ('c', 1), ('c', 2); AWAIT QUERY ALL IDLE;"
+    )
+    for name, query in tables.items():
+        assert sorted(console.rows(f"SELECT * FROM {name};")) == READ_BY_SPARK[query]
+    assert console.rows(f"{renamed};") == [(2, 2.5)]
+    explained = console.run(f"EXPLAIN {renamed};")[0]
+    assert isinstance(explained, Text) and "-- stage select$1" in explained.text
+    console.run("STOP QUERY t1; START QUERY t1; INSERT INTO words VALUES ('b', 7); AWAIT QUERY t1 IDLE;")
+    assert console.rows("SELECT * FROM t1;") == [(2, 3)]

@@ -297,6 +297,8 @@ class BlockReader(FromReader):
 
     def item(self, tree: Any, lo: int, hi: int) -> Item:
         exp = self.exp
+        if isinstance(tree, exp.QueryTransform):
+            raise Unread(LEFT)
         span = self.span(lo, hi)
         if isinstance(tree, exp.Aliases):
             opening = next((i for i in range(lo, hi) if self.close.get(i) == hi - 1), lo)

@@ -151,11 +151,14 @@ def _arguments(text: str, tokens: Sequence[Token], start: int, close: int) -> li
 
 
 def check_quoted_names(query: Query) -> None:
-    """Raise SyntaxFault for a name in double quotes beside a dot: to Spark it is a string."""
+    """Raise SyntaxFault for a name in double quotes beside a dot, or first of GROUP BY, ORDER BY or PARTITION
+    BY: to Spark it is a string.
+    """
     tokens = query.tokens
     for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
         dotted = (before is not None and before.text == ".") or (after is not None and after.text == ".")
-        if token.kind == "string" and token.text.startswith('"') and dotted:
+        key = before is not None and before.upper == "BY" and (after is None or after.text in (",", ")"))
+        if token.kind == "string" and token.text.startswith('"') and (dotted or key):
             name = token.text.strip('"')
             raise SyntaxFault(
                 f"{token.text} is a string, and a name is expected here",

@@ -136,6 +136,9 @@ class FromReader(TokenRanges):
         alias = tree.args.get("alias")
         if alias is not None and alias.args.get("columns"):
             raise Unread(LEFT)
+        pivots = tree.args.get("pivots") or ()
+        if pivots and all(p.args.get("unpivot") for p in pivots):
+            raise Unread("UNPIVOT")
         mark = self.out.watermarks.get(self.tokens[name_end - 1].end)
         rest = self.span(name_end, hi) if name_end < hi else span
         if mark:  # its tokens were cut out, so it can end after the last remaining token
@@ -145,7 +148,7 @@ class FromReader(TokenRanges):
             alias=alias.name if alias is not None and alias.this is not None else "",
             watermark=watermark_of(Source("", self.text), mark) if mark else None,
             sample=rest if tree.args.get("sample") else None,
-            pivot=rest if tree.args.get("pivots") else None,
+            pivot=rest if pivots else None,
             **parts,
         )
 

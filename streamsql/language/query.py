@@ -36,6 +36,7 @@ from streamsql.language.query_tree import (
 )
 from streamsql.language.token_ranges import LEFT, Unread
 from streamsql.language.tokens import Token, tokenize
+from streamsql.language.tree_nodes import names_word
 from streamsql.language.unread_query import names_read
 
 __all__ = [
@@ -98,6 +99,8 @@ def _read(text: str) -> Query:
         return _left(base, "the query is nested too deeply")
     if tree is None:
         return _left(base, LEFT, stopped=stopped)
+    if any(t.upper == "TABLE" for t in out.kept) and names_word(tree, "TABLE"):
+        return _left(base, LEFT)  # sqlglot reads TABLE t as the column TABLE
     try:
         body = BlockReader(text, out).body(tree, 0, len(out.kept))
     except Unread as problem:

@@ -259,6 +259,23 @@ class Query:
         return unread_query.qualifiers_of(self.tokens)
 
     @cached_property
+    def named_queries(self) -> frozenset[str]:
+        """The names of WITH queries, case-folded, also where the query has no body."""
+        return unread_query.named_queries_of(self.tokens)
+
+    def qualifiers_named(self, name: str) -> tuple[Span, ...]:
+        """The places where a name of one part stands before a dot, and not behind one."""
+        wanted, before = name.casefold(), ("", *(t.text for t in self.tokens))
+        return tuple(
+            token.span
+            for previous, token, after in zip(before, self.tokens, self.tokens[1:], strict=False)
+            if token.kind in ("word", "quoted")
+            and unquote(token).casefold() == wanted
+            and after.text == "."
+            and previous != "."
+        )
+
+    @cached_property
     def seems_to_group(self) -> bool:
         """Whether the query seems to group rows; for queries without a body."""
         return unread_query.seems_to_group(self.tokens, self.calls)

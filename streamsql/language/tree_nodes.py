@@ -49,6 +49,12 @@ class Holds:
     subquery: bool = False
 
 
+def names_word(tree: Any, word: str) -> bool:
+    """Whether a word that Spark reserves for a clause stands in a tree as a name without backticks."""
+    names = tree.find_all(exp_module().Identifier)
+    return any(not name.quoted and name.name.upper() == word for name in names)
+
+
 def is_plain(tree: Any) -> bool:
     """Whether a node is a column or a literal, which have no other contents."""
     exp = exp_module()

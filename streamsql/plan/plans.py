@@ -182,7 +182,8 @@ class Run(Plan):
 
     transient: a SELECT over a stream, which is only shown. define: the statement also creates its sink
     (CREATE LIVE TABLE). begins: the start position: "" (the checkpoint), now or beginning (a new checkpoint),
-    accept (the checkpoint, although the query has changed). late: what ON LATE INTO does.
+    accept (the checkpoint, although the query has changed). late: what ON LATE INTO does. otherwise: what
+    runs where only Spark knows the operations of the query, and refuses it in every output mode.
     """
 
     query: Query
@@ -200,6 +201,7 @@ class Run(Plan):
     mode_span: Span | None = field(default=None, compare=False)
     body_span: Span = field(default=Span(0, 0), compare=False)
     late: Late | None = None
+    otherwise: Run | None = None
 
     def exists(self, catalog: Catalog) -> bool:
         """Whether the live table exists and IF NOT EXISTS keeps it."""

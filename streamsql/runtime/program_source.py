@@ -199,7 +199,11 @@ def _run(plan: Run) -> str:
 
 def _note(plan: Collect | Write | Run) -> str:
     why = plan.as_text if not isinstance(plan, Write) else ""
-    return f"# sent to Spark as text: {why}\n" if why else ""
+    text = f"# sent to Spark as text: {why}\n" if why else ""
+    otherwise = plan.otherwise if isinstance(plan, Run) else None
+    if isinstance(otherwise, Refresh):
+        text += f"# if Spark refuses it on streams, it runs in {len(otherwise.stages) + 1} stages instead\n"
+    return text
 
 
 def _prelude(body: str, steps: Program, settings: Settings, modules: str, packages: dict[str, str]) -> str:

@@ -30,7 +30,15 @@ from streamsql.plan.statements.query_parts import (
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.refreshes import create_refreshed, refresh_again
-from streamsql.plan.statements.staged import check_distinct, check_nested, select_in_stages, stage_run, staged
+from streamsql.plan.statements.staged import (
+    check_distinct,
+    check_nested,
+    otherwise,
+    select_in_stages,
+    select_otherwise,
+    stage_run,
+    staged,
+)
 
 
 def select(statement: Select, context: Context) -> Plan:
@@ -52,7 +60,8 @@ def _select(statement: Select, context: Context) -> Plan:
         trigger = None if lowered.shape.watches_the_clock else Trigger("available_now")
         query = Query("select", ("select",), statement.query.text, trigger=trigger)
         parts = QueryParts(statement.query, sources, lowered, (Target(shown, lowered.shape),))
-        return run_plan(query, parts, context, transient=True)
+        run = run_plan(query, parts, context, transient=True)
+        return replace(run, otherwise=select_otherwise(run, statement.query, context))
     program = (*sources.program, Assign("result", lowered.node))
     return Collect(program, reads_of(sources), lowered.as_text, notes=tuple(sources.notes))
 
@@ -111,7 +120,8 @@ def _live_query(
             check_nested(lowered, body)
             check_distinct(lowered, body, context.catalog)
         parts = QueryParts(body, sources, lowered, (Target(sink, lowered.shape),))
-        return run_plan(query, parts, context, mode, late=late)
+        run = run_plan(query, parts, context, mode, late=late)
+        return run if mode or query.late else replace(run, otherwise=otherwise(run, body, context))
     except RuleFault as fault:
         if mode is not None or query.late:
             raise
@@ -151,4 +161,5 @@ def _refresh_again(query: Query, body: Fragment, context: Context, span: Span | 
     if not any(q.owner for name in query.inputs for q in context.catalog.queries_into(name)):
         return refresh_again(query, body, context, span)
     sink = context.catalog.sinks[query.sinks[0].casefold()]
-    return _live_query(replace(query, inputs=()), sink, body, replace(context, stages=True), None)
+    run = _live_query(replace(query, inputs=()), sink, body, replace(context, stages=True), None)
+    return run.otherwise or run

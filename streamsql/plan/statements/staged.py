@@ -27,7 +27,13 @@ from streamsql.plan.streaming.rules import Choice
 SELECT = "select"
 """The name of the query of a SELECT."""
 REFUSED = frozenset(
-    (OUTPUT_MODE, "NOT_ON_STREAMS", ROW_OF_EACH_KEY, "NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING")
+    (
+        OUTPUT_MODE,
+        "NOT_ON_STREAMS",
+        ROW_OF_EACH_KEY,
+        "NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING",
+        "INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY",
+    )
 )
 """The codes of what Spark does not do on streams, and does over tables."""
 
@@ -53,6 +59,16 @@ def staged(query: Query, sink: Sink, body: Fragment, context: Context, fault: Ru
         note = Note("ONE_QUERY_INSTEAD", text)
         return replace(plan, notes=(*plan.notes, note))
     return plan
+
+
+def otherwise(run: Run, body: Fragment, context: Context) -> Refresh | None:
+    """The plan in stages of a query whose operations are not known, if it can be split and stages are on."""
+    if run.shape.known or not context.stages:
+        return None
+    try:
+        return staged(run.query, run.sink, body, context, RuleFault("", code=OUTPUT_MODE))
+    except StreamsqlError:
+        return None
 
 
 def stage_run(query: Query, owner: Sink, context: Context) -> Run | None:
@@ -176,7 +192,18 @@ def select_in_stages(body: Fragment, context: Context, fault: RuleFault) -> Refr
     """A SELECT over streams that is refused, in stages."""
     sink = Sink(SELECT, "memory")
     query = Query(SELECT, (SELECT,), body.text, trigger=Trigger("available_now"))
-    plan = staged(query, sink, body, context, fault)
+    return _shown(staged(query, sink, body, context, fault))
+
+
+def select_otherwise(run: Run, body: Fragment, context: Context) -> Refresh | None:
+    """As `otherwise`, for a SELECT."""
+    query = Query(SELECT, (SELECT,), body.text, trigger=Trigger("available_now"))
+    plan = otherwise(replace(run, query=query), body, context)
+    return _shown(plan) if plan else None
+
+
+def _shown(plan: Refresh) -> Refresh:
+    """A query in stages as the result of a SELECT."""
     notes = tuple(_note("", plan.stages) if note.code == "STAGES" else note for note in plan.notes)
     return replace(plan, transient=True, define=False, notes=notes)
 

@@ -54,13 +54,13 @@ class _Splitter:
     def text_over_stages(self, text: str, *, top: bool = False) -> str:
         """A query with its stages in place of its parts."""
         query = read_query(text)
-        if query.body is None or query.own_clauses:
-            raise CannotSplit(query.reason or "it has clauses that Spark does not have over tables")
+        if query.own_clauses:
+            raise CannotSplit("it has clauses that Spark does not have over tables")
+        if query.body is None:
+            return self.unread(query)
         edits: dict[Span, str] = {}
         self.body(query, query.body, (), edits, top=top)
-        for span in sorted(edits, key=lambda s: s.start, reverse=True):
-            text = text[: span.start] + edits[span] + text[span.end :]
-        return text
+        return _edited(text, edits)
 
     def stage(self, text: str) -> str:
         """The quoted name of the stage that a text becomes."""
@@ -135,10 +135,13 @@ class _Splitter:
         name = next((n for n in query.relations if _within(n.span, relation.span)), None)
         if name is None:
             return  # a WITH query of that name
-        alias = "" if relation.alias else f" AS {quote_name(relation.name.rpartition('.')[2])}"
-        if relation.watermark or relation.sample or relation.pivot or relation.stream:
+        named = relation.alias or relation.sample  # TABLESAMPLE stands before an alias
+        alias = "" if named else f" AS {quote_name(relation.name.rpartition('.')[2])}"
+        if relation.watermark or relation.stream:
             raise CannotSplit(f"FROM {relation.name} has a clause of its own")
-        columns = self.columns_in(query, relation.name)
+        columns = "*" if relation.pivot else self.columns_in(query, relation.name)
+        if relation.pivot or relation.sample:
+            block = None  # WHERE filters what these give
         text = f"SELECT {columns} FROM {quote_name(relation.name)}"
         where = block.where if block is not None else None
         if where is not None and not where.expression.has_subquery:
@@ -152,6 +155,29 @@ class _Splitter:
             edits[name.span] = f"({self.text_over_stages(stream.query)}){alias}"
         else:
             raise CannotSplit(f"the rows of {relation.name} cannot be kept")
+
+    def unread(self, query: Query) -> str:
+        """A query with clauses that are left to Spark: its queries in parentheses become stages, and the rows
+        of the streams that it reads besides are kept.
+        """
+        if query.own or query.has_stream:
+            raise CannotSplit(query.reason)
+        edits: dict[Span, str] = {}
+        for span in queries_in_parentheses(query):
+            part = query.text[span.start : span.end]
+            if any(_within(span, other) for other in edits) or read_query(part).words & query.named_queries:
+                continue
+            alone = self.reads_stream(query, span) and stands_alone(read_query(part), self.columns)
+            if alone and self.runs(part):
+                edits[span] = f"SELECT * FROM {self.stage(part)}"
+        rest = [n for n in query.relations if not any(_within(n.span, span) for span in edits)]
+        for name in dict.fromkeys(n.name.casefold() for n in rest if self.is_stream(n.name)):
+            rows = f"SELECT {self.columns_in(query, name)} FROM {quote_name(name)}"
+            if not self.runs(rows):
+                raise CannotSplit(f"the rows of {name} cannot be kept")
+            spans = (*(n.span for n in rest if n.name.casefold() == name), *query.qualifiers_named(name))
+            edits |= {s: self.stage(rows) for s in spans if not any(_within(s, other) for other in edits)}
+        return _edited(query.text, edits)
 
     # ---- questions ------------------------------------------------------------------------
 
@@ -193,6 +219,12 @@ class _Splitter:
             return "*"
         named = [c for c in known if c.casefold() in query.words] or list(known[:1])
         return ", ".join(map(quote_name, named))
+
+
+def _edited(text: str, edits: dict[Span, str]) -> str:
+    for span in sorted(edits, key=lambda s: s.start, reverse=True):
+        text = text[: span.start] + edits[span] + text[span.end :]
+    return text
 
 
 def _within(span: Span, outer: Span) -> bool:

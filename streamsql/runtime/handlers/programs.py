@@ -9,11 +9,12 @@ from typing import Any
 
 from streamsql.calls import Assign, evaluate, run
 from streamsql.connectors.packages import PACKAGES
-from streamsql.errors import EngineFault
+from streamsql.errors import EngineFault, RuleFault
 from streamsql.language.redaction import redact_any
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.select import Select
 from streamsql.plan import plans
+from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Text
 from streamsql.runtime.engine.row_values import collect
@@ -25,6 +26,7 @@ from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.preflight.kafka_topics import check_sink_topics, show_topics
 from streamsql.runtime.preflight.registry_subjects import asked_again
 from streamsql.runtime.program_source import program_text, spark_plan
+from streamsql.runtime.queries.output_mode import first_choice
 from streamsql.runtime.queries.stage_frames import stage_frames
 from streamsql.runtime.queries.start import check_drivers, check_logs
 
@@ -95,7 +97,19 @@ def _explain(parts: SessionParts, plan: plans.Explain, statement: Statement) -> 
             frames = {t.sink.name: evaluate(t.rows, env) for t in plan.plan.targets}
             plans_of = (f"-- {n}\n{spark_plan(f, plan.mode)}" for n, f in frames.items())
             return Text(text=redact_any("\n".join(plans_of)))
+        if isinstance(plan.plan, plans.Run) and plan.plan.otherwise and _refused(parts, plan.plan, env):
+            assert isinstance(plan.plan.otherwise, plans.Refresh)
+            return _explain_stages(parts, plan.plan.otherwise, plan.mode)
         return Text(text=redact_any(spark_plan(env["result"], plan.mode)))
+
+
+def _refused(parts: SessionParts, plan: plans.Run, env: dict[str, Any]) -> bool:
+    """Whether Spark refuses a query on streams."""
+    try:
+        first_choice(plan, parts.spark, env["result"])
+    except RuleFault as fault:
+        return fault.code in REFUSED
+    return False
 
 
 def _explain_stages(parts: SessionParts, plan: plans.Refresh, mode: str) -> Result:

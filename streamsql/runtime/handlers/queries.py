@@ -19,6 +19,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan import planner, plans
 from streamsql.plan.changes import Changes
 from streamsql.plan.lowering.stateful_calls import CHOOSES_ROCKSDB
+from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.streaming.rules import Choice
 from streamsql.results import Done, Result, Started
 from streamsql.runtime.engine.row_values import collect
@@ -47,7 +48,12 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
     if parts.store and plan.query.checkpoint:
         place = in_full(plan.query.checkpoint)
         plan = replace(plan, query=replace(plan.query, checkpoint=place), checkpoint=place)
-    running = parts.queries.started(start_query(parts, plan, replaces=plan.define))
+    try:
+        running = parts.queries.started(start_query(parts, plan, replaces=plan.define))
+    except Exception as error:
+        if plan.otherwise is None or translate(error).code not in REFUSED:
+            raise
+        return _with_notes(_run(parts, plan.otherwise, statement), plan)
     # The query runs: from here on the statement is no longer cancelled.
     parts.current.update(replace(plan, skip_existing=False).applied)
     what = f"live table {plan.sink.name}" if plan.define else f"query {plan.query.name}"
@@ -99,8 +105,23 @@ def _follow(parts: SessionParts, plan: plans.Run, statement: Statement) -> Resul
     """
     if isinstance(plan, plans.Refresh):
         return follow_stages(plan, parts) if parts.config.interactive else select_in_stages(plan, parts)
-    if parts.config.interactive:
-        return follow(plan, parts)
+    try:
+        return follow(plan, parts) if parts.config.interactive else _select(parts, plan)
+    except Exception as error:
+        if plan.otherwise is None or translate(error).code not in REFUSED:
+            raise
+        return _with_notes(_follow(parts, plan.otherwise, statement), plan)
+
+
+def _with_notes(result: Result, plan: plans.Run) -> Result:
+    """The result of what runs otherwise, with the notes of its plan."""
+    assert plan.otherwise is not None
+    notes = tuple(note for note in plan.otherwise.notes if note not in plan.notes)
+    return replace(result, notes=(*notes, *result.notes))
+
+
+def _select(parts: SessionParts, plan: plans.Run) -> Result:
+    """The rows of a SELECT over a stream after all available input."""
     began = time.monotonic()
     name = f"select_{len(parts.queries.all) + 1}_{os.getpid()}"
     plan = plan.named(name, parts.places.transient(name))
