@@ -137,6 +137,8 @@ NOTES = {
     "DELAY_TOO_SHORT": "rows arrive later than the delay of the watermark",
     "FIRST_ROW_KEPT": "row_number() over a stream keeps the first row to arrive",
     "LATE_ROWS_OF_JOIN": "late rows that are dropped behind a join are not listed",
+    "LONG_RANGE": "the time range of a join is much longer than rows may be late",
+    "EVENT_TIMES_APART": "the event times of joined streams are years apart",
     "FIRST_WINDOW": "the event with which the first window of a query in append mode is emitted",
     "FOREIGN_CHECKPOINT": "a checkpoint was created by another program",
     "HEADER_GUESSED": "the first line of a file is taken for the names of columns",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from conftest import Console
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
@@ -14,7 +15,8 @@ from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 
 STREAMS = """CREATE STREAM a (id INT, ts TIMESTAMP, day STRING) USING values WITH WATERMARK ts DELAY '5 minutes';
-CREATE STREAM b (id INT, bt TIMESTAMP) USING values; CREATE SINK o USING json OPTIONS (path 'o');
+CREATE STREAM b (id INT, bt TIMESTAMP) USING values;
+CREATE STREAM c (id INT, ct TIMESTAMP) USING values WITH WATERMARK ct DELAY '5 minutes'; CREATE SINK o USING json OPTIONS (path 'o');
 """
 
 
@@ -41,6 +43,16 @@ def advice(statement: str) -> list[Note]:
             "the join keeps all rows of both streams in state: the state is unbounded. WITH WATERMARK on b, and AND ",
         ),
         (
+            "CREATE LIVE TABLE t AS SELECT DISTINCT ON (id) id FROM b",
+            "UNBOUNDED_STATE",
+            "A watermark and WITHIN WATERMARK would bound the state",
+        ),
+        (
+            "CREATE LIVE TABLE t AS SELECT a.id FROM a JOIN c ON a.id = c.id AND ct BETWEEN ts AND ts + INTERVAL 7 DAYS",
+            "LONG_RANGE",
+            "2,016 times as long as rows may be late: AND ct <= ts + INTERVAL 1 HOUR in its condition would keep ",
+        ),
+        (
             "CREATE LIVE TABLE t AS SELECT id, count(*) AS n FROM a GROUP BY id",
             "WATERMARK_UNUSED",
             "GROUP BY window(ts, '1 hour'), … would bound it",
@@ -56,6 +68,45 @@ def test_advice_has_the_fix_typed_out(statement: str, code: str, words: str) -> 
     notes = [n for n in advice(statement) if n.code == code]
     assert len(notes) == 1
     assert words in str(notes[0])
+
+
+def test_a_range_that_fits_the_delays_is_not_advised_on() -> None:
+    joined = "CREATE LIVE TABLE t AS SELECT a.id FROM a JOIN c ON a.id = c.id AND ct BETWEEN ts AND ts + INTERVAL 1 HOUR"
+    assert advice(joined) == []
+
+
+def fix(notes: list[Note], code: str, start: str, end: str) -> str:
+    """The part of the note of that code which is to be typed; fails if there is another number of them."""
+    [text] = [n.text for n in notes if n.code == code]
+    return start + text.partition(start)[2].partition(end)[0]
+
+
+def test_advice_at_a_start_ends_when_it_is_typed(console: Console) -> None:
+    console.run(STREAMS.partition("CREATE SINK")[0])
+    console.run("SET spark.sql.shuffle.partitions = 200;")
+    started = console.run("CREATE LIVE TABLE m AS SELECT id, count(*) AS n FROM b GROUP BY id;")[-1]
+    typed = fix(list(started.notes), "MANY_PARTITIONS", "SET spark.sql.shuffle.partitions", " runs fewer")
+    assert typed.startswith("SET spark.sql.shuffle.partitions = ") and typed.endswith("FROM BEGINNING;")
+    assert "MANY_PARTITIONS" not in [n.code for n in console.run(typed)[-1].notes]
+    console.run("DROP LIVE TABLE m; SET spark.sql.shuffle.partitions = 1;")
+    console.run(
+        """CREATE LIVE TABLE t TRIGGER EVERY INTERVAL 1 MILLISECOND AS SELECT ts FROM a;
+        CREATE LIVE TABLE u AS SELECT ct FROM c;
+        INSERT INTO a VALUES (1, '2024-05-01 12:00:00', ''); INSERT INTO a VALUES (1, '2024-05-01 12:00:00', '');
+        INSERT INTO a VALUES (1, '2024-05-01 12:00:00', ''); INSERT INTO c VALUES (1, '1999-05-01 12:00:00');
+        AWAIT QUERY ALL IDLE; STOP QUERY t;"""
+    )
+    started = console.run("START QUERY t;")[-1]
+    trigger = fix(list(started.notes), "TRIGGER_TOO_SHORT", "TRIGGER EVERY", " would keep")
+    replaced = f"CREATE OR REPLACE LIVE TABLE t {trigger} AS SELECT ts FROM a;"
+    assert "TRIGGER_TOO_SHORT" not in [n.code for n in console.run(replaced)[-1].notes]
+    joined = "a.id = c.id AND ct BETWEEN ts AND ts + INTERVAL 1 HOUR"
+    console.run("AWAIT QUERY t IDLE;")
+    started = console.run(f"CREATE LIVE TABLE j AS SELECT ts FROM a JOIN c ON {joined};")[-1]
+    assert [n.text for n in started.notes if n.code == "EVENT_TIMES_APART"] == [
+        "the event times of c end at 1999-05-01 12:00:00, those of a at 2024-05-01 12:00:00: rows of both meet in "
+        "no time range, and the watermark stays behind; WHY STREAM c; and WHY STREAM a; examine them"
+    ]
 
 
 @pytest.mark.parametrize(

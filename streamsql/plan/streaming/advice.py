@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from streamsql.definitions import Stream
 from streamsql.errors import Note, StreamsqlError
-from streamsql.language.durations import seconds
+from streamsql.language.conditions import comparisons_of, conditions_of
+from streamsql.language.durations import durations_in, seconds
 from streamsql.language.expression import Expression
 from streamsql.language.query import Block, Body, read_query
 from streamsql.language.tokens import quote_name
@@ -14,6 +15,10 @@ from streamsql.plan.lowering.shape import Shape
 
 MOST = 3
 """Notes of advice that one statement gives."""
+ADVICE = frozenset({"FIRST_WINDOW", "UNBOUNDED_STATE", "LONG_RANGE", "WATERMARK_UNUSED", "TIME_AS_TEXT"})
+"""The codes of these notes."""
+LONG = 100
+"""How many times as long as the delays a time range is called long."""
 _NOON = 12 * 60
 
 
@@ -24,6 +29,7 @@ def advice(text: str, shape: Shape, mode: str, streams: Iterable[Stream]) -> tup
     notes = [
         *_first_window(windows, shape, mode, read),
         *_unbounded_join(shape, read),
+        *_long_range(text, shape, read),
         *_unused_watermark(shape, read),
         *_texts_as_times(windows, read),
     ]
@@ -87,6 +93,31 @@ def _unbounded_join(shape: Shape, streams: list[Stream]) -> Iterator[Note]:
         "the join keeps all rows of both streams in state: the state is unbounded. "
         f"{first}AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR in its condition would bound it",
     )
+
+
+def _long_range(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note]:
+    """A join whose time range is much longer than rows of its streams can be late."""
+    delays = [seconds(s.watermark.delay) for s in streams if s.watermark]
+    if len(delays) < 2 or not any(op.kind == "join" and all(op.sides) and op.timed for op in shape.ops):
+        return
+    body = read_query(text).body
+    for join in (j for block in _blocks(body) for j in block.joins) if body else ():
+        conditions = conditions_of(join.condition) if join.condition else []
+        ranges = [p for c in conditions for p in comparisons_of(c) if not p.equal]
+        width = sum(durations_in(p.small.text) + durations_in(p.big.text) for p in ranges)
+        if width <= LONG * max(delays):
+            continue
+        widest = max(ranges, key=lambda p: durations_in(p.small.text) + durations_in(p.big.text))
+        small, big = widest.small.terms()[0][1].text, widest.big.terms()[0][1].text
+        narrow = f"{small} - INTERVAL 1 HOUR <= {big}"
+        if durations_in(widest.big.text):
+            narrow = f"{small} <= {big} + INTERVAL 1 HOUR"
+        yield Note(
+            "LONG_RANGE",
+            "the join keeps rows in state for the length of its time range, "
+            f"{width / max(delays):,.0f} times as long as rows may be late: AND {narrow} in its condition "
+            "would keep fewer",
+        )
 
 
 def _unused_watermark(shape: Shape, streams: list[Stream]) -> Iterator[Note]:

@@ -156,6 +156,7 @@ def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statem
             run = _in_the_mode_of_its_rows(parts, again.run)
             running = parts.queries.started(start_query(parts, run))
             notes += running.notes if run is again.run else (*running.notes, *running.mode_notes)
+            notes += start_advice(parts, running) if statement.name else ()
         except Exception as error:
             if parts.cancel.cancelled:
                 raise

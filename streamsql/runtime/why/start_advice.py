@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from statistics import median
 
 from streamsql.errors import Note
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
+from streamsql.plan.streaming.advice import ADVICE, MOST
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.event_times import measured_of
-from streamsql.runtime.why.moments import interval, length
+from streamsql.runtime.why.moments import interval, length, shown
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _STATEFUL = ("aggregate", "distinct", "distinct_on", "join", "stateful")
@@ -21,15 +23,23 @@ MANY = 100
 
 LONG = 100
 """How many times as long as the latest row needs a delay is called long."""
+YEAR = 365 * 86_400_000
+"""How far apart, in milliseconds, event times are worth a word."""
 ENOUGH = 3
 """The micro-batches that must have been measured for that."""
 
 
-def start_advice(parts: SessionParts, running: Running) -> Iterator[Note]:
-    """Notes on a query that has just started."""
+def start_advice(parts: SessionParts, running: Running) -> tuple[Note, ...]:
+    """Notes on a query that has just started: with those of its plan, MOST of them."""
+    planned = sum(note.code in ADVICE for note in running.plan.notes)
+    return tuple(islice(_all(parts, running), max(0, MOST - planned)))
+
+
+def _all(parts: SessionParts, running: Running) -> Iterator[Note]:
     yield from _partitions(parts, running)
     yield from _trigger(parts, running)
     yield from _delay(parts, running)
+    yield from _apart(parts, running)
 
 
 def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
@@ -44,8 +54,8 @@ def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
         if not measured:
             continue
         latest, delay = max(t.latest for t in measured) / 1_000, seconds(stream.watermark.delay)
-        column, shown = quote_name(stream.watermark.column.value), quote_name(stream.name)
-        see = f"SHOW LATENESS OF STREAM {shown}; tells how many"
+        column = quote_name(stream.watermark.column.value)
+        see = f"SHOW LATENESS OF STREAM {quote_name(stream.name)}; tells how many"
         if latest > delay:
             text = (
                 f"rows of {stream.name} came up to {length(latest)} late, and its delay is {length(delay)}: "
@@ -59,6 +69,29 @@ def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
                 f"windows wait that long, and WITH WATERMARK {column} DELAY OF {wanted} keeps twice that"
             )
             yield Note("DELAY_TOO_LONG", text)
+
+
+def _apart(parts: SessionParts, running: Running) -> Iterator[Note]:
+    """A note on a join of streams whose event times, as other queries have read them, are a year apart."""
+    if not any(op.kind == "join" and all(op.sides) for op in running.plan.shape.ops):
+        return
+    others = [q for q in parts.queries.all.values() if q is not running]
+    zone, newest = str(parts.spark.conf.get("spark.sql.session.timeZone")), {}
+    for stream in running.plan.reads.streams:
+        known = [times.newest for _, times in measured_of(stream, others)] if stream.watermark else []
+        if known:
+            newest[stream.name] = max(known)
+    if len(newest) < 2:
+        return
+    old, new = min(newest, key=lambda n: newest[n]), max(newest, key=lambda n: newest[n])
+    if newest[new] - newest[old] > YEAR:
+        yield Note(
+            "EVENT_TIMES_APART",
+            f"the event times of {old} end at {shown(newest[old], zone)}, those of {new} at "
+            f"{shown(newest[new], zone)}: rows of both meet in no time range, and the watermark stays "
+            "behind; "
+            f"WHY STREAM {quote_name(old)}; and WHY STREAM {quote_name(new)}; examine them",
+        )
 
 
 def _partitions(parts: SessionParts, running: Running) -> Iterator[Note]:
