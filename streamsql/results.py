@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,31 @@ class Rows(Result):
     numeric: tuple[bool, ...] = ()
     seconds: float | None = None
     glance: bool = False
+
+
+@dataclass(frozen=True)
+class RowStream(Result):
+    """A table of many rows, fetched from Spark as they are read.
+
+    first: the rows that came first; rest: the others, a block at a time, once; it raises what the query
+    raises. seconds: until the first rows came. Whoever does not read all of it closes it.
+    """
+
+    columns: tuple[str, ...] = ()
+    numeric: tuple[bool, ...] = ()
+    first: Sequence[tuple[Any, ...]] = ()
+    rest: Iterator[list[tuple[Any, ...]]] = field(default_factory=lambda: iter(()))
+    seconds: float = 0.0
+
+    def close(self) -> None:
+        """Fetch no more rows."""
+        if isinstance(self.rest, Generator):
+            self.rest.close()
+
+    def whole(self) -> Rows:
+        """All rows in memory."""
+        rows = [*self.first, *(row for block in self.rest for row in block)]
+        return Rows(self.notes, self.columns, rows, self.numeric, self.seconds)
 
 
 @dataclass(frozen=True)
@@ -172,3 +197,12 @@ class Live(Result):
     every: float | None = None
     enough: int = 0
     why: Callable[[], tuple[str, ...]] = tuple
+
+
+def discard(result: Result) -> None:
+    """End what a result that is not shown still does: a live view's query, the fetching of rows."""
+    if isinstance(result, RowStream):
+        result.close()
+    if isinstance(result, Live):
+        result.close()
+        result.said()

@@ -17,7 +17,7 @@ from streamsql.config.folders import cache_folder
 from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import EngineFault, Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
-from streamsql.results import Result, Rows
+from streamsql.results import Result, Rows, RowStream
 from streamsql.runtime.engine import aot_cache
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.java import find_java, spark_home
@@ -156,6 +156,7 @@ class Console:
     def rows(self, script: str) -> list[tuple[Any, ...]]:
         """The rows of a script's last statement."""
         result = self.run(script)[-1]
+        result = result.whole() if isinstance(result, RowStream) else result
         assert isinstance(result, Rows), result
         return [tuple(r) for r in result.rows]
 

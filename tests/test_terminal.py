@@ -136,6 +136,18 @@ def test_ctrl_c_in_the_pager_is_the_pagers(console: Terminal) -> None:
     assert "cancelled" not in console.shown
 
 
+def test_a_million_rows_are_fetched_as_the_pager_reads_them(console: Terminal) -> None:
+    console.type("SELECT id, id * 2 AS d FROM range(1000000);\r")
+    console.until(r"\| +19 \| +38 \|.*^:\s*$")
+    console.type("q")
+    console.until(r"\(first \d+ rows, .*the others were not fetched\)\s*^sql>")
+    console.type("SELECT id, java_method('java.lang.Thread', 'sleep', 20L) FROM range(0, 1000000, 1, 1);\r")
+    console.until(r"Ctrl-C cancels")  # 40 s until the first screen
+    console.type("\x03")
+    console.until(r"cancelling…|cancelled after", 1.0)
+    console.until(r"cancelled after \d[^\n]*\s*^sql>\s*$")
+
+
 def test_vi_keys_and_the_editor(console: Terminal) -> None:
     console.type("\x1bOS")  # F4
     console.until("vi · end with ;")

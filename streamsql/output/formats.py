@@ -198,10 +198,14 @@ def jsonl(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
 
 
 def json(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
-    lines = list(jsonl(rows))
     yield "["
-    for number, line in enumerate(lines, 1):
-        yield "  " + line + ("," if number < len(lines) else "")
+    before = None
+    for line in jsonl(rows):
+        if before is not None:
+            yield f"  {before},"
+        before = line
+    if before is not None:
+        yield f"  {before}"
     yield "]"
 
 

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 # Without -F: less would exit at once for few rows that are too wide.
 LESS = "less -SRX -+F"
@@ -47,6 +47,40 @@ def page(text: str, command: str) -> bool:
             return subprocess.run(command, shell=True, stdin=file, env=env).returncode not in (126, 127)
     except OSError:
         return False
+
+
+def page_lines(texts: Iterable[str], command: str) -> bool:
+    """Show texts with a command as they come: no more are asked for than it reads. Returns when it has ended,
+    False when it could not start. Raises what the texts raise, then, too.
+    """
+    import subprocess
+
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    if not words or not shutil.which(words[0]):
+        return False
+    env = {"LESS": "SRX"} | os.environ
+    with _interrupts_ignored():
+        pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=env, bufsize=0)
+        assert pager.stdin
+        try:
+            for text in texts:
+                _write_all(pager.stdin.fileno(), text.encode("utf-8", "backslashreplace"))
+        except BrokenPipeError:
+            pass  # it was left before the end
+        finally:
+            with contextlib.suppress(OSError):
+                pager.stdin.close()
+            code = pager.wait()
+    return code not in (126, 127)
+
+
+def _write_all(file: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]
 
 
 @contextlib.contextmanager

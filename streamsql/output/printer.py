@@ -13,10 +13,12 @@ from typing import TextIO
 
 from streamsql.config.preferences import PREFIX, Preferences
 from streamsql.errors import Note, StreamsqlError, cells
-from streamsql.output.cells import harmless, visible, wrap
+from streamsql.output.cells import harmless, visible
 from streamsql.output.colors import is_terminal, paint_error, paint_labels, unpainted, wants_color
+from streamsql.output.fitting import at_a_glance, cut_note, renamed_columns
 from streamsql.output.formats import FORMATS, RAW, Style, draw
 from streamsql.output.pager import page, pager_command
+from streamsql.output.row_streams import print_stream
 from streamsql.output.terminal import Terminal
 from streamsql.results import (
     Done,
@@ -24,6 +26,7 @@ from streamsql.results import (
     Preview,
     Result,
     Rows,
+    RowStream,
     Snapshot,
     Started,
     Text,
@@ -69,10 +72,15 @@ class Printer:
         self.last_error: StreamsqlError | None = None
         self.paging = threading.Event()
         """Set while a pager runs: Ctrl-C is for the pager then."""
+        self.fetching = threading.Event()
+        """Set while a pager waits for rows: Ctrl-C is for the statement, too."""
 
-    def show(self, result: Result, *, background: bool = False) -> None:
+    def show(
+        self, result: Result, *, background: bool = False, check: Callable[[], None] = lambda: None
+    ) -> None:
         """Show a result, its footer and notes. background: it does not belong to a statement, such as a
-        batch of a console sink: it is neither paged nor kept as the last result.
+        batch of a console sink: it is neither paged nor kept as the last result. check: raises Cancelled
+        when nothing more is to be printed. Raises what the rest of a RowStream raises.
         """
         if isinstance(result, Live):
             with self.terminal.held():
@@ -80,13 +88,13 @@ class Printer:
             self.present(result)
             return
         with self.terminal.held():
-            self._show(result, background=background)
+            self._show(result, background, check)
 
-    def _show(self, result: Result, *, background: bool) -> None:
+    def _show(self, result: Result, background: bool, check: Callable[[], None]) -> None:
         notes = list(result.notes)
-        if isinstance(result, Rows):
-            result, renamed = _with_unique_names(result)
-            notes = renamed + notes
+        if isinstance(result, (Rows, RowStream)):
+            columns, renamed = renamed_columns(result)
+            result, notes = replace(result, columns=columns), renamed + notes
         if isinstance(result, (Rows, Text)) and not background:
             self.last = result
         if isinstance(result, Why):
@@ -94,12 +102,14 @@ class Printer:
         if isinstance(result, Rows):
             shown, more = self._rows(result, paging=not background)
             if not isinstance(result, Why):
-                self.say(self._footer(result, shown))
+                self.say(self.footer(result, shown))
             notes = more + notes
             if isinstance(result, (Preview, Why)) and result.proposal:
                 self._notes(notes)
                 self._word(result.proposal)
                 notes = self.offer(result.proposal)
+        elif isinstance(result, RowStream):
+            notes = print_stream(self, result, check) + notes
         elif isinstance(result, Text) and result.text:
             self._text(result.text, paging=not background)
         elif isinstance(result, (Done, Started)) and result.message:
@@ -108,8 +118,8 @@ class Printer:
 
     def _verdict(self, why: Why) -> Why:
         """Write the verdict of WHY before its facts; a format for programs has all of it as rows."""
-        if self._format() == "table":
-            self._write(textwrap.wrap(harmless(why.verdict), self.width() or 10_000))
+        if self.format() == "table":
+            self.write(textwrap.wrap(harmless(why.verdict), self.width() or 10_000))
             return why
         more = [("try", why.proposal)] if why.proposal else []
         return replace(why, rows=[("verdict", why.verdict), ("code", why.code), *why.rows, *more])
@@ -160,7 +170,7 @@ class Printer:
             lines = chart_lines(live, snapshot, self.width() or 80, 20)
         else:
             lines = self.lines(Rows((), unique_names(snapshot.columns), snapshot.rows, snapshot.numeric))
-        self._write(lines)
+        self.write(lines)
         what = "changes" if snapshot.changes else "rows"
         self.say(f"({len(snapshot.rows)} {what}, batch {snapshot.batch})")
 
@@ -176,14 +186,14 @@ class Printer:
         if isinstance(self.last, Text):
             self._text(self.last.text)
         else:
-            lines = list(self._formatted(self._format(), self.last, replace(self._style(), max_cell=0)))
+            lines = list(self.formatted(self.format(), self.last, replace(self.style(), max_cell=0)))
             if not self._page(lines):
-                self._write(lines)
-            self.say(self._footer(self.last, len(self.last.rows)))
+                self.write(lines)
+            self.say(self.footer(self.last, len(self.last.rows)))
 
     def lines(self, rows: Rows) -> list[str]:
         """The lines of rows as they are printed without a pager, fitted to the window if there is one."""
-        return self._fitted(rows)[0]
+        return self.fitted(rows)[0]
 
     def say(self, message: str) -> None:
         if not self.quiet:
@@ -207,7 +217,7 @@ class Printer:
     def lines_as_they_are(self, lines: Iterable[str]) -> None:
         """Write lines that are formatted for this terminal already, such as the last frame of a live view."""
         with self.terminal.held():
-            self._write(list(lines))
+            self.write(list(lines))
 
     def announce(self, line: str, *, alarm: bool = False) -> None:
         """Write a line about a background event. alarm: in red, if there are colours."""
@@ -244,17 +254,17 @@ class Printer:
         with self.terminal.held():
             print(paint_labels(text) if self._color(self.words) else text, file=self.words, flush=True)
 
-    def _style(self, glance: bool = False) -> Style:
+    def style(self, glance: bool = False) -> Style:
         """The style of rows. Values are cut only in a window, and never in a result that is fitted to it."""
         max_cell = self.preferences.count("max_cell") if self.width() and not glance else 0
         return Style(self.preferences["null"], self._color(self.out), max_cell)
 
-    def _format(self) -> str:
+    def format(self) -> str:
         """The output format; a table becomes vertical with expanded = on."""
         format = self.preferences["format"]
         return "vertical" if format == "table" and self.preferences["expanded"] == "on" else format
 
-    def _footer(self, rows: Rows, shown: int) -> str:
+    def footer(self, rows: Rows, shown: int) -> str:
         count = len(rows.rows)
         seconds = rows.seconds if self.preferences["timing"] == "on" else None
         took = f", {seconds:.2f} s" if seconds is not None else ""
@@ -266,60 +276,42 @@ class Printer:
     def _rows(self, rows: Rows, *, paging: bool) -> tuple[int, list[Note]]:
         """Write rows. Returns the number of rows written, and notes."""
         if not self.width():
-            self._write(self._formatted(self._format(), rows, self._style()))
+            self.write(self.formatted(self.format(), rows, self.style()))
             return len(rows.rows), []
-        brief = rows.glance and self._format() == "table"
-        if brief:
-            rows = self._at_a_glance(rows)
-        if paging and self._pager() and not (brief and len(rows.rows) < self.height() - FOOTER):
+        brief = rows.glance and self.format() == "table"
+        if brief and rows.rows and draw(rows, self.style(glance=True)).width > self.width():
+            rows = at_a_glance(rows, self.width())
+        if paging and self.pager() and not (brief and len(rows.rows) < self.height() - FOOTER):
             lines, notes = self._whole(rows)
             if self._page(lines):
                 return len(rows.rows), notes
-        lines, shown, notes = self._fitted(rows)
-        self._write(lines)
+        lines, shown, notes = self.fitted(rows)
+        self.write(lines)
         return shown, notes
-
-    def _at_a_glance(self, rows: Rows) -> Rows:
-        """A result fitted to the window: if it is too wide, without empty columns or with wrapped values."""
-        if not rows.rows or draw(rows, self._style(glance=True)).width <= self.width():
-            return rows
-        if len(rows.columns) == 2:
-            room = self.width() - max(cells(str(r[0])) for r in rows.rows) - 7
-            wrapped = [
-                (r[0] if n == 0 else "", part) for r in rows.rows for n, part in enumerate(wrap(r[1], room))
-            ]
-            return replace(rows, rows=wrapped)
-        filled = [i for i, _ in enumerate(rows.columns) if any(r[i] not in (None, "") for r in rows.rows)]
-        return replace(
-            rows,
-            columns=tuple(rows.columns[i] for i in filled),
-            rows=[tuple(r[i] for i in filled) for r in rows.rows],
-            numeric=tuple(rows.numeric[i] for i in filled),
-        )
 
     def _whole(self, rows: Rows) -> tuple[list[str], list[Note]]:
         """(lines, notes) of all rows and columns, for a pager."""
-        format, style = self._format(), self._style(rows.glance)
+        format, style = self.format(), self.style(rows.glance)
         if format != "table":
-            return list(self._formatted(format, rows, style)), []
+            return list(self.formatted(format, rows, style)), []
         drawn = draw(rows, style)
         if drawn.width > self.width() and self.preferences["expanded"] == "auto" and rows.rows:
-            return list(self._formatted("vertical", rows, style)), []
-        return drawn.lines, [_cut_note(style.max_cell)] if drawn.cut else []
+            return list(self.formatted("vertical", rows, style)), []
+        return drawn.lines, [cut_note(style.max_cell)] if drawn.cut else []
 
-    def _fitted(self, rows: Rows) -> tuple[list[str], int, list[Note]]:
+    def fitted(self, rows: Rows) -> tuple[list[str], int, list[Note]]:
         """(lines, number of rows, notes) of the rows that fit the window."""
         limit = self.preferences.count("max_rows") if self.width() else 0
         part = replace(rows, rows=rows.rows[:limit]) if limit else rows
-        format, style = self._format(), self._style(rows.glance)
+        format, style = self.format(), self.style(rows.glance)
         notes: list[Note] = []
         if len(part.rows) < len(rows.rows):
             notes.append(Note("NOT_ALL_SHOWN", f"SET {PREFIX}max_rows = 0; shows all rows"))
         if format != "table":
-            return list(self._formatted(format, part, style)), len(part.rows), notes
+            return list(self.formatted(format, part, style)), len(part.rows), notes
         drawn = draw(part, replace(style, width=self.width()))
         if drawn.left_out and self.preferences["expanded"] == "auto" and part.rows:
-            return list(self._formatted("vertical", part, style)), len(part.rows), notes
+            return list(self.formatted("vertical", part, style)), len(part.rows), notes
         if drawn.left_out:
             text = (
                 f"{drawn.left_out} of {len(rows.columns)} columns do not fit (…): "
@@ -327,10 +319,10 @@ class Printer:
             )
             notes.append(Note("NOT_ALL_SHOWN", text))
         if drawn.cut:
-            notes.append(_cut_note(style.max_cell))
+            notes.append(cut_note(style.max_cell))
         return drawn.lines, len(part.rows), notes
 
-    def _formatted(self, format: str, rows: Rows, style: Style) -> Iterator[str]:
+    def formatted(self, format: str, rows: Rows, style: Style) -> Iterator[str]:
         """The lines of rows in a format, with control characters escaped for a terminal."""
         lines = FORMATS[format](rows, style)
         return (self._safe(line) for line in lines) if format in RAW else lines
@@ -338,16 +330,16 @@ class Printer:
     def _text(self, text: str, *, paging: bool = True) -> None:
         lines = harmless(text).split("\n")
         if not (paging and self._page(lines)):
-            self._write(lines)
+            self.write(lines)
 
-    def _write(self, lines: Iterator[str] | list[str]) -> None:
+    def write(self, lines: Iterator[str] | list[str]) -> None:
         for line in lines:
             print(line, file=self.out)
         self.out.flush()
 
     # ---- pager ----------------------------------------------------------------------------
 
-    def _pager(self) -> str:
+    def pager(self) -> str:
         """The pager's command; empty if there is none, or no terminal."""
         if not self.width() or not is_terminal(self.out):
             return ""
@@ -357,7 +349,7 @@ class Printer:
         """Show lines in the pager if they do not fit the window. Returns False if they did not need it, or
         it could not start.
         """
-        command = self._pager()
+        command = self.pager()
         if not command or not self._too_large(lines):
             return False
         self.out.flush()
@@ -373,28 +365,9 @@ class Printer:
     def _too_large(self, lines: list[str]) -> bool:
         """Whether lines do not fit the window. Lines of text wrap, so only tables can be too wide."""
         width, room = self.width(), self.height() - FOOTER
-        if self._format() == "table" and lines and lines[0].startswith("+-"):
+        if self.format() == "table" and lines and lines[0].startswith("+-"):
             return len(lines) > room or len(lines[0]) > width
         if len(lines) > room:
             return True
         inner = (part for line in lines for part in unpainted(line).split("\n"))
         return sum(max(1, -(-cells(part) // width)) for part in inner) > room
-
-
-def _with_unique_names(rows: Rows) -> tuple[Rows, list[Note]]:
-    """(rows with unique column names, notes about renamed columns): JSON would drop all but the last column
-    of a name, and other programs would confuse them.
-    """
-    columns = unique_names(rows.columns)
-    renamed = [
-        f"{new} is a second column named {old}"
-        for old, new in zip(rows.columns, columns, strict=True)
-        if old != new
-    ]
-    notes = [Note("COLUMNS_RENAMED", f"{', '.join(renamed)}: name it with AS")] if renamed else []
-    return replace(rows, columns=columns), notes
-
-
-def _cut_note(max_cell: int) -> Note:
-    in_full = f"{max_cell} cells are cut: SET {PREFIX}max_cell = 0; shows them in full"
-    return Note("NOT_ALL_SHOWN", f"values longer than {in_full if max_cell else 'the window are cut'}")

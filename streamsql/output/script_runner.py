@@ -10,7 +10,7 @@ from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError, Usag
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.statements.session import SourceFile
 from streamsql.output.printer import Printer
-from streamsql.results import Leave, Started
+from streamsql.results import Leave, Started, discard
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import ClusterNews
 from streamsql.runtime.handlers.why import without_output
@@ -124,11 +124,13 @@ class ScriptRunner:
             statement = parse(written, self.session.variables)
             if isinstance(statement, SourceFile):
                 return self._include(statement, written)
+            self.cancel.only_reads = statement.read_only and not statement.changes_workspace
             result = self.session.execute(statement, self.cancel)
             self._place(result, written)
-            if self.cancel.abandoned:
-                return False  # the prompt shows the next statement already
-            self.printer.show(result)
+            if self.cancel.abandoned or (self.cancel.cancelled and self.cancel.only_reads):
+                discard(result)  # the prompt may show the next statement already
+                raise Cancelled("cancelled")
+            self.printer.show(result, check=self.cancel.check)
         except StreamsqlError as error:
             return self._failed(error.at(written.source, written.span))
         return not isinstance(result, Leave)

@@ -148,6 +148,7 @@ class Session:
         if parts.config.read_only and parts.store:
             read_only.refuse(statement, parts.store.folder)
         plan = planner.plan(statement, parts.context())
+        parts.cancel.check()
         try:
             result = self._dispatch(plan, statement, parts)
             news, parts.packages.news = parts.packages.news, []

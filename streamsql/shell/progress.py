@@ -30,8 +30,15 @@ class ProgressLine:
         self._cancel = cancel
         self._running.set()
         self._said = False
+        self._cancelling = False
         self._began = time.monotonic()
         threading.Thread(target=self._watch, daemon=True, name="progress").start()
+
+    def cancelling(self) -> None:
+        """Show at once that the statement is being cancelled."""
+        self._cancelling = True
+        self._said = False
+        self._draw("cancelling…")
 
     def stop(self) -> None:
         self._running.clear()
@@ -41,9 +48,11 @@ class ProgressLine:
         began = self._began
         while self._running.is_set() and self._began == began:
             took = time.monotonic() - began
-            text = self._text(took) if took > PATIENCE else ""
+            text = self._text(took) if took > PATIENCE and not self._cancelling else ""
             if text and self._running.is_set() and self._began == began:
                 self._draw(text)
+                if self._cancelling:
+                    self._draw("cancelling…")  # it was meanwhile
                 if not self._running.is_set():
                     self.terminal.erase_status()  # it was stopped meanwhile
             time.sleep(0.25)

@@ -19,7 +19,7 @@ from streamsql.language.formatting.format_script import format_script
 from streamsql.language.parser import split_script
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
-from streamsql.results import Live, Text
+from streamsql.results import Live, Text, discard
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import Session
 from streamsql.shell.background_events import Announcer, silent_query, toolbar_numbers
@@ -43,7 +43,12 @@ from streamsql.shell.progress import ProgressLine
 from streamsql.shell.prompt_commands import in_full, printer_to, repeat, run_in_shell
 
 GIVING_UP = 10.0
-"""The seconds that the prompt waits for a cancelled statement to end."""
+"""The seconds that the prompt waits for a cancelled statement that changes something to end."""
+AT_ONCE = 0.7
+"""The same for a statement that only reads: it may end later, and shows nothing more."""
+
+_READS_ON = "; Spark has not yet ended its work, and nothing of it will be shown"
+_DOES_NOT_RESPOND = ", but it does not respond: it stops at its next step"
 
 
 class Desk:
@@ -68,6 +73,8 @@ class Desk:
         """A proposed statement, for the history of the next prompt."""
         self._last_text = ""
         self._views: queue.Queue[tuple[Live, threading.Event]] = queue.Queue()
+        self._work: threading.Thread | None = None
+        """The thread of the statement that is waited for."""
         moving = printer.words.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self.progress = ProgressLine(session.engine, printer.terminal, moving=moving)
         printer.present = self._present
@@ -185,24 +192,38 @@ class Desk:
         began = time.monotonic()
         self.interrupted.clear()
         self.progress.start(cancel)
+        self._work = work
         work.start()
         try:
-            done = self._wait(work)
+            if self._wait(work, cancel):
+                return not outcome or outcome[0]
+            self._cancel(work, cancel)
         finally:
             self.progress.stop()
-        if done:
-            return not outcome or outcome[0]
-        cancel.cancel()
-        work.join(GIVING_UP)
+            self._work = None
         took = f"{time.monotonic() - began:.1f} s"
-        if work.is_alive():
-            cancel.abandoned = True
-            self.printer.say(f"cancelled after {took}, but it does not respond: it stops at its next step")
-        else:
-            self.printer.say(f"cancelled after {took}")
+        late = "" if not work.is_alive() else _READS_ON if cancel.only_reads else _DOES_NOT_RESPOND
+        self.printer.say(f"cancelled after {took}{late}")
         return True
 
-    def _wait(self, work: threading.Thread) -> bool:
+    def _cancel(self, work: threading.Thread, cancel: CancelToken) -> None:
+        """Cancel a statement, say so at once, and wait for a short time until it ends."""
+        self.progress.cancelling()
+        cancel.cancel()
+        deadline = time.monotonic() + (AT_ONCE if cancel.only_reads else GIVING_UP)
+        while work.is_alive() and time.monotonic() < deadline:
+            work.join(0.05)
+            self._refuse_views()
+        cancel.abandoned = work.is_alive()
+        self._work = None
+        self._refuse_views()
+
+    def _refuse_views(self) -> None:
+        """Let statements go on that wait for their live view, which is not shown any more."""
+        while not self._views.empty():
+            self._views.get()[1].set()
+
+    def _wait(self, work: threading.Thread, cancel: CancelToken) -> bool:
         """Wait until a statement has ended, and show its live views. Returns False after Ctrl-C."""
         while work.is_alive():
             try:
@@ -216,6 +237,8 @@ class Desk:
                 if not self.printer.paging.is_set():
                     return False
                 self.interrupted.clear()  # it was for the pager
+                if self.printer.fetching.is_set():
+                    cancel.cancel()  # the rows so far can still be read
         return True
 
     def _execute(self, source: Source, cancel: CancelToken) -> bool:
@@ -241,9 +264,12 @@ class Desk:
 
     def _present(self, live: Live) -> None:
         """Called by the printer on the statement's thread; the main thread shows the view."""
-        shown = threading.Event()
-        self._views.put((live, shown))
-        shown.wait()
+        if threading.current_thread() is self._work:
+            shown = threading.Event()
+            self._views.put((live, shown))
+            shown.wait()
+        if threading.current_thread() is not self._work:
+            return discard(live)  # it was cancelled
         live.close()
         fault = live.fault()
         if fault is not None:

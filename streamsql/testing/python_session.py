@@ -10,7 +10,7 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.test import Test
 from streamsql.output.script_runner import read_file
-from streamsql.results import Rows
+from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import Session
 from streamsql.runtime.testing.bench import Bench
@@ -51,5 +51,7 @@ class PythonSession:
             result = self.session.execute(parse(split_script(source)[0], self.session.variables))
         except StreamsqlError as error:
             raise AssertionError(explained(error.at(source))) from None
+        if isinstance(result, RowStream):
+            result = result.whole()
         assert isinstance(result, Rows), "this statement has no rows"
         return [tuple(row) for row in result.rows]

@@ -15,12 +15,14 @@ class CancelToken:
     """Set by Ctrl-C or a signal and never reset: the next statement has its own. Thread-safe.
 
     jobs: the group of the Spark jobs of the statement. abandoned: the cancelled statement has not ended,
-    and nobody waits for it any more: it must not print anything.
+    and nobody waits for it any more: it must not print anything. only_reads: the statement changes nothing,
+    so that nobody need wait for the end of a cancelled one.
     """
 
     def __init__(self) -> None:
         self.jobs = f"streamsql-statement-{next(_NUMBERS)}"
         self.abandoned = False
+        self.only_reads = False
         self._event = threading.Event()
         self._lock = threading.Lock()
         self._actions: list[Callable[[], None]] = []

@@ -14,10 +14,13 @@ from streamsql.language.redaction import redact_any
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.select import Select
 from streamsql.plan import plans
+from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.statements.stale_views import table_of
-from streamsql.results import Done, Result, Text
+from streamsql.results import Done, Result, Rows, Text
+from streamsql.runtime.engine.row_fetch import fetch
 from streamsql.runtime.engine.row_values import collect
+from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import without_secrets
 from streamsql.runtime.handlers.preview import Previewer
@@ -55,13 +58,23 @@ def _collected(
             hint="CREATE STREAM name AS SELECT … FROM STREAM table;  then SELECT from that",
             code="FOREIGN_STREAM",
         )
-    rows = collect(frame)
+    if not isinstance(statement, Select) or reads_state(plan.program):
+        return _told(collect(frame), statement, began)
+    rows = fetch(
+        frame, parts.cancel, lambda error: translate(error, statement, parts.catalog.relation_names())
+    )
+    if plan.reads.live:
+        empty = isinstance(rows, Rows) and not rows.rows
+        parts.queries.empty_select = _select_text(statement) if empty else ""
+    return replace(rows, seconds=time.monotonic() - began)
+
+
+def _told(rows: Rows, statement: Statement, began: float) -> Result:
+    """The rows of a statement of Spark that is no SELECT: those of a definition show no secrets."""
     if not rows.columns:
         return Done(message="done")
     if _TELLS.match(statement.text):
         rows = without_secrets(rows)
-    if plan.reads.live:
-        parts.queries.empty_select = "" if rows.rows else _select_text(statement)
     return replace(rows, seconds=time.monotonic() - began)
 
 

@@ -14,7 +14,7 @@ from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.language.values_rows import rows_of_values
 from streamsql.plan import planner, plans
-from streamsql.results import Rows
+from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.row_values import collect, in_zone
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.live.result_views import values
@@ -158,6 +158,8 @@ def expected_rows(
         plan = planner.plan(select, parts.context())
     if not isinstance(plan, plans.Collect):  # over a stream
         result = bench.execute(select)
+        if isinstance(result, RowStream):
+            result = result.whole()
         assert isinstance(result, Rows)
         if len(result.columns) != len(columns):
             raise _wrong_width(len(result.columns), columns, place, Name("", query.span))

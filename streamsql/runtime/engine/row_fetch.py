@@ -1,0 +1,175 @@
+"""Fetches the rows of a DataFrame as they are read: in Arrow, a few partitions at a time."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from streamsql.results import Rows, RowStream
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.row_values import collect, in_zone, is_numeric
+
+AT_ONCE = 10_000
+"""A result of which Spark knows that it has at most so many rows is fetched whole."""
+FIRST = 2_000
+"""The rows that are fetched before the others."""
+BLOCK = 1_000
+"""The rows that are converted at a time."""
+
+Block = list[tuple[Any, ...]]
+
+
+def fetch(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Exception]) -> Rows | RowStream:
+    """The rows of a DataFrame: all of them if they are few, otherwise the first, and the others as they are
+    read. failed: makes of an exception of Spark what is raised while they are read. Raises Cancelled.
+    """
+    if _few(frame):
+        return collect(frame)
+    began = time.monotonic()
+    if _repeatable(frame):
+        # LIMIT ends its tasks early, while a partition is computed as a whole.
+        rows = collect(frame.limit(FIRST + 1))
+        if len(rows.rows) <= FIRST:
+            return rows
+        first, rest = list(rows.rows[:FIRST]), _without(FIRST, _blocks(frame, cancel))
+    else:
+        first, rest = [], _blocks(frame, cancel)
+        while len(first) <= FIRST:
+            block = next(rest, None)
+            if block is None:
+                return Rows((), *_columns(frame, first), time.monotonic() - began)
+            first += block
+    names, first, numeric = _columns(frame, first)
+    return RowStream((), names, numeric, first, _translated(rest, cancel, failed), time.monotonic() - began)
+
+
+def _columns(frame: Any, rows: Block) -> tuple[tuple[str, ...], Block, tuple[bool, ...]]:
+    """(names, rows, whether each is numeric)."""
+    fields = frame.schema.fields
+    return tuple(f.name for f in fields), rows, tuple(is_numeric(f.dataType) for f in fields)
+
+
+def _without(count: int, blocks: Iterator[Block]) -> Iterator[Block]:
+    """The blocks without the first rows, which have been fetched already."""
+    for block in blocks:
+        if count < len(block):
+            yield block[count:]
+        count = max(0, count - len(block))
+
+
+def _repeatable(frame: Any) -> bool:
+    """Whether a second run of the query gives the same rows in the same order: rows behind a shuffle come in
+    any order.
+    """
+    execution = frame._jdf.queryExecution()
+    return execution.optimizedPlan().deterministic() and "Exchange" not in execution.executedPlan().toString()
+
+
+def _few(frame: Any) -> bool:
+    """Whether Spark knows before it runs the query that its rows are few."""
+    most = frame._jdf.queryExecution().optimizedPlan().maxRows()
+    return bool(most.isDefined() and most.get() <= AT_ONCE)
+
+
+def _translated(
+    blocks: Iterator[Block], cancel: CancelToken, failed: Callable[[Exception], Exception]
+) -> Iterator[Block]:
+    try:
+        yield from blocks
+    except Exception as error:
+        cancel.check()
+        raise failed(error) from error
+
+
+def _blocks(frame: Any, cancel: CancelToken) -> Iterator[Block]:
+    """The rows in blocks; nothing is computed before the first is asked for."""
+    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    to_zone = in_zone(frame.schema, zone)
+    if all(_has_arrow_form(f.dataType) for f in frame.schema.fields):
+        return _of_batches(_record_batches(frame, cancel), to_zone, cancel)
+    return _of_rows(frame, to_zone, cancel)
+
+
+def _of_rows(frame: Any, to_zone: Callable[[Any], Any], cancel: CancelToken) -> Iterator[Block]:
+    rows = frame.toLocalIterator()
+    while block := [tuple(to_zone(row)) for row in islice(rows, BLOCK)]:
+        cancel.check()
+        yield block
+
+
+def _of_batches(
+    batches: Iterator[Any], to_zone: Callable[[Any], Any], cancel: CancelToken
+) -> Iterator[Block]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, BLOCK):
+            cancel.check()
+            columns = [column.to_pylist() for column in batch.slice(start, BLOCK).columns]
+            yield [tuple(to_zone(row)) for row in zip(*columns, strict=True)]
+
+
+def _record_batches(frame: Any, cancel: CancelToken) -> Iterator[Any]:
+    """The rows as record batches of Arrow, in order. The first partition is computed alone, the others as
+    many at a time as there are processors: a reader who leaves early has not waited for all of them.
+    """
+    import pyarrow as pa
+    from pyspark.serializers import NoOpSerializer
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.util import _load_from_socket
+
+    schema = to_arrow_schema(frame.schema, timezone="UTC")
+    context = frame.sparkSession.sparkContext
+    with _settings_of(frame.sparkSession):
+        encoded = frame._jdf.toArrowBatchRdd(10 * BLOCK, "UTC", False, False).toJavaRDD()
+        count = encoded.getNumPartitions()
+    parallel = max(2, context.defaultParallelism)
+    for start in [0, *range(1, count, parallel)] if count else []:
+        cancel.check()
+        partitions = list(range(start, min(start + parallel, count) if start else 1))
+        with _settings_of(frame.sparkSession):
+            served = context._jvm.PythonRDD.runJob(context._jsc.sc(), encoded, partitions)
+        with _load_from_socket(served, NoOpSerializer()) as messages:
+            for message in messages:
+                yield pa.ipc.read_record_batch(pa.py_buffer(message), schema)
+
+
+@contextmanager
+def _settings_of(session: Any) -> Iterator[None]:
+    """A context in which jobs have the settings of a session. Spark gives them only to jobs of its own
+    actions; others would run with the defaults.
+    """
+    jvm, context = session._jvm, session._jsparkSession.sparkContext()
+    properties = context.getLocalProperties()
+    before = properties.clone()
+    settings = session._jsparkSession.sessionState().conf().getAllConfs().mkString("\0").split("\0")
+    text = "\n".join(_as_property(*line.partition(" -> ")[::2]) for line in settings)
+    properties.load(jvm.java.io.StringReader(text))
+    try:
+        yield
+    finally:
+        context.setLocalProperties(before)
+
+
+def _as_property(key: str, value: str) -> str:
+    """A line of a properties file of Java."""
+    key = re.sub(r"([ :=#!\\])", r"\\\1", key)
+    value = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace(" ", "\\ ")
+    return f"{key}={value}"
+
+
+def _has_arrow_form(kind: Any) -> bool:
+    """Whether values of a Spark type come through Arrow as they come from `collect`."""
+    from pyspark.sql import types as t
+
+    if isinstance(kind, t.StructType):
+        names = {f.name for f in kind.fields}
+        return len(names) == len(kind.fields) and all(_has_arrow_form(f.dataType) for f in kind.fields)
+    if isinstance(kind, t.ArrayType):
+        return _has_arrow_form(kind.elementType)
+    if isinstance(kind, t.MapType):
+        return _has_arrow_form(kind.keyType) and _has_arrow_form(kind.valueType)
+    simple = (t.NumericType, t.StringType, t.BinaryType, t.BooleanType, t.DateType, t.NullType)
+    return isinstance(kind, (*simple, t.TimestampType, t.TimestampNTZType, t.DayTimeIntervalType))
