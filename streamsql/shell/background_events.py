@@ -99,6 +99,20 @@ def silent_query(parts: SessionParts) -> tuple[str, float] | None:
     return (name, seconds) if seconds >= SILENT else None
 
 
+BEHIND = 10.0
+"""Seconds after which a live table that is behind its inputs is named in the toolbar."""
+
+
+def stale_table(parts: SessionParts) -> tuple[str, float] | None:
+    """The live table over live tables that is behind its inputs for the longest time: its name, and for how
+    many seconds. None if that is no time to speak of.
+    """
+    running = [parts.queries.all.get(key) for key in parts.catalog.queries]
+    refreshed = [q for q in running if q is not None and q.is_refresh and not q.over]
+    stale, name = max(((q.handle.stale, q.name) for q in refreshed), default=(0.0, ""))
+    return (name, stale) if stale >= BEHIND else None
+
+
 def toolbar_numbers(parts: SessionParts) -> tuple[int, int, float]:
     """(running queries, failed queries, rows per second read by all). Does not call Spark."""
     known = [

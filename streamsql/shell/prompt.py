@@ -200,6 +200,13 @@ class Prompt:
         silent = desk.silent()
         if silent:
             parts.append(("", f" · {silent[0]}: no rows for {silent[1] // 60:.0f} min, WHY;"))
+        stale = desk.stale()
+        if stale:
+            parts += [
+                ("", " · "),
+                ("class:failed", f"{stale[0]}: {stale[1]:.0f} s behind"),
+                ("", ", SHOW LIVE TABLES;"),
+            ]
         vi = self.prompt.editing_mode == EditingMode.VI
         modes = ("vi · " if vi else "") + ("Esc Enter runs" if self.multiline else "end with ;")
         parts.append(("", f" · {modes} · HELP;"))

@@ -22,7 +22,7 @@ from streamsql.output.script_runner import ScriptRunner
 from streamsql.results import Live, Text, discard
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import Session
-from streamsql.shell.background_events import Announcer, silent_query, toolbar_numbers
+from streamsql.shell.background_events import Announcer, silent_query, stale_table, toolbar_numbers
 from streamsql.shell.backslash_commands import (
     AGAIN,
     EDIT,
@@ -99,6 +99,10 @@ class Desk:
     def silent(self) -> tuple[str, float] | None:
         """A query that has had input and no output for a minute, and for how many seconds; asks nobody."""
         return silent_query(self.session.parts)
+
+    def stale(self) -> tuple[str, float] | None:
+        """A live table that is behind its inputs, and for how many seconds; asks nobody."""
+        return stale_table(self.session.parts)
 
     def columns(self, name: str) -> list[tuple[str, str]]:
         """(name, type) of the columns of a live table. Does not call Spark."""

@@ -10,6 +10,9 @@ from streamsql.language.tokens import quote_name
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
 
+LONG = 10.0
+"""Seconds after which a refresh that is under way is a remark."""
+
 
 def refresh_remarks(name: str, parts: SessionParts) -> list[str]:
     """What keeps a live table over live tables from being up to date; nothing for others, and where nothing
@@ -45,10 +48,13 @@ def _feeding(query: Query, catalog: Catalog) -> list[Query]:
 
 def _own(running: Running) -> Iterator[str]:
     if running.status() not in GOING_ON:
+        again = f"START QUERY {quote_name(running.name)}; refreshes it again"
         if running.fault:
-            again = f"START QUERY {running.name}; refreshes it again"
             limited = running.fault.code == "LIMIT_REACHED"
-            yield f"{running.fault.message}; {running.fault.hint if limited else again}"
+            more = " ".join(running.fault.hint.removesuffix(";").split())
+            yield f"{running.fault.message}; {more if limited else again}"
+        else:
+            yield f"it is {running.status()}; {again}"
         return
     refresher = running.handle
     if refresher.waits_for:
@@ -56,5 +62,15 @@ def _own(running: Running) -> Iterator[str]:
             f"waits for {refresher.waits_for}: its rows are not after the same micro-batch as those of the "
             "other inputs"
         )
+    elif refresher.stale > LONG:
+        stop = f"STOP QUERY {quote_name(running.name)}; cancels it"
+        yield f"a refresh is under way for {refresher.stale:.0f} s; {stop}"
+    elif refresher.slow:
+        took, skipped = refresher.milliseconds, refresher.skipped
+        whose = running.name if running.stages else ", ".join(running.plan.query.inputs)
+        yield (
+            f"a refresh takes {took:,} ms, and its inputs change faster: {skipped:,} snapshots were skipped; "
+            f"TRIGGER EVERY INTERVAL {took // 1000 + 1} SECONDS for {whose}, or fewer rows there, ends that"
+        )
     for table, at in refresher.renewed.items():
-        yield f"{table} began anew at {at:%H:%M:%S}"
+        yield f"{table} began anew at {at:%H:%M:%S}, and the rows are computed from its new ones"

@@ -25,7 +25,8 @@ class Refresher:
     called with a report, in the form of Spark's progress reports, after each refresh, and with None at its
     end. roots: the groups of live tables that it depends on; waits_for: the input that keeps it from being
     refreshed; done: how often it was; skipped: snapshots that were replaced by newer ones before they could
-    be taken; renewed: when one of the live tables below it has begun anew.
+    be taken, slow: whether the last refresh had some; renewed: when one of the live tables below it has begun
+    anew.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Refresher:
         self.waits_for = ""
         self.renewed: dict[str, datetime] = {}
         self.done = self.skipped = self.milliseconds = 0
+        self.slow = False
         self.leave: Callable[[], None] = lambda: None
         self._compute = compute
         self._told = told
@@ -121,7 +123,9 @@ class Refresher:
             self.done += 1
             self.milliseconds = round((time.monotonic() - began) * 1000)
             self._told(self._report(values))
-        self.skipped += max(0, self._dispatched - self._taken - 1) if self._taken else 0
+        skipped = max(0, self._dispatched - self._taken - 1) if self._taken else 0
+        self.skipped += skipped
+        self.slow = skipped > 0
         self._taken, self._taking = self._dispatched, None
         return True
 

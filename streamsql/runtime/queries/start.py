@@ -31,7 +31,7 @@ from streamsql.runtime.queries.run import BUSY, Running
 from streamsql.runtime.queries.stage_frames import check_stages
 from streamsql.runtime.queries.start_changes import launch_changes
 from streamsql.runtime.queries.start_late import begin_late, late_sinks, write_late
-from streamsql.runtime.queries.start_refresh import analysed, await_first, launch_refresh
+from streamsql.runtime.queries.start_refresh import analysed, await_first, changed_input, launch_refresh
 from streamsql.runtime.workspace.owned_folders import claim, private_folder, remove
 
 FROM_NOW = "streamsql.from_now"
@@ -54,7 +54,10 @@ def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Ru
         return _start_stages(parts, plan, replaces)
     if isinstance(plan, Changes):
         return _start_changes(parts, plan)
-    schema = analysed(parts, plan)
+    try:
+        schema = analysed(parts, plan)
+    except Exception as error:
+        raise error if replaces else changed_input(error, plan) from error
     parts.cancel.check()
     if replaces:
         forget_query(parts, plan.query.name)

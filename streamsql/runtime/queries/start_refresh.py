@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from streamsql.calls import run
 from streamsql.connectors.memory import rows_variable
-from streamsql.errors import EngineFault, QueryFault
+from streamsql.errors import EngineFault, QueryFault, StreamsqlError
+from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.limits import raised_limit
 from streamsql.runtime.engine.cancel import CancelToken
@@ -39,6 +40,16 @@ def analysed(parts: QueryParts, plan: plans.Refresh) -> Any:
             )
         inputs[table.name.casefold()] = rows.now()
     return _frame(parts, plan, inputs).schema
+
+
+def changed_input(error: Exception, plan: plans.Refresh) -> StreamsqlError:
+    """The error of a live table that was computed before: what it reads has changed."""
+    fault, name = translate(error), plan.query.name
+    if fault.condition:
+        fault.message = f"{name} cannot be computed any more: {fault.message}"
+        again = f"CREATE OR REPLACE LIVE TABLE {quote_name(name)} AS …; its last rows can be read until then"
+        fault.hint = "\n".join(p for p in (fault.hint, again) if p)
+    return fault
 
 
 def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Running:
@@ -124,7 +135,7 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
         if table.num_rows > limit:
             raise EngineFault(
                 f"its result has more than {limit} rows",
-                detail="all its rows are kept in memory",
+                detail=_why_so_many(inputs),
                 hint=raised_limit(plan, limit),
                 code="LIMIT_REACHED",
             )
@@ -139,6 +150,15 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
             condition=fault.condition,
             code=fault.code,
         ) from error
+
+
+def _why_so_many(inputs: Mapping[str, RowsAt]) -> str:
+    """What makes a result large, in words."""
+    kept = "all its rows are kept in memory"
+    if len(inputs) < 2:
+        return kept
+    counts = " and ".join(f"{at.count:,} of {name}" for name, at in inputs.items())
+    return f"{kept}; it reads {counts}: a join without a key in its ON multiplies them"
 
 
 def _limit(plan: plans.Refresh) -> int:
