@@ -111,6 +111,7 @@ RUNTIME = [
     "engine.cancel engine.events engine.java engine.pyspark_import engine.disk_full engine.kafka_errors "
     "engine.row_values engine.local_files",
     "engine.row_fetch engine.file_errors engine.settings engine.start_failures engine.java_command",
+    "engine.kept_tables",
     "engine.spark_errors engine.package_loader engine.cluster engine.temporary_views",
     "engine.aot_cache",
     "engine.jvm",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,32 @@ def test_hidden_keys_and_groups_that_leave_come_back(opened: Open) -> None:
     again.run("START QUERY t; INSERT INTO s VALUES ('b'), ('c'); AWAIT QUERY t IDLE;")
     assert again.rows("SELECT * FROM t;") == [(2,), (2,)]
     assert opened().rows("SELECT * FROM t;") == [(2,), (2,)]
+
+
+def test_tables_of_spark_keep_their_rows(opened: Open, spark: Any, tmp_path: Path) -> None:
+    first = opened()
+    first.run(
+        "CREATE TABLE lasting (id INT, k STRING) USING csv PARTITIONED BY (k);"
+        "INSERT INTO lasting VALUES (1, 'u'), (2, 'v');"
+        "ALTER TABLE lasting ADD COLUMNS (more STRING);"
+        "CREATE TABLE gone AS SELECT 1 AS a; DROP TABLE gone;"
+        "CREATE VIEW over_it AS SELECT id + 1 AS next FROM lasting;"
+    )
+    # A new Spark knows none of them, and their files are there.
+    files = Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")) / "lasting"
+    shutil.copytree(files, tmp_path / "files")
+    for kind, name in (("VIEW", "over_it"), ("TABLE", "lasting")):
+        spark.sql(f"DROP {kind} {name}")
+    shutil.copytree(tmp_path / "files", files)
+    again = opened()
+    again.session.parts.temporary.restore(spark)
+    assert again.rows("SELECT * FROM lasting ORDER BY id;") == [(1, None, "u"), (2, None, "v")]
+    again.run("INSERT INTO lasting VALUES (3, 'x', 'u');")
+    assert again.rows("SELECT next FROM over_it ORDER BY next;") == [(2,), (3,), (4,)]
+    with pytest.raises(StreamsqlError, match="no stream, table or view gone"):
+        again.run("SELECT * FROM gone;")
+    again.run("DROP VIEW over_it; DROP TABLE lasting;")
+    assert "lasting" not in (tmp_path / "w" / "catalog.sql").read_text()
 
 
 def test_what_is_dropped_stays_gone(opened: Open, tmp_path: Path) -> None:

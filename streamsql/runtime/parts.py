@@ -13,6 +13,7 @@ from streamsql.plan import planner, plans
 from streamsql.runtime.checkpoints.batch_history import KeptBatches
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event, Events, SparkLost, SparkStarted
+from streamsql.runtime.engine.kept_tables import create_again, is_table
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.temporary_views import Deferred, TemporaryViews
@@ -70,7 +71,11 @@ def session_parts(config: Config, spark: Any = None) -> SessionParts:
         assert isinstance(plan, plans.Collect)
         if not imports and not parts.modules.loaded(plan.reads.functions):
             raise Deferred
-        run(plan.program, parts.under(CancelToken()).env(plan.program, plan.reads, session))
+        env = parts.under(CancelToken()).env(plan.program, plan.reads, session)
+        if is_table(statement):
+            create_again(session, plan.defines.creates, lambda: run(plan.program, env))
+        else:
+            run(plan.program, env)
 
     temporary = TemporaryViews(current, make_view)
     parts = SessionParts(

@@ -1,4 +1,4 @@
-"""Temporary views: they end with their Spark, and are created again on a new one."""
+"""Views and tables of Spark: they end with their Spark, and are created again on a new one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from streamsql.errors import EngineFault, Note, StreamsqlError
 from streamsql.language.names_read import relations_of
 from streamsql.language.spark_definitions import Definition, definition_of
 from streamsql.language.statements.base import Statement
+from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.spark_errors import translate
 
 Make = Callable[[Statement, Any, bool], None]
@@ -20,7 +21,7 @@ class Deferred(Exception):
 
 
 class TemporaryViews:
-    """The statements that created the session's temporary views, by folded name of the view.
+    """The statements that created the session's views and tables, by folded name. The files of tables last.
 
     make: executes such a statement on a Spark session; raises Deferred when it would have to import
     Python and must not.
@@ -34,8 +35,8 @@ class TemporaryViews:
         self._untold: dict[str, Note] = {}
 
     def remember(self, statement: Statement, definition: Definition) -> None:
-        """Record an executed statement that created or dropped a view."""
-        if definition.creates and definition.temporary:
+        """Record an executed statement that created or dropped a view or table of the default schema."""
+        if definition.creates and "." not in definition.creates:
             name = definition.creates.casefold()
             self._statements[name] = statement
             self._missing.discard(name)
@@ -43,7 +44,7 @@ class TemporaryViews:
             self.forget(definition.drops)
 
     def statements(self) -> list[tuple[str, Statement]]:
-        """(name, statement) of each view."""
+        """(name, statement) of each view and table."""
         return list(self._statements.items())
 
     def forget(self, name: str) -> None:
@@ -68,8 +69,8 @@ class TemporaryViews:
             if fault and not deferred:  # otherwise it may read a deferred view
                 self._untold[name] = Note(
                     "VIEW_NOT_RESTORED",
-                    f"the temporary view {name} could not be restored: {fault.message}; the next statement "
-                    "that names it retries",
+                    f"the {self._kind(name)} {name} could not be restored: {fault.message}; "
+                    "the next statement that names it retries",
                 )
 
     def news(self) -> tuple[Note, ...]:
@@ -97,14 +98,22 @@ class TemporaryViews:
                 self._missing.discard(name)
             elif definition.drops.casefold() == name:
                 self.forget(name)
-            elif not definition.temporary:
+            elif not definition.creates:
+                kind = self._kind(name)
+                drop = "TABLE" if kind == "table" else "VIEW"
                 raise EngineFault(
-                    f"the temporary view {name} cannot be restored: {fault.message}",
+                    f"the {kind} {name} cannot be restored: {fault.message}",
                     detail="it ended with the Spark in which it was created",
-                    hint=f"CREATE OR REPLACE TEMPORARY VIEW {name} AS …, or DROP VIEW IF EXISTS {name};",
+                    hint=f"CREATE OR REPLACE {kind.upper()} {name} AS …, or DROP {drop} IF EXISTS {name};",
                     span=named[name],
                     code="VIEW_NOT_RESTORED",
                 )
+
+    def _kind(self, name: str) -> str:
+        statement = self._statements[name]
+        if is_table(statement):
+            return "table"
+        return "temporary view" if definition_of(statement.text).temporary else "view"
 
     def _make_missing(self, spark: Any, but: set[str]) -> None:
         """Create the missing views that the views named by a statement may read, as far as possible."""

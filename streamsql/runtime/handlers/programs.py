@@ -11,13 +11,16 @@ from streamsql.calls import Assign, evaluate, run
 from streamsql.connectors.packages import PACKAGES
 from streamsql.errors import EngineFault, RuleFault
 from streamsql.language.redaction import redact_any
+from streamsql.language.spark_definitions import definition_of, target_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.select import Select
+from streamsql.language.statements.spark import Spark
 from streamsql.plan import plans
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Rows, Text
+from streamsql.runtime.engine.kept_tables import definition_now, is_table
 from streamsql.runtime.engine.row_fetch import fetch
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
@@ -51,7 +54,7 @@ def _collected(
     if plan.defines.creates:
         streaming = parts.spark.table(plan.defines.written).isStreaming
         parts.define(table_of(statement, plan, parts.catalog, streaming))
-    parts.temporary.remember(statement, plan.defines)
+    _remember(parts, plan, statement)
     if frame.isStreaming:
         raise EngineFault(
             "this query reads a stream that only Spark knows",
@@ -67,6 +70,22 @@ def _collected(
         empty = isinstance(rows, Rows) and not rows.rows
         parts.queries.empty_select = _select_text(statement) if empty else ""
     return replace(rows, seconds=time.monotonic() - began)
+
+
+def _remember(parts: SessionParts, plan: plans.Collect, statement: Statement) -> None:
+    """Keep what a statement has created for the next Spark: a table as it is now, also after ALTER."""
+    altered = target_of(statement.text) if isinstance(statement, Spark) else None
+    if altered is not None and altered.verb == "ALTER TABLE":
+        now = definition_now(parts.spark, altered.name)
+        if now is None:  # it was renamed
+            parts.temporary.forget(altered.name)
+        elif not parts.spark.catalog.getTable(altered.name).isTemporary:
+            parts.temporary.remember(now, definition_of(now.text))
+    elif plan.defines.creates and "." not in plan.defines.creates and is_table(statement):
+        now = definition_now(parts.spark, plan.defines.creates)
+        parts.temporary.remember(now or statement, plan.defines)
+    else:
+        parts.temporary.remember(statement, plan.defines)
 
 
 def _told(rows: Rows, statement: Statement, began: float) -> Result:

@@ -14,6 +14,7 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Set
 from streamsql.plan import planner, plans
 from streamsql.plan.statements.stale_views import table_of
+from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.parts import SessionParts, StatementBegins
 from streamsql.runtime.preflight.schema_files import with_schema_file
@@ -152,6 +153,8 @@ def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
         parts.define(definition.query, *((definition.sink,) if definition.define else ()))
     elif isinstance(definition, plans.Write):
         raise NameFault("it reads no stream and no live table any more", code="UNKNOWN_LIVE_TABLE")
+    elif isinstance(definition, plans.Collect) and parts.config.read_only and is_table(statement):
+        pass  # the files of a table are those of the console that holds the workspace
     elif isinstance(definition, plans.Collect) and definition.defines.creates:
         parts.temporary.remember(statement, definition.defines)
         parts.define(table_of(statement, definition, parts.catalog, definition.streaming))
