@@ -109,7 +109,7 @@ RUNTIME = [
     "workspace.marker",
     "program_helpers",
     "engine.cancel engine.events engine.java engine.pyspark_import engine.disk_full engine.kafka_errors "
-    "engine.row_values engine.local_files",
+    "engine.row_values engine.row_differences engine.row_files engine.local_files",
     "engine.row_fetch engine.file_errors engine.settings engine.start_failures engine.java_command",
     "engine.kept_tables",
     "engine.spark_errors engine.package_loader engine.cluster engine.temporary_views",
@@ -154,7 +154,7 @@ RUNTIME = [
     "why.live_verdict",
     "handlers",
     "session",
-    "testing.row_differences testing.bench",
+    "testing.bench",
     "testing.results",
     "testing.expectations testing.actions",
     "testing.test_run",

@@ -166,7 +166,7 @@ def test_what_cannot_be_read_again_is_refused(query: str, said: str) -> None:
 
     fault = refusal(
         f"""CREATE STREAM s (n INT, at TIMESTAMP) USING values {WATERMARK};
-        CREATE STREAM r USING rate WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
+        CREATE STREAM r USING rate OPTIONS (rampUpTime '5s') WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
         CREATE LIVE TABLE plain AS SELECT * FROM s;
         CREATE LIVE TABLE top AS SELECT count(*) AS n FROM plain;
         CREATE LIVE TABLE ticks AS SELECT window, count(*) AS n FROM r GROUP BY window(timestamp, '1 minute');

@@ -82,7 +82,7 @@ def test_what_cannot_be_measured_is_refused(stream: str, said: str) -> None:
     fault = refusal(
         f"""CREATE STREAM unread (at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 1 HOUR;
         CREATE STREAM plain (at TIMESTAMP) USING values;
-        CREATE STREAM r USING rate WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
+        CREATE STREAM r USING rate OPTIONS (rampUpTime '5s') WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
         SHOW LATENESS OF STREAM {stream};"""
     )
     assert isinstance(fault, RuleFault)

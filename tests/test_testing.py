@@ -14,8 +14,8 @@ import pytest
 from scripts import run_process
 
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.row_differences import differences
 from streamsql.runtime.engine.settings import Settings
-from streamsql.runtime.testing.row_differences import differences
 from streamsql.testing.cases import collect
 from streamsql.testing.reports import TapReport, TextReport, junit
 from streamsql.testing.runner import Outcome, run_cases

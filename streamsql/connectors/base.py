@@ -184,6 +184,19 @@ class Connector:
         """
         return None
 
+    not_read_back = ""
+    """Why the rows of its sinks cannot be read back."""
+
+    def read_back(self, sink: Sink) -> Node | None:
+        """The calls that give what its sink holds as a static DataFrame: rows, or messages; None where it
+        cannot be read back, or is read by its format.
+        """
+        return None
+
+    def messages(self, sink: Sink) -> Node | None:
+        """The function that turns rows into what `read_back` gives; None where these are rows."""
+        return None
+
     def brokers(self, stream: Stream) -> tuple[dict[str, str], tuple[str, ...]] | None:
         """The settings of Kafka's client and the topics that must be there, of a stream of Kafka's: they
         are asked first where Spark would wait for long.

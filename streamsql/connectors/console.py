@@ -7,6 +7,7 @@ from streamsql.definitions import Sink
 
 class Console(Connector):
     name = "console"
+    not_read_back = "its rows are printed"
     help = "each micro-batch's rows on standard output"
     takes_key = True
     writes = (OptionSpec("numRows", "most rows shown of a micro-batch", "number", default="20"),)

@@ -21,6 +21,7 @@ def loaded(entry: Sink | Stream, option: str) -> Node:
 
 class Foreach(Connector):
     name = "foreach"
+    not_read_back = "a Python function receives its rows"
     help = "a Python function, or a class with open, process and close, receives each row"
     writes = (
         OptionSpec("function", "the function or class, by name", PYTHON_NAME, required=True),

@@ -12,6 +12,7 @@ from streamsql.definitions import Sink
 
 class ForeachBatch(Connector):
     name = "foreach_batch"
+    not_read_back = "a Python function receives its rows"
     help = "a Python function receives each micro-batch: function(DataFrame, batch_id)"
     takes_key = True
     writes = (

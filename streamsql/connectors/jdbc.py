@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from streamsql.calls import Call, Node, Var, lit
-from streamsql.connectors.base import Connector, OptionSpec, with_options
+from streamsql.connectors.base import Connector, OptionSpec, read, with_options
 from streamsql.connectors.packages import PACKAGES
 from streamsql.definitions import Sink
 from streamsql.errors import RuleFault, SyntaxFault
 from streamsql.language.statements.base import Name, Option
 from streamsql.secrets import ranges
 
+_OF_READERS = frozenset("url user password driver querytimeout sessioninitstatement".split())
 # How a URL begins → the driver's class.
 DRIVERS = {f"jdbc:{name}:": PACKAGES[name].probe for name in ("postgresql", "sqlite")}
 
@@ -61,6 +62,12 @@ class Jdbc(Connector):
         table = with_options(table, sink.options, skip=("table",))
         known = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), "")
         return table.call("option", "driver", known) if known and not sink.option("driver") else table
+
+    def read_back(self, sink: Sink) -> Node:
+        only = [(k, v) for k, v in sink.options if k.casefold() in _OF_READERS]
+        reader = with_options(read("jdbc"), only).call("option", "dbtable", sink.option("table"))
+        known = next((d for start, d in DRIVERS.items() if sink.option("url").startswith(start)), "")
+        return (reader.call("option", "driver", known) if known else reader).call("load")
 
     def driver(self, sink: Sink) -> str:
         return sink.option("driver")

@@ -147,6 +147,7 @@ FIELDS = (
 class Kafka(Connector):
     name = "kafka"
     help = "topics of Apache Kafka"
+    not_read_back = "its messages go to topics of their own, or tell changes"
     reads = (*_SERVERS, *_SOURCE, *messages.ALL_OPTIONS, *_SECURITY)
     writes = (*_SERVERS, *_SINK, *messages.ALL_OPTIONS, schema_registry.AUTO_REGISTER, *_SECURITY)
     formats = tuple(messages.FORMAT_OPTIONS)
@@ -268,6 +269,17 @@ class Kafka(Connector):
 
     def _options(self, sink: Sink) -> list[tuple[str, str]]:
         return [(_WRITE.get(k.casefold(), k), v) for k, v in _of_kafka(sink.options)]
+
+    def read_back(self, sink: Sink) -> Node | None:
+        if not sink.option("topic") or sink.format == debezium.FORMAT:
+            return None
+        known = {s.name.casefold() for s in (*_SERVERS, *_SECURITY)}
+        options = [(_READ.get(k.casefold(), k), v) for k, v in sink.options if k.casefold() in known]
+        options += [("subscribe", sink.option("topic")), ("includeHeaders", "true")]
+        return with_options(read(self.name), options).call("load")
+
+    def messages(self, sink: Sink) -> Node:
+        return Function(("rows",), (), self.prepared(sink, Var("rows")))
 
     def write_stream(self, sink: Sink, writer: Node) -> Node:
         return with_options(writer.call("format", self.name), self._options(sink))

@@ -7,6 +7,7 @@ from streamsql.definitions import Sink
 
 class Noop(Connector):
     name = "noop"
+    not_read_back = "its rows are discarded"
     help = "computes and discards the result, for measuring"
     writes = ()
     once_by_batch_id = True

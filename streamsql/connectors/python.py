@@ -18,6 +18,7 @@ def _format(entry: Stream | Sink) -> Node:
 
 class Python(Connector):
     name = "python"
+    not_read_back = "a Python Data Source writes its rows"
     help = "a Python Data Source: a class that reads or writes a stream; it receives all other options"
     modes = ("append", "complete")
     infers_columns = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamsql.calls import Program
+from streamsql.calls import Node, Program
 from streamsql.definitions import Query, Sink, Stream
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.plans import Reads, Run
@@ -41,7 +41,10 @@ class Lateness(Plan):
 @dataclass(frozen=True)
 class Verification(Plan):
     """VERIFY. program: defines `expected`, the function of the SELECT, and `reader`, a LateRows of the query;
-    streams: how many it reads; has_state: whether it may drop late rows.
+    with inputs, `rest`, the same function over these inputs; for a sink of messages, `messages`, which rows
+    become. streams: how many it reads; inputs: those of its first stateful operations, at which rows may be
+    late; sessions: whether these are grouped by sessions; there: the rows of the sink, None where its
+    format reads them.
     """
 
     query: Query
@@ -49,4 +52,7 @@ class Verification(Plan):
     program: Program
     reads: Reads
     streams: int
-    has_state: bool = False
+    inputs: int = 0
+    sessions: bool = False
+    there: Node | None = None
+    messages: bool = False

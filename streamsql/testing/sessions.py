@@ -21,7 +21,7 @@ SMALL = {
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     # All queries of a pipeline look for new rows all the time.
-    "spark.sql.streaming.pollingDelay": "30ms",
+    "spark.sql.streaming.pollingDelay": "10ms",
 }
 
 

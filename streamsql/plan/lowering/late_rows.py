@@ -10,7 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from streamsql.calls import Assign, Attr, Call, Function, Node, Program, Var, lit, variables_in
+from streamsql.calls import (
+    Assign,
+    Attr,
+    Call,
+    Function,
+    Lit,
+    Node,
+    Program,
+    Var,
+    calls_in,
+    expr,
+    lit,
+    variables_in,
+)
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Stream
 from streamsql.errors import Note, RuleFault, Span
@@ -23,7 +36,8 @@ from streamsql.plan.lowering.sources import Sources, variable, watermarked
 
 READER = "LateRows"
 """The helper that reads late rows."""
-_FILES, _START, _END = "files", "start", "end"
+_FILES, _START, _END, _CREATED = "files", "start", "end", "created"
+_RATES = ("rate", "rate-micro-batch")
 _DEDUPLICATION = frozenset({"dropDuplicates", "dropDuplicatesWithinWatermark", "distinct"})
 
 
@@ -99,7 +113,7 @@ def reading_steps(sources: Sources, result: Node) -> tuple[Program, list[object]
     inputs = dict.fromkeys(_inputs(result, {s.name: s.node for s in sources.program}, frozenset(names)))
     steps, streams, functions = list[Assign](), list[object](), list[object]()
     for stream, base in zip(bases, names, strict=True):
-        kind = "kafka" if stream.connector == "kafka" else "files"
+        kind = _kind(stream)
         steps.append(Assign(f"read_{base}", _reader(stream, sources)))
         streams.append([Var(base), Var(f"read_{base}"), kind])
     derived = [s for s in sources.program if s.name not in names]
@@ -134,6 +148,54 @@ def whole_function(sources: Sources, result: Node) -> Function:
     return Function(names, _needed(result, [s for s in sources.program if s.name not in names]), result)
 
 
+def rest_function(sources: Sources, result: Node) -> Function:
+    """The function that computes a query from the rows of its streams and, behind these, of the inputs of its
+    first stateful operations, in the order of `reading_steps`.
+    """
+    bases = [variable(s.name) for s in sources.streams.values() if s.connector]
+    derived = [s for s in sources.program if s.name not in bases]
+    inputs = list(dict.fromkeys(_inputs(result, {s.name: s.node for s in sources.program}, frozenset(bases))))
+    instead: dict[Node, Node] = {}
+    for at, each in enumerate(inputs):
+        rows: Node = Var(f"rows_{at}")
+        named = {a for c in calls_in((Assign("", each.node),)) if (a := _alias(c))}
+        instead.setdefault(each.node, rows.call("alias", named.pop()) if len(named) == 1 else rows)
+    steps = tuple(replace(s, node=_replaced(s.node, instead)) for s in derived)
+    value = _replaced(result, instead)
+    names = (*bases, *(f"rows_{at}" for at in range(len(inputs))))
+    return Function(names, _needed(value, list(steps)), value)
+
+
+def _alias(call: Call) -> str:
+    """The name that a call gives to a DataFrame."""
+    named = isinstance(call.function, Attr) and call.function.name == "alias" and len(call.args) == 1
+    text = call.args[0].value if named and isinstance(call.args[0], Lit) else ""
+    return text if isinstance(text, str) and not _is_column(call) else ""
+
+
+def _is_column(call: Call) -> bool:
+    """Whether a call with alias names a column."""
+    node: Node = call
+    while isinstance(node, (Attr, Call)):
+        node = node.target if isinstance(node, Attr) else node.function
+    return isinstance(node, Var) and node.name == "F"
+
+
+def _replaced(node: Node, instead: dict[Node, Node]) -> Node:
+    """A tree with other nodes in place of some."""
+    if node in instead:
+        return instead[node]
+    if isinstance(node, Attr):
+        return replace(node, target=_replaced(node.target, instead))
+    if isinstance(node, Call):
+        return Call(
+            _replaced(node.function, instead),
+            tuple(_replaced(a, instead) for a in node.args),
+            tuple((k, _replaced(v, instead)) for k, v in node.kwargs),
+        )
+    return node
+
+
 def stream_batches(stream: Stream, query: Query, sources: Sources) -> Program:
     """The program that gives a reader of the micro-batches of one stream in a query; empty if the query does
     not read it. sources: new ones.
@@ -142,7 +204,7 @@ def stream_batches(stream: Stream, query: Query, sources: Sources) -> Program:
     if stream.name.casefold() not in {s.name.casefold() for s in sources.streams.values()}:
         return ()
     base = variable(stream.name)
-    streams = [[Var(base), Var("read_again"), "kafka" if stream.connector == "kafka" else "files"]]
+    streams = [[Var(base), Var("read_again"), _kind(stream)]]
     folder = query.checkpoint or sources.places.checkpoint(query.name)
     reader = Call(Var(READER), (Var("spark"), lit(folder), result, lit(streams), lit([])))
     again = Assign("read_again", _reader(stream, sources))
@@ -166,10 +228,13 @@ def check_sources(bases: list[Stream], span: Span) -> None:
     """Raise RuleFault for a source whose micro-batches cannot be read again."""
     for stream in bases:
         source = connector(Name(stream.connector))
+        ramp = stream.option("rampUpTime", "0")
+        if _kind(stream) in _RATES and ramp.rstrip("s").strip() == "0":
+            continue
         if stream.connector not in ("values", "kafka") and not source.path_option:
             raise RuleFault(
                 f"the rows of {stream.name} cannot be read again: its source is {stream.connector}",
-                detail="late rows are read again from values streams, files and Kafka",
+                detail="values streams, files, Kafka, rate (without rampUpTime) and rate-micro-batch can be",
                 hint=f"WHY STREAM {quote_name(stream.name)};",
                 span=span,
                 code="CONNECTOR_NOT_SUPPORTED",
@@ -245,6 +310,8 @@ def _needed(node: Node, derived: list[Assign]) -> Program:
 
 def _reader(stream: Stream, sources: Sources) -> Function:
     """The function that reads the files, or the messages between two offsets, of a stream."""
+    if stream.connector in _RATES:
+        return _rate_reader(stream)
     source = connector(Name(stream.connector))
     wanted = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in sources.words)
     rows = source.at_rest(replace(stream, metadata=wanted), sources.places)
@@ -257,6 +324,33 @@ def _reader(stream: Stream, sources: Sources) -> Function:
         parameters = (_FILES,)
         rows = _loading(rows, lambda reader: _based(reader, stream).call("load", Var(_FILES)))
     return Function(parameters, (), watermarked(rows, stream.watermark))
+
+
+def _kind(stream: Stream) -> str:
+    """How the log of a checkpoint tells what was read of a stream."""
+    return stream.connector if stream.connector in ("kafka", *_RATES) else "files"
+
+
+def _rate_reader(stream: Stream) -> Function:
+    """The function that computes the rows of a stream of Spark's rate sources again."""
+    if stream.connector == "rate":
+        per = int(stream.option("rowsPerSecond", "1"))
+        parameters: tuple[str, ...] = (_CREATED, _START, _END)
+        rows = Var("spark").call("range", Var(_START), Var(_END))
+        created = Var("F").call("lit", Var(_CREATED)).call("alias", "created")
+        rows = rows.call("select", expr("*"), created, expr(f"explode(sequence(0L, {per - 1}L)) AS n"))
+        time = f"created + id * 1000 + CAST(round(n * 1000 / {per}) AS BIGINT)"
+        value = f"id * {per} + n"
+    else:
+        per = int(stream.option("rowsPerBatch"))
+        begins, step = (
+            int(stream.option(k, v)) for k, v in (("startTimestamp", "0"), ("advanceMillisPerBatch", "1000"))
+        )
+        parameters = (_START, _END)
+        rows = Var("spark").call("range", Var(_START), Var(_END))
+        time, value = f"{begins} + (id div {per}) * {step}", "id"
+    columns = (expr(f"timestamp_millis({time}) AS timestamp"), expr(f"{value} AS value"))
+    return Function(parameters, (), watermarked(rows.call("select", *columns), stream.watermark))
 
 
 def _based(reader: Node, stream: Stream) -> Node:

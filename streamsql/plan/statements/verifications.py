@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamsql.calls import Assign, Attr, Call, Var, calls_in, lit
+from streamsql.calls import Assign, Attr, Call, Node, Var, calls_in, lit
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Sink
 from streamsql.errors import RuleFault, Span
@@ -12,7 +12,13 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.context import Context, lower_fragment, reads_of
 from streamsql.plan.event_time_plans import Verification
-from streamsql.plan.lowering.late_rows import READER, check_sources, reading_steps, whole_function
+from streamsql.plan.lowering.late_rows import (
+    READER,
+    check_sources,
+    reading_steps,
+    rest_function,
+    whole_function,
+)
 from streamsql.plan.statements.query_parts import as_declared
 
 _WITHIN = "dropDuplicatesWithinWatermark"
@@ -33,6 +39,7 @@ def verify(statement: Verify, context: Context) -> Plan:
     steps, streams, functions = reading_steps(sources, result)
     whole = whole_function(sources, result)
     calls = calls_in((*sources.program, Assign("result", result)))
+    sessions = any(op.window == "session_window" for op in lowered.shape.ops)
     within = any(isinstance(c.function, Attr) and c.function.name == _WITHIN for c in calls)
     if within or lowered.as_text or any(op.kind == "stateful" for op in lowered.shape.ops):
         raise RuleFault(
@@ -44,13 +51,26 @@ def verify(statement: Verify, context: Context) -> Plan:
         )
     folder = query.checkpoint or context.places.checkpoint(query.name)
     arguments = (Var("spark"), lit(folder), result, lit(streams), lit(functions))
+    rest = (Assign("rest", rest_function(sources, result)),) if functions else ()
+    there, messages = _read_back(sink)
     program = (
         *sources.program,
         *steps,
         Assign("expected", whole),
+        *rest,
+        *((Assign("messages", messages),) if messages else ()),
         Assign("reader", Call(Var(READER), arguments)),
     )
-    return Verification(query, sink, program, reads_of(sources), len(streams), bool(functions))
+    reads, count = reads_of(sources), len(functions)
+    return Verification(query, sink, program, reads, len(streams), count, sessions, there, bool(messages))
+
+
+def _read_back(sink: Sink) -> tuple[Node | None, Node | None]:
+    """What gives the rows of a sink, and the function that makes messages of rows."""
+    if sink.is_live:
+        return None, None
+    using = connector(Name(sink.connector))
+    return using.read_back(sink), using.messages(sink)
 
 
 def _query(statement: Verify, context: Context) -> Query:
@@ -85,12 +105,22 @@ def _check(query: Query, sink: Sink | None, span: Span, context: Context) -> Non
             span=span,
             code="WRONG_KIND",
         )
-    if sink is None or not (sink.is_live or connector(Name(sink.connector)).keeps_log):
-        what = sink.connector if sink else "table"
+    why = _not_read_back(sink)
+    if why:
         raise RuleFault(
-            f"the rows of {query.name} cannot be verified: a {what} sink is not read back",
-            detail="live tables and sinks of files are",
+            f"the rows of {query.name} cannot be verified: {why}",
+            detail="live tables, and sinks of files, jdbc and kafka are read back",
             hint=f"CREATE LIVE TABLE name AS {query.text}",
             span=span,
             code="CONNECTOR_NOT_SUPPORTED",
         )
+
+
+def _not_read_back(sink: Sink | None) -> str:
+    """Why the rows of a sink cannot be read back; "" if they can."""
+    if sink is None or sink.connector == "table":
+        return "a table may hold rows that the query has not written"
+    using = connector(Name(sink.connector))
+    if sink.is_live or using.keeps_log or using.read_back(sink) is not None:
+        return ""
+    return using.not_read_back or f"a {sink.connector} sink is not read back"

@@ -13,7 +13,8 @@ class LateRows:
     """The late rows of a query, micro-batch by micro-batch, from the logs in its checkpoint.
 
     folder: the checkpoint; result: the streaming DataFrame of the query; streams: for each stream its
-    streaming DataFrame, the function that reads a part of it again, and its kind (files, kafka); inputs: for
+    streaming DataFrame, the function that reads a part of it again, and its kind (files, kafka, rate,
+    rate-micro-batch); inputs: for
     each first stateful operation of the query the function that gives its input from those of the streams,
     the numbers of the streams in it, and its keys (none: every column).
 
@@ -90,6 +91,46 @@ class LateRows:
             seconds.alias("_late_by_seconds"),
         ).drop(*names)
 
+    def in_time(self, at: int, closed: bool) -> Any:
+        """The rows of an input in all committed micro-batches that were not late; closed: without the groups
+        whose event time the watermark has not reached. None if logs of micro-batches were removed.
+        """
+        each = self.inputs[at]
+        there, done = self.log.numbers("offsets"), self.log.numbers("commits")
+        first = 1 if self.log.exists(self.SKIPPED) else 0
+        numbers = list(range(first, max(done) + 1))
+        if any(n not in there or n not in done for n in (*numbers, *([0] if first else []))):
+            return None
+        empty = [self.spark.createDataFrame([], frame.schema) for frame, _, _ in self.streams]
+        last = json.loads(self._planned(max(done))[1] or "{}").get("batchWatermarkMs", 0)
+        frames = [self._timely(each, empty, 0, None)]
+        for number in numbers:
+            before = self._planned(number - 1) if number else None
+            mark = json.loads(before[1] or "{}").get("batchWatermarkMs", 0) if before else 0
+            now = self._planned(number)
+            parts = [self._part(n, before, now, whole=not number) for n in range(len(self.streams))]
+            if any(parts[n] is not None for n in each[1]):
+                filled = [e if p is None else p for p, e in zip(parts, empty, strict=True)]
+                frames.append(self._timely(each, filled, mark, last if closed and each[2] else None))
+        return functools.reduce(lambda a, b: a.unionByName(b), frames)
+
+    def _timely(self, each: list, frames: list, mark: int, last: int | None) -> Any:
+        """The rows of an input that are not late; last: without groups that end after it."""
+        from pyspark.sql import functions as F
+
+        rows, _, keys = each
+        event, ends = self._event(each)
+        names = [f"__late_{n}" for n in range(len(keys))]
+        named = [key.alias(name) for key, name in zip(keys, names, strict=True)]
+        frame = rows(*frames).select("*", *named)
+        if event is not None:
+            micros = F.unix_micros(F.col(f"`{event}`.`end`" if ends else f"`{event}`").cast("timestamp"))
+            if mark:
+                frame = frame.where(micros.isNull() | (micros > F.lit(mark * 1000)))
+            if last is not None:
+                frame = frame.where(micros.isNull() | (micros <= F.lit(last * 1000)))
+        return frame.drop(*names)
+
     def _event(self, each: list) -> tuple:
         """The column of an input that has its event time, and whether it is a window; None if it has none.
         Spark marks event time in the metadata of columns.
@@ -128,6 +169,11 @@ class LateRows:
         begin, end = self._offset(before, number) if before else None, self._offset(after, number)
         if end is None or begin == end:
             return None
+        if kind == "rate":
+            created = int(self.log.read(f"sources/{number}/0").rpartition("\n")[2])
+            return read(created, begin or 0, end)
+        if kind == "rate-micro-batch":
+            return read(begin["offset"] if begin else 0, end["offset"])
         if kind == "kafka":
             if whole and begin is None and self.log.exists(f"sources/{number}/0"):
                 begin = json.loads(self.log.read(f"sources/{number}/0").rpartition("\n")[2])

@@ -22,6 +22,7 @@ from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Rows, Text
 from streamsql.runtime.engine.kept_tables import definition_now, is_table
 from streamsql.runtime.engine.row_fetch import fetch
+from streamsql.runtime.engine.row_files import write_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
@@ -109,7 +110,10 @@ def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Resu
     check_logs(parts, plan.sinks, keeps=False)
     check_sink_topics(parts.spark, plan.sinks, parts.cancel)
     with parts.own_state_provider(plan.program), asked_again():
-        run(plan.program, env)
+        if plan.folder and parts.config.stand_ins:
+            write_rows(plan.program, env, plan.folder)
+        else:
+            run(plan.program, env)
     return Done(message=plan.message)
 
 

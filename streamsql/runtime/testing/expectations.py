@@ -12,10 +12,10 @@ from streamsql.language.statements import test
 from streamsql.language.statements.base import Fragment, Name, Statement
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.stand_ins import in_test
+from streamsql.runtime.engine.row_differences import differences, same
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.testing.bench import Bench
 from streamsql.runtime.testing.results import Row, Table, expected_rows, kept_rows, selected, table_of
-from streamsql.runtime.testing.row_differences import differences, same
 from streamsql.runtime.why.diagnose import diagnose
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.moments import mark, shown

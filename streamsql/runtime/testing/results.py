@@ -168,9 +168,15 @@ def expected_rows(
         frame = run(plan.program, parts.env(plan.program, plan.reads))
         if len(frame.columns) != len(columns):
             raise _wrong_width(len(frame.columns), columns, place, Name("", query.span))
-        names = [f"c{at}" for at in range(len(columns))]
-        casts = (f"CAST({n} AS {kind}) AS {n}" for n, (_, kind) in zip(names, columns, strict=True))
-        return collect(frame.toDF(*names).selectExpr(*casts)).rows
+        names = frame.columns
+        if len({n.casefold() for n in names}) < len(names):
+            names = [f"c{at}" for at in range(len(columns))]
+            frame = frame.toDF(*names)
+        casts = (
+            f"CAST({quote_name(n)} AS {kind}) AS c{at}"
+            for at, (n, (_, kind)) in enumerate(zip(names, columns, strict=True))
+        )
+        return collect(frame.selectExpr(*casts)).rows
     except StreamsqlError:
         raise
     except Exception as error:
