@@ -121,7 +121,9 @@ def spark() -> Iterator[Any]:
             "spark.sql.shuffle.partitions": "1",
             "spark.default.parallelism": "1",
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
-            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
+            # For many small queries: no time for optimized machine code, no pages of 64 MB to clear.
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.buffer.pageSize": "1m",
         }
         log = Path(folder) / "spark.log"
         session = jvm.start_session(conf, log, cache_folder(), jvm.find_java())

@@ -1,8 +1,8 @@
 """Windows, joins and deduplication in steps: what a stream gives out in the end is what a table gives.
 
-`check` plays a query over streams USING values, a few rows at a time, and compares its result with
-that of the same SELECT over tables of the same rows; with `restart` the query is stopped before the
-second step and goes on from its checkpoint. `STREAMSQL_MATRIX=full python -m pytest
+`check` plays a query over streams USING values, a step in each micro-batch, and compares its result with
+that of the same SELECT over tables of the same rows; with `restart` the query ends before the second
+step and resumes from its checkpoint. `STREAMSQL_MATRIX=full python -m pytest
 tests/test_stream_results.py` also plays the queries with state without a stop.
 """
 
@@ -65,15 +65,18 @@ def check(console: Console, case: Case, *, restart: bool = False) -> None:
     for name in STREAMS:
         spark.catalog.dropTempView(name)
         console.run(f"CREATE STREAM {name} {COLUMNS} USING values WITH WATERMARK ts DELAY '10 minutes'")
-    console.run(f"CREATE LIVE TABLE q OUTPUT MODE {case.mode} AS {case.query}")
-    for number, step in enumerate((*STEPS, (LAST, LAST))):
-        if restart and number == 1:
-            console.run("STOP QUERY q")
-        for name, inserted in zip(STREAMS, step, strict=True):
-            console.run(f"INSERT INTO {name} VALUES {dated(inserted)}")
-        if restart and number == 1:
+    phases = ((*STEPS[:1],), (*STEPS[1:], (LAST, LAST))) if restart else ((*STEPS, (LAST, LAST)),)
+    for number, phase in enumerate(phases):
+        for step in phase:
+            for name, inserted in zip(STREAMS, step, strict=True):
+                console.run(f"INSERT INTO {name} VALUES {dated(inserted)}")
+        if number:
             console.run("START QUERY q")
-        console.run("AWAIT QUERY q IDLE TIMEOUT INTERVAL 2 MINUTES")
+        else:
+            console.run(
+                f"CREATE LIVE TABLE q OUTPUT MODE {case.mode} TRIGGER AVAILABLE NOW AS {case.query}"
+            )
+        console.run("AWAIT QUERY q TIMEOUT INTERVAL 2 MINUTES")
     result = console.run("SELECT * FROM q")[-1]
     assert list(result.columns) == columns  # type: ignore[attr-defined]
     assert kept(result.rows) == rows  # type: ignore[attr-defined]
