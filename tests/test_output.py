@@ -18,9 +18,10 @@ import pytest
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import NameFault, Note, Source, Span, cells
-from streamsql.output.cells import cut, harmless, plain, text, visible
+from streamsql.output.cells import cut, plain, text
 from streamsql.output.chart import chart
 from streamsql.output.colors import unpainted, wants_color
+from streamsql.output.control_characters import harmless, visible
 from streamsql.output.error_text import format_error
 from streamsql.output.formats import FORMATS, Style, draw
 from streamsql.output.pager import page, pager_command

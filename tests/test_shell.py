@@ -100,7 +100,8 @@ def typing(console: Console, keys: str, tmp_path: Path, monkeypatch: pytest.Monk
     out = StringIO()
     with create_pipe_input() as pipe:
         pipe.send_text(keys)
-        shell = Prompt(lambda: console.session, Printer("table", out, out), input=pipe, output=DummyOutput())
+        printer = Printer("table", out, out)
+        shell = Prompt(lambda: (console.session, printer), printer, input=pipe, output=DummyOutput())
         assert shell.run() == 0
     yield out.getvalue()
 

@@ -73,9 +73,7 @@ def check(console: Console, case: Case, *, restart: bool = False) -> None:
         if number:
             console.run("START QUERY q")
         else:
-            console.run(
-                f"CREATE LIVE TABLE q OUTPUT MODE {case.mode} TRIGGER AVAILABLE NOW AS {case.query}"
-            )
+            console.run(f"CREATE LIVE TABLE q OUTPUT MODE {case.mode} TRIGGER AVAILABLE NOW AS {case.query}")
         console.run("AWAIT QUERY q TIMEOUT INTERVAL 2 MINUTES")
     result = console.run("SELECT * FROM q")[-1]
     assert list(result.columns) == columns  # type: ignore[attr-defined]

@@ -16,12 +16,14 @@ from streamsql.config.config_file import ConfigFile, read_config
 from streamsql.config.name_values import name_value_pairs
 from streamsql.config.preferences import COMMAND_LINE, Preferences
 from streamsql.errors import EXIT_INTERRUPTED, Source, StreamsqlError, UsageFault
-from streamsql.output.cells import harmless
-from streamsql.output.printer import Printer
+from streamsql.output.control_characters import harmless
+from streamsql.output.messages import Messages
+from streamsql.output.terminal import Terminal
 from streamsql.output.window import window
 from streamsql.secrets import redact_text
 
 if TYPE_CHECKING:
+    from streamsql.output.printer import Printer
     from streamsql.runtime.session import Session
 
 # Flags that are preferences too: without a default, so that it is known who chose.
@@ -84,7 +86,7 @@ def _say_traceback() -> None:
 
 
 def _say_error(error: StreamsqlError, color: str) -> None:
-    Printer(Preferences(color=color), sys.stdout, sys.stderr).error(error)
+    Messages(Preferences(color=color), Terminal(sys.stdout, sys.stderr)).error(error)
 
 
 def _preferences(options: argparse.Namespace) -> tuple[Preferences, ConfigFile]:
@@ -125,12 +127,15 @@ def _main(options: argparse.Namespace) -> int:
         raise UsageFault("the current folder no longer exists", hint="cd to another one") from None
     preferences, config = _preferences(options)
     options.color = preferences["color"]
-    printer = Printer(preferences, sys.stdout, sys.stderr, quiet=options.quiet)
+    messages = Messages(preferences, Terminal(sys.stdout, sys.stderr), quiet=options.quiet)
     for warning in config.warnings:
-        printer.warn(warning)
+        messages.warn(warning)
     variables = name_value_pairs(options.define, "-D")
     if not options.inputs and sys.stdin.isatty() and sys.stdout.isatty() and not options.check:
-        return _prompt(options, variables, printer, config)
+        return _prompt(options, variables, messages, config)
+    from streamsql.output.printer import Printer
+
+    printer = Printer.beside(messages)
     sources = _sources(options)
     if options.check:
         return _check(options, sources, variables, printer, config)
@@ -183,14 +188,14 @@ def _sources(options: argparse.Namespace) -> list[Source]:
     return sources
 
 
-def _read_init(path: Path, printer: Printer) -> Source | None:
+def _read_init(path: Path, messages: Messages) -> Source | None:
     """init.sql; an error is reported if it cannot be read, and the prompt opens all the same."""
     from streamsql.output.script_runner import read_file
 
     try:
         return read_file(str(path))
     except StreamsqlError as error:
-        printer.error(error)
+        messages.error(error)
         return None
 
 
@@ -237,23 +242,27 @@ def _session(
 
 
 def _prompt(
-    options: argparse.Namespace, variables: dict[str, str], printer: Printer, config_file: ConfigFile
+    options: argparse.Namespace, variables: dict[str, str], messages: Messages, config_file: ConfigFile
 ) -> int:
-    """Open the prompt; the session is opened after it."""
+    """Open the prompt; the session and the printer of its results come after it."""
     from streamsql.shell.prompt import Prompt
 
     name_value_pairs(options.conf, "--conf")  # a fault in the flags is said before the prompt
-    printer.width = lambda: window().columns
-    printer.height = lambda: window().lines
+    messages.width = lambda: window().columns
     init = None if options.no_init else config_file.init_script()
-    with held_workspace(options, printer) as (folder, workspace):
-        shell = Prompt(
-            lambda: _session(options, variables, printer, config_file, folder, workspace, interactive=True),
-            printer,
-            resume=options.resume,
-        )
+    with held_workspace(options, messages) as (folder, workspace):
+
+        def open_session() -> tuple[Session, Printer]:
+            from streamsql.output.printer import Printer
+
+            printer = Printer.beside(messages, lambda: window().lines)
+            return _session(
+                options, variables, printer, config_file, folder, workspace, interactive=True
+            ), printer
+
+        shell = Prompt(open_session, messages, resume=options.resume)
         try:
-            return shell.run(_read_init(init, printer) if init else None)
+            return shell.run(_read_init(init, messages) if init else None)
         finally:
             shell.close()
 

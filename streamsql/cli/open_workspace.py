@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamsql.errors import StreamsqlError, UsageFault
-from streamsql.output.printer import Printer
+from streamsql.output.messages import Messages
 
 _READ_ONLY_HINT = "; --read-only shows this one"
 
@@ -45,7 +45,7 @@ def workspace_to_read(options: argparse.Namespace) -> Path:
 
 
 @contextlib.contextmanager
-def held_workspace(options: argparse.Namespace, printer: Printer) -> Iterator[tuple[Path, Path | None]]:
+def held_workspace(options: argparse.Namespace, messages: Messages) -> Iterator[tuple[Path, Path | None]]:
     """(the folder of checkpoints and the like, the workspace that keeps the definitions), held against
     other consoles. Without a workspace the folder is gone at the end.
     """
@@ -73,9 +73,9 @@ def held_workspace(options: argparse.Namespace, printer: Printer) -> Iterator[tu
                 why, hint=f"another folder: -w DIR{_READ_ONLY_HINT}", code="WORKSPACE_IN_USE"
             ) from None
         if isinstance(error, StreamsqlError):
-            printer.error(error)
+            messages.error(error)
             why = f"the workspace {folder} is not opened"
-        printer.warn(
+        messages.warn(
             f"{why}; this console uses a temporary workspace (-w DIR names a lasting one{_READ_ONLY_HINT})"
         )
         with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as temporary:
@@ -88,10 +88,10 @@ def held_workspace(options: argparse.Namespace, printer: Printer) -> Iterator[tu
 
 
 @contextlib.contextmanager
-def working_place(options: argparse.Namespace, printer: Printer) -> Iterator[tuple[Path, Path | None]]:
+def working_place(options: argparse.Namespace, messages: Messages) -> Iterator[tuple[Path, Path | None]]:
     """Where scripts run: as `held_workspace` gives it."""
     if options.workspace or options.read_only:
-        with held_workspace(options, printer) as place:
+        with held_workspace(options, messages) as place:
             yield place
         return
     with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as temporary:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 import textwrap
 from decimal import Decimal
 from typing import Any
 
 from streamsql.errors import cells
+from streamsql.output.control_characters import ESCAPED
 from streamsql.results import unique_names
 
 NULL = "NULL"
@@ -59,36 +59,7 @@ def _fields(row: Any) -> dict[str, Any]:
 
 def json_text(value: Any) -> str:
     """A value as JSON; control characters are escaped."""
-    return _HIDDEN.sub(lambda m: f"\\u{ord(m.group()):04x}", json.dumps(plain(value), ensure_ascii=False))
-
-
-# Control characters (including ANSI escapes), characters that change the direction of writing (they can
-# disguise a text), Unicode line ends, and surrogates, which cannot be written.
-_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def _shown(match: re.Match[str]) -> str:
-    character = match.group()
-    code = ord(character)
-    return _SHORT.get(character) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
-
-
-def visible(value: str) -> str:
-    """A text in one line, with control characters escaped as \\n or \\x1b.
-
-    If there are any, backslashes are doubled, so that the escapes are unambiguous.
-    """
-    if value.isprintable() or not _HIDDEN.search(value):
-        return value
-    return _HIDDEN.sub(_shown, value.replace("\\", "\\\\"))
-
-
-def harmless(value: str) -> str:
-    """A text of several lines for a terminal: line ends and tabs are kept, other control characters are
-    escaped as in `visible`.
-    """
-    return _HIDDEN.sub(lambda m: m.group() if m.group() in "\n\t" else _shown(m), value)
+    return ESCAPED.sub(lambda m: f"\\u{ord(m.group()):04x}", json.dumps(plain(value), ensure_ascii=False))
 
 
 def cut(value: str, limit: int) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from streamsql.output.cells import text, visible
+from streamsql.output.cells import text
+from streamsql.output.control_characters import visible
 
 MARKERS = ("•", "x", "o", "+", "*", "#", "@", "=")
 POINTS = 2_000

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from streamsql.errors import cells
-from streamsql.output.cells import cut, json_text, text, visible
+from streamsql.output.cells import cut, json_text, text
 from streamsql.output.colors import BOLD, DIM, paint
+from streamsql.output.control_characters import visible
 from streamsql.results import Rows
 
 

@@ -6,8 +6,8 @@ import textwrap
 from dataclasses import dataclass, replace
 
 from streamsql.errors import cells
-from streamsql.output.cells import visible
 from streamsql.output.chart import POINTS, chart
+from streamsql.output.control_characters import visible
 from streamsql.output.formats import Style, draw
 from streamsql.results import Live, Rows, Snapshot, Status
 

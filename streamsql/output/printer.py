@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import TextIO
 
 from streamsql.config.preferences import PREFIX, Preferences
-from streamsql.errors import Note, StreamsqlError, cells
-from streamsql.output.cells import harmless, visible
-from streamsql.output.colors import is_terminal, paint_error, paint_labels, unpainted, wants_color
+from streamsql.errors import Note, cells
+from streamsql.output.colors import is_terminal, unpainted
+from streamsql.output.control_characters import harmless
 from streamsql.output.fitting import at_a_glance, cut_note, renamed_columns
 from streamsql.output.formats import FORMATS, RAW, Style, draw
+from streamsql.output.messages import Messages
 from streamsql.output.pager import page, pager_command
 from streamsql.output.row_streams import print_stream
 from streamsql.output.terminal import Terminal
@@ -33,7 +34,6 @@ from streamsql.results import (
     Why,
     unique_names,
 )
-from streamsql.secrets import redact_text
 
 CHANGES_AT_ONCE = 1_000
 
@@ -41,7 +41,7 @@ FOOTER = 2
 """The lines of a window that are reserved for the footer and the next prompt."""
 
 
-class Printer:
+class Printer(Messages):
     """preferences: read for each result, so that a SET applies at once; or only a format. out: for data;
     words: for messages, notes and errors.
 
@@ -60,20 +60,30 @@ class Printer:
         width: Callable[[], int] = lambda: 0,
         height: Callable[[], int] = lambda: 0,
     ) -> None:
-        self.preferences = Preferences(format=preferences) if isinstance(preferences, str) else preferences
-        self.terminal = Terminal(out, words)
-        self.quiet = quiet
-        self.width = width
+        if isinstance(preferences, str):
+            preferences = Preferences(format=preferences)
+        super().__init__(preferences, Terminal(out, words), quiet=quiet, width=width)
         self.height = height
         self.present: Callable[[Live], None] = self._follow
-        self.offer: Callable[[str], list[Note]] = lambda statement: []
-        """Called with a proposed statement; returns notes about how to run it."""
         self.last: Rows | Text | None = None
-        self.last_error: StreamsqlError | None = None
         self.paging = threading.Event()
         """Set while a pager runs: Ctrl-C is for the pager then."""
         self.fetching = threading.Event()
         """Set while a pager waits for rows: Ctrl-C is for the statement, too."""
+
+    @classmethod
+    def beside(cls, messages: Messages, height: Callable[[], int] = lambda: 0) -> Printer:
+        """A printer that shares the terminal, preferences and width of messages."""
+        printer = cls(
+            messages.preferences,
+            messages.out,
+            messages.words,
+            quiet=messages.quiet,
+            width=messages.width,
+            height=height,
+        )
+        printer.terminal = messages.terminal
+        return printer
 
     def show(
         self, result: Result, *, background: bool = False, check: Callable[[], None] = lambda: None
@@ -123,13 +133,6 @@ class Printer:
             return why
         more = [("try", why.proposal)] if why.proposal else []
         return replace(why, rows=[("verdict", why.verdict), ("code", why.code), *why.rows, *more])
-
-    def _notes(self, notes: Iterable[Note]) -> None:
-        for note in notes:
-            self._word(f"note: {note.text}")
-        self.words.flush()
-
-    note = _notes  # those that belong to no result
 
     def _follow(self, live: Live) -> None:
         """Print a result that refreshes when there is no terminal: a block for each refresh with changes,
@@ -195,64 +198,16 @@ class Printer:
         """The lines of rows as they are printed without a pager, fitted to the window if there is one."""
         return self.fitted(rows)[0]
 
-    def say(self, message: str) -> None:
-        if not self.quiet:
-            self._word(message)
-
-    def warn(self, message: str) -> None:
-        """Print a warning, even if quiet."""
-        self._word(f"warning: {message}")
-
-    def error(self, error: StreamsqlError) -> None:
-        from streamsql.output.error_text import format_error
-
-        self.last_error = error
-        text = harmless(format_error(error, self.width()))
-        with self.terminal.held():
-            self.out.flush()
-            print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)
-        if error.proposal:
-            self._notes(self.offer(error.proposal))
-
     def lines_as_they_are(self, lines: Iterable[str]) -> None:
         """Write lines that are formatted for this terminal already, such as the last frame of a live view."""
         with self.terminal.held():
             self.write(list(lines))
 
-    def announce(self, line: str, *, alarm: bool = False) -> None:
-        """Write a line about a background event. alarm: in red, if there are colours."""
-        line = visible(redact_text(line))
-        with self.terminal.held():
-            print(f"\x1b[31m{line}\x1b[0m" if alarm and self.color else line, file=self.out, flush=True)
-
-    @property
-    def out(self) -> TextIO:
-        """The current stream for data."""
-        return self.terminal.out
-
-    @property
-    def words(self) -> TextIO:
-        """The current stream for messages, notes and errors."""
-        return self.terminal.words
-
-    @property
-    def color(self) -> bool:
-        """Whether messages and live views are coloured."""
-        return self._color(self.words)
-
     # ---- how ------------------------------------------------------------------------------
-
-    def _color(self, stream: TextIO) -> bool:
-        return wants_color(self.preferences["color"], is_terminal(stream), os.environ)
 
     def _safe(self, text: str) -> str:
         """A line of a format for programs: control characters are escaped only for a terminal."""
         return harmless(text) if is_terminal(self.out) else text
-
-    def _word(self, text: str) -> None:
-        text = harmless(redact_text(text))
-        with self.terminal.held():
-            print(paint_labels(text) if self._color(self.words) else text, file=self.words, flush=True)
 
     def style(self, glance: bool = False) -> Style:
         """The style of rows. Values are cut only in a window, and never in a result that is fitted to it."""

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from streamsql.errors import cells
-from streamsql.output.cells import cut, text, visible
+from streamsql.output.cells import cut, text
 from streamsql.output.colors import BOLD, DIM, paint
+from streamsql.output.control_characters import visible
 from streamsql.output.formats import Style
 
 MORE_DIGITS = 3

@@ -12,8 +12,7 @@ from pathlib import Path
 from prompt_toolkit.history import FileHistory
 
 from streamsql.errors import InputFault
-from streamsql.output.printer import Printer
-from streamsql.shell.backslash_commands import SIGNS
+from streamsql.output.messages import Messages
 
 _AT_ONCE = re.compile(r"\s*(help|exit|quit|clear)\s*\Z", re.IGNORECASE)
 
@@ -22,14 +21,19 @@ def is_complete(text: str) -> bool:
     """Whether Enter runs a text: it ends with `;` outside quotes and comments, is empty, is a short form,
     or is a word that needs no `;`.
     """
-    if not text.strip() or _AT_ONCE.match(text) or text.lstrip().startswith(SIGNS):
+    if not text.strip() or _AT_ONCE.match(text):
         return True
+    # Imported with the first Enter: the first prompt is on the screen by then.
     from streamsql.language.lexical import is_ended
+    from streamsql.shell.backslash_commands import SIGNS
+
+    if text.lstrip().startswith(SIGNS):
+        return True
 
     return is_ended(text)
 
 
-def edit(text: str, printer: Printer) -> str:
+def edit(text: str, messages: Messages) -> str:
     """A text edited with the editor of VISUAL or EDITOR; empty when the editor fails."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="streamsql-") as folder:
@@ -38,7 +42,7 @@ def edit(text: str, printer: Printer) -> str:
         try:
             code = subprocess.call([*shlex.split(command), str(path)])
         except (OSError, ValueError) as error:
-            printer.error(
+            messages.error(
                 InputFault(
                     f"the editor {command} did not start: {error}",
                     hint="export EDITOR=nano",

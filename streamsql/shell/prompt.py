@@ -24,7 +24,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 
 from streamsql.config.folders import state_folder
 from streamsql.errors import EXIT_INTERRUPTED, EngineFault, Source
-from streamsql.output.printer import Printer
+from streamsql.output.messages import Messages
 from streamsql.shell.editing import History, is_complete
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
 
@@ -32,6 +32,7 @@ SOON = 1.0
 """The seconds after which a message explains what the end of the console waits for."""
 
 if TYPE_CHECKING:
+    from streamsql.output.printer import Printer
     from streamsql.runtime.session import Session
     from streamsql.shell.statement_runner import Desk
 
@@ -53,19 +54,20 @@ class _Completer(Completer):
 class Prompt:
     """A prompt with its session.
 
-    open_session: called on a thread after the first prompt is shown, to not slow it down. resume: first
+    open_session: gives the session and the printer of its results; called on a thread after the first prompt
+    is shown, to not slow it down. resume: first
     resume the workspace's queries. options: input and output, if they are not the terminal.
     """
 
     def __init__(
         self,
-        open_session: Callable[[], Session],
-        printer: Printer,
+        open_session: Callable[[], tuple[Session, Printer]],
+        messages: Messages,
         *,
         resume: bool = False,
         **options: Any,
     ) -> None:
-        self.printer = printer
+        self.messages = messages
         self.resume = resume
         self.options = options
         self.interrupted = threading.Event()
@@ -90,13 +92,13 @@ class Prompt:
             from streamsql.runtime.workspace.reopen import reopen
             from streamsql.shell.statement_runner import Desk
 
-            session = self._open_session()
+            session, printer = self._open_session()
             opened = reopen(session.parts)
-            desk = Desk(session, self.printer, self.interrupted, self.options)
+            desk = Desk(session, printer, self.interrupted, self.options)
             session.engine.begin_start()
             self._desk = desk
             for line in opened.lines():
-                self.printer.announce(line)
+                self.messages.announce(line)
             session.parts.workspace.mark_told()
             self.lexer.load()
             self.prompt.app.invalidate()
@@ -127,14 +129,14 @@ class Prompt:
         closing.start()
         closing.join(SOON)
         if closing.is_alive() and not self.leaving:
-            self.printer.say("waiting for the current micro-batches to complete; Ctrl-C aborts them")
+            self.messages.say("waiting for the current micro-batches to complete; Ctrl-C aborts them")
         while closing.is_alive():
             closing.join(0.1)
             if self.interrupted.is_set():
                 cancel.cancel()
 
     def _prompt_session(self) -> PromptSession[str]:
-        vi = self.printer.preferences["editing"] == "vi"
+        vi = self.messages.preferences["editing"] == "vi"
         return PromptSession(
             multiline=True,
             history=self.history,
@@ -142,7 +144,7 @@ class Prompt:
             completer=ThreadedCompleter(_Completer(self.desk)),
             complete_while_typing=True,
             lexer=self.lexer,
-            style=STYLE if self.printer.color else PLAIN,
+            style=STYLE if self.messages.color else PLAIN,
             include_default_pygments_style=False,
             editing_mode=EditingMode.VI if vi else EditingMode.EMACS,
             key_bindings=self._keys(),
@@ -223,7 +225,7 @@ class Prompt:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         threading.excepthook = self._thread_failed
-        self.printer.say("streamsql: SQL over streams. HELP; lists statements and topics, Ctrl-D leaves.")
+        self.messages.say("streamsql: SQL over streams. HELP; lists statements and topics, Ctrl-D leaves.")
         with patch_stdout(raw=True):
             if self.resume:
                 self.desk().run(Source("--resume", "START QUERY ALL;"))
@@ -247,20 +249,20 @@ class Prompt:
         """Report a defect of the console in one line; the prompt continues."""
         name = failed.thread.name if failed.thread else "a thread"
         fact = f"{name}: {failed.exc_type.__name__}: {failed.exc_value}"
-        self.printer.error(EngineFault(fact, code="INTERNAL_ERROR"))
+        self.messages.error(EngineFault(fact, code="INTERNAL_ERROR"))
 
     def _loop(self) -> int:
         emptied, text = 0, ""
         while not self.leaving:
             try:
-                with self.printer.terminal.prompting(sys.stdout):
+                with self.messages.terminal.prompting(sys.stdout):
                     text = self.prompt.prompt("sql> ", default=text)
                 emptied = 0
             except KeyboardInterrupt:
                 text = ""
                 emptied += 1
                 if emptied > 1:
-                    self.printer.say("Ctrl-D or EXIT; leaves")
+                    self.messages.say("Ctrl-D or EXIT; leaves")
                 continue
             except EOFError:
                 text = ""
@@ -284,7 +286,7 @@ class Prompt:
             return True
         question = f"{running} quer{'y' if running == 1 else 'ies'} running; stop and leave? [y/N] "
         try:
-            with self.printer.terminal.prompting(sys.stdout):
+            with self.messages.terminal.prompting(sys.stdout):
                 return prompt(question, **self.options).strip().casefold() in ("y", "yes")
         except (EOFError, KeyboardInterrupt):
             return False

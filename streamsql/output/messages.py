@@ -1,0 +1,91 @@
+"""Writes messages, notes, warnings and errors; data is written by the printer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TextIO
+
+from streamsql.config.preferences import Preferences
+from streamsql.errors import Note, StreamsqlError
+from streamsql.output.colors import is_terminal, paint_error, paint_labels, wants_color
+from streamsql.output.control_characters import harmless, visible
+from streamsql.output.terminal import Terminal
+from streamsql.secrets import redact_text
+
+
+class Messages:
+    """preferences: read for each message. quiet: omit plain messages, but not notes, warnings and errors.
+    width: of the window, 0 for none.
+    """
+
+    def __init__(
+        self,
+        preferences: Preferences,
+        terminal: Terminal,
+        *,
+        quiet: bool = False,
+        width: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.preferences = preferences
+        self.terminal = terminal
+        self.quiet = quiet
+        self.width = width
+        self.offer: Callable[[str], list[Note]] = lambda statement: []
+        """Called with a proposed statement; returns notes about how to run it."""
+        self.last_error: StreamsqlError | None = None
+
+    def say(self, message: str) -> None:
+        if not self.quiet:
+            self._word(message)
+
+    def warn(self, message: str) -> None:
+        """Print a warning, even if quiet."""
+        self._word(f"warning: {message}")
+
+    def error(self, error: StreamsqlError) -> None:
+        from streamsql.output.error_text import format_error
+
+        self.last_error = error
+        text = harmless(format_error(error, self.width()))
+        with self.terminal.held():
+            self.out.flush()
+            print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)
+        if error.proposal:
+            self._notes(self.offer(error.proposal))
+
+    def _notes(self, notes: Iterable[Note]) -> None:
+        for note in notes:
+            self._word(f"note: {note.text}")
+        self.words.flush()
+
+    note = _notes  # those that belong to no result
+
+    def announce(self, line: str, *, alarm: bool = False) -> None:
+        """Write a line about a background event. alarm: in red, if there are colours."""
+        line = visible(redact_text(line))
+        with self.terminal.held():
+            print(f"\x1b[31m{line}\x1b[0m" if alarm and self.color else line, file=self.out, flush=True)
+
+    @property
+    def out(self) -> TextIO:
+        """The current stream for data."""
+        return self.terminal.out
+
+    @property
+    def words(self) -> TextIO:
+        """The current stream for messages, notes and errors."""
+        return self.terminal.words
+
+    @property
+    def color(self) -> bool:
+        """Whether messages and live views are coloured."""
+        return self._color(self.words)
+
+    def _color(self, stream: TextIO) -> bool:
+        return wants_color(self.preferences["color"], is_terminal(stream), os.environ)
+
+    def _word(self, text: str) -> None:
+        text = harmless(redact_text(text))
+        with self.terminal.held():
+            print(paint_labels(text) if self._color(self.words) else text, file=self.words, flush=True)
