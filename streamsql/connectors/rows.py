@@ -54,13 +54,14 @@ def read(format: str, stream: Stream) -> Node:
         reader = reader.call("option", "columnPruning", "false")
     frame = reader.call("option", "columnNameOfCorruptRecord", corrupt).call("load", stream.option("path"))
     bad = f"{quote_name(corrupt)} IS NOT NULL"
-    # Spark refuses to read nothing but the rows that it cannot read, so another column is always asked for.
-    other = quote_name(next((c.name for c in columns if c.name != corrupt), corrupt))
+    # Spark tells a row as unreadable by the columns that a query reads: here all of them, in each reading.
+    names = [quote_name(c.name) for c in columns if c.name != corrupt] or [quote_name(corrupt)]
+    others, unset = ", ".join(names), " AND ".join(f"{name} IS NULL" for name in names)
     if stream.rejected:
-        payload = expr(f"coalesce({quote_name(corrupt)}, CAST({other} AS STRING)) AS payload")
+        payload = expr(f"coalesce({quote_name(corrupt)}, CAST(struct({others}) AS STRING)) AS payload")
         return frame.call("where", expr(bad)).call("select", payload, expr("_metadata.file_path AS file"))
     if stream.counted:
-        counts = (expr(f"count_if({bad}) AS rows"), expr(f"count({other}) AS others"))
+        counts = (expr(f"count_if({bad}) AS rows"), expr(f"count_if({unset}) AS others"))
         frame = frame.call("observe", f"{COUNTED} {stream.name}", *counts)
     if mode_of(stream) == "DROPMALFORMED":
         frame = frame.call("where", expr(f"NOT ({bad})"))

@@ -44,11 +44,26 @@ def raw_tokens(text: str) -> tuple[list[Any], int | None]:
     if tokenizer is None:
         tokenizer = _local.tokenizer = _dialect().tokenizer()
     try:
-        return tokenizer.tokenize(text), None
+        tokens = tokenizer.tokenize(text)
+        return _whole_names(tokens) if "$" in text else tokens, None
     except TokenError:
         # The error contains only a piece of text; the tokenizer's state still has the token's start.
         core = tokenizer._core
         return core.tokens, core._start
+
+
+def _whole_names(tokens: list[Any]) -> list[Any]:
+    """Tokens with names such as clicks$malformed as one: sqlglot would read an alias."""
+    whole: list[Any] = []
+    for token in tokens:
+        parts = [*whole[-2:], token]
+        adjacent = len(parts) == 3 and parts[0].end + 1 == parts[1].start == parts[1].end == token.start - 1
+        if adjacent and parts[1].text == "$" and all(p.text.isidentifier() for p in (parts[0], token)):
+            name = f"{parts[0].text}${token.text}"
+            whole[-2:] = [name_token(name, parts[0].start, token.end + 1)]
+        else:
+            whole.append(token)
+    return whole
 
 
 def parse_tokens(tokens: list[Any], text: str) -> tuple[Any, Span | None]:

@@ -34,7 +34,7 @@ def file_words(text: str) -> Words | None:
         return Words(
             f"a row of {file} cannot be read",
             f"the row: {shown[:200]}" if shown not in ("", "[null]") else "",
-            "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM `name$malformed` shows them",
+            "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM name$malformed shows them",
         )
     if match.group(1) == "FILE_NOT_EXIST" or "FileNotFoundException" in text and "Permission" not in text:
         return Words(

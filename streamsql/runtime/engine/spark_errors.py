@@ -264,7 +264,7 @@ def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault
     code = condition
     if code == MALFORMED_MESSAGE:
         condition = ""
-        hint = "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM `name$malformed` shows them"
+        hint = "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM name$malformed shows them"
     return QueryFault(head, subject=subject, detail=detail, hint=hint, condition=condition, code=code)
 
 
