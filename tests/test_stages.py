@@ -160,6 +160,16 @@ def test_an_insert_that_only_stages_could_run_names_the_statements(console: Cons
     assert '{"_op":"+I","a":1.5}' in changes
 
 
+def test_an_insert_with_in_over_a_stream_names_the_statements_too(console: Console) -> None:
+    query = "SELECT word FROM words WHERE n IN (SELECT max(n) FROM words)"
+    console.run(f"{WORDS} CREATE SINK m USING memory;")
+    with pytest.raises(StreamsqlError) as caught:
+        console.run(f"INSERT INTO m {query};")
+    assert caught.value.hint.endswith(
+        f"or, in stages: CREATE LIVE TABLE m_rows AS {query}; INSERT INTO m SELECT * FROM m_rows;"
+    )
+
+
 def test_a_view_over_a_live_table_is_no_input(console: Console, tmp_path: Path) -> None:
     console.run(
         f"""{WORDS} CREATE LIVE TABLE counts AS SELECT word, count(*) AS c FROM words GROUP BY word;

@@ -38,6 +38,17 @@ def insert(statement: Insert, context: Context) -> Plan:
     if len(targets) == 1 and isinstance(targets[0], Stream):
         return _insert_values(statement, targets[0], context)
     sinks = () if targets == [None] else _sinks(statement, context)
+    try:
+        return _insert_select(statement, sinks, context)
+    except RuleFault as fault:
+        if statement.output_mode is None and len(sinks) == 1:
+            given = tuple(c.value for c in statement.columns)
+            hint_at_stages(fault, statement.query, sinks[0], given, context)
+        raise
+
+
+def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context) -> Plan:
+    """An INSERT of a SELECT. sinks: none for a table of Spark."""
     given = tuple(c.value for c in statement.columns)
     sources, lowered = with_kept_keys(
         sinks,
@@ -57,12 +68,7 @@ def insert(statement: Insert, context: Context) -> Plan:
             return insert_changes(statement, sinks, lowered, sources, context)
         return _insert_static(statement, sinks, lowered, sources, context)
     parts = one_result(statement.query, sinks, sources, lowered, given)
-    try:
-        return _insert_query(statement, statement.targets, parts, context)
-    except RuleFault as fault:
-        if statement.output_mode is None and len(sinks) == 1:
-            hint_at_stages(fault, statement.query, sinks[0], given, context)
-        raise
+    return _insert_query(statement, statement.targets, parts, context)
 
 
 def _check_columns(statement: Insert, sinks: tuple[Sink, ...], lowered: Lowered) -> None:

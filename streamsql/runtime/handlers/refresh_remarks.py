@@ -23,15 +23,22 @@ def refresh_remarks(name: str, parts: SessionParts) -> list[str]:
         return []
     running = parts.queries.all.get(name.casefold())
     said = list(_own(running)) if running else []
+    if running is None and not parts.config.read_only:
+        said.append(f"it is stopped; {_again(query.name)}")
     for feeding in _feeding(query, parts.catalog):
         other = parts.queries.all.get(feeding.name.casefold())
         status = other.status() if other is not None else "not running"
         if other is not None and status == "FAILED" and other.fault:
-            said.append(f"an input does not change any more: {other.fault.message}")
+            start = f"START QUERY {quote_name(feeding.owner or feeding.name)}; runs it again"
+            said.append(f"an input does not change any more: {other.fault.message}; {start}")
         elif running is not None and status in ("stopped", "not running"):
             start = f"START QUERY {quote_name(feeding.owner or feeding.name)};"
             said.append(f"an input does not change any more: the query {feeding.name} is {status}; {start}")
     return said
+
+
+def _again(name: str) -> str:
+    return f"START QUERY {quote_name(name)}; refreshes it again"
 
 
 def _feeding(query: Query, catalog: Catalog) -> list[Query]:
@@ -48,7 +55,7 @@ def _feeding(query: Query, catalog: Catalog) -> list[Query]:
 
 def _own(running: Running) -> Iterator[str]:
     if running.status() not in GOING_ON:
-        again = f"START QUERY {quote_name(running.name)}; refreshes it again"
+        again = _again(running.name)
         if running.fault:
             limited = running.fault.code == "LIMIT_REACHED"
             more = " ".join(running.fault.hint.removesuffix(";").split())
