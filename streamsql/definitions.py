@@ -36,9 +36,9 @@ class Stream:
     inferred: whether the columns were read from the files at CREATE and not declared. malformed: what
     becomes of messages that cannot be read: "" or fail, skip, or into (malformed_sink); rejected: of
     the stream of those, NAME$malformed, the columns that they lack. metadata: the fields of its messages
-    that a program reads; counted: whether the program counts those that cannot be read; key: the columns
-    that identify a row of which it brings the changes. stands_for: in a test, the stream in whose place this
-    one is given rows.
+    that a program reads; counted: whether the program counts those that cannot be read, timed: and the event
+    times with them; key: the columns that identify a row of which it brings the changes. stands_for: in a
+    test, the stream in whose place this one is given rows.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Stream:
     rejected: tuple[Column, ...] = ()
     metadata: tuple[str, ...] = ()
     counted: bool = True
+    timed: bool = False
     key: tuple[str, ...] = ()
     stands_for: Stream | None = None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,6 +89,32 @@ def test_what_cannot_be_measured_is_refused(stream: str, said: str) -> None:
     )
     assert isinstance(fault, RuleFault)
     assert said in fault.message
+
+
+def test_event_times_of_each_stream_of_a_join(console: Console, tmp_path: Path) -> None:
+    for name, times in {"a": ("12:00", "12:20", ""), "b": ("12:05",)}.items():
+        (tmp_path / name).mkdir()
+        lines = (json.dumps({"id": n, f"{name}t": t and f"2024-05-01 {t}:00"}) for n, t in enumerate(times))
+        (tmp_path / name / "1.json").write_text("\n".join(lines))
+    for name in "ab":
+        console.run(
+            f"""CREATE STREAM {name} (id INT, {name}t TIMESTAMP) USING json OPTIONS (path '{tmp_path}/{name}')
+            WITH WATERMARK {name}t DELAY OF INTERVAL 10 MINUTES;"""
+        )
+    joined = "SELECT at, bt FROM a JOIN b ON a.id = b.id AND bt BETWEEN at AND at + INTERVAL 1 HOUR"
+    console.run(f"CREATE LIVE TABLE t AS {joined}; AWAIT QUERY t IDLE;")
+    (tmp_path / "a" / "2.json").write_text('{"id": 9, "at": "2024-05-01 12:04:00"}')
+    console.run("AWAIT QUERY t IDLE;")
+    assert dict(console.rows("DESCRIBE STREAM a;"))["event times in t"] == (
+        "4 rows in 2 micro-batches: 2024-05-01 12:00:00 to 2024-05-01 12:20:00, NULL in 1, late by at most 16 minutes"
+    )
+    described = dict(console.rows("DESCRIBE STREAM b;"))
+    assert (
+        described["event times in t"] == "1 row in 1 micro-batch: 2024-05-01 12:05:00 to 2024-05-01 12:05:00"
+    )
+    assert "AS newest" in console.run("EXPLAIN PYSPARK QUERY t;")[-1].text
+    console.run("SET streamsql.event_times = off;")
+    assert "AS newest" not in console.run(f"EXPLAIN PYSPARK {joined};")[-1].text
 
 
 def test_event_times_are_known_from_the_micro_batches_themselves(console: Console) -> None:

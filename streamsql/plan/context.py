@@ -25,10 +25,11 @@ class Context:
     places: Places = Places("streamsql")
     here: str = ""
     stages: bool = True
+    times: bool = True
 
     def sources(self, *, counts: bool = True) -> Sources:
         """The empty sources of a new program. counts: whether it counts malformed messages."""
-        return Sources(self.catalog, self.places, node_and_shape, counts=counts)
+        return Sources(self.catalog, self.places, node_and_shape, counts=counts, times=self.times)
 
 
 def lower_fragment(body: Fragment, sources: Sources) -> Lowered:

@@ -93,6 +93,7 @@ def session_parts(config: Config, spark: Any = None) -> SessionParts:
         queries=queries,
         show_batch=config.show_batch,
         stages=lambda: config.preferences["stages"] == "on",
+        times=lambda: config.preferences["event_times"] == "on",
         config=config,
         store=config.store,
         temporary=temporary,

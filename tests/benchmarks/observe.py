@@ -1,8 +1,9 @@
 """What it would cost to measure event times in the same pass, by Spark's observe: a windowed aggregation over
 files without metrics, with the number of NULLs, with two counts, with counts and the oldest and newest event time,
-and with percentiles of one row in 64 as well.
+with percentiles of one row in 64 as well, and all of that beside a count of malformed
+rows, which the console observes for JSON and CSV in any case.
 
-Usage: observe.py [rounds]. Prints the time of each, and the processor time of its JVM, against those without
+Usage: observe.py [rounds] [json] [parquet]. Prints the time of each, and the processor time of its JVM, against those without
 metrics. The console takes what Spark counts for its watermark anyway, and SHOW LATENESS reads micro-batches again.
 """
 
@@ -19,11 +20,14 @@ from typing import Any
 ROWS = {"json": 250_000, "parquet": 1_500_000}
 SAMPLE = "CASE WHEN xxhash64(ts) & 63 = 0 THEN unix_millis(ts) END"
 COUNTS = ("count(1) AS rows", "count(ts) AS times", "min(ts) AS oldest", "max(ts) AS newest")
+MALFORMED = ("count_if(user IS NULL) AS rows", "count(user) AS others")
 METRICS = {
     "none": (),
     "nulls": ("count_if(ts IS NULL) AS nulls",),
     "two counts": COUNTS[:2],
     "counts": COUNTS,
+    "malformed": MALFORMED,
+    "malformed, times": (MALFORMED[0], *COUNTS[1:]),
     "percentiles": (*COUNTS[:2], f"percentile_approx({SAMPLE}, array(0.001, 0.01, 0.1, 0.5), 200) AS late"),
 }
 
@@ -66,13 +70,14 @@ def main() -> None:
     from pyspark.sql import SparkSession
 
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    forms = sys.argv[2:] or ["json", "parquet"]
     builder = SparkSession.builder.master("local[1]").config("spark.sql.shuffle.partitions", "2")
     spark = builder.config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as name:
         folder, number = Path(name), 0
         make_input(spark, folder)
-        for form in ("json", "parquet"):
+        for form in forms:
             times: dict[str, list[tuple[float, float]]] = {what: [] for what in METRICS}
             for round in range(rounds + 1):
                 for what, metrics in METRICS.items():
@@ -84,7 +89,7 @@ def main() -> None:
                 plain = [each[at] for each in times["none"]]
                 for what, taken in times.items():
                     values = [each[at] for each in taken]
-                    print(f"{form:8} {kind:10} {what:12} {statistics.median(values):6.2f} s  "
+                    print(f"{form:8} {kind:10} {what:18} {statistics.median(values):6.2f} s  "
                           f"{statistics.median(values) / statistics.median(plain) - 1:+.1%}  "
                           f"best {min(values) / min(plain) - 1:+.1%}", flush=True)  # fmt: skip
     spark.stop()

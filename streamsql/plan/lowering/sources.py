@@ -102,7 +102,7 @@ class Sources:
     """The sources of a program. Each is defined once, in the order of first use.
 
     lower: returns the calls and the shape of a query, such as that of a stream. counts: whether the program
-    counts malformed messages.
+    counts malformed messages. times: whether it counts event times with them.
     """
 
     def __init__(
@@ -112,11 +112,13 @@ class Sources:
         lower: Callable[[str, Sources], tuple[Node, Shape]],
         *,
         counts: bool = True,
+        times: bool = False,
     ) -> None:
         self.catalog = catalog
         self.places = places
         self.lower = lower
         self.counts = counts
+        self.times = times
         self.program: list[Assign] = []
         # The number of nested queries that are being lowered.
         self.depth = 0
@@ -211,7 +213,8 @@ class Sources:
         else:
             source = connector(Name(stream.connector))
             wanted = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in self.words)
-            frame = source.source(replace(stream, metadata=wanted, counted=self.counts), self.places)
+            asked = replace(stream, metadata=wanted, counted=self.counts, timed=self.times)
+            frame = source.source(asked, self.places)
             frame = source.after_watermark(stream, watermarked(frame, source.event_time(stream)))
             self.program.append(Assign(name, frame))
             shape = Shape(True, columns_of(stream), event_time, fields=wanted)

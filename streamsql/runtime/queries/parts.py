@@ -63,6 +63,7 @@ class QueryParts:
     queries: Queries
     show_batch: Callable[[Result, int], None]
     stages: Callable[[], bool]
+    times: Callable[[], bool]
 
     def under(self: P, cancel: CancelToken) -> P:
         """The same parts with another cancel token, for one statement."""
@@ -113,7 +114,7 @@ class QueryParts:
         """What planning may read: the catalog, the places of files and the current folder."""
         here = self.variables.get("here", "")
         place = os.path.abspath(here) if here else os.getcwd()
-        return Context(self.catalog, self.places, place, stages=self.stages())
+        return Context(self.catalog, self.places, place, stages=self.stages(), times=self.times())
 
     def env(self, program: Program, reads: Reads | None = None, spark: Any = None) -> dict[str, Any]:
         """The variables that a program starts with. Loads the packages that it needs first.

@@ -1,5 +1,6 @@
-"""The event times of the rows that a query has read, as Spark counts them for its watermark: they cost
-nothing more. A NULL counts as 1970-01-01 in its minimum and mean (EventTimeWatermarkExec).
+"""The event times of the rows that a query has read: exact where they are counted with malformed rows (csv,
+json and xml files; connectors/event_metrics.py), else as Spark counts them for its watermark, at no cost: a
+NULL is 1970-01-01 in its minimum and mean then (EventTimeWatermarkExec).
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamsql.connectors.event_metrics import ADVANCES, MEASURED
+from streamsql.connectors.event_metrics import ADVANCES, MEASURED, NEWEST, OLDEST, READ, TIMES
+from streamsql.connectors.messages import COUNTED
 from streamsql.definitions import Stream
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.moments import length, millis, shown
@@ -20,7 +22,8 @@ _FAR = 86_400_000
 
 @dataclass(frozen=True)
 class EventTimes:
-    """rows, batches: those with event times that were read; nulls: the event times that are NULL, about;
+    """rows, batches: those with event times that were read; nulls: the event times that are NULL, about that
+    many where they are not exact;
     oldest, newest: in milliseconds, None if not known; compared: the micro-batches that are compared with
     those before; latest: by how many milliseconds the latest row of these came after the newest one before.
     """
@@ -32,6 +35,12 @@ class EventTimes:
     newest: int
     compared: int
     latest: int
+    exact: bool = False
+
+    @property
+    def nulls_text(self) -> str:
+        """How many are NULL, for a person."""
+        return f"{self.nulls:,}" if self.exact else f"about {self.nulls:,}"
 
     def text(self, zone: str) -> str:
         """All of it, for a person."""
@@ -39,32 +48,62 @@ class EventTimes:
         parts = [f"{count(self.rows, 'row')} in {count(self.batches, 'micro-batch')}: {span}"]
         parts[0] += shown(self.newest, zone)
         if self.nulls:
-            parts.append(f"NULL in about {self.nulls:,}")
+            parts.append(f"NULL in {self.nulls_text}")
         if self.compared:
             parts.append(f"late by at most {length(self.latest / 1_000)}" if self.latest else "none late")
         return ", ".join(parts)
 
 
-def event_times(reports: Sequence[dict[str, Any]]) -> EventTimes | None:
-    """The event times in progress reports of a query with one source; None if they tell none."""
-    rows = batches = nulls = compared = latest = 0
-    oldest = newest = None
-    for report in reports:
-        time, sources = report.get("eventTime", {}), report.get("sources", [])
-        least, most, mean = (millis(time.get(name)) for name in ("min", "max", "avg"))
-        if len(sources) != 1 or least is None or most is None or mean is None or _is_advanced(report):
-            continue
-        read = report.get("numInputRows", 0)
-        rows, batches = rows + read, batches + 1
-        has_nulls = least < _FAR < most
-        if has_nulls:
-            nulls += round(read * (1 - mean / most))
-        elif newest is not None:
-            compared, latest = compared + 1, max(latest, newest - least)
-        if not has_nulls:
-            oldest = least if oldest is None else min(oldest, least)
-        newest = most if newest is None else max(newest, most)
-    return None if newest is None else EventTimes(rows, batches, nulls, oldest, newest, compared, latest)
+@dataclass(frozen=True)
+class _Batch:
+    """The event times of one micro-batch, in milliseconds; oldest: None if it is not known."""
+
+    rows: int
+    nulls: int
+    oldest: int | None
+    newest: int
+    exact: bool
+
+
+def event_times(reports: Sequence[dict[str, Any]], stream: str = "") -> EventTimes | None:
+    """The event times in progress reports; None if they tell none. stream: of which one, where Spark counts
+    them by stream; else the query has one source.
+    """
+    read = [batch for r in reports if (batch := _counted(r, stream) or _of_watermark(r))]
+    if not read:
+        return None
+    compared, latest, newest = 0, 0, read[0].newest
+    for batch in read[1:]:
+        if batch.oldest is not None:
+            compared, latest = compared + 1, max(latest, newest - batch.oldest)
+        newest = max(newest, batch.newest)
+    rows, nulls = sum(b.rows for b in read), sum(b.nulls for b in read)
+    oldest = min((b.oldest for b in read if b.oldest is not None), default=None)
+    exact = all(b.exact for b in read)
+    return EventTimes(rows, len(read), nulls, oldest, newest, compared, latest, exact)
+
+
+def _counted(report: dict[str, Any], stream: str) -> _Batch | None:
+    """What is counted with the malformed rows of a stream; of the only one, if no stream is given."""
+    metrics = report.get("observedMetrics", {})
+    names = [n for n, m in metrics.items() if TIMES in m and (not stream or n == f"{COUNTED} {stream}")]
+    counts = metrics[names[0]] if len(names) == 1 else {}
+    if not counts.get(TIMES):
+        return None
+    rows, times = counts[READ], counts[TIMES]
+    return _Batch(rows, rows - times, counts[OLDEST], counts[NEWEST], True)
+
+
+def _of_watermark(report: dict[str, Any]) -> _Batch | None:
+    """What Spark counts for the watermark of a query with one source."""
+    time, sources = report.get("eventTime", {}), report.get("sources", [])
+    least, most, mean = (millis(time.get(name)) for name in ("min", "max", "avg"))
+    if len(sources) != 1 or least is None or most is None or mean is None or _is_advanced(report):
+        return None
+    read = report.get("numInputRows", 0)
+    if least < _FAR < most:
+        return _Batch(read, round(read * (1 - mean / most)), None, most, False)
+    return _Batch(read, 0, least, most, False)
 
 
 def _is_advanced(report: dict[str, Any]) -> bool:
@@ -78,7 +117,12 @@ def measured_of(stream: Stream, runs: Iterable[Running]) -> list[tuple[Running, 
     measured = []
     for running in runs:
         read = [s.name.casefold() for s in running.plan.reads.streams if s.watermark]
-        times = event_times(running.reports.newest()) if read == [stream.name.casefold()] else None
+        if stream.name.casefold() not in read:
+            continue
+        reports = running.reports.newest()
+        counted = [r for r in reports if _counted(r, stream.name)]
+        alone = read == [stream.name.casefold()]
+        times = event_times(counted or (reports if alone else []), stream.name)
         if times is not None:
             measured.append((running, times))
     return measured

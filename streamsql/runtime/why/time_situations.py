@@ -160,7 +160,7 @@ def clock(evidence: Evidence) -> tuple[Fact, ...]:
         facts.append(("newest event time", shown(newest, evidence.zone)))
     times = event_times(evidence.reports)
     if times and times.nulls:
-        facts.append(("event time NULL", f"about {times.nulls:,}"))
+        facts.append(("event time NULL", times.nulls_text))
     if times and times.latest:
         facts.append(("rows came late by at most", length(times.latest / 1_000)))
     mark = evidence.watermark
