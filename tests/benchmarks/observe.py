@@ -1,10 +1,10 @@
 """What it would cost to measure event times in the same pass, by Spark's observe: a windowed aggregation over
 files without metrics, with the number of NULLs, with two counts, with counts and the oldest and newest event time,
-with percentiles of one row in 64 as well, and all of that beside a count of malformed
-rows, which the console observes for JSON and CSV in any case.
+with percentiles of one row in 64 as well, and with counts, oldest and newest beside the count of malformed rows,
+which the console observes for csv, json and xml in any case.
 
-Usage: observe.py [rounds] [json] [parquet]. Prints the time of each, and the processor time of its JVM, against those without
-metrics. The console takes what Spark counts for its watermark anyway, and SHOW LATENESS reads micro-batches again.
+Usage: observe.py [rounds] [json] [parquet]. Prints the time of each, and the processor time of its JVM, against
+those without metrics. SHOW LATENESS reads micro-batches again.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from typing import Any
 
 ROWS = {"json": 250_000, "parquet": 1_500_000}
 SAMPLE = "CASE WHEN xxhash64(ts) & 63 = 0 THEN unix_millis(ts) END"
-COUNTS = ("count(1) AS rows", "count(ts) AS times", "min(ts) AS oldest", "max(ts) AS newest")
-MALFORMED = ("count_if(user IS NULL) AS rows", "count(user) AS others")
+COUNTS = ("count(1) AS read", "count(ts) AS times", "min(ts) AS oldest", "max(ts) AS newest")
+MALFORMED = (
+    "count_if(user IS NULL) AS rows",
+    "count_if(user IS NULL AND n IS NULL AND ts IS NULL) AS others",
+)
 METRICS = {
     "none": (),
     "nulls": ("count_if(ts IS NULL) AS nulls",),
     "two counts": COUNTS[:2],
     "counts": COUNTS,
     "malformed": MALFORMED,
-    "malformed, times": (MALFORMED[0], *COUNTS[1:]),
+    "malformed, times": (*MALFORMED, *COUNTS),
     "percentiles": (*COUNTS[:2], f"percentile_approx({SAMPLE}, array(0.001, 0.01, 0.1, 0.5), 200) AS late"),
 }
 
