@@ -117,6 +117,8 @@ def test_stages_are_resumed(opened: Open) -> None:  # noqa: F811
     one.run(f"{WORDS} {AVERAGE} INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1); AWAIT QUERY ALL IDLE;")
     two = opened()
     assert (two.warnings, two.rows("SELECT * FROM average;")) == ([], [(1.5,)])
+    remark = two.rows("SHOW LIVE TABLES;")[0][-1]
+    assert remark == "it is stopped; START QUERY average; refreshes it again"
     assert two.text("SHOW CREATE LIVE TABLE average;").startswith(
         "CREATE LIVE TABLE average\n  AS SELECT avg(c)"
     )

@@ -22,19 +22,21 @@ def refresh_remarks(name: str, parts: SessionParts) -> list[str]:
     if query is None or not query.inputs:
         return []
     running = parts.queries.all.get(name.casefold())
-    said = list(_own(running)) if running else []
+    own = list(_own(running)) if running else []
     if running is None and not parts.config.read_only:
-        said.append(f"it is stopped; {_again(query.name)}")
+        own.append(f"it is stopped; {_again(query.name)}")
+    said = []
     for feeding in _feeding(query, parts.catalog):
         other = parts.queries.all.get(feeding.name.casefold())
         status = other.status() if other is not None else "not running"
         if other is not None and status == "FAILED" and other.fault:
             start = f"START QUERY {quote_name(feeding.owner or feeding.name)}; runs it again"
-            said.append(f"an input does not change any more: {other.fault.message}; {start}")
+            said.append(f"an input stands still: {other.fault.message}; {start}")
         elif running is not None and status in ("stopped", "not running"):
             start = f"START QUERY {quote_name(feeding.owner or feeding.name)};"
-            said.append(f"an input does not change any more: the query {feeding.name} is {status}; {start}")
-    return said
+            said.append(f"an input stands still: the query {feeding.name} is {status}; {start}")
+    # What can be resolved stands first: a footer is cut where the window ends.
+    return [*own, *said] if running is None or not running.handle.isActive else [*said, *own]
 
 
 def _again(name: str) -> str:
