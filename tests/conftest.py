@@ -29,6 +29,10 @@ from streamsql.runtime.session_config import Config
 ROOT = Path(__file__).resolve().parents[1]
 # No console of a test builds a start-up cache: that would only take the processors of the others.
 os.environ["CI"] = "1"
+# Each JVM of the tests, also those of the consoles that they start, runs a few seconds of small queries: no time
+# for optimized machine code, no pages of 64 MB to clear.
+FOR_SECONDS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.buffer.pageSize=1m"
+os.environ["JDK_JAVA_OPTIONS"] = FOR_SECONDS
 # What the one who runs the tests has chosen for their own console changes nothing here.
 os.environ["XDG_CONFIG_HOME"] = str(ROOT / "tests" / "no-config")
 for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
@@ -52,7 +56,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         java, cache = find_java(), cache_folder()
         if aot_cache.enabled() and not aot_cache.complete(aot_cache.cache_file(java, cache, spark_home())):
             print("building Spark's start-up cache", flush=True)
+            del os.environ["JDK_JAVA_OPTIONS"]  # it is the cache of the user's consoles
             aot_cache.build_cache(java, cache)
+            os.environ["JDK_JAVA_OPTIONS"] = FOR_SECONDS
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -121,9 +127,6 @@ def spark() -> Iterator[Any]:
             "spark.sql.shuffle.partitions": "1",
             "spark.default.parallelism": "1",
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
-            # For many small queries: no time for optimized machine code, no pages of 64 MB to clear.
-            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.buffer.pageSize": "1m",
         }
         log = Path(folder) / "spark.log"
         session = jvm.start_session(conf, log, cache_folder(), jvm.find_java())
