@@ -57,6 +57,10 @@ class Rows(Result):
     seconds: float | None = None
     glance: bool = False
 
+    def whole(self) -> Rows:
+        """All rows in memory."""
+        return self
+
 
 @dataclass(frozen=True)
 class RowStream(Result):
@@ -81,6 +85,20 @@ class RowStream(Result):
         """All rows in memory."""
         rows = [*self.first, *(row for block in self.rest for row in block)]
         return Rows(self.notes, self.columns, rows, self.numeric, self.seconds)
+
+
+@dataclass(frozen=True)
+class Copied(Result):
+    """The rows of COPY TO, which are still to be written to a file.
+
+    header: whether a csv or tsv file begins with the names of the columns; delimiter: of csv.
+    """
+
+    rows: Rows | RowStream = field(default_factory=Rows)
+    path: str = ""
+    format: str = "csv"
+    header: bool = True
+    delimiter: str = ","
 
 
 @dataclass(frozen=True)
@@ -201,8 +219,9 @@ class Live(Result):
 
 def discard(result: Result) -> None:
     """End what a result that is not shown still does: a live view's query, the fetching of rows."""
-    if isinstance(result, RowStream):
-        result.close()
+    rows = result.rows if isinstance(result, Copied) else result
+    if isinstance(rows, RowStream):
+        rows.close()
     if isinstance(result, Live):
         result.close()
         result.said()

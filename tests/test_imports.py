@@ -53,7 +53,7 @@ LANGUAGE = [
     "dialect_words",
     "query_scope nested_queries",
     "statements",
-    "names_read",
+    "names_read json_arrows",
     "habits",
     "other_definitions",
     "parser redaction conditions",
@@ -70,6 +70,7 @@ LANGUAGE = [
 ]
 PLAN = [
     "basic_plans",
+    "row_plans",
     "lowering.shape lowering.python_functions lowering.event_time streaming.join_bounds lowering.window_tables "
     "statements.schema_guesses",
     "streaming.refusals",
@@ -96,7 +97,7 @@ PLAN = [
     "statements.refreshes",
     "statements.change_queries statements.staged",
     "statements.definitions statements.inserts statements.queries",
-    "statements.given",
+    "statements.given statements.copies",
     "streaming.readers",
     "statements.previews statements.existing statements.spark_targets",
     "statements.advances statements.verifications",

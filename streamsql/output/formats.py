@@ -17,13 +17,14 @@ class Style:
     """The display of rows on a terminal; the default is for files.
 
     null: the text for NULL in table, vertical and markdown. In a table: max_cell: the largest width of a
-    value in cells, 0 for no limit; width: the largest width of a line, 0 for no limit.
+    value in cells, 0 for no limit; width: the largest width of a line, 0 for no limit. delimiter: of csv.
     """
 
     null: str = "NULL"
     color: bool = False
     max_cell: int = 0
     width: int = 0
+    delimiter: str = ","
 
 
 PLAIN = Style()
@@ -169,13 +170,14 @@ def csv(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
     def field(value: str | None) -> str:
         if value is None:
             return ""
-        if value == "" or any(c in value for c in ',"\n\r') or value != value.strip():
+        if value == "" or any(c in value for c in special) or value != value.strip():
             return '"' + value.replace('"', '""') + '"'
         return value
 
-    yield ",".join(field(c) for c in rows.columns)
+    special = f'{style.delimiter}"\n\r'
+    yield style.delimiter.join(field(c) for c in rows.columns)
     for row in rows.rows:
-        yield ",".join(field(None if v is None else text(v)) for v in row)
+        yield style.delimiter.join(field(None if v is None else text(v)) for v in row)
 
 
 def tsv(rows: Rows, style: Style = PLAIN) -> Iterator[str]:

@@ -15,6 +15,7 @@ from streamsql.config.preferences import PREFIX, Preferences
 from streamsql.errors import Note, cells
 from streamsql.output.colors import is_terminal, unpainted
 from streamsql.output.control_characters import harmless
+from streamsql.output.copy_file import copy_to_file
 from streamsql.output.fitting import at_a_glance, cut_note, renamed_columns
 from streamsql.output.formats import FORMATS, RAW, Style, draw
 from streamsql.output.messages import Messages
@@ -22,6 +23,7 @@ from streamsql.output.pager import page, pager_command
 from streamsql.output.row_streams import print_stream
 from streamsql.output.terminal import Terminal
 from streamsql.results import (
+    Copied,
     Done,
     Live,
     Preview,
@@ -118,6 +120,8 @@ class Printer(Messages):
                 self._notes(notes)
                 self._word(result.proposal)
                 notes = self.offer(result.proposal)
+        elif isinstance(result, Copied):
+            self.say(copy_to_file(result, check))
         elif isinstance(result, RowStream):
             notes = print_stream(self, result, check) + notes
         elif isinstance(result, Text) and result.text:

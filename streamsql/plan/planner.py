@@ -11,6 +11,7 @@ from streamsql.errors import Note, RuleFault, SyntaxFault
 from streamsql.language.spark_definitions import definition_of
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
+from streamsql.language.statements.copy import Copy, CopyFrom, Summarize
 from streamsql.language.statements.explain import Explain as ExplainStatement
 from streamsql.language.statements.function import CreateFunction, DescribeFunction, DropFunction
 from streamsql.language.statements.insert import Insert, InsertSet
@@ -30,6 +31,7 @@ from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.lower import lower_statement
 from streamsql.plan.plans import Collect, Direct, Drop, Explain, Plan, Run, Start, Write
 from streamsql.plan.statements.advances import advance_stream, flush_query, show_lateness
+from streamsql.plan.statements.copies import copy_from, copy_rows, summarize
 from streamsql.plan.statements.definitions import create_function, create_sink, create_stream
 from streamsql.plan.statements.existing import (
     checkpoint_of,
@@ -136,6 +138,9 @@ PLANNERS: dict[type[Statement], Callable[[Any, Context], Plan]] = {
     Insert: insert,
     InsertSet: insert_set,
     Select: select,
+    Copy: copy_rows,
+    CopyFrom: copy_from,
+    Summarize: summarize,
     Preview: preview,
     ShowTopics: show_topics,
     Spark: _spark,

@@ -24,6 +24,7 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import (
     Answers,
     checkpoints,
+    copies,
     definitions,
     flush,
     help,
@@ -55,6 +56,7 @@ PLANS: Answers = {
     **flush.PLANS,
     **lateness.PLANS,
     **verify.PLANS,
+    **copies.PLANS,
 }
 DIRECT: Answers = {
     **definitions.DIRECT,
@@ -66,6 +68,7 @@ DIRECT: Answers = {
     **why.DIRECT,
     **help.DIRECT,
     **checkpoints.DIRECT,
+    **copies.DIRECT,
     **test_statements.DIRECT,
     Exit: lambda parts, statement: Leave(),
     Clear: lambda parts, statement: Text(text=""),

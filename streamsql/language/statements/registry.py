@@ -9,6 +9,7 @@ from functools import cache
 from streamsql.language.grammar import load
 from streamsql.language.statements import (
     checkpoint,
+    copy,
     explain,
     function,
     insert,
@@ -38,6 +39,7 @@ _FILES = (
     why,
     preview,
     checkpoint,
+    copy,
     explain,
     test,
     verify,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from streamsql.connectors.option_values import in_full
 from streamsql.definitions import REJECTED
@@ -21,7 +22,7 @@ from streamsql.plan.changes import Changes
 from streamsql.plan.lowering.stateful_calls import CHOOSES_ROCKSDB
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.streaming.rules import Choice
-from streamsql.results import Done, Result, Started
+from streamsql.results import Done, Result, Rows, Started
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
@@ -104,9 +105,13 @@ def _follow(parts: SessionParts, plan: plans.Run, statement: Statement) -> Resul
     returns the rows.
     """
     if isinstance(plan, plans.Refresh):
-        return follow_stages(plan, parts) if parts.config.interactive else select_in_stages(plan, parts)
+        if parts.config.interactive:
+            return follow_stages(plan, parts)
+        began = time.monotonic()
+        staged: Rows = select_in_stages(plan, parts, collect)
+        return replace(staged, seconds=time.monotonic() - began)
     try:
-        return follow(plan, parts) if parts.config.interactive else _select(parts, plan)
+        return follow(plan, parts) if parts.config.interactive else _rows(parts, plan)
     except Exception as error:
         if plan.otherwise is None or translate(error).code not in REFUSED:
             raise
@@ -120,16 +125,35 @@ def _with_notes(result: Result, plan: plans.Run) -> Result:
     return replace(result, notes=(*notes, *result.notes))
 
 
-def _select(parts: SessionParts, plan: plans.Run) -> Result:
+def rows_of_stream(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> Any:
+    """What a function gives for the DataFrame of a SELECT over a stream after all available input."""
+    if isinstance(plan, plans.Refresh):
+        return select_in_stages(plan, parts, use)
+    try:
+        return _select(parts, plan, use)
+    except Exception as error:
+        if plan.otherwise is None or translate(error).code not in REFUSED:
+            raise
+        return rows_of_stream(parts, plan.otherwise, use)
+
+
+def _rows(parts: SessionParts, plan: plans.Run) -> Result:
     """The rows of a SELECT over a stream after all available input."""
     began = time.monotonic()
+    rows: Rows = _select(parts, plan, collect)
+    return replace(rows, seconds=time.monotonic() - began)
+
+
+def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> Any:
     name = f"select_{len(parts.queries.all) + 1}_{os.getpid()}"
     plan = plan.named(name, parts.places.transient(name))
     running = parts.queries.started(start_query(parts, plan))
     try:
         parts.queries.wait([name.casefold()], parts.cancel, idle=plan.query.trigger is None, timeout=None)
-        rows = collect(parts.live[name.casefold()].frame(parts.spark))
-        notes = () if rows.rows else note(diagnose(Evidence(parts, plan, running)))
+        rows = use(parts.live[name.casefold()].frame(parts.spark))
+        if isinstance(rows, Rows) and not rows.rows:
+            rows = replace(rows, notes=note(diagnose(Evidence(parts, plan, running))))
+        return rows
     except QueryFault as error:
         raise error.of("the query failed") from error.__cause__
     finally:
@@ -137,7 +161,6 @@ def _select(parts: SessionParts, plan: plans.Run) -> Result:
         parts.queries.forget(name)
         parts.live.pop(name.casefold(), None)
         remove(Path(plan.checkpoint).parent)
-    return replace(rows, seconds=time.monotonic() - began, notes=notes)
 
 
 def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statements.StartQuery) -> Result:

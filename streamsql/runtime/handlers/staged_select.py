@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from streamsql.calls import run
 from streamsql.errors import QueryFault
 from streamsql.language.statements.base import Trigger
 from streamsql.plan import plans
-from streamsql.results import Live, Rows
-from streamsql.runtime.engine.row_values import collect
+from streamsql.results import Live
 from streamsql.runtime.handlers.watch import SELECT, live_of
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.start import start_query
@@ -21,16 +20,16 @@ from streamsql.runtime.queries.start_refresh import analysed, launch_refresh
 from streamsql.runtime.workspace.owned_folders import remove
 
 
-def select_in_stages(plan: plans.Refresh, parts: SessionParts) -> Rows:
-    """In a script: process the available input, then compute the rows once. Raises QueryFault, Cancelled."""
-    began = time.monotonic()
+def select_in_stages(plan: plans.Refresh, parts: SessionParts, use: Callable[[Any], Any]) -> Any:
+    """In a script: process the available input, then what a function gives for the rows. Raises QueryFault,
+    Cancelled.
+    """
     with _started(plan, parts, Trigger("available_now")) as names:
         try:
             parts.queries.wait(names, parts.cancel, idle=False, timeout=None)
         except QueryFault as error:
             raise error.of("the query failed") from error.__cause__
-        rows = collect(run(plan.program, parts.env(plan.program, plan.reads)))
-    return replace(rows, seconds=time.monotonic() - began)
+        return use(run(plan.program, parts.env(plan.program, plan.reads)))
 
 
 def follow_stages(plan: plans.Refresh, parts: SessionParts) -> Live:

@@ -1,0 +1,114 @@
+"""COPY … TO and FROM files, and SUMMARIZE: the rows of a query or relation as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from streamsql.errors import RuleFault, Source
+from streamsql.language.grammar import Node
+from streamsql.language.statements.base import Fragment, Name, Statement, fragment_of, name_of
+
+FORMATS = ("csv", "tsv", "json", "jsonl", "parquet")
+_ENDINGS = {"ndjson": "jsonl", "tab": "tsv", "pq": "parquet"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileForm:
+    """format: one of FORMATS; header: whether the first line has the names of the columns, None if it is not
+    said; delimiter: of csv.
+    """
+
+    format: str
+    header: bool | None = None
+    delimiter: str = ","
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy(Statement):
+    """COPY TO: of a query, or of a relation."""
+
+    topic: ClassVar[str] = "queries"
+    needs_spark: ClassVar[bool] = True
+
+    path: Name
+    form: FileForm
+    query: Fragment | None = None
+    name: Name | None = None
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Copy:
+        path, inner, name = name_of(node.get("Path")), node.get("CopyQuery"), node.get("RelationName")
+        query = inner.get("Query") if inner else None
+        return cls(
+            path=path,
+            form=_form(node.get("CopyOptions"), path),
+            query=fragment_of(source, query) if query else None,
+            name=name_of(name) if name else None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyFrom(Statement):
+    topic: ClassVar[str] = "queries"
+    needs_spark: ClassVar[bool] = True
+    read_only: ClassVar[bool] = False
+
+    name: Name
+    path: Name
+    form: FileForm
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> CopyFrom:
+        path = name_of(node.get("Path"))
+        name = name_of(node.get("RelationName"))
+        return cls(name=name, path=path, form=_form(node.get("CopyOptions"), path))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summarize(Statement):
+    topic: ClassVar[str] = "queries"
+    needs_spark: ClassVar[bool] = True
+
+    query: Fragment | None = None
+    name: Name | None = None
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> Summarize:
+        query, name = node.get("Query"), node.get("RelationName")
+        if query:
+            return cls(query=fragment_of(source, query))
+        return cls(name=name_of(name))
+
+
+def _form(node: Node | None, path: Name) -> FileForm:
+    """The form of a file. Raises RuleFault for one that is not known."""
+    options = node.all("CopyOption") if node else []
+    format, header, delimiter = _ending(path), None, ","
+    for option in options:
+        named, heads, separates = (option.get(n) for n in ("CopyFormat", "CopyHeader", "CopyDelimiter"))
+        if named:
+            format = Name(named.parts[-1].value.lower(), named.span)
+        elif heads:
+            header = not heads.has("FALSE")
+        elif separates:
+            delimiter = separates.text("String")
+        elif option.has("CSV"):
+            format = Name("csv", option.span)
+    if format.value not in FORMATS:
+        raise RuleFault(
+            f"COPY does not know the format {format.value}" if format.value else "the format is not said",
+            detail="the formats are " + ", ".join(FORMATS),
+            hint="use csv, which spreadsheet programs open: COPY … TO 'file.csv' (HEADER)"
+            if format.value.startswith("xls")
+            else "COPY … (FORMAT csv)",
+            span=format.span,
+            code="UNKNOWN_FORMAT",
+        )
+    return FileForm(format=format.value, header=header, delimiter=delimiter)
+
+
+def _ending(path: Name) -> Name:
+    """The format that the ending of a path says."""
+    _, dot, ending = path.value.rpartition("/")[2].rpartition(".")
+    return Name(_ENDINGS.get(ending.lower(), ending.lower()) if dot else "", path.span)

@@ -1,0 +1,57 @@
+"""Writes the rows of COPY TO into a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+from streamsql.errors import InputFault
+from streamsql.output.fitting import renamed_columns
+from streamsql.output.formats import FORMATS, Style
+from streamsql.results import Copied, Rows, RowStream
+
+BLOCK = 1_000
+
+
+def copy_to_file(copied: Copied, check: Callable[[], None]) -> str:
+    """Write the file, complete or not at all; returns what was done. check: raises Cancelled. Raises
+    InputFault when it cannot be written, and what the query raises.
+    """
+    path, rows = Path(copied.path), copied.rows
+    count = 0
+
+    def all_rows() -> Iterator[tuple[Any, ...]]:
+        nonlocal count
+        blocks = [rows.rows] if isinstance(rows, Rows) else _blocks(rows)
+        for block in blocks:
+            check()
+            for row in block:
+                count += 1
+                yield row
+
+    columns, _ = renamed_columns(rows)
+    table = Rows((), columns, cast(Sequence[tuple[Any, ...]], all_rows()), rows.numeric)
+    lines = FORMATS[copied.format](table, Style(delimiter=copied.delimiter))
+    first = 1 if not copied.header and copied.format in ("csv", "tsv") else 0
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+            file.writelines(f"{line}\n" for line in islice(lines, first, None))
+        part.replace(path)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputFault(f"cannot write {path}: {reason}", code="FILE_NOT_WRITTEN") from None
+    finally:
+        if isinstance(rows, RowStream):
+            rows.close()
+        if part.exists():
+            os.unlink(part)
+    return f"{count} row{'' if count == 1 else 's'} copied to {path}"
+
+
+def _blocks(rows: RowStream) -> Iterator[Sequence[tuple[Any, ...]]]:
+    yield rows.first
+    yield from rows.rest

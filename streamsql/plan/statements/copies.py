@@ -1,0 +1,54 @@
+"""Plans for COPY TO and SUMMARIZE: the SELECT, and what happens to its rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamsql.errors import RuleFault
+from streamsql.language.origin import Origin
+from streamsql.language.statements.base import Fragment, Name
+from streamsql.language.statements.copy import Copy, CopyFrom, Summarize
+from streamsql.language.statements.select import Select
+from streamsql.language.tokens import quote_name
+from streamsql.plan.basic_plans import Direct, Plan
+from streamsql.plan.context import Context
+from streamsql.plan.row_plans import CopyRows, Summary
+from streamsql.plan.statements.queries import select
+
+
+def copy_rows(statement: Copy, context: Context) -> Plan:
+    rows = _rows(statement.query, statement.name, context)
+    return CopyRows(
+        rows=replace(rows, notes=()), path=statement.path.value, form=statement.form, notes=rows.notes
+    )
+
+
+def summarize(statement: Summarize, context: Context) -> Plan:
+    rows = _rows(statement.query, statement.name, context)
+    return Summary(rows=replace(rows, notes=()), notes=rows.notes)
+
+
+def copy_from(statement: CopyFrom, context: Context) -> Plan:
+    """Raises RuleFault when the name is that of a stream, sink or live table."""
+    name = statement.name
+    folded = name.value.casefold()
+    kind = (
+        "stream" if folded in context.catalog.streams else "sink" if folded in context.catalog.sinks else ""
+    )
+    if kind:
+        raise RuleFault(
+            f"COPY FROM adds rows to tables of Spark, and {name.value} is a {kind}",
+            hint="a stream reads files itself: CREATE STREAM … USING csv OPTIONS (path '…'); HELP streams;",
+            span=name.span,
+            code="WRONG_KIND",
+        )
+    return Direct(statement)
+
+
+def _rows(query: Fragment | None, name: Name | None, context: Context) -> Plan:
+    """The plan of the SELECT over a query, or over all columns of a relation."""
+    if query is None:
+        assert name is not None
+        parts = ".".join(quote_name(part) for part in name.value.split("."))
+        query = Fragment(f"SELECT * FROM {parts}", name.span, Origin.of(name.span))
+    return select(Select(query=query, text=query.text, span=query.span, origin=query.origin), context)

@@ -1,0 +1,102 @@
+"""COPY to and from files, SUMMARIZE, and JSON arrows: habits of psql and DuckDB."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Console
+
+from streamsql.config.preferences import Preferences
+from streamsql.errors import InputFault, RuleFault, StreamsqlError
+from streamsql.output.printer import Printer
+from streamsql.results import Copied
+from streamsql.shell.backslash_commands import expand
+
+
+def copy(console: Console, statement: str) -> str:
+    """What is said after a COPY."""
+    words = io.StringIO()
+    for result in console.run(statement):
+        Printer("table", io.StringIO(), words).show(result)
+    return words.getvalue().strip()
+
+
+ROWS = [(1, 'a "b", c', 0.5), (2, None, None), (3, "", 1.5)]
+
+
+def test_a_table_goes_into_files_and_comes_back(console: Console, tmp_path: Path) -> None:
+    console.run(
+        "CREATE TABLE kept (id INT, s STRING, d DOUBLE) USING parquet;"
+        """INSERT INTO kept VALUES (1, 'a "b", c', 0.5), (2, NULL, NULL), (3, '', 1.5);"""
+    )
+    for format in ("csv", "tsv", "json", "jsonl", "parquet"):
+        path = tmp_path / f"f.{format}"
+        assert copy(console, f"COPY kept TO '{path}';") == f"3 rows copied to {path}"
+        console.run("CREATE TABLE back (id INT, s STRING, d DOUBLE);")
+        assert copy(console, f"COPY back FROM '{path}';") == "3 rows copied into back"
+        # Spark reads an empty text of these as NULL.
+        rows = [*ROWS[:2], (3, None, 1.5)] if format in ("csv", "tsv") else ROWS
+        assert console.rows("SELECT * FROM back ORDER BY id;") == rows, format
+        console.run("DROP TABLE back;")
+    assert (tmp_path / "f.csv").read_text() == 'id,s,d\n1,"a ""b"", c",0.5\n2,,\n3,"",1.5\n'
+    other = tmp_path / "g.csv"
+    short = f"\\copy (SELECT id, s FROM kept WHERE id < 3) TO '{other}' (DELIMITER ';')"
+    statement = expand(short, Preferences())
+    assert statement is not None
+    copy(console, statement)
+    assert other.read_text() == 'id;s\n1;"a ""b"", c"\n2;\n'
+    copy(console, f"COPY kept TO '{other}' (HEADER false);")
+    assert other.read_text().startswith('1,"a ')
+    with pytest.raises(RuleFault, match="does not know the format xlsx") as refused:
+        console.run("COPY kept TO 'f.xlsx';")
+    assert "csv" in refused.value.hint
+    with pytest.raises(InputFault, match="cannot write /nowhere/f.csv"):
+        copy(console, "COPY kept TO '/nowhere/f.csv';")
+
+
+def test_a_copy_that_fails_leaves_the_file_as_it_was(console: Console, tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text("before")
+    (result,) = console.run(
+        f"COPY (SELECT 1 / (id - 10500) AS x FROM range(0, 11000, 1, 3)) TO '{tmp_path}/f.csv';"
+    )
+    assert isinstance(result, Copied)
+    with pytest.raises(StreamsqlError, match="(?i)division by zero"):
+        Printer("table", io.StringIO(), io.StringIO()).show(result)
+    assert [p.name for p in tmp_path.glob("*.csv*")] + [p.name for p in tmp_path.glob(".*")] == ["f.csv"]
+    assert (tmp_path / "f.csv").read_text() == "before"
+
+
+def test_a_stream_is_copied_and_summarized_as_far_as_it_is_there(console: Console, tmp_path: Path) -> None:
+    console.run(
+        "CREATE STREAM w (word STRING, n INT) USING values;"
+        "INSERT INTO w VALUES ('a', 1), ('b', 2), ('b', 3), (NULL, 6);"
+    )
+    copy(console, f"COPY (SELECT word, n FROM w WHERE n < 3) TO '{tmp_path}/w.jsonl';")
+    lines = [json.loads(line) for line in (tmp_path / "w.jsonl").read_text().splitlines()]
+    assert lines == [{"word": "a", "n": 1}, {"word": "b", "n": 2}]
+    assert console.rows("SUMMARIZE w;") == [
+        ("word", "string", "a", "b", 2, None, None, None, None, None, 4, 25.0),
+        ("n", "int", 1, 6, 4, 3.0, 2.160247, 1, 2, 3, 4, 0.0),
+    ]
+    with pytest.raises(RuleFault, match="w is a stream"):
+        console.run(f"COPY w FROM '{tmp_path}/w.jsonl';")
+
+
+@pytest.mark.parametrize(
+    ("written", "own"),
+    [
+        ("j -> 'a'", "get_json_object(j, '$.a')"),
+        ("t.j -> 'a' ->> 'b'", "get_json_object(t.j, '$.a.b')"),
+        ("coalesce(j -> 'l' -> 0, 'x')", "get_json_object(j, '$.l[0]')"),
+    ],
+)
+def test_json_arrows_are_answered_with_what_spark_has(console: Console, written: str, own: str) -> None:
+    view = """CREATE TEMPORARY VIEW t AS SELECT '{"a": {"b": 5}, "l": [7, 8]}' AS j;"""
+    with pytest.raises(RuleFault, match="operator of PostgreSQL") as refused:
+        console.run(f"{view} SELECT {written} AS x FROM t;")
+    assert refused.value.hint == own
+    assert console.rows(f"SELECT {own} AS x FROM t;") in ([('{"b":5}',)], [("5",)], [("7",)])
+    assert console.rows("SELECT transform(array(1), x -> 'a') AS x;") == [(["a"],)]
