@@ -5,7 +5,9 @@ TEST 'an impression without a click comes out once no click can follow' BEGIN
   EXPECT shown (ad) VALUES (1);
   ADVANCE impressions TO '2024-05-02 12:00:00';
   ADVANCE clicks TO '2024-05-02 12:00:00';
-  EXPECT shown VALUES (1, '2024-05-01 12:00:00', '2024-05-01 12:30:00'), (2, '2024-05-01 12:10:00', NULL);
+  EXPECT shown VALUES
+    (1, '2024-05-01 12:00:00', '2024-05-01 12:30:00'),
+    (2, '2024-05-01 12:10:00', NULL);
 END TEST;
 
 TEST 'a click after more than an hour does not count' BEGIN

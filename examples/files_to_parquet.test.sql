@@ -11,6 +11,8 @@ END TEST;
 TEST 'the example files' BEGIN
   GIVEN pages FROM 'data/pages/1.json';
   ADVANCE pages TO '2030-01-01 00:00:00';
-  EXPECT page_views AS SELECT window.start, page, count(*)
-    FROM (SELECT to_timestamp(at) AS at, page FROM json.`${here}/data/pages/1.json`) GROUP BY window(at, '10 minutes'), page;
+  EXPECT page_views AS
+  SELECT window.start, page, count(*)
+  FROM (SELECT to_timestamp(at) AS at, page FROM json.`${here}/data/pages/1.json`)
+  GROUP BY window(at, '10 minutes'), page;
 END TEST;

@@ -9,7 +9,10 @@ TEST 'orders that are paid within ten minutes' BEGIN
 END TEST;
 
 TEST 'two of three orders are paid' BEGIN
-  GIVEN made_orders (id, at) VALUES (1, '2024-05-01 12:00:00'), (2, '2024-05-01 12:00:00'), (3, '2024-05-01 12:00:00');
+  GIVEN made_orders (id, at) VALUES
+    (1, '2024-05-01 12:00:00'),
+    (2, '2024-05-01 12:00:00'),
+    (3, '2024-05-01 12:00:00');
   EXPECT orders_topic (id) VALUES (1), (2), (3);
   EXPECT payments_topic VALUES (1, '2024-05-01 12:00:37'), (2, '2024-05-01 12:01:14');
 END TEST;

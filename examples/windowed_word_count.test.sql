@@ -1,6 +1,7 @@
 TEST 'a late word is dropped' BEGIN
-  GIVEN words VALUES ('cat', '2024-05-01 12:02:00'), ('dog', '2024-05-01 12:07:00');   -- one micro-batch
-  EXPECT counts (word, n) VALUES ('cat', 1), ('dog', 1);                               -- in any order
+  -- One micro-batch, and its rows in any order.
+  GIVEN words VALUES ('cat', '2024-05-01 12:02:00'), ('dog', '2024-05-01 12:07:00');
+  EXPECT counts (word, n) VALUES ('cat', 1), ('dog', 1);
   ADVANCE words TO '2024-05-01 12:30:00';
   GIVEN words VALUES ('cat', '2024-05-01 12:04:00');
   EXPECT NO CHANGES IN counts;

@@ -62,7 +62,7 @@ class Stream:
     @property
     def may_be_malformed(self) -> bool:
         """Whether it reads texts or bytes as columns, which may fail."""
-        return self.format in PAYLOAD_FORMATS or self.connector in ROW_FILES
+        return self.format in PAYLOAD_FORMATS or (self.stands_for or self).connector in ROW_FILES
 
     @property
     def is_of_changes(self) -> bool:

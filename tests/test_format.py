@@ -18,11 +18,14 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.language.dialect import parse_tokens
 from streamsql.language.formatting.format_script import format_script
 from streamsql.language.formatting.keyword_places import names_of
+from streamsql.language.parser import split_script
 from streamsql.language.tokens import split, tokenize
 
 sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
 import corpus
 from statements import texts
+
+SQL_TESTS = [*(ROOT / "examples").glob("*.test.sql"), *(ROOT / "tests" / "sql_tests").glob("*.test.sql")]
 
 
 def formatted(text: str) -> str:
@@ -60,6 +63,12 @@ CASES = [
     (
         "execute statement set begin insert into a select 1;insert into b select 2;end;",
         "EXECUTE STATEMENT SET BEGIN\n  INSERT INTO a SELECT 1;\n  INSERT INTO b SELECT 2;\nEND;\n",
+    ),
+    (
+        "test 'a' begin given s (a) values (1); -- one\nexpect error 'X' from create live table t as select * from u;\n\n"
+        "kill; restart query all; end test;",
+        "TEST 'a' BEGIN\n  GIVEN s (a) VALUES (1); -- one\n  EXPECT ERROR 'X' FROM CREATE LIVE TABLE t AS SELECT * FROM u;\n\n"
+        "  KILL;\n  RESTART QUERY ALL;\nEND TEST;\n",
     ),
     ("explain pyspark select a from t", "EXPLAIN PYSPARK SELECT a FROM t\n"),
     ("show jobs", "show jobs\n"),
@@ -146,6 +155,9 @@ def test_tokens_comments_and_names_stay_and_a_second_format_changes_nothing() ->
     read = [check(text) for text in [*known[::4], *texts(150, 14)]]
     read += [check(with_gaps(text, chance) + chance.choice(["", ";", " -- end\n;"])) for text in known[1::4]]
     assert sum(read) > 250
+    tests = [written.text for file in SQL_TESTS for written in split_script(Source("", file.read_text()))]
+    assert all(check(text) for text in tests)
+    assert sum(check(with_gaps(text, chance) + ";") for text in tests) > 50
 
 
 def test_scripts_of_pages_can_be_formatted() -> None:

@@ -155,7 +155,7 @@ RUNTIME = [
     "why.live_verdict",
     "handlers",
     "session",
-    "testing.bench",
+    "testing.bench testing.further_rows",
     "testing.results",
     "testing.expectations testing.actions",
     "testing.test_run",

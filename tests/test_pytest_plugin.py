@@ -57,6 +57,24 @@ def test_sql_tests_are_items_with_file_and_line(pytester: pytest.Pytester, spark
     ran.stdout.no_fnmatch_line("*Traceback*")
 
 
+def test_failures_are_run_again_and_the_first_one_ends_a_run(pytester: pytest.Pytester, spark: Any) -> None:
+    tests = "".join(f"TEST '{name}' BEGIN EXPECT t {what}; END TEST;\n" for name, what in (
+        ("first", "EMPTY"), ("second", "VALUES (1)"), ("third", "EMPTY"), ("fourth", "VALUES (2)")
+    ))  # fmt: skip
+    head = "CREATE STREAM s (n INT) USING values;\nCREATE LIVE TABLE t AS SELECT n FROM s;\n"
+    pytester.makefile(".test.sql", some=head + tests)
+    run = pytester.runpytest_inprocess
+    run(*ARGUMENTS, "-q", "-x").assert_outcomes(passed=1, failed=1)
+    again = run(*ARGUMENTS, "-v", "--lf")
+    again.assert_outcomes(failed=1)
+    again.stdout.fnmatch_lines(
+        ["some.test.sql::second FAILED*", "some.test.sql:4:*: error: t is not as expected*"]
+    )
+    one = run(*ARGUMENTS, "-q", "-k", "fourth or first", "-rA", "-p", "no:cacheprovider")
+    one.assert_outcomes(passed=1, failed=1, deselected=2)
+    run(*ARGUMENTS, "-q", "some.test.sql::third", "-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
 def test_items_are_collected_without_spark(pytester: pytest.Pytester) -> None:
     pytester.makefile(".test.sql", words=SQL, broken="TEST 'a' BEGIN EXPECT t EMTPY; END TEST;")
     listed = pytester.runpytest_inprocess(*ARGUMENTS, "--collect-only", "-q", "-k", "few", "words.test.sql")

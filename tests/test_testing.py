@@ -60,7 +60,7 @@ def check_golden(name: str, text: str) -> None:
     assert text == golden.read_text()
 
 
-@pytest.mark.parametrize("name", ["words.test.sql", "messages.test.sql"])
+@pytest.mark.parametrize("name", ["words.test.sql", "messages.test.sql", "files_and_sinks.test.sql"])
 def test_what_holds_passes(name: str, factory: SessionFactory) -> None:
     out = io.StringIO()
     outcomes = run_file(factory, name, TapReport(out))

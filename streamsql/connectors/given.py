@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streamsql.calls import Node, Var, expr
+from streamsql.calls import Call, Node, Var, expr
 from streamsql.connectors import debezium, messages, schema_registry
+from streamsql.connectors import rows as rows_of_files
 from streamsql.connectors.base import Places, read, read_stream, schema_text
 from streamsql.connectors.kafka import FIELDS, Kafka
 from streamsql.connectors.messages import GIVEN, Payload
 from streamsql.connectors.socket import Socket
 from streamsql.connectors.values import Values, hidden_column, inserted, moment_text
-from streamsql.definitions import PAYLOAD_FORMATS, Stream
+from streamsql.definitions import PAYLOAD_FORMATS, ROW_FILES, Stream
 from streamsql.language.statements.base import Column
 from streamsql.language.tokens import quote_name
 
@@ -52,16 +53,29 @@ class Given(Values):
         return () if stream.rejected else _fields(stream)
 
     def columns(self, stream: Stream) -> tuple[Column, ...]:
-        return messages.rejected_columns(_fields(stream)) if stream.rejected else super().columns(stream)
+        if stream.rejected:
+            return (
+                rows_of_files.REJECTED_COLUMNS
+                if _tells(stream)
+                else messages.rejected_columns(_fields(stream))
+            )
+        return super().columns(stream)
 
     def source(self, stream: Stream, places: Places) -> Node:
-        if not _decodes(stream):
+        if not _decodes(stream) and not _tells(stream):
             return super().source(stream, places)
-        reader = read_stream("parquet").call("schema", schema_text(_written(stream)))
+        written = _rows_written(stream) if _tells(stream) else _written(stream)
+        reader = read_stream("parquet").call("schema", schema_text(written))
         reader = reader.call("option", "maxFilesPerTrigger", "1").call("option", "maxFileAge", "36500d")
+        if _tells(stream):
+            return _rows_of_file(stream, reader.call("load", _folder(stream, places)))
         return _decoded(stream, reader.call("load", _folder(stream, places)))
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
+        if _tells(stream):
+            reader = read("parquet").call("schema", schema_text(_rows_written(stream)))
+            frame = _rows_of_file(stream, reader.call("load", _folder(stream, places)))
+            return inserted(stream, frame) if stream.watermark else frame
         if not _decodes(stream):
             return super().at_rest(stream, places)
         reader = read("parquet").call("schema", schema_text(_written(stream)))
@@ -78,6 +92,11 @@ class Given(Values):
         return (*own, *fields, Column(PAYLOAD, "BINARY"))
 
     def written(self, stream: Stream, rows: Node, given: Sequence[str]) -> Node:
+        if _tells(stream):
+            kept = (expr(name) for name in (rows_of_files.PAYLOAD, rows_of_files.FILE) if name in given)
+            frame = super().written(stream, rows, given)
+            assert isinstance(frame, Call)
+            return replace(frame, args=(*frame.args, *kept))
         if not _decodes(stream):
             return super().written(stream, rows, given)
         there = {name.casefold() for name in given}
@@ -110,6 +129,43 @@ class Given(Values):
         row = Var("spark").call("range", 1).call("select", *map(expr, columns))
         write = row.call("coalesce", 1).attr("write").call("mode", "append")
         return write.call("parquet", _folder(stream, places))
+
+
+def file_rows(stream: Stream, path: str) -> Node | None:
+    """The rows of a file, with those that cannot be read; None where the stream does not tell these."""
+    original = stream.stands_for
+    if original is None or not _tells(stream) or rows_of_files.mode_of(original) == "FAILFAST":
+        return None
+    return rows_of_files.at_rest(original.connector, replace(original, columns=stream.columns), path)
+
+
+def _tells(stream: Stream) -> bool:
+    """Whether a stream stands for one of files, whose rows may be malformed."""
+    original = stream.stands_for
+    if original is None or original.connector not in ROW_FILES or takes_messages(original):
+        return False
+    return bool(stream.rejected or rows_of_files.are_told(replace(original, columns=stream.columns)))
+
+
+def _rows_written(stream: Stream) -> tuple[Column, ...]:
+    """The columns of the files of such a stream."""
+    more = (Column(rows_of_files.PAYLOAD, "STRING"), Column(rows_of_files.FILE, "STRING"))
+    hidden = (hidden_column(stream),) if stream.watermark else ()
+    return (*(stream.rejected or stream.columns), *more, *hidden)
+
+
+def _rows_of_file(stream: Stream, frame: Node) -> Node:
+    """The rows that such a stream has; of NAME$malformed, those that cannot be read."""
+    bad = f"{rows_of_files.PAYLOAD} IS NOT NULL"
+    if stream.rejected:
+        frame = frame.call("where", expr(bad))
+        return frame.call(
+            "select", expr(f"{rows_of_files.PAYLOAD} AS payload"), expr(f"{rows_of_files.FILE} AS file")
+        )
+    assert stream.stands_for
+    if rows_of_files.mode_of(stream.stands_for) == "DROPMALFORMED":
+        frame = frame.call("where", expr(f"NOT ({bad})"))
+    return frame.call("drop", rows_of_files.PAYLOAD, rows_of_files.FILE)
 
 
 def message_rows(stream: Stream, path: str) -> Node:

@@ -7,6 +7,7 @@ for the count and left out again unless the stream declares it.
 from __future__ import annotations
 
 from streamsql.calls import Node, expr
+from streamsql.connectors.base import read as static
 from streamsql.connectors.base import read_stream, schema_text, with_options
 from streamsql.connectors.event_metrics import NEWEST, OLDEST, READ, TIMES
 from streamsql.connectors.messages import COUNTED, MALFORMED
@@ -15,6 +16,7 @@ from streamsql.language.statements.base import Column
 from streamsql.language.tokens import quote_name
 
 REJECTED_COLUMNS = (Column("payload", "STRING"), Column("file", "STRING"))
+PAYLOAD, FILE = "_malformed_payload", "_malformed_file"
 _OWN_OPTIONS = ("path", "mode", "columnNameOfCorruptRecord")
 # What ON MALFORMED says, as Spark's modes.
 _MODES = {"fail": "FAILFAST", "skip": "DROPMALFORMED", "into": "DROPMALFORMED"}
@@ -40,6 +42,20 @@ def are_told(stream: Stream) -> bool:
     if stream.rejected:
         return True
     return bool(stream.columns and mode_of(stream) != "FAILFAST" and not stream.option("singleVariantColumn"))
+
+
+def at_rest(format: str, stream: Stream, path: str) -> Node:
+    """The calls that read a file of a stream, with more columns: PAYLOAD, the text of a row that cannot be
+    read, and FILE, its file.
+    """
+    schema = schema_text((Column(MALFORMED, "STRING"), *stream.columns))
+    reader = with_options(static(format), stream.options, skip=_OWN_OPTIONS)
+    reader = reader.call("schema", schema).call("option", "columnNameOfCorruptRecord", MALFORMED)
+    if format == "csv":
+        reader = reader.call("option", "columnPruning", "false")
+    columns = (expr(quote_name(c.name)) for c in stream.columns)
+    own = (expr(f"{MALFORMED} AS {PAYLOAD}"), expr(f"_metadata.file_path AS {FILE}"))
+    return reader.call("load", path).call("select", *columns, *own)
 
 
 def read(format: str, stream: Stream) -> Node:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from streamsql.connectors.given import format_options, message_format, takes_messages
 from streamsql.connectors.registry import connector
-from streamsql.definitions import DEFAULT_RETAIN, Original, Sink, Stream
+from streamsql.definitions import DEFAULT_RETAIN, ROW_FILES, Original, Sink, Stream
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable
@@ -38,8 +38,8 @@ def given_stream(stream: Stream) -> Stream:
         columns=stream.columns or connector(Name(stream.connector)).columns(stream),
         options=(),
         inferred=False,
-        malformed="",
-        malformed_sink="",
+        malformed=stream.malformed if stream.connector in ROW_FILES else "",
+        malformed_sink=stream.malformed_sink if stream.connector in ROW_FILES else "",
         stands_for=stream,
     )
 

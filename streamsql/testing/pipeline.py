@@ -12,9 +12,9 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.session import Exit, SourceFile
 from streamsql.output.script_runner import included
-from streamsql.plan.stand_ins import in_test
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import Session
+from streamsql.runtime.testing.further_rows import prepared
 
 
 class Pipeline:
@@ -47,7 +47,7 @@ class Pipeline:
                 finally:
                     self._open.pop()
             if statement.of_pipeline and not self._gives_rows(statement):
-                self.session.execute(in_test(statement), self.cancel)
+                self.session.execute(prepared(self.session, statement), self.cancel)
         except StreamsqlError as error:
             raise error.at(written.source, written.span) from error.__cause__
         return True

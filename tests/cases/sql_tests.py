@@ -20,13 +20,14 @@ from conftest import SHARED_CASES  # noqa: E402
 
 from streamsql.language.tokens import quote  # noqa: E402
 
-FILES = (
+CASE_FILES = (
     "learn_spark/learn_spark.json",
     "guide/guide.json",
     "spark_suites/aggregation.json",
     "spark_suites/dedup.json",
     "spark_suites/event_time.json",
     "spark_suites/unsupported.json",
+    "spark_suites/file_source.json",
 )
 
 
@@ -34,7 +35,7 @@ def all_cases() -> list[dict[str, Any]]:
     """The cases that a TEST can express."""
     from harness import load
 
-    cases = [case.data for file in FILES for case in load(SHARED_CASES / file)]
+    cases = [case.data for file in CASE_FILES for case in load(SHARED_CASES / file)]
     return [data for data in cases if expressible(data)]
 
 

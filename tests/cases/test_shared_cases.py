@@ -7,20 +7,12 @@ from pathlib import Path
 import pytest
 from conftest import SHARED_CASES, Console
 from harness import Player, check, load
+from sql_tests import CASE_FILES
 
 if not SHARED_CASES.is_dir():
     pytest.skip(f"the shared cases are not here: {SHARED_CASES}", allow_module_level=True)
 
-FILES = (
-    "learn_spark/learn_spark.json",
-    "guide/guide.json",
-    "spark_suites/aggregation.json",
-    "spark_suites/dedup.json",
-    "spark_suites/event_time.json",
-    "spark_suites/unsupported.json",
-    "spark_suites/file_source.json",
-)
-CASES = {case.name: case for file in FILES for case in load(SHARED_CASES / file)}
+CASES = {case.name: case for file in CASE_FILES for case in load(SHARED_CASES / file)}
 
 # Cases in which the console does something else than plain Spark on purpose, and why.
 DEVIATIONS = {

@@ -67,3 +67,37 @@ END TEST;
 TEST 'a sink without a query' BEGIN
   EXPECT final EMPTY;
 END TEST;
+TEST 'not empty' BEGIN
+  GIVEN words (word) VALUES ('a');
+  EXPECT counts EMPTY;
+END TEST;
+TEST 'contains' BEGIN
+  GIVEN words (word) VALUES ('a');
+  EXPECT counts CONTAINS VALUES ('a', 1), ('b', 1);
+END TEST;
+TEST 'late rows' BEGIN
+  CREATE LIVE TABLE windows AS SELECT window.end AS until, count(*) AS n FROM words GROUP BY window(at, '10 minutes');
+  GIVEN words VALUES ('a', '2024-05-01 12:00:00');
+  GIVEN words VALUES ('b', '2024-05-01 11:00:00');
+  EXPECT LATE ROWS OF windows EMPTY;
+END TEST;
+TEST 'a query as the expectation' BEGIN
+  GIVEN words (word) VALUES ('a');
+  EXPECT counts AS SELECT 'b', 1;
+END TEST;
+TEST 'another code of a failure' BEGIN
+  CREATE LIVE TABLE inverse AS SELECT CAST(word AS INT) AS w FROM words;
+  GIVEN words (word) VALUES ('a');
+  EXPECT inverse FAILS WITH 'DIVIDE_BY_ZERO';
+END TEST;
+TEST 'beyond the tolerance' BEGIN
+  CREATE LIVE TABLE thirds AS SELECT CAST(length(word) / 3 AS FLOAT) AS third FROM words;
+  GIVEN words (word) VALUES ('a');
+  EXPECT thirds TOLERANCE 0.001 VALUES (0.33);
+END TEST;
+TEST 'no watermark yet' BEGIN
+  EXPECT WATERMARK OF counts = '2024-05-01 12:00:00';
+END TEST;
+TEST 'a file that is not there' BEGIN
+  GIVEN words FROM 'none.jsonl';
+END TEST;

@@ -143,12 +143,12 @@ def _statement(
     return [statement_doc(atoms, places), closing], (*after, *before)
 
 
-def _places(source: Source, text: str, masked: str, shift: int) -> Places | None:
+def _places(source: Source, text: str, masked: str, shift: int, *, in_test: bool = False) -> Places | None:
     """The keywords of a statement; None for one that is kept as written. Raises StreamsqlError."""
     tokens = tokenize(masked)
     try:
         with Origin(((0, shift),)).errors():
-            parse_text(Source(source.name, masked))
+            parse_text(Source(source.name, masked), in_test=in_test)
             match = matched(tokens)
             if match and match[0] != "Spark":
                 _check_queries(masked, match[1])
@@ -161,7 +161,7 @@ def _places(source: Source, text: str, masked: str, shift: int) -> Places | None
     reader = PlaceReader(masked, tokens)
     if match[0] != "Spark":
         reader.read(match[1])
-        return _with_nested(source, text, masked, reader.places, shift)
+        return _with_nested(source, text, masked, reader.places, shift, in_test=match[0] == "Test")
     if tokens[0].upper != "CREATE" and "\n" in text or not reader.query(tokens):
         return None
     _add_heads(reader.places, tokens)
@@ -176,12 +176,14 @@ def _check_queries(text: str, node: Node) -> None:
                 read_query(text[part.span.start : part.span.end])
 
 
-def _with_nested(source: Source, text: str, masked: str, places: Places, shift: int) -> Places | None:
-    """With the places of the statement after EXPLAIN."""
-    for start, end in places.nested:
+def _with_nested(
+    source: Source, text: str, masked: str, places: Places, shift: int, *, in_test: bool
+) -> Places | None:
+    """With the places of the statement after EXPLAIN, or of those of a TEST."""
+    for start, end in list(places.nested):
         if any(start < s < end for s, _ in places.queries):
             continue  # an INSERT of a statement set
-        inner = _places(source, text[start:end], masked[start:end], shift + start)
+        inner = _places(source, text[start:end], masked[start:end], shift + start, in_test=in_test)
         if inner is None:
             places.pieces.append((start, end))
             continue
@@ -191,6 +193,7 @@ def _with_nested(source: Source, text: str, masked: str, places: Places, shift: 
         places.heads |= {k + start: v for k, v in inner.heads.items()}
         places.pieces += [(s + start, e + start) for s, e in inner.pieces]
         places.queries += [(s + start, e + start) for s, e in inner.queries]
+        places.nested += [(s + start, e + start) for s, e in inner.nested]
     return places
 
 

@@ -14,7 +14,7 @@ from streamsql.language.console_clauses import cut
 from streamsql.language.dialect import parse_tokens
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import SIMPLE_TYPES
-from streamsql.language.tokens import NOT_A_NAME, Token, tokenize
+from streamsql.language.tokens import NOT_A_NAME, Token, split, tokenize
 
 # Words of queries and of Spark's statements that are keywords where they are not names.
 _KEYWORDS = frozenset(
@@ -91,8 +91,10 @@ class PlaceReader:
                 places.keywords.add(start)
             places.calls.add(start)
         elif node.name == "Rest":
-            if parent == "Explain":
+            if parent in ("Explain", "ExpectError"):
                 places.nested.append((start, node.span.end))
+            elif parent == "Test":
+                self._body(self._inside(start, node.span.end))
             else:
                 places.pieces.append((start, node.span.end))
         elif not node.parts and node.span.start < node.span.end:
@@ -109,6 +111,12 @@ class PlaceReader:
         if node.name in _SPACED:
             inside = self._inside(node.span.start, node.span.end)
             self.places.spaced.update(t.start for t in inside[:3] if t.text == "(")
+
+    def _body(self, tokens: list[Token]) -> None:
+        """The statements of a TEST, and the words that close it."""
+        self.places.keywords.update(t.start for t in tokens[-2:])
+        for piece in split(tokens[:-2]):
+            self.places.nested.append((piece.tokens[0].start, piece.tokens[-1].end))
 
     def _inside(self, start: int, end: int) -> list[Token]:
         return [t for t in self.tokens if start <= t.start and t.end <= end]

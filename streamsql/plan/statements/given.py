@@ -6,7 +6,8 @@ import os
 from dataclasses import replace
 
 from streamsql.calls import Assign, Node, Var, expr
-from streamsql.connectors.given import PAYLOAD, message_rows, takes_messages
+from streamsql.connectors import rows as rows_of_files
+from streamsql.connectors.given import PAYLOAD, file_rows, message_rows, takes_messages
 from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
 from streamsql.definitions import Stream
@@ -86,6 +87,9 @@ def _rows_of_file(statement: Given, stream: Stream, context: Context) -> Plan:
             span=statement.file.span,
             code="CONNECTOR_NOT_SUPPORTED",
         )
+    told = file_rows(stream, path)
+    if told is not None:
+        return _write(stream, _written(stream, told, _names_of(stream)), context)
     options = [(k, v) for k, v in original.options if k.casefold() != using.path_option.casefold()]
     file = (using.path_option, path)
     frame = using.at_rest(replace(original, columns=stream.columns, options=(*options, file)), context.places)
@@ -98,6 +102,11 @@ def _rows_of_file(statement: Given, stream: Stream, context: Context) -> Plan:
     names = tuple(c.name for c in stream.columns)
     rows = frame.call("select", *(expr(quote_name(name)) for name in names))
     return _write(stream, _written(stream, rows, names), context)
+
+
+def _names_of(stream: Stream) -> tuple[str, ...]:
+    """The columns of the rows of a file that may be malformed."""
+    return (*(c.name for c in stream.columns), rows_of_files.PAYLOAD, rows_of_files.FILE)
 
 
 def _written(stream: Stream, rows: Node, names: tuple[str, ...]) -> Node:

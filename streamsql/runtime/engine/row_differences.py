@@ -5,42 +5,58 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from decimal import Decimal
 from typing import Any
 
 Row = tuple[Any, ...]
+DOUBLE, FLOAT = 9, 6
+"""The digits that count in floating-point numbers of 64 and of 32 bits."""
 
 
 def differences(
-    expected: Sequence[Row], actual: Sequence[Row], tolerance: float | None = None
+    expected: Sequence[Row],
+    actual: Sequence[Row],
+    tolerance: float | None = None,
+    digits: Sequence[int] = (),
 ) -> tuple[list[Row], list[Row]]:
     """(rows that are missing, rows that are too many), in any order; each row counts as often as it is there.
 
-    tolerance: the largest difference of two floating-point numbers that are equal; None for a difference in
-    the last digits.
+    tolerance: the largest difference of two numbers with a fraction that are equal; None for a difference of
+    floating-point numbers in the last digits. digits: how many digits of each column count then.
     """
     there, wanted = Counter(map(_key, actual)), Counter(map(_key, expected))
     missing, extra = _more(expected, wanted - there), _more(actual, there - wanted)
-    if any(map(_has_float, missing)):
+    if any(map(_has_fraction, missing)):
         for row in list(missing):
-            near = next((other for other in extra if same(row, other, tolerance)), None)
+            near = next((other for other in extra if same_row(row, other, tolerance, digits)), None)
             if near is not None:
                 missing.remove(row)
                 extra.remove(near)
     return missing, extra
 
 
-def same(one: Any, other: Any, tolerance: float | None = None) -> bool:
-    """Whether two values, or rows, are equal, floating-point numbers within the tolerance."""
+def same_row(one: Row, other: Row, tolerance: float | None = None, digits: Sequence[int] = ()) -> bool:
+    """Whether two rows are equal, within a tolerance: see `differences`."""
+    counts = digits or [DOUBLE] * len(one)
+    return all(same(a, b, tolerance, n) for a, b, n in zip(one, other, counts, strict=True))
+
+
+def same(one: Any, other: Any, tolerance: float | None = None, digits: int = DOUBLE) -> bool:
+    """Whether two values are equal, within a tolerance."""
+    if isinstance(one, Decimal) and isinstance(other, Decimal) and tolerance is not None:
+        return abs(one - other) <= Decimal(str(tolerance))
     if isinstance(one, float) and isinstance(other, float):
         if math.isnan(one) or math.isnan(other):
             return math.isnan(one) and math.isnan(other)
         if tolerance is None:
-            return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+            return math.isclose(one, other, rel_tol=10**-digits, abs_tol=1e-12)
         return one == other or abs(one - other) <= tolerance
     if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
-        return len(one) == len(other) and all(map(lambda a, b: same(a, b, tolerance), one, other))
+        return len(one) == len(other) and all(
+            same(a, b, tolerance, digits) for a, b in zip(one, other, strict=True)
+        )
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[k], other[k], tolerance) for k in one)
+        return one.keys() == other.keys() and all(same(one[k], other[k], tolerance, digits) for k in one)
     return _key(one) == _key(other)
 
 
@@ -69,9 +85,9 @@ def _key(value: Any) -> Hashable:
     return value if isinstance(value, Hashable) else repr(value)
 
 
-def _has_float(value: Any) -> bool:
+def _has_fraction(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
-        return any(map(_has_float, value))
+        return any(map(_has_fraction, value))
     if isinstance(value, dict):
-        return any(map(_has_float, value.values()))
-    return isinstance(value, float)
+        return any(map(_has_fraction, value.values()))
+    return isinstance(value, (float, Decimal))

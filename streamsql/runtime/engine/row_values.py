@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
+import struct
 import time
 from collections.abc import Callable
 from typing import Any
@@ -60,7 +62,24 @@ def _nested(kind: Any, zone: str) -> Callable[[Any], Any]:
         return lambda v: (
             v if v is None else {key(k): value(x) for k, x in (v.items() if isinstance(v, dict) else v)}
         )
+    if isinstance(kind, types.FloatType):
+        return lambda v: v if v is None else shortest(v)
     return lambda v: v
+
+
+def shortest(number: float) -> float:
+    """A number of 32 bits as the double with the fewest digits that mean it: 0.1, not 0.10000000149011612."""
+    if not math.isfinite(number):
+        return number
+    texts = (f"{number:.{digits}g}" for digits in range(6, 10))
+    return next((float(t) for t in texts if _of_32_bits(float(t)) == number), number)
+
+
+def _of_32_bits(number: float) -> float:
+    try:
+        return float(struct.unpack("f", struct.pack("f", number))[0])
+    except OverflowError:
+        return math.inf
 
 
 def zone_of(name: str) -> dt.tzinfo:

@@ -12,7 +12,7 @@ from streamsql.calls import Program
 from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
-from streamsql.definitions import Function, Query, Sink, Stream, Table
+from streamsql.definitions import DEFAULT_RETAIN, Function, Query, Sink, Stream, Table
 from streamsql.errors import EngineFault, Note
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.state_tables import reads_state
@@ -128,7 +128,7 @@ class QueryParts:
         self.engine.run_jobs_of(self.cancel, spark)
         activate(spark)
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
-                               "checkpoint": self.places.transient}  # fmt: skip
+                               "checkpoint": self.places.transient, "keep_rows": self._keep_rows}  # fmt: skip
         env |= {name: helper(name) for name, module in HELPERS.items() if module != "live_rows"}
         reads = reads or Reads()
         self._load(reads.functions)
@@ -150,6 +150,14 @@ class QueryParts:
             # There may be more rows, and Spark saves the state of a micro-batch only if all are computed.
             batch.write.format("noop").mode("append").save()
         self.show_batch(replace(rows, notes=(Note("MICRO_BATCH", f"batch {batch_id}"),)), batch_id)
+
+    def _keep_rows(self, name: str, frame: Any) -> None:
+        """Add rows to a sink of a test."""
+        rows = self.live.loaded(f"{name.casefold()}$$")
+        if rows is None:
+            rows = helper("LiveRows")(frame.schema, "append", None, DEFAULT_RETAIN)
+            self.live[f"{name.casefold()}$$"] = rows
+        rows.take(frame.toArrow(), rows.last_batch + 1)
 
     @contextmanager
     def own_state_provider(self, program: Program) -> Iterator[None]:

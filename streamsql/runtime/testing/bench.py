@@ -8,7 +8,8 @@ from streamsql.errors import QueryFault, StreamsqlError, TimeFault
 from streamsql.language.statements.base import Statement
 from streamsql.results import Result
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.live.result_views import KEPT_CHANGES, ChangesView
+from streamsql.runtime.engine.row_values import in_zone
+from streamsql.runtime.live.result_views import KEPT_CHANGES, ChangesView, values
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.session import Session
@@ -66,10 +67,10 @@ class Bench:
 
     def watch(self) -> None:
         """Note the changes of each live table and sink."""
-        for sink in self.session.catalog.sinks.values():
-            name = sink.name.casefold()
-            rows = self.session.live.get(name)
-            if rows is not None and (name not in self._views or self._views[name][0] is not rows):
+        for name, rows in list(self.session.live.items()):
+            if name.endswith("$$"):  # rows of an INSERT by itself, of which there is no view
+                self._counted.setdefault(name, 0)
+            elif name not in self._views or self._views[name][0] is not rows:
                 if name in self._views:
                     self._views[name][1].close()
                 self._views[name] = (rows, ChangesView(rows, self.zone))
@@ -77,16 +78,27 @@ class Bench:
 
     def begin_step(self) -> None:
         """Changes are counted from here on."""
-        self._counted = {name: self._count(name) for name in self._views}
+        self._counted = {name: self._count(name) for name in self._counted}
 
     def changes(self, name: str) -> list[tuple[Any, ...]]:
         """The changes of a live table or sink since begin_step: the operation, then its columns."""
-        if name not in self._views:
+        names = [n for n in self._counted if n == name or n.startswith(f"{name}$$")]
+        return [change for each in names for change in self._changes(each)]
+
+    def _changes(self, name: str) -> list[tuple[Any, ...]]:
+        new = self._count(name) - self._counted[name]
+        if new <= 0:
             return []
-        new = self._count(name) - self._counted.get(name, 0)
+        if name.endswith("$$"):
+            rows = self.session.live[name]
+            inserted = values(rows.rows()[0], in_zone(rows.schema, self.zone))
+            return [("+I", *row) for row in inserted[-new:]]
         snapshot = self._views[name][1].take(KEPT_CHANGES, 0, None)
-        return list(snapshot.rows)[len(snapshot.rows) - new :] if new > 0 else []
+        return list(snapshot.rows)[len(snapshot.rows) - new :]
 
     def _count(self, name: str) -> int:
+        if name.endswith("$$"):
+            rows = self.session.live[name].rows()[0]
+            return 0 if rows is None else int(rows.num_rows)
         snapshot = self._views[name][1].take(1, 0, None)
         return snapshot.total + snapshot.dropped

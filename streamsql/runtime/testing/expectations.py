@@ -11,10 +11,10 @@ from streamsql.language.origin import Origin
 from streamsql.language.statements import test
 from streamsql.language.statements.base import Fragment, Name, Statement
 from streamsql.language.tokens import quote, quote_name
-from streamsql.plan.stand_ins import in_test
-from streamsql.runtime.engine.row_differences import differences, same
+from streamsql.runtime.engine.row_differences import differences, same_row
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.testing.bench import Bench
+from streamsql.runtime.testing.further_rows import prepared
 from streamsql.runtime.testing.results import Row, Table, expected_rows, kept_rows, selected, table_of
 from streamsql.runtime.why.diagnose import diagnose
 from streamsql.runtime.why.evidence import Evidence
@@ -27,10 +27,10 @@ def _rows(bench: Bench, statement: test.ExpectRows) -> None:
     table = table_of(bench, statement.name).of(statement.columns, statement.name)
     expected = expected_rows(bench, statement.query, table.columns, statement.name)
     if statement.contains:
-        missing, _ = differences(expected, table.rows, statement.tolerance)
+        missing, _ = differences(expected, table.rows, statement.tolerance, table.digits)
         extra: list[Row] = []
     else:
-        missing, extra = differences(expected, table.rows, statement.tolerance)
+        missing, extra = differences(expected, table.rows, statement.tolerance, table.digits)
     _compare(bench, statement, table, expected, missing, extra)
 
 
@@ -43,7 +43,7 @@ def _changes(bench: Bench, statement: test.ExpectChanges) -> None:
         [row[1:] if own else row for row in bench.changes(sink.name.casefold())],
     ).of(statement.columns, statement.name)
     expected = expected_rows(bench, statement.query, table.columns, statement.name)
-    missing, extra = differences(expected, table.rows, statement.tolerance)
+    missing, extra = differences(expected, table.rows, statement.tolerance, table.digits)
     _compare(bench, statement, table, expected, missing, extra, "the changes of ")
 
 
@@ -63,7 +63,7 @@ def _late_rows(bench: Bench, statement: test.ExpectLateRows) -> None:
     columns = statement.columns or tuple(Name(n) for n in table.names if not n.startswith("_"))
     table = table.of(columns, statement.name)
     expected = expected_rows(bench, statement.query, table.columns, statement.name)
-    missing, extra = differences(expected, table.rows, statement.tolerance)
+    missing, extra = differences(expected, table.rows, statement.tolerance, table.digits)
     _compare(bench, statement, table, expected, missing, extra, "the late rows of ")
 
 
@@ -82,7 +82,7 @@ def _compare(
         fact = f"{what}{statement.name} {'are' if what else 'is'} not as expected: {', '.join(parts)}"
         raise _unmet(bench, fact, statement.name, table, missing, extra)
     pairs = zip(expected, table.rows, strict=False)
-    if statement.ordered and not all(same(a, b, statement.tolerance) for a, b in pairs):
+    if statement.ordered and not all(same_row(a, b, statement.tolerance, table.digits) for a, b in pairs):
         fact = f"the rows of {statement.name} are in another order"
         fault = _unmet(bench, fact, statement.name, table, [], [])
         fault.columns = ("", *table.names)
@@ -206,7 +206,7 @@ def _parents(condition: str) -> list[str]:
 def _error(bench: Bench, statement: test.ExpectError) -> None:
     assert statement.body
     try:
-        bench.execute(in_test(statement.body))
+        bench.execute(prepared(bench.session, statement.body))
     except StreamsqlError as fault:
         if bench.cancel.cancelled:
             raise

@@ -15,10 +15,12 @@ from streamsql.language.tokens import quote_name
 from streamsql.language.values_rows import rows_of_values
 from streamsql.plan import planner, plans
 from streamsql.results import Rows, RowStream
+from streamsql.runtime.engine.row_differences import DOUBLE, FLOAT
 from streamsql.runtime.engine.row_values import collect, in_zone
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.live.result_views import values
 from streamsql.runtime.testing.bench import Bench
+from streamsql.runtime.testing.further_rows import kept
 
 Row = tuple[Any, ...]
 
@@ -33,6 +35,11 @@ class Table:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.columns)
+
+    @property
+    def digits(self) -> tuple[int, ...]:
+        """How many digits of the floating-point numbers of each column count."""
+        return tuple(FLOAT if "float" in kind else DOUBLE for _, kind in self.columns)
 
     def of(self, columns: Sequence[Name], place: Name) -> Table:
         """These columns of the table, all without any. Raises NameFault. place: the name of the table."""
@@ -91,25 +98,34 @@ def kept_rows(bench: Bench, name: Name) -> tuple[Sink, Any]:
             span=name.span,
             code="UNKNOWN_LIVE_TABLE",
         )
-    rows = bench.session.live.get(sink.name.casefold())
-    if rows is None:
+    rows = kept(bench.session, sink.name)
+    if not rows:
         raise RuleFault(
             f"no query of the pipeline writes into {sink.name}",
             hint=f"INSERT INTO {quote_name(sink.name)} SELECT …;",
             span=name.span,
             code="NO_QUERY",
         )
-    return sink, rows
+    return sink, rows[0]
 
 
 def _kept(bench: Bench, sink: Sink, name: Name) -> Table:
-    _, rows = kept_rows(bench, name)
-    table = rows.rows()[0]
-    columns = _columns(rows.schema)
-    there = [] if table is None else values(table, in_zone(rows.schema, bench.zone))
+    columns = _columns(kept_rows(bench, name)[1].schema)
+    names = [n for n, _ in columns]
+    there = [row for rows in kept(bench.session, sink.name) for row in _in_columns(rows, names, bench.zone)]
     if sink.stands_for and sink.stands_for.keeps_in_step and columns[0][0] == "_op":
         return Table(columns[1:], _applied(there))
     return Table(columns, there)
+
+
+def _in_columns(rows: Any, names: list[str], zone: str) -> list[Row]:
+    """The rows of one writer in the columns of a sink; a column that it has not is NULL."""
+    table = rows.rows()[0]
+    there = [] if table is None else values(table, in_zone(rows.schema, zone))
+    own = [f.name for f in rows.schema.fields]
+    if own == names or len(own) == len(names) and not set(own) & set(names):
+        return [tuple(row) for row in there]
+    return [tuple(row[own.index(n)] if n in own else None for n in names) for row in there]
 
 
 def _applied(changes: Sequence[Row]) -> list[Row]:

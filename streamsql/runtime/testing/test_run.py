@@ -5,11 +5,11 @@ from __future__ import annotations
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.test import ExpectFailure, Test
-from streamsql.plan.stand_ins import in_test
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.testing.actions import ACTIONS
 from streamsql.runtime.testing.bench import Bench
 from streamsql.runtime.testing.expectations import EXPECTATIONS
+from streamsql.runtime.testing.further_rows import prepared
 
 
 def run_test(bench: Bench, test: Test, source: Source) -> None:
@@ -49,5 +49,5 @@ def _act(bench: Bench, statement: Statement) -> None:
     if action:
         action(bench, statement)
     else:
-        bench.execute(in_test(statement))
+        bench.execute(prepared(bench.session, statement))
     bench.settle()
