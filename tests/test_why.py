@@ -235,6 +235,31 @@ def test_l_m_stopped_failed_and_read_before(console: Console) -> None:
     assert resolved(console, shown, "t") == [(None,), (1,)]
 
 
+def test_l_waits_for_its_restart(console: Console, tmp_path: Path, eventually: Callable[..., None]) -> None:
+    (tmp_path / "breaking.py").write_text(
+        "import pathlib\ndef write(batch, batch_id):\n"
+        f"    if not pathlib.Path('{tmp_path}/works').exists():\n        raise OSError('no network')\n"
+        "    batch.collect()\n"
+    )
+    console.run(
+        f"""CREATE STREAM s (n INT) USING values; INSERT INTO s VALUES (1);
+        CREATE SINK o USING foreach_batch OPTIONS (function 'breaking.write', folder '{tmp_path}');
+        INSERT INTO o AS QUERY q RESTART 3 TIMES EVERY INTERVAL 1 HOUR SELECT n FROM s;"""
+    )
+    eventually(lambda: console.session.queries.all["q"].status() == "restarting")
+    shown, facts = why(console, "QUERY q")
+    assert shown.code == "NOT_RUNNING"
+    assert shown.verdict.startswith("q failed and waits for its restart: it restarts at ")
+    assert shown.verdict.endswith("(attempt 1 of 3)")
+    assert "no network" in f"{facts['error']} {facts.get('detail')}"
+    (tmp_path / "works").touch()
+    console.run(f"{shown.proposal} AWAIT QUERY q IDLE;")
+    shown, facts = why(console, "QUERY q")
+    assert shown.verdict == (
+        "nothing that WHY examines is wrong: 1 row was read, and o does not tell how many came out"
+    )
+
+
 def test_without_a_query(console: Console) -> None:
     with pytest.raises(NameFault, match="there is no query yet"):
         console.run("WHY;")

@@ -56,7 +56,8 @@ def not_running(evidence: Evidence) -> Verdict | None:
         facts.append(("hint", running.fault.hint))
     if status == "restarting":
         sentence = f"{evidence.name} failed and waits for its restart: {running.when_again()}"
-        return Verdict(situation="NOT_RUNNING", sentence=sentence, facts=_filled(facts))
+        now = f"START QUERY {name};"
+        return Verdict(situation="NOT_RUNNING", sentence=sentence, facts=_filled(facts), proposal=now)
     if status == "FAILED" and running.fault is not None:
         ansi = running.fault.code in _ANSI
         if ansi:
@@ -338,6 +339,13 @@ def unexplained(evidence: Evidence) -> Verdict:
         facts.append(("not examined", f"the rows of a source that cannot be read again: {listed}"))
     if not evidence.took_input:
         sentence = f"{evidence.title} has read no rows yet"
+    elif evidence.rows_out is None:
+        rows = count(evidence.rows_in, "row") if evidence.rows_in else "its input"
+        was = "was" if evidence.rows_in < 2 else "were"
+        sentence = (
+            f"nothing that WHY examines is wrong: {rows} {was} read, and {evidence.query.sink} does not "
+        )
+        sentence += "tell how many came out"
     elif not evidence.rows_out:
         sentence = (
             f"none of the {count(evidence.rows_in, 'row')} that were read came out, and nothing that WHY"
