@@ -308,3 +308,17 @@ def test_the_check_finds_an_import_that_turns_back(tmp_path: Path) -> None:
     } <= found
     assert (2, ["plan"]) in own(module)
     assert (4, ["runtime", "engine", "jvm"]) in own(module)
+
+
+def test_what_benchmarks_import_is_there() -> None:
+    """They run by hand, some in programs that stand in texts: nothing else notices a module that moved."""
+    code = set[str]()
+    for file in (PACKAGE.parent / "tests" / "benchmarks").glob("*.py"):
+        for line in file.read_text().splitlines():
+            if line.strip().startswith("from streamsql") and not line.endswith("("):
+                code.add(line.strip())
+    assert len(code) > 20
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(sorted(code))], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -48,9 +48,9 @@ from pathlib import Path
 from pyspark.sql import functions as F
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
-from streamsql.runtime.config import Config
+from streamsql.runtime.session_config import Config
 from streamsql.runtime.session import Session
-from streamsql.runtime.settings import Settings
+from streamsql.runtime.engine.settings import Settings
 
 folder, rounds, sql = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 session = Session(Config(Settings.make("local[*]", {}), Path(folder) / "w", Path(folder) / "log", Path(folder)))
