@@ -1,8 +1,8 @@
-"""Writes the cases of shared/cases as TESTs: python tests/cases/sql_tests.py > cases.test.sql
+"""Writes the cases of shared/cases as TESTs: python tests/cases/sql_tests.py FOLDER > FOLDER/cases.test.sql
 
-Those are left out that a TEST cannot express: steps in which several streams get rows at once, or one stream is read
-twice (the micro-batch of a GIVEN has the rows of one source), steps whose rows are not told, files that are written
-while a stream reads their folder, and errors that are known by their words only.
+FOLDER gets the files that GIVEN … FROM reads. Those cases are left out that a TEST cannot express: a stream that is
+read twice in one micro-batch, files that are listed in folders (partitions, patterns, limits), and errors that are
+known by their words only.
 """
 
 from __future__ import annotations
@@ -40,21 +40,32 @@ def all_cases() -> list[dict[str, Any]]:
 
 
 def expressible(data: dict[str, Any]) -> bool:
-    streams = data.get("streams", {}).values()
     if "expected_error" in data:
         return "error_class" in data["expected_error"] and data["expected_error"]["phase"] == "start"
-    if data.get("align") or "file_source" in data or None in data.get("expected", [])[:-1]:
+    if data.get("align") or "expected_last_value_per_key" in data:
         return False
-    if "expected_last_value_per_key" in data:
-        return False
-    steps = max((len(s["batches"]) for s in streams), default=0)
-    return all(
-        sum(bool(s["batches"][n : n + 1] and s["batches"][n]) for s in streams) <= 1 for n in range(steps)
-    )
+    if "file_source" in data:
+        listed = data.keys() & {"existing", "after_define"} or data["file_source"].keys() & {
+            "glob",
+            "options",
+        }
+        return (
+            not listed
+            and bool(data["steps"])
+            and all(len(step) == 1 and "/" not in next(iter(step)) for step in data["steps"])
+        )
+    # The changes of a step whose rows are not told end with the watermark that is.
+    marks = data.get("expected_watermark", [])
+    untold = [n for n, rows in enumerate(data.get("expected", [])[:-1]) if rows is None]
+    return all(marks[n : n + 1] not in ([], [None]) for n in untold)
 
 
-def sql_tests(cases: list[dict[str, Any]]) -> str:
-    """A file of tests."""
+def sql_tests(cases: list[dict[str, Any]], folder: Path) -> str:
+    """A file of tests. folder: where it is, and its files."""
+    for data in cases:
+        for name, text in (file for step in data.get("steps", []) for file in step.items()):
+            (folder / data["name"]).mkdir(exist_ok=True)
+            (folder / data["name"] / name).write_text(text, "utf-8")
     tests = (f"TEST {quote(data['name'])} BEGIN\n{statements(data)}END TEST;\n" for data in cases)
     return "SET spark.sql.session.timeZone = UTC;\n\n" + "\n".join(tests)
 
@@ -84,13 +95,18 @@ def _statements(data: dict[str, Any]) -> Iterator[str]:
             keys = ", ".join(f"`{k}`" for k in step.get("columns") or [c for c, _ in stream["columns"]])
             within = "WITHIN WATERMARK" if step.get("within_watermark") else ""
             yield f"CREATE STREAM {target} AS SELECT DISTINCT ON ({keys}) {within} * FROM {source}"
+    if "file_source" in data:
+        source = data["file_source"]
+        columns = f" ({column_list(source['schema'])})" if "schema" in source else ""
+        yield f"CREATE STREAM input{columns} USING {source['format']} OPTIONS (path '/nowhere')"
     yield "CREATE SINK out USING noop"
     insert = f"INSERT INTO out OUTPUT MODE {data['output_mode'].upper()} {data['query_sql']}"
     if "expected_error" in data:
         yield f"EXPECT ERROR {quote(data['expected_error']['error_class'])} FROM {insert}"
         return
     yield insert
-    for number in range(max((len(s["batches"]) for s in data["streams"].values()), default=0)):
+    steps = [s["batches"] for s in data.get("streams", {}).values()] + [data.get("steps", [])]
+    for number in range(max(map(len, steps))):
         yield from _step(data, number, inputs)
     if "expected_total" in data:
         yield f"EXPECT out {values(data['expected_total'])}" if data["expected_total"] else "EXPECT out EMPTY"
@@ -101,7 +117,9 @@ def _step(data: dict[str, Any], number: int, inputs: dict[str, str]) -> Iterator
 
     if number in data.get("restart_before", []):
         yield "RESTART QUERY out"
-    for name, stream in data["streams"].items():
+    for file in data["steps"][number] if "steps" in data else ():
+        yield f"GIVEN input FROM {quote(data['name'] + '/' + file)}"
+    for name, stream in data.get("streams", {}).items():
         rows = stream["batches"][number] if number < len(stream["batches"]) else []
         if rows:
             yield f"GIVEN {inputs[name]} {values(rows)}"
@@ -121,4 +139,4 @@ def _step(data: dict[str, Any], number: int, inputs: dict[str, str]) -> Iterator
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent))
-    print(sql_tests(all_cases()), end="")
+    print(sql_tests(all_cases(), Path(sys.argv[1])), end="")

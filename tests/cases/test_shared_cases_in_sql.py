@@ -27,9 +27,9 @@ EVERY = 1 if os.environ.get("STREAMSQL_MATRIX") == "full" else 9
 
 def test_cases_pass_as_tests(spark: Any, tmp_path: Path) -> None:
     cases = all_cases()
-    assert len(cases) > 50
+    assert len(cases) > 60
     file = tmp_path / "cases.test.sql"
-    file.write_text(sql_tests(cases[::EVERY]))
+    file.write_text(sql_tests(cases[::EVERY], tmp_path))
     collection = collect([str(file)], [])
     assert not collection.errors
     out, outcomes = io.StringIO(), list[Outcome]()

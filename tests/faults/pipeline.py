@@ -33,7 +33,8 @@ INSERT INTO totals SELECT user, count(*) AS n, sum(id) AS total FROM clicks GROU
 INSERT INTO joined SELECT c.id AS click, b.id AS buy FROM clicks c JOIN buys b
   ON c.user = b.user AND b.ts BETWEEN c.ts AND c.ts + INTERVAL 10 SECONDS;
 """
-RESULT = "AWAIT QUERY ALL IDLE; SELECT * FROM counts;"
+VERIFY = " ".join(f"VERIFY QUERY {name};" for name in QUERIES)
+RESULT = f"AWAIT QUERY ALL IDLE; {VERIFY} SELECT * FROM counts;"
 PATIENCE = 180.0
 
 Results = dict[str, list[tuple[object, ...]]]

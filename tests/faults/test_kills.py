@@ -119,6 +119,7 @@ class Killer:
         """All results are those of the whole input, row for row."""
         console, pipeline = self.console, self.pipeline
         console.until(lambda: console.said(r"\(\d+ rows?, "), patience=5 * PATIENCE)
+        assert console.words.count(" is verified: ") == len(QUERIES), console.words
         assert pipeline.results(console) == pipeline.expected()
         self.counted["comparisons"] += 1
         console.until(lambda: not any(map(pipeline.under_way, QUERIES)))
