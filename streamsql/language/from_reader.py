@@ -136,9 +136,7 @@ class FromReader(TokenRanges):
         alias = tree.args.get("alias")
         if alias is not None and alias.args.get("columns"):
             raise Unread(LEFT)
-        pivots = tree.args.get("pivots") or ()
-        if pivots and all(p.args.get("unpivot") for p in pivots):
-            raise Unread("UNPIVOT")
+        pivots = _pivots(tree)
         mark = self.out.watermarks.get(self.tokens[name_end - 1].end)
         rest = self.span(name_end, hi) if name_end < hi else span
         if mark:  # its tokens were cut out, so it can end after the last remaining token
@@ -171,3 +169,11 @@ class FromReader(TokenRanges):
                 LateralView(self.expression(tree.this, start, end), name, columns, outer, self.span(a, b))
             )
         return tuple(views)
+
+
+def _pivots(tree: Any) -> list[Any]:
+    """The PIVOT clauses of a relation. Raises Unread for UNPIVOT."""
+    pivots = tree.args.get("pivots") or []
+    if pivots and all(p.args.get("unpivot") for p in pivots):
+        raise Unread("UNPIVOT")
+    return list(pivots)

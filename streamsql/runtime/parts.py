@@ -66,18 +66,9 @@ def session_parts(config: Config, spark: Any = None) -> SessionParts:
     live = _live_tables(config, places, current)
     queries = Queries(events, Refreshes(live, current))
 
-    def make_view(statement: Statement, session: Any, imports: bool) -> None:
-        plan = planner.plan(statement, parts.context())
-        assert isinstance(plan, plans.Collect)
-        if not imports and not parts.modules.loaded(plan.reads.functions):
-            raise Deferred
-        env = parts.under(CancelToken()).env(plan.program, plan.reads, session)
-        if is_table(statement):
-            create_again(session, plan.defines.creates, lambda: run(plan.program, env))
-        else:
-            run(plan.program, env)
-
-    temporary = TemporaryViews(current, make_view)
+    temporary = TemporaryViews(
+        current, lambda statement, session, imports: _define_again(parts, statement, session, imports)
+    )
     parts = SessionParts(
         cancel=CancelToken(),
         events=events,
@@ -104,3 +95,18 @@ def session_parts(config: Config, spark: Any = None) -> SessionParts:
     events.subscribe(SparkStarted, lambda event: temporary.restore(event.spark))
     events.subscribe(SparkLost, lambda event: queries.lost(event.cause))
     return parts
+
+
+def _define_again(parts: SessionParts, statement: Statement, session: Any, imports: bool) -> None:
+    """Define a temporary view or table again, in a new Spark. imports: whether Python modules may be loaded;
+    else Deferred is raised when it needs one.
+    """
+    plan = planner.plan(statement, parts.context())
+    assert isinstance(plan, plans.Collect)
+    if not imports and not parts.modules.loaded(plan.reads.functions):
+        raise Deferred
+    env = parts.under(CancelToken()).env(plan.program, plan.reads, session)
+    if is_table(statement):
+        create_again(session, plan.defines.creates, lambda: run(plan.program, env))
+    else:
+        run(plan.program, env)

@@ -40,15 +40,8 @@ def not_running(evidence: Evidence) -> Verdict | None:
         return None
     name = quote_name(evidence.name)
     if running is None:
-        past = evidence.parts.workspace.past(evidence.name)
-        facts: list[Fact] = [("status", past.status), ("since", past.since), ("error", past.error)]
-        return Verdict(
-            situation="NOT_RUNNING",
-            sentence=f"{evidence.name} does not run in this console: it is {status}",
-            facts=tuple(f for f in facts if f[1]),
-            proposal="" if "elsewhere" in status else f"START QUERY {name};",
-        )
-    facts = [("status", status), ("rows in", evidence.rows_in)]
+        return _of_another_console(evidence)
+    facts: list[Fact] = [("status", status), ("rows in", evidence.rows_in)]
     if running.ended:
         facts.append(("ended", running.ended.isoformat(" ", "seconds")))
     if running.fault is not None:
@@ -76,6 +69,18 @@ def not_running(evidence: Evidence) -> Verdict | None:
         sentence=f"{evidence.name} is stopped: it reads nothing until it is started",
         facts=_filled(facts),
         proposal=f"START QUERY {name};",
+    )
+
+
+def _of_another_console(evidence: Evidence) -> Verdict:
+    """Of a query that another console runs, or ran last."""
+    past = evidence.parts.workspace.past(evidence.name)
+    facts: list[Fact] = [("status", past.status), ("since", past.since), ("error", past.error)]
+    return Verdict(
+        situation="NOT_RUNNING",
+        sentence=f"{evidence.name} does not run in this console: it is {evidence.status}",
+        facts=tuple(f for f in facts if f[1]),
+        proposal="" if "elsewhere" in evidence.status else f"START QUERY {quote_name(evidence.name)};",
     )
 
 
