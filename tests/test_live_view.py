@@ -244,6 +244,7 @@ def test_changes_in_a_script_are_records(spark: Any, tmp_path: Path) -> None:
     total = {}
     for line in outcome.out.splitlines():
         change = json.loads(line)
+        assert change["batch_id"] >= 0
         if change["op"] in ("+I", "+U"):
             total[change["word"]] = change["total"]
     assert (outcome.code, total) == (0, {"a": 7, "b": 1})

@@ -107,8 +107,10 @@ def test_a_live_view_in_a_window_that_shrinks_and_full_screen(console: Terminal)
     console.type("f")
     console.type("p")
     console.until("PAUSED")
+    console.type("w")
+    console.until("saved in SELECT-.*csv")
     console.type("q")
-    console.until("its query was stopped")
+    console.until(r"rows saved in SELECT-\S*csv.*its query was stopped|its query was stopped.*rows saved in")
     console.resize(100, 30)
 
 
@@ -146,6 +148,15 @@ def test_a_million_rows_are_fetched_as_the_pager_reads_them(console: Terminal) -
     console.type("\x03")
     console.until(r"cancelling…|cancelled after", 1.0)
     console.until(r"cancelled after \d[^\n]*\s*^sql>\s*$")
+
+
+def test_keys_typed_while_a_statement_runs_are_those_of_the_next_prompt(console: Terminal) -> None:
+    console.type("SELECT java_method('java.lang.Thread', 'sleep', 2500L);\r")
+    console.until("Ctrl-C cancels")
+    console.type("SELECT 'typed ahead' AS \x1b[Dt;\r")
+    shown = console.until(r"typed ahead +\|")
+    assert shown.count("SELECT 'typed ahead'") == 1
+    assert "^[" not in shown
 
 
 def test_vi_keys_and_the_editor(console: Terminal) -> None:

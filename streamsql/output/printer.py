@@ -176,10 +176,23 @@ class Printer(Messages):
 
             lines = chart_lines(live, snapshot, self.width() or 80, 20)
         else:
-            lines = self.lines(Rows((), unique_names(snapshot.columns), snapshot.rows, snapshot.numeric))
+            lines = self.lines(self._rows_of(snapshot))
         self.write(lines)
         what = "changes" if snapshot.changes else "rows"
         self.say(f"({len(snapshot.rows)} {what}, batch {snapshot.batch})")
+
+    def _rows_of(self, snapshot: Snapshot) -> Rows:
+        """The rows of a block; as JSON, each with its micro-batch."""
+        rows = Rows((), unique_names(snapshot.columns), snapshot.rows, snapshot.numeric)
+        if self.format() != "jsonl" or "batch_id" in rows.columns:
+            return rows
+        batch = snapshot.batch
+        return replace(
+            rows,
+            columns=("batch_id", *rows.columns),
+            rows=[(batch, *row) for row in rows.rows],
+            numeric=(True, *rows.numeric),
+        )
 
     def show_last(self) -> None:
         """Show the last rows or text again in full: no value is cut and no column omitted."""

@@ -13,6 +13,7 @@ from prompt_toolkit.history import FileHistory
 
 from streamsql.errors import InputFault
 from streamsql.output.messages import Messages
+from streamsql.shell.echo import echo
 
 _AT_ONCE = re.compile(r"\s*(help|exit|quit|clear)\s*\Z", re.IGNORECASE)
 
@@ -40,7 +41,8 @@ def edit(text: str, messages: Messages) -> str:
         path = Path(folder) / "statement.sql"
         path.write_text(text + "\n", "utf-8")
         try:
-            code = subprocess.call([*shlex.split(command), str(path)])
+            with echo():
+                code = subprocess.call([*shlex.split(command), str(path)])
         except (OSError, ValueError) as error:
             messages.error(
                 InputFault(

@@ -5,10 +5,13 @@ One thread computes the frames and the terminal's thread only draws them: no key
 
 from __future__ import annotations
 
+import re
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from prompt_toolkit.application import Application
@@ -17,11 +20,12 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.styles import BaseStyle
 
+from streamsql.output.formats import FORMATS
 from streamsql.output.frames import Frame, View, frame
 from streamsql.output.window import window
-from streamsql.results import Live
+from streamsql.results import Live, Rows, unique_names
 
-KEYS = "q leave · p pause · c changes · s sort · arrows move · f full screen"
+KEYS = "q leave · p pause · c changes · s sort · w save · arrows move · f full screen"
 LIMITS = (0.1, 10.0)
 """The shortest and longest time between two frames in seconds, for the keys + and -."""
 
@@ -43,6 +47,8 @@ class LiveView:
         self.full_screen = False
         self.last: Frame | None = None
         self.message = ""
+        self.saved = ""
+        """The last file that the key w has written, for the line of keys."""
         self._wake = threading.Event()
         self._again = False
         self._done = False
@@ -79,7 +85,7 @@ class LiveView:
         width, height = window()
         now = datetime.now().strftime("updated %H:%M:%S")
         room = height if self.full_screen else height - 1
-        keys = KEYS + (" · b keep it running" if self.live.keep else "")
+        keys = self.saved + KEYS + (" · b keep it running" if self.live.keep else "")
         return frame(self.live, replace(self.view, width=width, height=room, now=now), keys, self.last)
 
     def _take_pictures(self) -> None:
@@ -158,6 +164,7 @@ class LiveView:
             "p": self._pause,
             "c": self._switch,
             "s": self._sort,
+            "w": self._save,
             "+": lambda: self._pace(0.5),
             "-": lambda: self._pace(2.0),
             "right": lambda: self._change_view(column=min(self.view.column + 1, self._columns() - 1)),
@@ -173,6 +180,22 @@ class LiveView:
     def _pause(self) -> None:
         self.live.freeze(not self.view.paused)
         self._change_view(paused=not self.view.paused)
+
+    def _save(self) -> None:
+        """Write the rows of the view as they are now to a csv file in the current folder."""
+        take = self.live.changes if self.view.mode == "changes" else self.live.take
+        snapshot = take(sys.maxsize, 0, self.view.order)
+        columns = unique_names(snapshot.columns)
+        lines = FORMATS["csv"](Rows((), columns, snapshot.rows, snapshot.numeric))
+        name = re.sub(r"\W+", "_", self.live.title) or "rows"
+        path = Path(f"{name}-{datetime.now():%Y%m%d-%H%M%S}.csv")
+        try:
+            path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+            self.message = f"{len(snapshot.rows)} rows saved in {path}"
+            self.saved = f"saved in {path} · "
+        except OSError as error:
+            self.saved = f"cannot write {path}: {(error.strerror or str(error)).lower()} · "
+        self._wake.set()
 
     def _columns(self) -> int:
         return len(self.last.snapshot.columns) if self.last else 1
@@ -197,7 +220,8 @@ class LiveView:
         if not self.last:
             return
         snapshot, page = self.last.snapshot, self._page()
-        first = max(0, snapshot.first + by)
+        # Several keys may have come since the last frame.
+        first = max(0, (snapshot.first if self.view.first is None else self.view.first) + by)
         self._change_view(first=None if by > 0 and first + page >= snapshot.total else first)
 
     def _pace(self, factor: float) -> None:

@@ -20,11 +20,13 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from streamsql.config.folders import state_folder
 from streamsql.errors import EXIT_INTERRUPTED, EngineFault, Source
 from streamsql.output.messages import Messages
+from streamsql.shell.echo import no_echo, set_echo
 from streamsql.shell.editing import History, is_complete
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
 
@@ -177,6 +179,11 @@ class Prompt:
             else:
                 event.current_buffer.newline()
 
+        @keys.add(Keys.BracketedPaste)
+        def _(event: KeyPressEvent) -> None:
+            pasted = event.data.replace("\r\n", "\n").replace("\r", "\n")
+            event.current_buffer.insert_text(pasted.replace("\t", "    "))
+
         @keys.add("f3")
         def _(event: KeyPressEvent) -> None:
             self.multiline = not self.multiline
@@ -226,7 +233,7 @@ class Prompt:
             signal.signal(number, self._on_signal)
         threading.excepthook = self._thread_failed
         self.messages.say("streamsql: SQL over streams. HELP; lists statements and topics, Ctrl-D leaves.")
-        with patch_stdout(raw=True):
+        with no_echo(), patch_stdout(raw=True):
             if self.resume:
                 self.desk().run(Source("--resume", "START QUERY ALL;"))
             if first is not None and not self.desk().run(first):
@@ -236,6 +243,7 @@ class Prompt:
     def _on_signal(self, number: int, frame: object) -> None:
         """End the console after a signal: as Ctrl-D, but without a question. A second one exits at once."""
         if self.leaving:
+            set_echo(True)
             os._exit(EXIT_INTERRUPTED)
         self.leaving = True
         self.interrupted.set()

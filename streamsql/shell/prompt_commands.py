@@ -13,11 +13,13 @@ from streamsql.output.error_text import format_error
 from streamsql.output.printer import Printer
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.secrets import redact_text
+from streamsql.shell.echo import echo
 
 
 def run_in_shell(command: str) -> None:
     """Run a command in the user's shell; without one, the shell itself."""
-    subprocess.call(command or os.environ.get("SHELL", "/bin/sh"), shell=True)
+    with echo():
+        subprocess.call(command or os.environ.get("SHELL", "/bin/sh"), shell=True)
 
 
 def printer_to(path: str, like: Printer) -> Printer:
