@@ -48,7 +48,8 @@ class Text(Result):
 class Rows(Result):
     """A table. numeric: whether each column is aligned to the right; seconds: how long it took.
 
-    glance: an answer about the console itself, which a window shows without what says nothing.
+    glance: an answer about the console itself, which a window shows without what says nothing; nothing:
+    what a window says instead of a table without rows.
     """
 
     columns: tuple[str, ...] = ()
@@ -56,6 +57,7 @@ class Rows(Result):
     numeric: tuple[bool, ...] = ()
     seconds: float | None = None
     glance: bool = False
+    nothing: str = ""
 
     def whole(self) -> Rows:
         """All rows in memory."""

@@ -111,7 +111,9 @@ class Printer(Messages):
             self.last = result
         if isinstance(result, Why):
             result = self._verdict(result)
-        if isinstance(result, Rows):
+        if isinstance(result, Rows) and result.nothing and not result.rows and self._tabular():
+            self.say(result.nothing)
+        elif isinstance(result, Rows):
             shown, more = self._rows(result, paging=not background)
             if not isinstance(result, Why):
                 self.say(self.footer(result, shown))
@@ -193,6 +195,10 @@ class Printer(Messages):
             rows=[(batch, *row) for row in rows.rows],
             numeric=(True, *rows.numeric),
         )
+
+    def _tabular(self) -> bool:
+        """Whether a table is shown in a window."""
+        return bool(self.width()) and self.format() == "table"
 
     def show_last(self) -> None:
         """Show the last rows or text again in full: no value is cut and no column omitted."""

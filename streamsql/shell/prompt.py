@@ -50,7 +50,8 @@ class _Completer(Completer):
         for candidate in complete(
             document.text, document.cursor_position, desk.session.catalog, desk.columns
         ):
-            yield Completion(candidate.text, -candidate.length, display_meta=candidate.kind)
+            meta = desk.of_query(candidate.text) if candidate.kind == "query" else candidate.kind
+            yield Completion(candidate.text, -candidate.length, display_meta=meta)
 
 
 class Prompt:

@@ -110,6 +110,12 @@ class Desk:
         fields = rows.schema.fields if rows is not None and rows.schema is not None else ()
         return [(f.name, f.dataType.simpleString()) for f in fields]
 
+    def of_query(self, name: str) -> str:
+        """What completion shows beside the name of a query. Does not call Spark."""
+        running = self.session.queries.all.get(name.strip("`").casefold())
+        going = running is not None and not running.over
+        return "running query" if going else "FAILED query" if running and running.fault else "stopped query"
+
     def _announce(self, line: str) -> None:
         """Print a line above the prompt; the typed text is kept."""
         while self.printer.paging.is_set():

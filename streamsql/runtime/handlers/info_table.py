@@ -10,9 +10,17 @@ from streamsql.results import Rows
 from streamsql.secrets import redact_option
 
 
-def table(columns: tuple[str, ...], rows: list[tuple[Any, ...]], numeric: tuple[int, ...] = ()) -> Rows:
+def table(
+    columns: tuple[str, ...],
+    rows: list[tuple[Any, ...]],
+    numeric: tuple[int, ...] = (),
+    nothing: str = "",
+) -> Rows:
+    """A table about the console. nothing: what a window says if it has no rows."""
     return without_secrets(
-        Rows((), columns, rows, tuple(i in numeric for i in range(len(columns))), glance=True)
+        Rows(
+            (), columns, rows, tuple(i in numeric for i in range(len(columns))), glance=True, nothing=nothing
+        )
     )
 
 

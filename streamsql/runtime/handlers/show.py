@@ -27,7 +27,7 @@ def _show_streams(parts: SessionParts, statement: stream.ShowStreams) -> Result:
         (s.name, s.connector or "query", ", ".join(columns_of(s) or ()), _mark(s), s.comment)
         for s in parts.catalog.streams.values()
     ]
-    return table(("name", "connector", "columns", "watermark", "comment"), rows)
+    return table(("name", "connector", "columns", "watermark", "comment"), rows, nothing="no streams")
 
 
 def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> Result:
@@ -70,7 +70,7 @@ def _show_sinks(parts: SessionParts, statement: sink.ShowSinks) -> Result:
         for s in parts.catalog.sinks.values()
         if not s.owner
     ]
-    return table(("name", "connector", "path", "queries", "comment"), rows)
+    return table(("name", "connector", "path", "queries", "comment"), rows, nothing="no sinks")
 
 
 def _fed_by(entry: Sink, parts: SessionParts) -> list[str]:
@@ -104,7 +104,7 @@ def _show_functions(parts: SessionParts, statement: function.ShowPythonFunctions
         (f.name, WHAT[f.kind], f"{f.module}.{f.attribute}", f.schema, f.folder)
         for f in parts.catalog.functions.values()
     ]
-    return table(("name", "kind", "python", "returns", "folder"), rows)
+    return table(("name", "kind", "python", "returns", "folder"), rows, nothing="no functions")
 
 
 def _describe_function(parts: SessionParts, statement: function.DescribeFunction) -> Result:

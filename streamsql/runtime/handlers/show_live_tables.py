@@ -59,7 +59,7 @@ def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Res
             refresh = _refresh_numbers(entry, parts)
             rows.append((entry.name, kept, dropped, mode, key, listed, fed, *refresh))
     columns = ("name", "rows", "dropped", "mode", "key", "columns", "query", *_REFRESH)
-    return table(columns, rows, (1, 2, 8, 10, 11))
+    return table(columns, rows, (1, 2, 8, 10, 11), "no live tables")
 
 
 _SPARKS_KINDS = {"MANAGED": "table", "EXTERNAL": "table", "VIEW": "view", "TEMPORARY": "temporary view"}
@@ -80,7 +80,7 @@ def _show_tables(parts: SessionParts, statement: session.ShowTables) -> Result:
             kind = _SPARKS_KINDS.get(entry_of_spark.tableType, entry_of_spark.tableType.casefold())
             columns = ", ".join(column.name for column in parts.spark.catalog.listColumns(name))
             rows.append((name, kind, columns, ""))
-    return table(("name", "kind", "columns", "rows"), rows, (3,))
+    return table(("name", "kind", "columns", "rows"), rows, (3,), "nothing to read FROM")
 
 
 def _is_stage(name: str, parts: SessionParts) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +14,7 @@ from streamsql.language.statements import query as query_statements
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.results import Result
+from streamsql.runtime.checkpoints.offsets import step
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
 from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
@@ -47,7 +49,8 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
             place = running.plan.checkpoint if running else ""
             rows[-1] = (*rows[-1], reports.late, reports.malformed, place, " ".join(query.text.split()))
     columns = _QUERY_COLUMNS + (_EXTENDED if statement.extended else ())
-    return replace(table(columns, rows, (5, 6, 7, 8, 11, 15, 16)), notes=parts.workspace.where_queries_run())
+    shown = table(columns, rows, (5, 6, 7, 8, 11, 15, 16), "no queries")
+    return replace(shown, notes=parts.workspace.where_queries_run())
 
 
 def _numbers(running: Running, parts: SessionParts) -> tuple[Any, ...]:
@@ -55,7 +58,6 @@ def _numbers(running: Running, parts: SessionParts) -> tuple[Any, ...]:
     last = reports[-1] if reports else {}
     state = sum(o.get("numRowsTotal", 0) for o in last.get("stateOperators", []))
     watermark = last.get("eventTime", {}).get("watermark", "")
-    until = running.ended or datetime.now()
     error = running.fault.message if running.fault else ""
     return (
         last.get("batchId"),
@@ -66,9 +68,16 @@ def _numbers(running: Running, parts: SessionParts) -> tuple[Any, ...]:
         "" if watermark.startswith("1970-01-01T00:00:00") else watermark,
         state,
         waiting_for(running, parts.places),
-        f"{int((until - running.started).total_seconds())} s",
+        "" if running.ended else _uptime((datetime.now() - running.started).total_seconds()),
         error,
     )
+
+
+def _uptime(seconds: float) -> str:
+    """48 s, 26 min, 3.5 h."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7_200 else f"{seconds / 3600:.1f} h"
 
 
 def _rate(value: Any) -> str | None:
@@ -162,17 +171,21 @@ def _refreshed(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:
     ]
 
 
+def _source(report: dict[str, Any]) -> str:
+    """What a progress report says of a source."""
+    offset = report.get("endOffset")
+    text = offset if isinstance(offset, str) else json.dumps(offset)
+    read = "" if offset is None else f", up to {step(text, text)}"
+    return f"{report.get('description', '')}: {report.get('numInputRows', 0)} rows{read}"
+
+
 def _last_batch(running: Running) -> list[tuple[str, Any]]:
     reports = running.progress()
     if not reports:
         return []
     last = reports[-1]
     pairs: list[tuple[str, Any]] = [
-        (
-            f"source {n}",
-            f"{s.get('description', '')}: {s.get('numInputRows', 0)} rows, up to {s.get('endOffset')}",
-        )
-        for n, s in enumerate(last.get("sources", []))
+        (f"source {n}", _source(s)) for n, s in enumerate(last.get("sources", []))
     ]
     for count, op in enumerate(last.get("stateOperators", [])):
         dropped = op.get("numRowsDroppedByWatermark", 0)
