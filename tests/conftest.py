@@ -46,7 +46,8 @@ collect_ignore_glob = ["sql_tests/*"]
 LONG_FILES = (
     "test_stream_results test_shared_cases test_scripts test_terminal test_lowering test_kafka_failures "
     "test_schema_registry test_kafka test_stateful test_leaving test_nexmark test_jvm "
-    "test_kills_of_refreshes test_kills test_explain test_examples test_full_disk test_late_rows"
+    "test_kills_of_refreshes test_kills test_explain test_examples test_full_disk test_late_rows "
+    "test_verify_pipelines test_testing"
 ).split()
 
 
