@@ -227,7 +227,8 @@ def printer(width: int = 40, height: int = 10, **chosen: str) -> Printer:
 
 
 def written(made: Printer) -> tuple[str, str]:
-    return made.out.getvalue(), made.words.getvalue()  # type: ignore[attr-defined]
+    """What is in each stream, messages without the line ends that fit them to the window."""
+    return made.out.getvalue(), made.words.getvalue().replace("\n  ", " ")  # type: ignore[attr-defined]
 
 
 def test_a_long_value_is_cut_in_a_window_and_said_so() -> None:
@@ -353,9 +354,9 @@ def test_null_is_dim_and_an_empty_text_is_not() -> None:
 def test_an_error_in_colours_is_the_same_text() -> None:
     error = NameFault("there is no stream error: x", hint="SHOW STREAMS;", detail="one\ntwo")
     error.at(Source("a.sql", "SELECT 1"), Span(7, 8))
-    made = printer(color="always")
+    made = printer(width=80, color="always")
     made.error(error)
-    shown = written(made)[1]
+    shown = made.words.getvalue()  # type: ignore[attr-defined]
     assert shown.startswith("a.sql:1:8: \x1b[1;31merror:\x1b[0m there is no stream error: x\n")
     assert "\n  |        \x1b[1;31m^\x1b[0m\n\x1b[36mdetail:\x1b[0m one\n" in shown
     assert "\x1b[36mhint:\x1b[0m SHOW STREAMS;" in shown
@@ -581,3 +582,14 @@ def test_only_formats_for_programs_write_data_as_it_is(format: str) -> None:
 def test_a_chart_writes_names_so_that_they_steer_nothing() -> None:
     drawn = chart([("a\x1b[2J", 1, None), ("b", 2, "c\x9b")], 60, 12, "t\x07")
     assert not re.search("[\x00-\x09\x0b-\x1a\x9b]", "\n".join(drawn))
+
+
+def test_messages_break_between_words_in_a_window() -> None:
+    made = printer(width=40)
+    made.warn("the workspace /home/someone/a/rather/long/folder/name is held by another console")
+    made.error(NameFault("there is no stream words-and-times", hint="SHOW STREAMS; lists the streams"))
+    words = made.words.getvalue()  # type: ignore[attr-defined]
+    assert words == (
+        "warning: the workspace\n  /home/someone/a/rather/long/folder/name\n  is held by another console\n"
+        "error: there is no stream\n  words-and-times\nhint: SHOW STREAMS; lists the streams\n"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
@@ -47,7 +48,7 @@ class Messages:
         from streamsql.output.error_text import format_error
 
         self.last_error = error
-        text = harmless(format_error(error, self.width()))
+        text = self._wrapped(harmless(format_error(error, self.width())))
         with self.terminal.held():
             self.out.flush()
             print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)
@@ -63,7 +64,7 @@ class Messages:
 
     def announce(self, line: str, *, alarm: bool = False) -> None:
         """Write a line about a background event. alarm: in red, if there are colours."""
-        line = visible(redact_text(line))
+        line = self._wrapped(visible(redact_text(line)))
         with self.terminal.held():
             print(f"\x1b[31m{line}\x1b[0m" if alarm and self.color else line, file=self.out, flush=True)
 
@@ -86,6 +87,21 @@ class Messages:
         return wants_color(self.preferences["color"], is_terminal(stream), os.environ)
 
     def _word(self, text: str) -> None:
-        text = harmless(redact_text(text))
+        text = self._wrapped(harmless(redact_text(text)))
         with self.terminal.held():
             print(paint_labels(text) if self._color(self.words) else text, file=self.words, flush=True)
+
+    def _wrapped(self, text: str) -> str:
+        """Lines that are longer than the window is wide, with line ends between words; without a window as
+        they are.
+        """
+        width = self.width()
+        if not width:
+            return text
+        lines = (
+            textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+            if len(line) > width
+            else [line]
+            for line in text.split("\n")
+        )
+        return "\n".join(line for part in lines for line in part)
