@@ -188,7 +188,8 @@ class Walk:
             return self.tree(tree) if not excluded and self.draw(st.booleans()) else []
         body = tree_of(tree[1]) if tree[0] == "rule" and tree[1] in GRAMMAR.rules else tree
         if body[0] == "either":  # clauses in any order, each at most once
-            chosen = self.draw(st.lists(st.sampled_from(body[1:]), unique=True, max_size=4))
+            least = 1 if sign == "+" else 0
+            chosen = self.draw(st.lists(st.sampled_from(body[1:]), unique=True, min_size=least, max_size=4))
             return [atom for clause in chosen for atom in self.tree(clause)]
         least = 1 if sign == "+" else 0
         count = least if self.long else self.draw(st.integers(least, 2))

@@ -151,21 +151,31 @@ def _arguments(text: str, tokens: Sequence[Token], start: int, close: int) -> li
 
 
 def check_quoted_names(query: Query) -> None:
-    """Raise SyntaxFault for a name in double quotes beside a dot, or first of GROUP BY, ORDER BY or PARTITION
-    BY: to Spark it is a string.
-    """
+    """Raise SyntaxFault for a name in double quotes beside a dot: to Spark it is a string."""
     tokens = query.tokens
     for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
-        dotted = (before is not None and before.text == ".") or (after is not None and after.text == ".")
-        key = before is not None and before.upper == "BY" and (after is None or after.text in (",", ")"))
-        if token.kind == "string" and token.text.startswith('"') and (dotted or key):
-            name = token.text.strip('"')
-            raise SyntaxFault(
-                f"{token.text} is a string, and a name is expected here",
-                hint=f"Spark writes names in backticks: `{name}`",
-                span=token.span,
-                code="DOUBLE_QUOTED_NAME",
-            )
+        if (before is not None and before.text == ".") or (after is not None and after.text == "."):
+            _check_quoted(token)
+
+
+def check_quoted_keys(query: Query) -> None:
+    """Raise SyntaxFault for a name in double quotes that is first of GROUP BY, ORDER BY or PARTITION BY:
+    Spark groups and sorts by the string, which nobody means over a stream.
+    """
+    tokens = query.tokens
+    for before, token, after in zip(tokens, tokens[1:], (*tokens[2:], None), strict=False):
+        if before.upper == "BY" and (after is None or after.text in (",", ")")):
+            _check_quoted(token)
+
+
+def _check_quoted(token: Token) -> None:
+    if token.kind == "string" and token.text.startswith('"'):
+        raise SyntaxFault(
+            f"{token.text} is a string, and a name is expected here",
+            hint=f"Spark writes names in backticks: `{token.text.strip(chr(34))}`",
+            span=token.span,
+            code="DOUBLE_QUOTED_NAME",
+        )
 
 
 _FORMATS = frozenset(

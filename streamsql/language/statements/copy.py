@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from streamsql.errors import RuleFault, Source
+from streamsql.errors import Source, Span
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import Fragment, Name, Statement, fragment_of, name_of
 
@@ -15,13 +15,14 @@ _ENDINGS = {"ndjson": "jsonl", "tab": "tsv", "pq": "parquet"}
 
 @dataclass(frozen=True, kw_only=True)
 class FileForm:
-    """format: one of FORMATS; header: whether the first line has the names of the columns, None if it is not
-    said; delimiter: of csv.
+    """format: one of FORMATS, once it is checked; header: whether the first line has the names of the columns
+    (None: not said); delimiter: of csv; span: of the format, or of the path that says it.
     """
 
     format: str
     header: bool | None = None
     delimiter: str = ","
+    span: Span = field(default=Span(0, 0), compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,7 @@ class Summarize(Statement):
 
 
 def _form(node: Node | None, path: Name) -> FileForm:
-    """The form of a file. Raises RuleFault for one that is not known."""
+    """The form of a file, whether or not its format is known."""
     options = node.all("CopyOption") if node else []
     format, header, delimiter = _ending(path), None, ","
     for option in options:
@@ -95,17 +96,7 @@ def _form(node: Node | None, path: Name) -> FileForm:
             delimiter = separates.text("String")
         elif option.has("CSV"):
             format = Name("csv", option.span)
-    if format.value not in FORMATS:
-        raise RuleFault(
-            f"COPY does not know the format {format.value}" if format.value else "the format is not said",
-            detail="the formats are " + ", ".join(FORMATS),
-            hint="use csv, which spreadsheet programs open: COPY … TO 'file.csv' (HEADER)"
-            if format.value.startswith("xls")
-            else "COPY … (FORMAT csv)",
-            span=format.span,
-            code="UNKNOWN_FORMAT",
-        )
-    return FileForm(format=format.value, header=header, delimiter=delimiter)
+    return FileForm(format=format.value, header=header, delimiter=delimiter, span=format.span)
 
 
 def _ending(path: Name) -> Name:

@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 
 from streamsql.calls import Assign, Node, Var, expr
 from streamsql.errors import Note, RuleFault, Span
-from streamsql.language.dialect_words import WORDS, Reading, check_date_patterns, check_quoted_names
+from streamsql.language.dialect_words import (
+    WORDS,
+    Reading,
+    check_date_patterns,
+    check_quoted_keys,
+    check_quoted_names,
+)
 from streamsql.language.json_arrows import check_json_arrows
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
 from streamsql.plan.lowering.frames import Frame, Unknown
@@ -51,7 +57,10 @@ def lower(text: str, sources: Sources) -> Lowered:
     try:
         if sources.depth == 1:
             sources.define_deep_streams(query)
-        return _lower(query, sources, keeps_keys)
+        lowered = _lower(query, sources, keeps_keys)
+        if lowered.shape.streaming:
+            check_quoted_keys(query)
+        return lowered
     finally:
         sources.depth -= 1
 

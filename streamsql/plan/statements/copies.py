@@ -7,7 +7,7 @@ from dataclasses import replace
 from streamsql.errors import RuleFault
 from streamsql.language.origin import Origin
 from streamsql.language.statements.base import Fragment, Name
-from streamsql.language.statements.copy import Copy, CopyFrom, Summarize
+from streamsql.language.statements.copy import FORMATS, Copy, CopyFrom, FileForm, Summarize
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Direct, Plan
@@ -17,6 +17,7 @@ from streamsql.plan.statements.queries import select
 
 
 def copy_rows(statement: Copy, context: Context) -> Plan:
+    _check_form(statement.form)
     rows = _rows(statement.query, statement.name, context)
     return CopyRows(
         rows=replace(rows, notes=()), path=statement.path.value, form=statement.form, notes=rows.notes
@@ -29,7 +30,8 @@ def summarize(statement: Summarize, context: Context) -> Plan:
 
 
 def copy_from(statement: CopyFrom, context: Context) -> Plan:
-    """Raises RuleFault when the name is that of a stream, sink or live table."""
+    """Raises RuleFault when the name is that of a stream, sink or live table, or the format is not known."""
+    _check_form(statement.form)
     name = statement.name
     folded = name.value.casefold()
     kind = (
@@ -43,6 +45,20 @@ def copy_from(statement: CopyFrom, context: Context) -> Plan:
             code="WRONG_KIND",
         )
     return Direct(statement)
+
+
+def _check_form(form: FileForm) -> None:
+    """Raise RuleFault for a format that is not known."""
+    if form.format not in FORMATS:
+        raise RuleFault(
+            f"COPY does not know the format {form.format}" if form.format else "the format is not said",
+            detail="the formats are " + ", ".join(FORMATS),
+            hint="use csv, which spreadsheet programs open: COPY … TO 'file.csv' (HEADER)"
+            if form.format.startswith("xls")
+            else "COPY … (FORMAT csv)",
+            span=form.span,
+            code="UNKNOWN_FORMAT",
+        )
 
 
 def _rows(query: Fragment | None, name: Name | None, context: Context) -> Plan:
