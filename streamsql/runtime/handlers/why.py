@@ -127,15 +127,13 @@ def result(verdict: Verdict) -> Why:
     """A verdict as a result to show."""
     facts = pairs_of([(name, value) for name, value in verdict.facts])
     return Why(
-        (),
-        facts.columns,
-        facts.rows,
-        facts.numeric,
-        None,
-        True,
-        verdict.sentence,
-        verdict.situation,
-        verdict.proposal,
+        columns=facts.columns,
+        rows=facts.rows,
+        numeric=facts.numeric,
+        glance=True,
+        verdict=verdict.sentence,
+        code=verdict.situation,
+        proposal=verdict.proposal,
     )
 
 
