@@ -72,14 +72,16 @@ def test_b_a_micro_batch_that_is_under_way(
         CREATE SINK o USING foreach_batch OPTIONS (function 'slow_sink.write', folder '{tmp_path}');
         INSERT INTO o AS QUERY q SELECT k FROM s;"""
     )
-    verdict = "the first micro-batch: 1 file is under way for "
-    eventually(lambda: why(console, "QUERY q")[0].verdict.startswith(verdict))
-    files(folder, b__csv="b\n")
-    shown, facts = why(console, "QUERY q")
-    assert shown.code == "NOT_READ_YET"
-    assert shown.verdict.startswith("1 file of s is not read yet: a micro-batch is under way for ")
-    assert facts["files not read yet"] == 1
-    (tmp_path / "go").touch()
+    try:
+        verdict = "the first micro-batch: 1 file is under way for "
+        eventually(lambda: why(console, "QUERY q")[0].verdict.startswith(verdict))
+        files(folder, b__csv="b\n")
+        shown, facts = why(console, "QUERY q")
+        assert shown.code == "NOT_READ_YET"
+        assert shown.verdict.startswith("1 file of s is not read yet: a micro-batch is under way for ")
+        assert facts["files not read yet"] == 1
+    finally:
+        (tmp_path / "go").touch()
     console.run(shown.proposal)  # it is stopped when all is read, and started
     shown, facts = why(console, "QUERY q")
     assert shown.code == "ALL_READ_BEFORE"
