@@ -115,7 +115,7 @@ SHORT = (
         _with("SHOW CONNECTORS {}", "SHOW CONNECTORS"),
     ),
     Short(("i", "include"), "file", "run the statements of a file", _source),
-    Short(("copy",), "t TO 'f.csv'|t FROM 'f.csv'", "write rows to a file, or add its rows", _with("COPY {}")),
+    Short(("copy",), "t TO 'f.csv'|t FROM 'f.csv'", "write rows to a file, or read them", _with("COPY {}")),
     Short(("x",), "[on|off|auto]", "one line per column, on or off", _switch("expanded")),
     Short(("timing",), "[on|off]", "show the duration of a statement, on or off", _switch("timing")),
     Short(
