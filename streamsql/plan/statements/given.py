@@ -75,6 +75,13 @@ def _check_width(statement: Given, stream: Stream) -> None:
 def _rows_of_file(statement: Given, stream: Stream, context: Context) -> Plan:
     """The rows of a file, read by the connector and with the options of the stream."""
     assert statement.file
+    if not isinstance(connector(Name(stream.connector)), Values):
+        raise RuleFault(
+            f"{stream.name} reads {stream.connector}: GIVEN is for the streams of a test",
+            hint="TEST 'name' BEGIN GIVEN … END TEST; HELP testing;",
+            span=statement.name.span,
+            code="WRONG_KIND",
+        )
     original = stream.stands_for or stream
     path = os.path.join(context.here, statement.file.value)
     if takes_messages(original):

@@ -33,8 +33,7 @@ def run_plan(
     transient: bool = False,
 ) -> Run:
     """The plan of a streaming query. names, late: the sinks as written, for the spans of errors."""
-    targets = _checked_targets(parts, names)
-    sinks = [t.sink for t in targets]
+    targets, sinks = _checked_targets(parts, names)
     shape = _with_key(parts.result.shape, sinks[0]) if len(sinks) == 1 else parts.result.shape
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
     choices = without_complete(_choices(query, targets, shape, takes, mode), query, late)
@@ -65,14 +64,15 @@ def run_plan(
     )
 
 
-def _checked_targets(parts: QueryParts, names: tuple[Name, ...]) -> tuple[Target, ...]:
-    """The sinks with what is written into each, once they accept it together."""
+def _checked_targets(parts: QueryParts, names: tuple[Name, ...]) -> tuple[tuple[Target, ...], list[Sink]]:
+    """(what is written into each sink, the sinks), once they accept it together."""
     targets = tuple(replace(t, shape=_with_key(t.shape, t.sink)) for t in parts.targets)
+    sinks = [t.sink for t in targets]
     if len(targets) > 1 or targets[0].select:
-        _check_several([t.sink for t in targets], names)
+        _check_several(sinks, names)
     check_keys(targets, parts.body.span)
     check_changes(tuple(parts.sources.streams.values()), parts.result.shape, parts.targets, parts.body.span)
-    return targets
+    return targets, sinks
 
 
 def _advice(parts: QueryParts, shape: Shape, choices: list[rules.Choice]) -> tuple[Note, ...]:

@@ -14,7 +14,7 @@ from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.language.values_rows import rows_of_values
 from streamsql.plan import planner, plans
-from streamsql.results import Rows, RowStream
+from streamsql.results import Result, Rows, RowStream
 from streamsql.runtime.engine.row_differences import DOUBLE, FLOAT
 from streamsql.runtime.engine.row_values import collect, in_zone
 from streamsql.runtime.engine.spark_errors import translate
@@ -173,10 +173,7 @@ def expected_rows(
     with query.origin.errors():
         plan = planner.plan(select, parts.context())
     if not isinstance(plan, plans.Collect):  # over a stream
-        result = bench.execute(select)
-        if isinstance(result, RowStream):
-            result = result.whole()
-        assert isinstance(result, Rows)
+        result = _whole(bench.execute(select))
         if len(result.columns) != len(columns):
             raise _wrong_width(len(result.columns), columns, place, Name("", query.span))
         return result.rows
@@ -199,6 +196,14 @@ def expected_rows(
         fault = translate(error, select, parts.catalog.relation_names())
         fault.span = fault.span or query.span
         raise fault from error
+
+
+def _whole(result: Result) -> Rows:
+    """All rows of a SELECT."""
+    if isinstance(result, RowStream):
+        result = result.whole()
+    assert isinstance(result, Rows)
+    return result
 
 
 def _wrong_width(width: int, columns: Sequence[tuple[str, str]], place: Name, at: Name) -> RuleFault:
