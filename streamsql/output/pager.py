@@ -24,6 +24,15 @@ def pager_command(preference: str, env: Mapping[str, str]) -> str:
     return given or (LESS if shutil.which("less") else "")
 
 
+def _exists(command: str) -> bool:
+    """Whether the program of a command is there."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return bool(words) and shutil.which(words[0]) is not None
+
+
 def page(text: str, command: str) -> bool:
     """Show text with a command and wait until it ends. Returns False when it could not start.
 
@@ -32,11 +41,7 @@ def page(text: str, command: str) -> bool:
     import subprocess
     import tempfile
 
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return False
-    if not words or not shutil.which(words[0]):
+    if not _exists(command):
         return False
     env = {"LESS": "SRX"} | os.environ
     try:
@@ -55,11 +60,7 @@ def page_lines(texts: Iterable[str], command: str) -> bool:
     """
     import subprocess
 
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return False
-    if not words or not shutil.which(words[0]):
+    if not _exists(command):
         return False
     env = {"LESS": "SRX"} | os.environ
     with _interrupts_ignored():
