@@ -126,6 +126,7 @@ NOTES = {
     "AT_LEAST_ONCE": "late rows may be written again after a failure",
     "ASSUMED_TABLE": "a name that a checked script does not define is assumed to be a table of Spark",
     "CHANGE_ACCEPTED": "a query has changed since its checkpoint was created, as the statement accepts",
+    "CHECKPOINT_HERE": "a query that was exported runs in this console, with its checkpoint",
     "CHECKPOINT_KEPT": "the old checkpoint of a query is kept in another folder",
     "CODE_CHANGED": "the Python code of a query has changed since its checkpoint was written",
     "COLUMNS_INFERRED": "the columns of a stream, as read from its source when it was created",

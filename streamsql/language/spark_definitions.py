@@ -83,6 +83,17 @@ def target_of(text: str) -> Target | None:
     return Target(" ".join(verb), unquote(rest[at]), rest[at].span)
 
 
+def path_in_options(text: str) -> Span | None:
+    """The place of the path in the OPTIONS of a statement, without its quotes; None if it has none."""
+    tokens = tokenize(text, strict=False)
+    begin = next((i for i, t in enumerate(tokens) if t.upper == "OPTIONS"), len(tokens))
+    for at, token in enumerate(tokens[begin:], begin):
+        if token.text.strip("'\"`").casefold() == "path":
+            value = next((t for t in tokens[at + 1 : at + 3] if t.kind == "string"), None)
+            return Span(value.start + 1, value.end - 1) if value else None
+    return None
+
+
 def _name(tokens: list[Token]) -> list[str]:
     """The parts of the name that the tokens begin with; none if it is missing."""
     at = next((i for i, t in enumerate(tokens) if t.upper not in _BEFORE_NAME), len(tokens))

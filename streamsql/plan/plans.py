@@ -357,6 +357,14 @@ class Start(Plan):
 
 
 @dataclass(frozen=True)
+class Export(Plan):
+    """EXPORT QUERY. folder: that is written."""
+
+    queries: tuple[Run, ...]
+    folder: Name
+
+
+@dataclass(frozen=True)
 class Explain(Plan):
     """mode: pyspark, logical, extended, formatted or empty; plan: the plan to explain."""
 

@@ -16,6 +16,8 @@ HELPERS = {
     "load": "python_code",
     "data_source": "python_code",
     "JdbcTable": "jdbc_writer",
+    "LiveFiles": "live_files",
+    "kept_in": "live_files",
     "RowsAt": "live_rows",
     "LiveRows": "live_rows",
     "Snapshots": "snapshots",

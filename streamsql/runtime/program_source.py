@@ -9,18 +9,19 @@ from typing import Any
 from streamsql.calls import Assign, Attr, Call, Lit, Node, Program, Var, render, variables_in
 from streamsql.calls import Function as Written
 from streamsql.connectors.memory import rows_variable
-from streamsql.definitions import Function
+from streamsql.definitions import Function, Sink
 from streamsql.language.redaction import redact
 from streamsql.plan.changes import Changes
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.python_functions import module_variable
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Collect, Plan, Reads, Refresh, Run, Write
+from streamsql.plan.streaming.rules import Choice
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.program_helpers import sources
 from streamsql.secrets import redact_option
 
-_SHOW_BATCH = """
+SHOW_BATCH = """
 def show_batch(batch, batch_id):
     print(f"-- batch {batch_id}")
     batch.show(truncate=False)
@@ -44,44 +45,121 @@ def program_text(
     packages: returns the settings with which Spark loads the packages that a program needs.
     """
     assert isinstance(plan, (Collect, Write, Run))
-    feeding = _feeding(plan.reads, context, plan.stages if isinstance(plan, Refresh) else ())
-    functions = dict.fromkeys(f for p in (plan, *feeding) for f in p.reads.functions)
-    refresh = _refreshing(plan, feeding) if isinstance(plan, Refresh) else ()
-    body = "" if refresh else "".join(map(_fed, feeding))
-    if isinstance(plan, Refresh):
-        body += _render(refresh)
-    elif isinstance(plan, Run):
+    source = ProgramSource(plan, context)
+    body = source.body()
+    return (
+        _prelude(body, source.steps, settings, modules_text(source.functions), packages(source.steps)) + body
+    )
+
+
+class ProgramSource:
+    """The source of a plan's program. rewrite: applied to each part before it is rendered; mode: returns the
+    output mode of a query; kept: returns the steps after those that keep the rows of a live table.
+
+    feeding: the queries whose live tables it reads; functions: those written in Python that it calls; steps:
+    all steps, as they were planned.
+    """
+
+    def __init__(
+        self,
+        plan: Collect | Write | Run,
+        context: Context,
+        rewrite: Callable[[Program], Program] | None = None,
+        mode: Callable[[Run], Choice] = lambda plan: plan.choices[0],
+        kept: Callable[[Sink], Program] = lambda table: (),
+    ) -> None:
+        self.plan = plan
+        self.rewrite = rewrite or _hidden
+        self.mode = mode
+        self.kept = kept
+        self.feeding = _feeding(plan.reads, context, plan.stages if isinstance(plan, Refresh) else ())
+        self.functions = list(dict.fromkeys(f for p in (plan, *self.feeding) for f in p.reads.functions))
+        self._refresh = self._refreshing(plan) if isinstance(plan, Refresh) else ()
+        parts = (*self.feeding, plan)
+        self.steps = (*self._refresh, *(step for part in parts for step in self._steps(part)))
+
+    def body(self) -> str:
+        """The program after its imports, helpers and session."""
+        if isinstance(self.plan, Refresh):
+            return self.part(self._refresh)
+        body = "".join(map(self._fed, self.feeding))
+        if isinstance(self.plan, Run):
+            return body + self._query(self.plan)
+        body += _note(self.plan) + self.part(self.plan.program)
+        return body + ("result.show(truncate=False)\n" if isinstance(self.plan, Collect) else "")
+
+    def part(self, program: Program) -> str:
+        """A part of the program."""
+        return render(self.rewrite(program))
+
+    def _query(self, plan: Run) -> str:
+        text = ""
         if plan.query.restart:
-            body += f"# RESTART {plan.query.restart.sql()} is done by the console, not by this program.\n"
+            text = f"# RESTART {plan.query.restart.sql()} is done by the console, not by this program.\n"
         wait = plan.late.follow if plan.late else Var("query").call("awaitTermination")
-        body += _run(plan) + _render((Assign("", wait),))
+        text += self._run(plan) + self.part((Assign("", wait),))
         if plan.transient:
-            body += f"{rows_variable(plan.sink.name)}.frame(spark).show(truncate=False)\n"
-    else:
-        body += _note(plan) + _render(plan.program)
-        if isinstance(plan, Collect):
-            body += "result.show(truncate=False)\n"
-    steps = (*refresh, *(step for part in (*feeding, plan) for step in _steps(part)))
-    return _prelude(body, steps, settings, _modules(list(functions)), packages(steps)) + body
+            text += f"{rows_variable(plan.sink.name)}.frame(spark).show(truncate=False)\n"
+        return text
+
+    def _keeping(self, plan: Run) -> Program:
+        """The steps that keep the rows of live tables."""
+        rows = plan.keeping(self.mode(plan).mode)
+        return rows if isinstance(plan, Refresh) else (*rows, *(s for t in plan.live for s in self.kept(t)))
+
+    def _steps(self, plan: Collect | Write | Run) -> Program:
+        """All steps of a plan's program."""
+        if not isinstance(plan, Run):
+            return plan.program
+        mode = self.mode(plan).mode
+        passed = plan.passing_over(mode) if plan.begins == "now" else ()
+        late = plan.late.program if plan.late else ()
+        return (*passed, *plan.program, *self._keeping(plan), *late, *plan.writer(mode))
+
+    def _fed(self, feeding: Run) -> str:
+        """The program that fills the live tables of a query with what is there."""
+        if isinstance(feeding, Refresh):
+            program = (*feeding.program, *feeding.keeping("complete"), *feeding.writer("complete"))
+            reason = f"# {feeding.query.name}: {feeding.choices[0].reason}\n"
+            return f"{reason}{_note(feeding)}{self.part(program)}\n"
+        late = self.part((Assign("", Var(feeding.late.writer).call("write_new")),)) if feeding.late else ""
+        return self._run(feeding) + f"query.processAllAvailable()\n{late}\n"
+
+    def _refreshing(self, plan: Refresh) -> Program:
+        """The program that keeps a live table over live tables up to date."""
+        steps = [Assign("refreshing", Call(Var("Refreshing")))]
+        for each in (*self.feeding, plan):
+            if isinstance(each, Refresh):
+                steps += _refreshed(each)
+                continue
+            steps += (*each.program, *self._keeping(each), *each.writer(self.mode(each).mode))
+            tables = (Var(rows_variable(table.name)) for table in each.live)
+            steps.append(Assign("", Var("refreshing").call("follow", Var("query"), *tables)))
+        return (*steps, Assign("", Var("refreshing").call("run")))
+
+    def _run(self, plan: Run) -> str:
+        choice = self.mode(plan)
+        reason = f"# output mode {choice.mode}: {choice.reason}\n" if choice.reason else ""
+        passed = ""
+        if plan.begins == "now":
+            passed = (
+                "# FROM NOW: one run that drops the available rows, so that their offsets are committed\n"
+            )
+            passed += self.part(plan.passing_over(choice.mode)) + "query.awaitTermination()\n\n"
+        late = plan.late.program if plan.late else ()
+        program = plan.program + self._keeping(plan) + late + plan.writer(choice.mode)
+        return _note(plan) + reason + passed + self.part(program)
 
 
-def _steps(plan: Collect | Write | Run) -> Program:
-    """All steps of a plan's program."""
-    if not isinstance(plan, Run):
-        return plan.program
-    mode = plan.choices[0].mode
-    passed = plan.passing_over(mode) if plan.begins == "now" else ()
-    late = plan.late.program if plan.late else ()
-    return (*passed, *plan.program, *plan.keeping(mode), *late, *plan.writer(mode))
-
-
-def _modules(functions: list[Function]) -> str:
-    """The lines that load the modules of functions written in Python."""
+def modules_text(functions: list[Function], folder: str = "") -> str:
+    """The lines that load the modules of functions written in Python. folder: the variable of the program
+    with the folder in which they are; else each is in the folder where it was found.
+    """
     lines: dict[str, None] = {}
     for function in functions:
         variable = module_variable(function.module)
         if function.folder:
-            lines[f"{variable} = load_module({function.module!r}, {function.folder!r})"] = None
+            lines[f"{variable} = load_module({function.module!r}, {folder or repr(function.folder)})"] = None
         else:
             lines[f"import {function.module} as {variable}"] = None
     return "".join(f"{line}\n" for line in lines)
@@ -118,10 +196,6 @@ def _hidden(program: Program) -> Program:
     return tuple(replace(step, node=_hide(step.node)) for step in program)
 
 
-def _render(program: Program) -> str:
-    return render(_hidden(program))
-
-
 def _feeding(reads: Reads, context: Context, stages: Iterable[Run] = ()) -> list[Run]:
     """The queries whose live tables a program reads, directly or through other live tables: each after
     those that it reads itself.
@@ -140,29 +214,6 @@ def _feeding(reads: Reads, context: Context, stages: Iterable[Run] = ()) -> list
     for table in reads.live:
         put(table.name)
     return list(plans.values())
-
-
-def _fed(feeding: Run) -> str:
-    """The program that fills the live tables of a query with what is there."""
-    if isinstance(feeding, Refresh):
-        program = (*feeding.program, *feeding.keeping("complete"), *feeding.writer("complete"))
-        return f"# {feeding.query.name}: {feeding.choices[0].reason}\n{_note(feeding)}{_render(program)}\n"
-    late = _render((Assign("", Var(feeding.late.writer).call("write_new")),)) if feeding.late else ""
-    return _run(feeding) + f"query.processAllAvailable()\n{late}\n"
-
-
-def _refreshing(plan: Refresh, feeding: list[Run]) -> Program:
-    """The program that keeps a live table over live tables up to date."""
-    steps = [Assign("refreshing", Call(Var("Refreshing")))]
-    for each in (*feeding, plan):
-        if isinstance(each, Refresh):
-            steps += _refreshed(each)
-            continue
-        mode = each.choices[0].mode
-        steps += (*each.program, *each.keeping(mode), *each.writer(mode))
-        tables = (Var(rows_variable(table.name)) for table in each.live)
-        steps.append(Assign("", Var("refreshing").call("follow", Var("query"), *tables)))
-    return (*steps, Assign("", Var("refreshing").call("run")))
 
 
 def _refreshed(plan: Refresh) -> Program:
@@ -185,18 +236,6 @@ def _refreshed(plan: Refresh) -> Program:
     )
 
 
-def _run(plan: Run) -> str:
-    choice = plan.choices[0]
-    reason = f"# output mode {choice.mode}: {choice.reason}\n" if choice.reason else ""
-    passed = ""
-    if plan.begins == "now":
-        passed = "# FROM NOW: one run that drops the available rows, so that their offsets are committed\n"
-        passed += _render(plan.passing_over(choice.mode)) + "query.awaitTermination()\n\n"
-    late = plan.late.program if plan.late else ()
-    program = plan.program + plan.keeping(choice.mode) + late + plan.writer(choice.mode)
-    return _note(plan) + reason + passed + _render(program)
-
-
 def _note(plan: Collect | Write | Run) -> str:
     why = plan.as_text if not isinstance(plan, Write) else ""
     text = f"# sent to Spark as text: {why}\n" if why else ""
@@ -214,7 +253,7 @@ def _prelude(body: str, steps: Program, settings: Settings, modules: str, packag
         imports += "import functools\nimport tempfile\n"
         helpers += _CHECKPOINT
     if "show_batch" in names:
-        helpers += _SHOW_BATCH
+        helpers += SHOW_BATCH
     more_imports, more_helpers = sources(names | ({"load_module"} if "load_module(" in modules else set()))
     imports, helpers = imports + more_imports, helpers + more_helpers
     start = settings.start_conf().items()

@@ -26,6 +26,7 @@ from streamsql.runtime.handlers import (
     checkpoints,
     copies,
     definitions,
+    exports,
     flush,
     help,
     lateness,
@@ -57,6 +58,7 @@ PLANS: Answers = {
     **lateness.PLANS,
     **verify.PLANS,
     **copies.PLANS,
+    **exports.PLANS,
 }
 DIRECT: Answers = {
     **definitions.DIRECT,

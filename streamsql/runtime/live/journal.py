@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamsql.connectors.base import Places
+from streamsql.runtime.embedded.live_files import LiveFiles
 from streamsql.runtime.engine.pyspark_import import import_pyspark
 from streamsql.runtime.workspace.formats import LIVE_TABLE, check_version
 from streamsql.runtime.workspace.owned_folders import claim, private, remove
@@ -19,20 +20,14 @@ from streamsql.runtime.workspace.owned_folders import claim, private, remove
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
 
-COMPACT = 50
-"""The number of micro-batches after which all rows are compacted into one file."""
-
-
 _KEYS_IN_UTC = 3
 
 
-class Journal:
-    """The files of one live table: kind.json, and for each micro-batch n either n.all (all rows after
-    it) or n.new (only its own rows), or n.none for the newest one without rows.
-    """
+class Journal(LiveFiles):
+    """The files of one live table: kind.json, and those of LiveFiles."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self._seen = (0, 0)
 
     def begin(self, rows: LiveRows) -> None:
@@ -55,23 +50,7 @@ class Journal:
         with rows.held():
             self.follow(rows)
             if rows.table is not None:
-                self._write(f"{rows.last_batch}.all", rows.table)
-
-    def follow(self, rows: LiveRows) -> None:
-        """Write each later micro-batch."""
-
-        whole = rows.mode == "complete"
-
-        def keep(batch: int, after: Any, new: Any) -> None:
-            if whole or batch % COMPACT == COMPACT - 1:
-                self._write(f"{batch}.all", after)
-                self._drop_before(batch)
-            elif new.num_rows:
-                self._write(f"{batch}.new", new)
-            else:
-                self._note_empty(batch)
-
-        rows.keep = keep
+                self.write(f"{rows.last_batch}.all", rows.table)
 
     def load(self) -> LiveRows | None:
         """The persisted rows; None when there are none, or they cannot be read. Raises UsageFault when a
@@ -99,9 +78,7 @@ class Journal:
             )
             if kind.get("version", 0) < _KEYS_IN_UTC:
                 rows.zone = ""  # its keys have times in the session's time zone
-            for batch, file in self._files():
-                rows.take(_read(file), batch, whole=file.suffix == ".all")
-            rows.last_batch = max([rows.last_batch, *(int(f.stem) for f in self.folder.glob("*.none"))])
+            self.restore(rows)
         except (OSError, ValueError, KeyError, pa.ArrowException):
             return None
         return rows
@@ -116,9 +93,9 @@ class Journal:
             self._seen = identity
             return self._load_while_written()
         try:
-            for batch, file in self._files():
+            for batch, file in self.files():
                 if batch > known.last_batch:
-                    known.take(_read(file), batch, whole=file.suffix == ".all")
+                    known.take(self.read(file), batch, whole=file.suffix == ".all")
         except (OSError, ValueError):  # the files have just been compacted
             return self._load_while_written()
         return known
@@ -133,40 +110,6 @@ class Journal:
         except OSError:
             return 0, 0
         return kind.st_ino, kind.st_mtime_ns
-
-    def _files(self) -> list[tuple[int, Path]]:
-        """(micro-batch, file) pairs, beginning with the newest file that holds all rows."""
-        files = sorted((int(f.stem), f) for f in self.folder.glob("*.*") if f.suffix in (".all", ".new"))
-        whole = max((n for n, (_, f) in enumerate(files) if f.suffix == ".all"), default=0)
-        return files[whole:]
-
-    def _write(self, name: str, table: Any) -> None:
-        import pyarrow as pa
-
-        part = self.folder / "part"
-        with open(part, "wb", opener=private) as sink, pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
-        part.replace(self.folder / name)
-
-    def _note_empty(self, batch: int) -> None:
-        """Note a micro-batch without rows: the tables of one query are compared by their last ones."""
-        with open(self.folder / f"{batch}.none", "w", encoding="utf-8", opener=private):
-            pass
-        for file in self.folder.glob("*.none"):
-            if int(file.stem) < batch:
-                file.unlink()
-
-    def _drop_before(self, batch: int) -> None:
-        for file in self.folder.iterdir():
-            if file.suffix in (".all", ".new", ".none") and int(file.stem) < batch:
-                file.unlink()
-
-
-def _read(file: Path) -> Any:
-    import pyarrow as pa
-
-    with pa.memory_map(str(file)) as source:
-        return pa.ipc.open_file(source).read_all()
 
 
 class LiveTables(dict[str, "LiveRows"]):
