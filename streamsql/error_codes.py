@@ -58,7 +58,7 @@ CODES = {
     "INTERNAL_ERROR": "an error that the console does not expect",
     "IN_USE": "an entry cannot be dropped, because another uses it",
     "LIMIT_REACHED": "a result has more rows than its live table keeps",
-    MALFORMED_MESSAGE: "a message cannot be read in its format",
+    MALFORMED_MESSAGE: "a message, or a row of a file, cannot be read in its format",
     "MISSING_COLUMNS": "a stream needs columns that are not declared and cannot be inferred",
     "MISSING_DRIVER": "Spark has not the JDBC driver that a sink needs",
     "MISSING_MODULE": "a Python module is not there, or not installed",

@@ -44,8 +44,8 @@ collect_ignore_glob = ["sql_tests/*"]
 
 # The files that take longest, a minute or so each: begun last, one of them would keep one worker waiting.
 LONG_FILES = (
-    "test_stream_results test_shared_cases test_scripts test_terminal test_lowering test_kafka_failures "
-    "test_schema_registry test_kafka test_stateful test_leaving test_nexmark test_jvm "
+    "test_stream_results test_shared_cases_in_sql test_shared_cases test_scripts test_terminal test_lowering "
+    "test_kafka_failures test_schema_registry test_kafka test_stateful test_leaving test_nexmark test_jvm "
     "test_kills_of_refreshes test_kills test_explain test_examples test_full_disk test_late_rows "
     "test_verify_pipelines test_testing"
 ).split()

@@ -70,6 +70,23 @@ CASES = [
         "TEST 'a' BEGIN\n  GIVEN s (a) VALUES (1); -- one\n  EXPECT ERROR 'X' FROM CREATE LIVE TABLE t AS SELECT * FROM u;\n\n"
         "  KILL;\n  RESTART QUERY ALL;\nEND TEST;\n",
     ),
+    (
+        "begin declare x int default 1; lbl: while x<9 do -- c\nset x=x+1;if x>2 and x<5 then leave lbl; elseif x=1 then "
+        "select a\nfrom t where b; else\nbegin select 1; end;\n-- d\nend if;\n\nend while lbl; end;\nselect 2",
+        "BEGIN\n  DECLARE x INT DEFAULT 1;\n  lbl: WHILE x < 9 DO -- c\n    SET x = x+1;\n    IF x > 2 AND x < 5 THEN\n"
+        "      LEAVE lbl;\n    ELSEIF x = 1 THEN\n      SELECT a\n      FROM t\n      WHERE b;\n    ELSE\n      BEGIN\n"
+        "        SELECT 1;\n      END;\n      -- d\n    END IF;\n\n  END WHILE lbl;\nEND;\nSELECT 2\n",
+    ),
+    (
+        "test 'a' begin begin for r as select a from t do select r.a; end for; case x when 1 then select 1; end case; end;\n"
+        "expect t empty; end test",
+        "TEST 'a' BEGIN\n  BEGIN\n    FOR r AS SELECT a FROM t DO\n      SELECT r.a;\n    END FOR;\n    CASE x\n      WHEN 1 THEN\n"
+        "        SELECT 1;\n    END CASE;\n  END;\n  EXPECT t EMPTY;\nEND TEST\n",
+    ),
+    (
+        "begin case when x then select 1; end case; end; select 2",
+        "BEGIN\n  CASE\n    WHEN x THEN\n      SELECT 1;\n  END CASE;\nEND;\nSELECT 2\n",
+    ),
     ("explain pyspark select a from t", "EXPLAIN PYSPARK SELECT a FROM t\n"),
     ("show jobs", "show jobs\n"),
 ]  # fmt: skip
@@ -158,6 +175,21 @@ def test_tokens_comments_and_names_stay_and_a_second_format_changes_nothing() ->
     tests = [written.text for file in SQL_TESTS for written in split_script(Source("", file.read_text()))]
     assert all(check(text) for text in tests)
     assert sum(check(with_gaps(text, chance) + ";") for text in tests) > 50
+
+
+COMPOUNDS = [
+    "begin loop select 1 ; iterate l ; end loop ; repeat set x = 1 ; until x > ( 3 + 1 ) end repeat ; end",
+    "begin declare exit handler for sqlexception begin select 1 ; end ; declare continue handler for a , b set x = 1 ; "
+    "declare c condition for sqlstate '12345' ; execute immediate 'select ?' using x ; drop table if exists t ; end ;",
+    "begin not atomic case when x = 1 then select case when a then b end from t ; else values ( 1 ) ; end case ; end",
+    "begin create view v as select * from t where a = 1 ; update t set a = 1 where b in ( select c from d ) ; end ;",
+    *(text for text, _ in CASES if text.startswith(("begin", "test"))),
+]
+
+
+def test_compound_statements_keep_their_tokens_and_comments() -> None:
+    chance = random.Random(14)
+    assert all(check(with_gaps(text, chance)) for text in COMPOUNDS for _ in range(20))
 
 
 def test_scripts_of_pages_can_be_formatted() -> None:

@@ -63,7 +63,7 @@ LANGUAGE = [
     "unfinished.cursor",
     "formatting.documents",
     "formatting.atoms formatting.keyword_places",
-    "formatting.trees",
+    "formatting.compound_places formatting.trees",
     "formatting.query_layout",
     "formatting.statement_layout",
     "formatting.format_script",

@@ -16,7 +16,7 @@ import pytest
 from conftest import Console, notes_of
 from test_explain import program
 
-from streamsql.errors import QueryFault, StreamsqlError
+from streamsql.errors import InputFault, QueryFault, StreamsqlError
 from streamsql.output.error_text import format_error
 from streamsql.results import Text
 
@@ -161,6 +161,11 @@ def test_groups_replace_the_rows_of_their_key(console: Console, database: Databa
         ("b", 1, 2),
         ("c", 1, 7),
     ]
+    console.run("VERIFY QUERY t;")
+    database.query("DELETE FROM counts WHERE word = 'b'")
+    with pytest.raises(InputFault, match="t has 2 rows, 1 missing and 0 too many") as raised:
+        console.run("VERIFY QUERY t;")
+    assert (raised.value.detail.splitlines()[0], raised.value.exit_code) == ("missing: b, 1, 2", 1)
 
 
 def test_rows_of_one_batch_with_equal_keys(console: Console, database: Database) -> None:

@@ -6,7 +6,7 @@ import io
 import os
 import re
 import xml.etree.ElementTree as xml
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +60,11 @@ def check_golden(name: str, text: str) -> None:
     assert text == golden.read_text()
 
 
-@pytest.mark.parametrize("name", ["words.test.sql", "messages.test.sql", "files_and_sinks.test.sql"])
-def test_what_holds_passes(name: str, factory: SessionFactory) -> None:
+@pytest.mark.parametrize("name", ["words", "messages", "binary_messages", "files_and_sinks"])
+def test_what_holds_passes(name: str, factory: SessionFactory, packages: Callable[[str], None]) -> None:
+    if name == "binary_messages":
+        packages("avro")
+    name = f"{name}.test.sql"
     out = io.StringIO()
     outcomes = run_file(factory, name, TapReport(out))
     assert [o.case.name for o in outcomes if not o.passed] == [], out.getvalue()

@@ -18,6 +18,7 @@ from streamsql.connectors.messages import GIVEN, Payload
 from streamsql.connectors.socket import Socket
 from streamsql.connectors.values import Values, hidden_column, inserted, moment_text
 from streamsql.definitions import PAYLOAD_FORMATS, ROW_FILES, Stream
+from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.language.statements.base import Column
 from streamsql.language.tokens import quote_name
 
@@ -26,6 +27,11 @@ PAYLOAD = "_value"
 _LINES = frozenset(("json", "csv", "text", debezium.FORMAT))
 """The formats of which a file holds a message in each line."""
 _PLACE = "'what GIVEN gave'"
+_REFUSED = (
+    f"concat('[{MALFORMED_MESSAGE}] a row of ', regexp_replace({rows_of_files.FILE}, '^file:/+', '/'), "
+    f"' cannot be read\\nthe row: ', substr({rows_of_files.PAYLOAD}, 1, 200))"
+)
+"""What ends a query at a row that cannot be read: the words of a stream of files."""
 
 
 def takes_messages(original: Stream) -> bool:
@@ -134,7 +140,7 @@ class Given(Values):
 def file_rows(stream: Stream, path: str) -> Node | None:
     """The rows of a file, with those that cannot be read; None where the stream does not tell these."""
     original = stream.stands_for
-    if original is None or not _tells(stream) or rows_of_files.mode_of(original) == "FAILFAST":
+    if original is None or not _tells(stream):
         return None
     return rows_of_files.at_rest(original.connector, replace(original, columns=stream.columns), path)
 
@@ -144,7 +150,9 @@ def _tells(stream: Stream) -> bool:
     original = stream.stands_for
     if original is None or original.connector not in ROW_FILES or takes_messages(original):
         return False
-    return bool(stream.rejected or rows_of_files.are_told(replace(original, columns=stream.columns)))
+    # With ON MALFORMED FAIL, too, the row is given, so that it is the query that fails.
+    told = replace(original, columns=stream.columns, malformed="skip")
+    return bool(stream.rejected or rows_of_files.are_told(told))
 
 
 def _rows_written(stream: Stream) -> tuple[Column, ...]:
@@ -163,8 +171,11 @@ def _rows_of_file(stream: Stream, frame: Node) -> Node:
             "select", expr(f"{rows_of_files.PAYLOAD} AS payload"), expr(f"{rows_of_files.FILE} AS file")
         )
     assert stream.stands_for
-    if rows_of_files.mode_of(stream.stands_for) == "DROPMALFORMED":
+    mode = rows_of_files.mode_of(stream.stands_for)
+    if mode == "DROPMALFORMED":
         frame = frame.call("where", expr(f"NOT ({bad})"))
+    elif mode == "FAILFAST":
+        frame = frame.call("where", expr(f"NOT ({bad}) OR raise_error({_REFUSED}) IS NULL"))
     return frame.call("drop", rows_of_files.PAYLOAD, rows_of_files.FILE)
 
 

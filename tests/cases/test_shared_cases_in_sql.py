@@ -1,9 +1,8 @@
-"""The cases of shared/cases as TESTs, run in one session: some of them, or all with STREAMSQL_MATRIX=full."""
+"""The cases of shared/cases as TESTs, all that a TEST can express, run in one session."""
 
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,12 @@ from streamsql.testing.reports import TextReport
 from streamsql.testing.runner import Outcome, run_cases
 from streamsql.testing.sessions import SessionFactory
 
-EVERY = 1 if os.environ.get("STREAMSQL_MATRIX") == "full" else 9
-
 
 def test_cases_pass_as_tests(spark: Any, tmp_path: Path) -> None:
     cases = all_cases()
     assert len(cases) > 60
     file = tmp_path / "cases.test.sql"
-    file.write_text(sql_tests(cases[::EVERY], tmp_path))
+    file.write_text(sql_tests(cases, tmp_path))
     collection = collect([str(file)], [])
     assert not collection.errors
     out, outcomes = io.StringIO(), list[Outcome]()
@@ -39,4 +36,4 @@ def test_cases_pass_as_tests(spark: Any, tmp_path: Path) -> None:
     finally:
         factory.close()
     assert all(outcome.passed for outcome in outcomes), out.getvalue()
-    assert len(outcomes) == len(cases[::EVERY])
+    assert len(outcomes) == len(cases)

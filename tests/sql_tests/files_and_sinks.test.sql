@@ -42,3 +42,10 @@ TEST 'times are in the session time zone, and fractions are near' BEGIN
   EXPECT thirds (at, f) VALUES (TIMESTAMP '2024-07-01 12:00:00', 0.3333333);
   EXPECT thirds (d, f, m) TOLERANCE 0.01 VALUES (0.33, 0.33, array(0.34));
 END TEST;
+
+TEST 'a row that ends the query' BEGIN
+  CREATE STREAM strict (word STRING, n INT) USING csv ON MALFORMED FAIL OPTIONS (path '/nowhere', sep ';');
+  CREATE LIVE TABLE there AS SELECT * FROM strict;
+  GIVEN strict FROM 'visits.csv';
+  EXPECT there FAILS WITH 'MALFORMED_MESSAGE';
+END TEST;

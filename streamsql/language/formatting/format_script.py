@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from streamsql.errors import Source, Span, StreamsqlError
 from streamsql.language.formatting.atoms import Atom, Comment, atoms_of, comments_of, with_unary
+from streamsql.language.formatting.compound_places import CompoundReader, NotCompound, begins_compound
 from streamsql.language.formatting.documents import SPACE, Doc, Line, printed
 from streamsql.language.formatting.keyword_places import PlaceReader, Places, all_nodes
 from streamsql.language.formatting.statement_layout import statement_doc
@@ -159,6 +160,8 @@ def _places(source: Source, text: str, masked: str, shift: int, *, in_test: bool
     if match is None:
         return None
     reader = PlaceReader(masked, tokens)
+    if begins_compound(tokens):
+        return _compound(source, text, masked, reader, shift)
     if match[0] != "Spark":
         reader.read(match[1])
         return _with_nested(source, text, masked, reader.places, shift, in_test=match[0] == "Test")
@@ -176,14 +179,37 @@ def _check_queries(text: str, node: Node) -> None:
                 read_query(text[part.span.start : part.span.end])
 
 
+def _compound(source: Source, text: str, masked: str, reader: PlaceReader, shift: int) -> Places | None:
+    """The keywords and lines of BEGIN … END; None for one that is kept as written."""
+    try:
+        CompoundReader(reader).read()
+    except NotCompound:
+        return None
+    return _with_nested(source, text, masked, reader.places, shift, in_test=False, of_spark=True)
+
+
 def _with_nested(
-    source: Source, text: str, masked: str, places: Places, shift: int, *, in_test: bool
+    source: Source,
+    text: str,
+    masked: str,
+    places: Places,
+    shift: int,
+    *,
+    in_test: bool,
+    of_spark: bool = False,
 ) -> Places | None:
-    """With the places of the statement after EXPLAIN, or of those of a TEST."""
+    """With the places of the statement after EXPLAIN, or of those of a TEST, or of a compound statement
+    (of_spark), where those that cannot be parsed are kept as written.
+    """
     for start, end in list(places.nested):
-        if any(start < s < end for s, _ in places.queries):
+        if not of_spark and any(start < s < end for s, _ in places.queries):
             continue  # an INSERT of a statement set
-        inner = _places(source, text[start:end], masked[start:end], shift + start, in_test=in_test)
+        try:
+            inner = _places(source, text[start:end], masked[start:end], shift + start, in_test=in_test)
+        except StreamsqlError:
+            if not of_spark:
+                raise
+            inner = None
         if inner is None:
             places.pieces.append((start, end))
             continue
@@ -194,6 +220,8 @@ def _with_nested(
         places.pieces += [(s + start, e + start) for s, e in inner.pieces]
         places.queries += [(s + start, e + start) for s, e in inner.queries]
         places.nested += [(s + start, e + start) for s, e in inner.nested]
+        places.compounds |= {s + start for s in inner.compounds}
+        places.lines |= {s + start: depth for s, depth in inner.lines.items()}
     return places
 
 

@@ -49,6 +49,8 @@ class Places:
 
     spaced: starts of parentheses with a blank before them; heads: starts of the clauses of a statement, with
     the name of the clause; nested: (start, end) of statements in a statement.
+
+    compounds: starts of compound statements; lines: of the lines in these, with their depth.
     """
 
     keywords: set[int] = field(default_factory=set)
@@ -58,6 +60,8 @@ class Places:
     spaced: set[int] = field(default_factory=set)
     heads: dict[int, str] = field(default_factory=dict)
     nested: list[tuple[int, int]] = field(default_factory=list)
+    compounds: set[int] = field(default_factory=set)
+    lines: dict[int, int] = field(default_factory=dict)
 
 
 _SPACED = frozenset(["ColumnDefs", "Options", "Key", "PartitionedBy", "ColumnNames", "Chart"])
@@ -127,13 +131,16 @@ class PlaceReader:
             self.places.queries.append((node.span.start, node.span.end))
             self.query(tokens)
         else:
-            before = len("SELECT ")
-            text = "SELECT " + self.text[node.span.start : node.span.end]
-            reader = PlaceReader(text, tokenize(text))
-            reader.query(reader.tokens)
-            shift = node.span.start - before
-            self.places.keywords |= {k + shift for k in reader.places.keywords if k}
-            self.places.calls |= {k + shift for k in reader.places.calls}
+            self.expression(node.span.start, node.span.end)
+
+    def expression(self, start: int, end: int) -> None:
+        """Take over the places of an expression."""
+        text = "SELECT " + self.text[start:end]
+        reader = PlaceReader(text, tokenize(text))
+        reader.query(reader.tokens)
+        shift = start - len("SELECT ")
+        self.places.keywords |= {k + shift for k in reader.places.keywords if k}
+        self.places.calls |= {k + shift for k in reader.places.calls}
 
     def query(self, tokens: Sequence[Token]) -> bool:
         """Take over the places of a query, or of a statement of Spark; False if sqlglot cannot read it."""

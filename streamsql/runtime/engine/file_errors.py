@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import urllib.parse
 
+from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.runtime.engine.kafka_errors import Words
 
 _FILE = re.compile(r"FAILED_READ_FILE\.(\w+)\][^\n]*?(?:reading file|read the file:?|file) (\S+?)\.?(?:\s|$)")
 _ROW = re.compile(r"MALFORMED_RECORD_IN_PARSING[^\n]*?record parsing: (.*?)\.\s*\n?Parse Mode", re.DOTALL)
+SKIP_ROWS = "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM name$malformed shows them"
 _CAUSES = (
     ("Permission denied", "permission denied"),
     ("EOFException", "it is incomplete: is it still being written, or truncated?"),
@@ -22,8 +24,11 @@ _CAUSES = (
 )
 
 
-def file_words(text: str) -> Words | None:
-    """The explanation of an exception (its text, with causes) that names a file; None for another."""
+def file_words(text: str, *, of_query: bool = True) -> Words | None:
+    """The explanation of an exception (its text, with causes) that names a file; None for another.
+
+    of_query: of a streaming query.
+    """
     match = _FILE.search(text)
     if match is None:
         return None
@@ -34,7 +39,8 @@ def file_words(text: str) -> Words | None:
         return Words(
             f"a row of {file} cannot be read",
             f"the row: {shown[:200]}" if shown not in ("", "[null]") else "",
-            "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM name$malformed shows them",
+            SKIP_ROWS if of_query else "OPTIONS (mode 'DROPMALFORMED') skips such rows",
+            MALFORMED_MESSAGE,
         )
     if match.group(1) == "FILE_NOT_EXIST" or "FileNotFoundException" in text and "Permission" not in text:
         return Words(

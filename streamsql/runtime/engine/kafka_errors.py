@@ -12,6 +12,7 @@ class Words(NamedTuple):
     fact: str
     detail: str = ""
     hint: str = ""
+    code: str = ""
 
 
 _SERVERS = "is a broker listening there, and does kafka.security.protocol match it?"

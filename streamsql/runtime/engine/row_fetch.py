@@ -11,7 +11,7 @@ from typing import Any
 
 from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.row_values import collect, in_zone, is_numeric
+from streamsql.runtime.engine.row_values import collect, in_zone, is_numeric, python_values
 
 AT_ONCE = 10_000
 """A result of which Spark knows that it has at most so many rows is fetched whole."""
@@ -107,7 +107,7 @@ def _of_batches(
     for batch in batches:
         for start in range(0, batch.num_rows, BLOCK):
             cancel.check()
-            columns = [column.to_pylist() for column in batch.slice(start, BLOCK).columns]
+            columns = [python_values(column) for column in batch.slice(start, BLOCK).columns]
             yield [tuple(to_zone(row)) for row in zip(*columns, strict=True)]
 
 

@@ -67,6 +67,46 @@ def _nested(kind: Any, zone: str) -> Callable[[Any], Any]:
     return lambda v: v
 
 
+def python_values(column: Any) -> list[Any]:
+    """The values of an Arrow column. Bytes of a STRING that are no UTF-8 (a CAST of BINARY) become �."""
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        return [_decoded(v, column.type) for v in column.cast(_with_bytes(column.type)).to_pylist()]
+
+
+def _with_bytes(kind: Any) -> Any:
+    """An Arrow type with BINARY in place of STRING."""
+    import pyarrow as pa
+
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pa.binary() if pa.types.is_string(kind) else pa.large_binary()
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _with_bytes(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_with_bytes(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_with_bytes(kind.key_type), _with_bytes(kind.item_type))
+    return kind
+
+
+def _decoded(value: Any, kind: Any) -> Any:
+    """A value of a type of `_with_bytes`, as one of the Arrow type itself."""
+    import pyarrow as pa
+
+    if value is None:
+        return None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return value.decode(errors="replace")
+    if pa.types.is_struct(kind):
+        return {field.name: _decoded(value[field.name], field.type) for field in kind}
+    if pa.types.is_list(kind):
+        return [_decoded(item, kind.value_type) for item in value]
+    if pa.types.is_map(kind):
+        return [(_decoded(k, kind.key_type), _decoded(v, kind.item_type)) for k, v in value]
+    return value
+
+
 def shortest(number: float) -> float:
     """A number of 32 bits as the double with the fewest digits that mean it: 0.1, not 0.10000000149011612."""
     if not math.isfinite(number):

@@ -11,7 +11,7 @@ from streamsql.errors import EngineFault, InputFault, QueryFault, Span, Streamsq
 from streamsql.language.lexical import misspelt_clause, word_at
 from streamsql.language.statements.base import Statement
 from streamsql.runtime.engine.disk_full import NO_SPACE, full_disk, is_no_space
-from streamsql.runtime.engine.file_errors import file_words
+from streamsql.runtime.engine.file_errors import SKIP_ROWS, file_words
 from streamsql.runtime.engine.kafka_errors import in_plain_words
 
 _PREFIX = re.compile(r"^\s*\[([A-Z0-9_.]+)\]\s*")
@@ -204,9 +204,10 @@ def _causes(java: Any) -> list[Any]:
 
 def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     root, *others = _causes(java)
-    words = in_plain_words("\n".join(each.toString() or "" for each in (root, *others)))
+    texts = "\n".join(each.toString() or "" for each in (root, *others))
+    words = in_plain_words(texts) or file_words(texts, of_query=False)
     if words:
-        return EngineFault(words.fact, detail=words.detail, hint=words.hint)
+        return EngineFault(words.fact, detail=words.detail, hint=words.hint, code=words.code)
     if is_no_space(root.toString() or ""):
         return EngineFault(NO_SPACE, hint=_MAKE_SPACE, code="DISK_FULL")
     condition, message = clean(root.getMessage() or root.getClass().getSimpleName())
@@ -245,7 +246,7 @@ def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault
     texts = _texts(error)
     words = in_plain_words(texts) or file_words(texts)
     if words:
-        return QueryFault(words.fact, subject=subject, detail=words.detail, hint=words.hint)
+        return QueryFault(words.fact, subject=subject, detail=words.detail, hint=words.hint, code=words.code)
     if is_no_space(texts):
         hint = f"free disk space; START QUERY {name}; resumes from its checkpoint"
         return QueryFault(NO_SPACE, subject=subject, detail=full_disk(places), hint=hint, code="DISK_FULL")
@@ -264,7 +265,7 @@ def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault
     code = condition
     if code == MALFORMED_MESSAGE:
         condition = ""
-        hint = "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM name$malformed shows them"
+        hint = SKIP_ROWS
     return QueryFault(head, subject=subject, detail=detail, hint=hint, condition=condition, code=code)
 
 

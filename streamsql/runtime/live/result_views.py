@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamsql.results import Snapshot, Status
 from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
-from streamsql.runtime.engine.row_values import in_zone, is_numeric
+from streamsql.runtime.engine.row_values import in_zone, is_numeric, python_values
 from streamsql.runtime.queries.run import Running
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class TableView:
 
 def values(table: Any, convert: Callable[[Any], Any]) -> list[tuple[Any, ...]]:
     """The rows of a small Arrow table as Python values."""
-    columns = [column.to_pylist() for column in table.columns]
+    columns = [python_values(column) for column in table.columns]
     return [tuple(convert(row)) for row in zip(*columns, strict=True)]
 
 
