@@ -65,6 +65,7 @@ def _add_spark_flags(parser: argparse.ArgumentParser) -> None:
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     add("--packages", metavar="GROUP:NAME:VERSION,…", help="packages for Spark to fetch")
     add("--jars", metavar="FILE,…", help="jars for Spark")
+    add("--warm", metavar="DURATION|off", help="how long a started Spark waits for the next console")
     add("--java", metavar="auto|bundled|system|DIR", help="which Java to use (default: auto)")
 
 

@@ -11,6 +11,7 @@ from streamsql.config.folders import cache_folder
 from streamsql.config.preferences import CONSOLE, Preferences
 from streamsql.language.grammar import grammar_folder
 from streamsql.runtime.engine import jvm
+from streamsql.runtime.engine.warm_engine import warm_status
 
 
 def info_text(preferences: Preferences, config: ConfigFile, fault: str = "") -> str:
@@ -28,6 +29,7 @@ def info_text(preferences: Preferences, config: ConfigFile, fault: str = "") -> 
         "versions": {"python": platform.python_version()} | {n: _version(n) for n in names},
         "java": java_info,
         "start cache": cached,
+        "warm engine": warm_status(cache_folder()),
         "platform": platform.platform(),
         "config": _config(preferences, config, fault),
         "grammars": str(grammar_folder()),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from streamsql.runtime.session import Session
 
 # Flags that are preferences too: without a default, so that it is known who chose.
-_PREFERENCES = ("format", "color", "master", "java")
+_PREFERENCES = ("format", "color", "master", "java", "warm")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 from streamsql.calls import run
 from streamsql.catalog import CurrentCatalog
+from streamsql.config.preferences import COMMAND_LINE, SET, Preferences
 from streamsql.connectors.base import Places
 from streamsql.language.statements.base import Statement
 from streamsql.plan import planner, plans
@@ -26,6 +29,15 @@ from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.read_only import SharedTables
 from streamsql.runtime.workspace.session_workspace import SessionWorkspace
 from streamsql.runtime.workspace.store import Store
+
+
+def warm_seconds(preferences: Preferences) -> float:
+    """How long a started Spark waits for the next console; 0 for none. The config file is for consoles at a
+    terminal: a job of CI or cron, whose machine has other work when it ends, asks for it by --warm or SET.
+    """
+    asked = preferences.origin("warm") in (COMMAND_LINE, SET)
+    at_terminal = not os.environ.get("CI") and sys.__stderr__ is not None and sys.__stderr__.isatty()
+    return preferences.period("warm") if asked or at_terminal else 0.0
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,8 @@ def _live_tables(config: Config, places: Places, current: CurrentCatalog) -> Liv
 def session_parts(config: Config, spark: Any = None) -> SessionParts:
     """The parts of a new session. spark: a running SparkSession that the session does not own (tests)."""
     events, current, settings, places = Events(), CurrentCatalog(), config.settings, _places(config)
-    engine = Engine(settings, config.folder, config.log, config.cache, config.java, events, spark)
+    warm = lambda: warm_seconds(config.preferences)  # noqa: E731
+    engine = Engine(settings, config.folder, config.log, config.cache, config.java, events, spark, warm)
     live = _live_tables(config, places, current)
     queries = Queries(events, Refreshes(live, current))
 

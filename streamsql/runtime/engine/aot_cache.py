@@ -101,8 +101,13 @@ def build_at_exit(java: Java, cache: Path, file: Path) -> None:
     Costs a few milliseconds at exit. Skipped on a CI machine, which discards its files, within a day of a
     failure, and when memory or disk space is short.
     """
-    if enabled() and not os.environ.get("CI") and not complete(file):
+    if wants_build(file):
         atexit.register(_build_in_background, java, cache, file)
+
+
+def wants_build(file: Path) -> bool:
+    """Whether the end of this process starts a build of the cache."""
+    return enabled() and not os.environ.get("CI") and not complete(file)
 
 
 def _build_in_background(java: Java, cache: Path, file: Path) -> None:
@@ -110,7 +115,7 @@ def _build_in_background(java: Java, cache: Path, file: Path) -> None:
         failed = failed_file(file)
         if failed.is_file() and time.time() - failed.stat().st_mtime < RETRY_AFTER:
             return
-        if complete(file) or not os.access(cache, os.W_OK) or not _room(cache):
+        if complete(file) or not os.access(cache, os.W_OK) or not has_room(cache):
             return
         command, quiet = _builder(java, cache)
         subprocess.Popen([*command, "--background"], start_new_session=True, **quiet)
@@ -130,7 +135,8 @@ def _builder(java: Java, cache: Path) -> tuple[list[str], dict[str, Any]]:
     return command, {"env": environment, "cwd": cache, **streams}
 
 
-def _room(cache: Path) -> bool:
+def has_room(cache: Path) -> bool:
+    """Whether memory and disk have room for a build, or for another Spark."""
     if shutil.disk_usage(cache).free < ROOM:
         return False
     try:

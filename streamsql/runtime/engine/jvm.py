@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ from streamsql.runtime.engine.java_command import (
 )
 from streamsql.runtime.engine.pyspark_import import import_pyspark
 from streamsql.runtime.engine.start_failures import Crash, size_of, start_failure
+from streamsql.runtime.engine.warm_engine import WAREHOUSE, Wanted, keep_at_exit, take, wanted_engine
 from streamsql.secrets import redact_text
 
 if TYPE_CHECKING:
@@ -180,22 +181,25 @@ def _connect(port: int, secret: str) -> Any:
 # The session
 
 
-def start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> SparkSession:
-    """Start a JVM and a Spark session in it (classic, not Connect).
+def start_session(
+    conf: Mapping[str, str], log: Path, cache: Path, java: Java, warm: Callable[[], float] = lambda: 0.0
+) -> SparkSession:
+    """Start a JVM and a Spark session in it (classic, not Connect), or take over a warm engine.
 
-    Arguments as for launch. May be called on any thread; PySpark's SIGINT handler, which
-    cancels every job, is never installed. Raises SparkStartError.
+    Arguments as for launch. warm: the seconds that an engine for the next console waits; 0 for none.
+    May be called on any thread; PySpark's SIGINT handler, which cancels every job, is never installed.
+    Raises SparkStartError.
     """
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     _log_to(log)
     if threading.current_thread() is not threading.main_thread():
-        return _start_session(conf, log, cache, java)
+        return _start_session(conf, log, cache, java, warm)
     outcome: list[Any] = []
 
     def run() -> None:
         try:
-            outcome.append(_start_session(conf, log, cache, java))
+            outcome.append(_start_session(conf, log, cache, java, warm))
         except BaseException as error:
             outcome.append(error)
 
@@ -241,10 +245,16 @@ def forget_session() -> None:
             pass  # the JVM has ended already
 
 
-def _start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> SparkSession:
+def _start_session(
+    conf: Mapping[str, str], log: Path, cache: Path, java: Java, warm: Callable[[], float]
+) -> SparkSession:
     conf = {**spark_defaults(), **conf}
+    wanted = wanted_engine(conf, log, cache, java)
+    keep_at_exit(wanted, warm)
     if is_local(conf):  # PySpark passes the workers' Python to the JVM
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if warm() and (session := _warm_session(wanted, conf)):
+        return session
     cached = _cache_options(conf, cache, java)
     file = aot_cache.cache_file(java, cache, spark_home())
     try:
@@ -256,6 +266,32 @@ def _start_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java) 
         session = _try_session(conf, log, cache, java, [])
     aot_cache.build_at_exit(java, cache, file)
     return session
+
+
+def _warm_session(wanted: Wanted, conf: Mapping[str, str]) -> SparkSession | None:
+    """A session in the warm engine that waits; None when there is none or it fails."""
+    taken = take(wanted)
+    if taken is None:
+        return None
+    import_pyspark()
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    try:
+        gateway = _connect(taken.port, taken.secret)
+        gateway.proc = taken.process
+        with SparkContext._lock:
+            SparkContext._gateway = SparkContext._jvm = None  # of an earlier JVM
+        view = gateway.jvm
+        context = view.JavaSparkContext(view.org.apache.spark.SparkContext.getOrCreate())
+        options = {key: value for key, value in conf.items() if key == WAREHOUSE}
+        return SparkSession(SparkContext(gateway=gateway, jsc=context), options=options)
+    except Exception:
+        taken.process.kill()
+        with SparkContext._lock:
+            SparkContext._active_spark_context = None
+            SparkContext._gateway = SparkContext._jvm = None
+        return None
 
 
 def _try_session(

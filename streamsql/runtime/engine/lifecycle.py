@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,12 +60,20 @@ class Attempt:
 class Engine:
     """Runs one Spark at a time. spark: a running SparkSession that it does not own (tests).
 
-    folder: contains the warehouse; log, cache, java: as for jvm.start_session. Publishes SparkStarted
+    folder: contains the warehouse; log, cache, java, warm: as for jvm.start_session. Publishes SparkStarted
     before a new session is used, SparkLost (on its own thread) and ClusterNews.
     """
 
     def __init__(
-        self, settings: Settings, folder: Path, log: Path, cache: Path, java: str, events: Events, spark: Any
+        self,
+        settings: Settings,
+        folder: Path,
+        log: Path,
+        cache: Path,
+        java: str,
+        events: Events,
+        spark: Any,
+        warm: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.settings = settings
         self.folder = folder
@@ -72,6 +81,7 @@ class Engine:
         self.cache = cache
         self.java = java
         self.events = events
+        self.warm = warm
         self.doing = ""
         self._lock = threading.Lock()
         self._spark = spark
@@ -127,7 +137,7 @@ class Engine:
         conf.setdefault("spark.sql.warehouse.dir", str(self.folder / "warehouse"))
         master = conf["spark.master"]
         check_master(master)
-        spark = attempt.spark = jvm.start_session(conf, self.log, self.cache, java)
+        spark = attempt.spark = jvm.start_session(conf, self.log, self.cache, java, self.warm)
         attempt.process = spark.sparkContext._gateway.proc
         # It would print a traceback over the prompt when the JVM ends.
         hears = getattr(spark.sparkContext, "_accumulatorServer", None)

@@ -13,6 +13,27 @@ def import_pyspark() -> None:
     """Import PySpark; waits while another thread imports it."""
     with _one_at_a_time:
         import pyspark.sql  # noqa: F401
+        from py4j.protocol import INPUT_CONVERTER
+
+        for place, converter in enumerate(INPUT_CONVERTER):
+            if type(converter).__name__ in ("NumpyScalarConverter", "NumpyArrayConverter"):
+                INPUT_CONVERTER[place] = NumpyConverter(converter)
+
+
+class NumpyConverter:
+    """A converter of PySpark for arguments from numpy, asked for these only: to see that a text is not
+    such an argument, PySpark would import its test tools, and pandas with them (0.3 s before the first row).
+    """
+
+    def __init__(self, converter: Any) -> None:
+        self._converter = converter
+
+    def can_convert(self, value: Any) -> bool:
+        own = any(kind.__module__.partition(".")[0] == "numpy" for kind in type(value).__mro__)
+        return own and bool(self._converter.can_convert(value))
+
+    def convert(self, value: Any, gateway_client: Any) -> Any:
+        return self._converter.convert(value, gateway_client)
 
 
 def running_spark() -> Any:

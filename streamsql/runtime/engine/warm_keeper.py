@@ -1,0 +1,175 @@
+"""The process that keeps a warm engine (warm_engine.py) until a console takes it, and while it has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from streamsql.runtime.engine import jvm
+from streamsql.runtime.engine.java import find_java
+from streamsql.runtime.engine.typical_work import typical_work
+from streamsql.runtime.engine.warm_engine import read_message, send_message, socket_path, stop_keeper
+
+POLL = 0.2
+END_TIMEOUT = 60.0
+"""The seconds that the JVM of a console that has ended may take to end."""
+
+START_TIMEOUT = 300.0
+
+
+class Keeper:
+    """One warm engine. order: see warm_engine._start_keeper."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self.order = order
+        self.cache = Path(order["cache"])
+        self.process: Any = None
+        self.answer: dict[str, Any] = {}
+        self.failed = False
+        self.deadline = time.monotonic() + START_TIMEOUT
+
+    def start(self) -> None:
+        """Start Spark and let it run typical work. Runs on a thread of its own."""
+        scratch = Path(tempfile.mkdtemp(prefix="streamsql-warm-"))
+        try:
+            conf = {**self.order["conf"], "spark.sql.warehouse.dir": str(scratch / "warehouse")}
+            java = find_java(self.order["java"])
+            spark: Any = jvm.start_session(conf, Path(self.order["log"]), self.cache, java)
+            gateway = spark.sparkContext._gateway
+            self.process = gateway.proc
+            typical_work(spark, scratch)
+            _leave_nothing(spark)
+            parameters = gateway.gateway_parameters
+            self.deadline = time.monotonic() + float(self.order["seconds"])
+            self.answer = {"port": parameters.port, "secret": parameters.auth_token, "pid": self.process.pid}
+        except Exception:
+            self.failed = True  # the next console starts a Spark of its own
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def wait(self, listener: socket.socket) -> socket.socket | None:
+        """The connection of the console that took the engine; None when none came in time."""
+        listener.settimeout(POLL)
+        while time.monotonic() < self.deadline and not self.failed:
+            if self.process is not None and self.process.poll() is not None:
+                return None
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                continue
+            connection.settimeout(1.0)
+            if not _own_user(connection):
+                connection.close()
+                continue
+            try:
+                request = read_message(connection)
+                if "end" in request or ("take" in request and not self.answer):
+                    return None  # a console starts now, and needs the processor for itself
+                if request.get("take") == self.order["key"]:
+                    send_message(connection, self.answer)
+                    connection.settimeout(None)
+                    return connection
+                send_message(connection, self.status())
+            except (OSError, ValueError):
+                pass
+            connection.close()
+        return None
+
+    def status(self) -> dict[str, Any]:
+        if not self.answer:
+            return {"ready": False}
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        left = self.deadline - time.monotonic()
+        memory = pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+        return {"ready": True, "seconds": left, "megabytes": memory, "pid": self.process.pid}
+
+    def serve(self, connection: socket.socket) -> None:
+        """Tell the console when its JVM ends; end the JVM when the console asks for it or has ended."""
+
+        def listen() -> None:
+            try:
+                while read_message(connection):
+                    self.process.kill()
+            except (OSError, ValueError):
+                self.process.stdin.close()  # the JVM ends as that of a console does
+
+        threading.Thread(target=listen, daemon=True).start()
+        code = self.process.wait()
+        try:
+            send_message(connection, {"code": code})
+        except OSError:
+            pass  # the console has ended
+
+    def end(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+
+
+def _leave_nothing(spark: Any) -> None:
+    """Forget the session that ran the typical work: its views, its state stores, its garbage."""
+    view = spark._jvm
+    view.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+    sessions = spark._get_j_spark_session_class(view)
+    sessions.clearActiveSession()
+    sessions.clearDefaultSession()
+    view.System.gc()
+
+
+def _own_user(connection: socket.socket) -> bool:
+    """Whether the peer is a process of this user."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True  # the folder is the user's own
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, user, _ = struct.unpack("3i", data)
+    return bool(user == os.getuid())
+
+
+def _listener(cache: Path) -> socket.socket:
+    """A socket that only this user may connect to, in place of that of an ended keeper."""
+    path = socket_path(cache)
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(mask)
+    listener.listen(8)
+    return listener
+
+
+def main() -> int:
+    """`python -m streamsql.runtime.engine.warm_keeper`: the order is JSON on standard input."""
+    from filelock import FileLock
+
+    keeper = Keeper(json.load(sys.stdin))
+    stop_keeper(keeper.cache)  # one engine per user
+    lock = FileLock(keeper.cache / "warm.lock", timeout=10, mode=0o600)
+    connection = None
+    try:
+        with lock:
+            listener = _listener(keeper.cache)
+            threading.Thread(target=keeper.start, daemon=True).start()
+            try:
+                connection = keeper.wait(listener)
+            finally:
+                socket_path(keeper.cache).unlink(missing_ok=True)
+                listener.close()
+        if connection is not None:
+            keeper.serve(connection)
+    finally:
+        keeper.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
