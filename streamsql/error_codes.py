@@ -205,6 +205,7 @@ VERDICTS = {
     "SESSION_OPEN": "append mode waits until the watermark has passed the end of a session",
     "STATE_WAITS": "rows of an outer join wait for a partner",
     "ALL_SEEN_BEFORE": "a deduplication has seen all rows before",
+    "BEHIND": "a live table over live tables is not as its inputs are, or these stand still",
     "ROWS_HIDDEN": "the WHERE of a SELECT hides the rows of a live table",
     "TIME_ZONE": "the session time zone shifts the times away from those that a SELECT asks for",
     "ROWS_WRITTEN": "the sink has the rows",

@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from conftest import Console, notes_of
+from pyspark.sql.types import LongType, StructType
 
 from streamsql.errors import StreamsqlError
 from streamsql.results import Started
-from streamsql.runtime.embedded.live_rows import LiveRows
+from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
 
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
 
@@ -262,3 +263,10 @@ def test_the_hour_that_comes_twice_is_two_keys(console: Console) -> None:
         ]
     finally:
         console.session.spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_an_empty_part_of_a_table_hides_no_row_behind_it(console: Console) -> None:
+    empty, one, two = (pa.table({"n": pa.array(v, pa.int64())}) for v in ([], [1], [2]))
+    for parts in ([empty, empty, one, two], [one, empty, two], [empty, one, empty, two]):
+        at = RowsAt(StructType().add("n", LongType()), pa.concat_tables(parts), 0)
+        assert sorted(r.n for r in at.frame(console.session.spark).collect()) == [1, 2]

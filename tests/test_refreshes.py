@@ -19,12 +19,9 @@ from streamsql.definitions import Query
 from streamsql.errors import QueryFault, Source, StreamsqlError
 from streamsql.results import Live, Rows, Text
 from streamsql.runtime.embedded.live_rows import LiveRows
-from streamsql.runtime.handlers import refresh_remarks
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.live.refresher import Refresher
 from streamsql.runtime.live.refreshes import Refreshes
-from streamsql.shell import background_events
-from streamsql.shell.background_events import stale_table
 
 COUNTS = """
 CREATE STREAM words (word STRING, n INT) USING values;
@@ -223,39 +220,6 @@ def test_an_input_that_is_replaced_or_stopped(console: Console) -> None:
     assert "CREATE OR REPLACE LIVE TABLE top AS …" in refused.value.hint
     assert console.rows("SELECT * FROM top;") == [("a", "1")]
     assert of_live_table(console, "top")["remark"] == "it is stopped; START QUERY top; refreshes it again"
-
-
-def test_what_keeps_a_table_behind_is_said_where_it_is_seen(
-    console: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    console.run(
-        f"""{COUNTS} CREATE LIVE TABLE total AS SELECT sum(c) AS t FROM counts;
-        CREATE LIVE TABLE shares AS SELECT word, c / t AS s FROM counts, total;
-        INSERT INTO words VALUES ('a', 1); AWAIT QUERY ALL IDLE; STOP QUERY total;
-        INSERT INTO words VALUES ('b', 1); AWAIT QUERY counts IDLE; AWAIT QUERY shares IDLE;"""
-    )
-    assert console.rows("SELECT * FROM shares;") == [("a", 1.0)]
-    shown = of_live_table(console, "shares")
-    assert (shown["behind"], shown["stale"] > "") == (1, True)
-    start = "the query total is stopped; START QUERY total;"
-    assert "waits for total" in shown["remark"] and start in shown["remark"]
-    live = console.run("WATCH shares;")[0]
-    assert isinstance(live, Live)
-    assert start in live.status().error
-    live.close()
-    assert stale_table(console.session.parts) is None
-    monkeypatch.setattr(background_events, "BEHIND", 0.0)
-    name, seconds = stale_table(console.session.parts) or ("", 0.0)
-    assert (name, seconds > 0) == ("shares", True)
-    refresher = console.session.queries.all["shares"].handle
-    monkeypatch.setattr(refresh_remarks, "LONG", 0.0)
-    refresher.waits_for = ""
-    assert "STOP QUERY shares; cancels it" in of_live_table(console, "shares")["remark"]
-    console.run("START QUERY total; AWAIT QUERY shares IDLE;")
-    assert sorted(console.rows("SELECT * FROM shares;")) == [("a", 0.5), ("b", 0.5)]
-    refresher.slow, refresher.milliseconds, refresher.skipped = True, 2500, 3
-    remark = of_live_table(console, "shares")["remark"]
-    assert "3 snapshots were skipped; TRIGGER EVERY INTERVAL 3 SECONDS for counts, total" in remark
 
 
 def test_a_bounded_script_ends_with_the_last_snapshot(spark: Any, tmp_path: Path) -> None:

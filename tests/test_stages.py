@@ -236,5 +236,11 @@ def test_clauses_that_only_spark_reads_run_in_stages_too(console: Console) -> No
     assert console.rows(f"{renamed};") == [(2, 2.5)]
     explained = console.run(f"EXPLAIN {renamed};")[0]
     assert isinstance(explained, Text) and "-- stage select$1" in explained.text
+    text = program(console, f"CREATE LIVE TABLE renamed AS {renamed}")
+    shown = run_program(
+        text.replace(".start()", ".trigger(availableNow=True).start()")
+        + "\nrenamed_rows.frame(spark).show()\n"
+    )
+    assert ("# if Spark refuses" not in text, table(shown)[1:]) == (True, [["2", "2.5"]])
     console.run("STOP QUERY t1; START QUERY t1; INSERT INTO words VALUES ('b', 7); AWAIT QUERY t1 IDLE;")
     assert console.rows("SELECT * FROM t1;") == [(2, 3)]

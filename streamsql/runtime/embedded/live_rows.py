@@ -27,10 +27,15 @@ class RowsAt:
         if self.table is None:
             return spark.createDataFrame([], self.schema)
         if limit is not None:
-            return spark.createDataFrame(self.table.slice(0, limit), self.schema)
+            return self._of(spark, self.table.slice(0, limit))
         if self._frame[0] is not spark:
-            self._frame = (spark, spark.createDataFrame(self.table, self.schema))
+            self._frame = (spark, self._of(spark, self.table))
         return self._frame[1]
+
+    def _of(self, spark, table):
+        # Without empty chunks: Spark leaves out what stands behind one of them.
+        batches = [batch for batch in table.to_batches() if batch.num_rows]
+        return spark.createDataFrame(pa.Table.from_batches(batches, table.schema), self.schema)
 
 
 class LiveRows:

@@ -9,7 +9,7 @@ from typing import Any
 
 from streamsql.calls import Assign, evaluate, run
 from streamsql.connectors.packages import PACKAGES
-from streamsql.errors import EngineFault, RuleFault
+from streamsql.errors import EngineFault
 from streamsql.language.redaction import redact_any
 from streamsql.language.spark_definitions import definition_of, target_of
 from streamsql.language.statements.base import Statement
@@ -118,44 +118,55 @@ def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Resu
 
 
 def _explain(parts: SessionParts, plan: plans.Explain, statement: Statement) -> Result:
-    if plan.mode == "pyspark":
-        return Text(text=program_text(plan.plan, parts.context(), parts.settings, parts.packages.for_program))
     assert isinstance(plan.plan, (plans.Collect, plans.Write, plans.Run))
-    program = plan.plan.program
-    if isinstance(plan.plan, plans.Refresh) and plan.plan.stages:
-        return _explain_stages(parts, plan.plan, plan.mode)
-    if isinstance(plan.plan, plans.Write):
+    shown = _in_stages(parts, plan.plan) or plan.plan
+    notes = tuple(n for n in shown.notes if n not in plan.notes)
+    if plan.mode == "pyspark":
+        text = program_text(shown, parts.context(), parts.settings, parts.packages.for_program)
+    elif isinstance(shown, plans.Refresh) and shown.stages:
+        text = _plans_of_stages(parts, shown, plan.mode)
+    else:
+        text = _plans_of_spark(parts, shown, plan.mode)
+    return Text(text=redact_any(text) if plan.mode != "pyspark" else text, notes=notes)
+
+
+def _plans_of_spark(parts: SessionParts, plan: plans.Collect | plans.Write | plans.Run, mode: str) -> str:
+    """Spark's plans of what a program computes."""
+    program = plan.program
+    if isinstance(plan, plans.Write):
         program = tuple(step for step in program if step.name)
-    env = parts.env(program, plan.plan.reads)
+    env = parts.env(program, plan.reads)
     with parts.own_state_provider(program):
         run((*program, Assign("", program[-1].node)), env)
-        if isinstance(plan.plan, plans.Run) and any(t.select for t in plan.plan.targets):
-            frames = {t.sink.name: evaluate(t.rows, env) for t in plan.plan.targets}
-            plans_of = (f"-- {n}\n{spark_plan(f, plan.mode)}" for n, f in frames.items())
-            return Text(text=redact_any("\n".join(plans_of)))
-        if isinstance(plan.plan, plans.Run) and plan.plan.otherwise and _refused(parts, plan.plan, env):
-            assert isinstance(plan.plan.otherwise, plans.Refresh)
-            return _explain_stages(parts, plan.plan.otherwise, plan.mode)
-        return Text(text=redact_any(spark_plan(env["result"], plan.mode)))
+        if isinstance(plan, plans.Run) and any(t.select for t in plan.targets):
+            frames = {t.sink.name: evaluate(t.rows, env) for t in plan.targets}
+            return "\n".join(f"-- {n}\n{spark_plan(f, mode)}" for n, f in frames.items())
+        return spark_plan(env["result"], mode)
 
 
-def _refused(parts: SessionParts, plan: plans.Run, env: dict[str, Any]) -> bool:
-    """Whether Spark refuses a query on streams."""
+def _in_stages(parts: SessionParts, plan: plans.Plan) -> plans.Refresh | None:
+    """What runs in place of a query that only Spark can read, if Spark refuses it on streams. Other queries
+    need no Spark here.
+    """
+    if not isinstance(plan, plans.Run) or not isinstance(plan.otherwise, plans.Refresh):
+        return None
+    env = parts.env(plan.program, plan.reads)
     try:
-        first_choice(plan, parts.spark, env["result"])
-    except RuleFault as fault:
-        return fault.code in REFUSED
-    return False
+        with parts.own_state_provider(plan.program):
+            run(plan.program, env)
+            first_choice(plan, parts.spark, env["result"])
+    except Exception as error:
+        return plan.otherwise if translate(error).code in REFUSED else None
+    return None
 
 
-def _explain_stages(parts: SessionParts, plan: plans.Refresh, mode: str) -> Result:
+def _plans_of_stages(parts: SessionParts, plan: plans.Refresh, mode: str) -> str:
     """Spark's plans of the stages, and of the rest over these, as if they were empty."""
     with parts.own_state_provider(plan.program):
         frames, env = stage_frames(parts, plan)
         run(plan.program, env)
     frames = {f"stage {name}": frame for name, frame in frames.items()} | {plan.query.name: env["result"]}
-    text = "\n".join(f"-- {name}\n{spark_plan(frame, mode)}" for name, frame in frames.items())
-    return Text(text=redact_any(text))
+    return "\n".join(f"-- {name}\n{spark_plan(frame, mode)}" for name, frame in frames.items())
 
 
 def _preview(parts: SessionParts, plan: plans.Preview, statement: Statement) -> Result:

@@ -3,44 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import Query
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
+from streamsql.runtime.why.outcome_situations import VALUE_ERRORS
 
 LONG = 10.0
 """Seconds after which a refresh that is under way is a remark."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """fact: what is so; statement: what resolves it, "" where there is none; effect: what that does."""
+
+    fact: str
+    statement: str = ""
+    effect: str = ""
+
+    def __str__(self) -> str:
+        return "; ".join(filter(None, (self.fact, f"{self.statement} {self.effect}".strip())))
 
 
 def refresh_remarks(name: str, parts: SessionParts) -> list[str]:
     """What keeps a live table over live tables from being up to date; nothing for others, and where nothing
     does.
     """
+    return [str(remark) for remark in remarks_on(name, parts)]
+
+
+def remarks_on(name: str, parts: SessionParts) -> list[Remark]:
+    """The same, each with what resolves it."""
     query = parts.catalog.queries.get(name.casefold())
     if query is None or not query.inputs:
         return []
     running = parts.queries.all.get(name.casefold())
-    own = list(_own(running)) if running else []
+    said = list(_of_inputs(query, running, parts))
+    fed = all(map(parts.catalog.writers_of, query.inputs))
+    own = list(_own(running, fed)) if running else []
     if running is None and not parts.config.read_only:
-        own.append(f"it is stopped; {_again(query.name)}")
-    said = []
-    for feeding in _feeding(query, parts.catalog):
-        other = parts.queries.all.get(feeding.name.casefold())
-        status = other.status() if other is not None else "not running"
-        if other is not None and status == "FAILED" and other.fault:
-            start = f"START QUERY {quote_name(feeding.owner or feeding.name)}; runs it again"
-            said.append(f"an input stands still: {other.fault.message}; {start}")
-        elif running is not None and status in ("stopped", "not running"):
-            start = f"START QUERY {quote_name(feeding.owner or feeding.name)};"
-            said.append(f"an input stands still: the query {feeding.name} is {status}; {start}")
+        own.append(Remark("it is stopped", *_again(query.name)))
     # What can be resolved stands first: a footer is cut where the window ends.
     return [*own, *said] if running is None or not running.handle.isActive else [*said, *own]
 
 
-def _again(name: str) -> str:
-    return f"START QUERY {quote_name(name)}; refreshes it again"
+def _of_inputs(query: Query, running: Running | None, parts: SessionParts) -> Iterator[Remark]:
+    """The queries below it that do not run, and the live tables that no query feeds any more."""
+    still = "an input stands still: "
+    for feeding in _feeding(query, parts.catalog):
+        other = parts.queries.all.get(feeding.name.casefold())
+        status = other.status() if other is not None else "not running"
+        whose = feeding.owner or feeding.name
+        if other is not None and status == "FAILED" and other.fault:
+            corrected = f"CREATE OR REPLACE LIVE TABLE {quote_name(whose)} AS …;"
+            again = f"START QUERY {quote_name(whose)};"
+            live = feeding.live_table and (other.certain or other.fault.code in VALUE_ERRORS)
+            effect = "runs it with a corrected SELECT" if live else "runs it again"
+            yield Remark(f"{still}{other.fault.message}", corrected if live else again, effect)
+        elif running is not None and status in ("stopped", "not running"):
+            yield Remark(f"{still}the query {feeding.name} is {status}", f"START QUERY {quote_name(whose)};")
+    for table in query.inputs:
+        if not parts.catalog.writers_of(table):
+            feeds = f"INSERT INTO {quote_name(table)} SELECT …;"
+            yield Remark(f"{still}no query writes into {table} any more", feeds, "starts one")
+
+
+def _again(name: str) -> tuple[str, str]:
+    return f"START QUERY {quote_name(name)};", "refreshes it again"
 
 
 def _feeding(query: Query, catalog: Catalog) -> list[Query]:
@@ -55,31 +87,34 @@ def _feeding(query: Query, catalog: Catalog) -> list[Query]:
     return [reached[name] for name in sorted(reached)]
 
 
-def _own(running: Running) -> Iterator[str]:
+def _own(running: Running, fed: bool) -> Iterator[Remark]:
+    """fed: whether all its inputs have queries."""
     if running.status() not in GOING_ON:
         again = _again(running.name)
         if running.fault:
             limited = running.fault.code == "LIMIT_REACHED"
             more = " ".join(running.fault.hint.removesuffix(";").split())
-            yield f"{running.fault.message}; {more if limited else again}"
+            yield Remark(running.fault.message, *((f"{more};",) if limited else again))
         else:
-            yield f"it is {running.status()}; {again}"
+            yield Remark(f"it is {running.status()}", *again)
         return
     refresher = running.handle
-    if refresher.waits_for:
-        yield (
+    if refresher.waits_for and fed:
+        yield Remark(
             f"waits for {refresher.waits_for}: its rows are not after the same micro-batch as those of the "
             "other inputs"
         )
     elif refresher.stale > LONG:
-        stop = f"STOP QUERY {quote_name(running.name)}; cancels it"
-        yield f"a refresh is under way for {refresher.stale:.0f} s; {stop}"
+        stop = f"STOP QUERY {quote_name(running.name)};"
+        yield Remark(f"a refresh is under way for {refresher.stale:.0f} s", stop, "cancels it")
     elif refresher.slow:
         took, skipped = refresher.milliseconds, refresher.skipped
         whose = running.name if running.stages else ", ".join(running.plan.query.inputs)
-        yield (
-            f"a refresh takes {took:,} ms, and its inputs change faster: {skipped:,} snapshots were skipped; "
-            f"TRIGGER EVERY INTERVAL {took // 1000 + 1} SECONDS for {whose}, or fewer rows there, ends that"
+        yield Remark(
+            f"a refresh takes {took:,} ms, and its inputs change faster: "
+            f"{skipped:,} {'snapshot was' if skipped == 1 else 'snapshots were'} skipped",
+            f"TRIGGER EVERY INTERVAL {took // 1000 + 1} SECONDS",
+            f"for {whose}, or fewer rows there, ends that",
         )
     for table, at in refresher.renewed.items():
-        yield f"{table} began anew at {at:%H:%M:%S}, and the rows are computed from its new ones"
+        yield Remark(f"{table} began anew at {at:%H:%M:%S}, and the rows are computed from its new ones")

@@ -14,6 +14,7 @@ from streamsql.plan.statements.previews import as_they_come
 from streamsql.results import Why
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of
+from streamsql.runtime.handlers.refresh_verdict import refresh_verdict
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.diagnose import diagnose, diagnose_stream
@@ -85,9 +86,7 @@ def _of_run(parts: SessionParts, plan: Run, running: Running | None) -> Verdict:
         if feeding and (rows is None or rows.rows()[0] is None or not rows.rows()[0].num_rows):
             verdict = _of_query(parts, feeding[0])
             return replace(verdict, sentence=f"{table.name}, which it reads, is empty: {verdict.sentence}")
-    listed = ", ".join(t.name for t in plan.reads.live)
-    sentence = f"{plan.query.name} is computed from {listed}, none of which is empty"
-    return Verdict(situation="NOT_EXPLAINED", sentence=sentence)
+    return refresh_verdict(parts, plan, running)
 
 
 def _of_stream(parts: SessionParts, stream: Stream) -> Verdict:

@@ -23,7 +23,7 @@ from streamsql.runtime.why.verdict import Fact, Verdict, count
 _DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
 _JOIN = "symmetricHashJoin"
 _ANSI_MODE = "spark.sql.ansi.enabled"
-_ANSI = (
+VALUE_ERRORS = (
     "CAST_INVALID_INPUT",
     "CAST_OVERFLOW",
     "DIVIDE_BY_ZERO",
@@ -52,7 +52,7 @@ def not_running(evidence: Evidence) -> Verdict | None:
         now = f"START QUERY {name};"
         return Verdict(situation="NOT_RUNNING", sentence=sentence, facts=_filled(facts), proposal=now)
     if status == "FAILED" and running.fault is not None:
-        ansi = running.fault.code in _ANSI
+        ansi = running.fault.code in VALUE_ERRORS
         if ansi:
             facts.append(("with it", f"{_ANSI_MODE} = false such a value gives NULL, in all queries"))
         setting = f"SET {_ANSI_MODE} = false" if ansi else ""
