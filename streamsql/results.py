@@ -134,7 +134,9 @@ class Started(Result):
 
 @dataclass(frozen=True)
 class Leave(Result):
-    """The console or the script is to end."""
+    """The console or the script is to end. detach: its queries go on in the background."""
+
+    detach: bool = False
 
 
 @dataclass(frozen=True)

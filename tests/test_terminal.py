@@ -276,18 +276,20 @@ def test_nothing_but_the_console_writes_on_the_screen(console: Terminal) -> None
 
 def test_ctrl_c_at_the_question_stays(console: Terminal) -> None:
     console.type("\x04")
-    console.until(r"stop and leave\? \[y/N\]")
+    console.until(r"stop and leave, detach, or stay\? \[y/d/N\]")
     console.type("\x03")
     console.prompt()
 
 
 def test_leaving_asks_when_queries_run(console: Terminal) -> None:
     console.type("EXIT;\r")
-    console.until(r"1 query running; stop and leave\? \[y/N\]")
+    console.until(r"1 query running; stop and leave, detach, or stay\? \[y/d/N\]")
     console.type("n\r")
     console.prompt()
     console.type("\x04")
-    console.until(r"1 query running; stop and leave\? \[y/N\].*1 query running; stop and leave\? \[y/N\]")
+    console.until(
+        r"1 query running; stop and leave, detach, or stay\? \[y/d/N\].*1 query running; stop and leave, detach, or stay\? \[y/d/N\]"
+    )
     console.type("y\r")
     assert console.exit_code() == 0
 
