@@ -130,4 +130,4 @@ class Supervisor:
                 "committed micro-batches are in the checkpoints"
             )
             self.killed = True
-            session.kill()
+            self.runner.session.engine.kill()
