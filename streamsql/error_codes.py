@@ -30,6 +30,7 @@ CODES = {
     "BAD_DATE_PATTERN": "a date pattern holds a letter that Spark refuses",
     "BAD_DURATION": "a duration cannot be read, or does not fit there",
     "BAD_ENCODING": "a script is not UTF-8",
+    "BAD_FRAME": "a client has sent what is no frame",
     "BAD_NAME": "a name is empty, or holds what a name cannot hold",
     "BAD_NUMBER": "a number is not a whole one, out of range or in the wrong order",
     "BAD_OPTION_VALUE": "an option does not take this value",
@@ -55,9 +56,15 @@ CODES = {
     "FIXED_COLUMNS": "the columns of the connector are fixed",
     "FOLDER_IN_USE": "a folder holds what another query or program has written",
     "FOREIGN_STREAM": "a query reads a stream that Spark knows and the console does not",
+    "FRAME_TOO_LARGE": "a message between a client and its server is too large",
     "INTERNAL_ERROR": "an error that the console does not expect",
     "IN_USE": "an entry cannot be dropped, because another uses it",
     "LIMIT_REACHED": "a result has more rows than its live table keeps",
+    "NOT_A_SERVER": "the console is no server",
+    "NOT_DETACHED": "the console cannot become a server",
+    "SERVER_LOST": "the server has ended",
+    "SERVER_VERSION": "the server is of another version",
+    "TOO_MANY_CLIENTS": "the server serves as many clients or calls as it may",
     MALFORMED_MESSAGE: "a message, or a row of a file, cannot be read in its format",
     "MISSING_COLUMNS": "a stream needs columns that are not declared and cannot be inferred",
     "MISSING_DRIVER": "Spark has not the JDBC driver that a sink needs",
@@ -123,6 +130,7 @@ CODES = {
 }
 
 NOTES = {
+    "GOES_ON": "a query that a script has started goes on in the server",
     "AT_LEAST_ONCE": "late rows may be written again after a failure",
     "ASSUMED_TABLE": "a name that a checked script does not define is assumed to be a table of Spark",
     "CHANGE_ACCEPTED": "a query has changed since its checkpoint was created, as the statement accepts",

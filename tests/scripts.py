@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Source
 from streamsql.output.printer import Printer
-from streamsql.output.script_runner import ScriptRunner, warn_of_events
+from streamsql.output.script_runner import ScriptRunner
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
@@ -53,7 +53,7 @@ def run_here(
     )
     session = Session(config, spark)
     session.variables.update(variables)
-    warn_of_events(session, printer)
+    session.on_news(printer.warn, restarts_only=True)
     code = ScriptRunner(session, printer, CancelToken(), keep_going=keep_going).run([source])
     session.close()
     return Outcome(code, out.getvalue(), steady(err.getvalue()))

@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pexpect
@@ -21,14 +22,17 @@ INHERITED = ("NO_COLOR", "PAGER", "STREAMSQL_PAGER", "COLUMNS", "LINES")
 
 
 def jvm_of(console: int) -> int:
-    """The process id of the JVM of a console with that process id."""
+    """The process id of the JVM of a console with that process id, or whose parent has it."""
+    consoles = {console}
+    with suppress(OSError):
+        consoles |= set(map(int, Path(f"/proc/{console}/task/{console}/children").read_text().split()))
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
             command = (stat.parent / "cmdline").read_bytes()
         except OSError:
             continue
-        if int(fields[1]) == console and b"PythonGatewayServer" in command:
+        if int(fields[1]) in consoles and b"PythonGatewayServer" in command:
             return int(stat.parent.name)
     raise AssertionError("the console has no JVM")
 

@@ -26,6 +26,7 @@ ORDER = [
     "plan",
     "results",
     "runtime",
+    "server",
     "output",
     "testing",
     "shell",
@@ -104,6 +105,18 @@ PLAN = [
     "planner",
 ]
 
+SERVER = [
+    "address frames row_blocks",
+    "encoding",
+    "calls",
+    "remote_views",
+    "client",
+    "registry",
+    "client_session",
+    "connection",
+    "listener",
+]
+
 RUNTIME = [
     "embedded",
     "workspace.catalog_file workspace.formats workspace.trust workspace.owned_folders",
@@ -143,7 +156,7 @@ RUNTIME = [
     "live.result_views",
     "workspace.folder workspace.store",
     "workspace.read_only workspace.session_workspace",
-    "session_config",
+    "session_config hosting",
     "parts",
     "workspace.reopen",
     "export.job_arguments",
@@ -159,6 +172,8 @@ RUNTIME = [
     "why.diagnose",
     "why.live_verdict",
     "handlers",
+    "background_news console_session",
+    "script_queries session_summary",
     "session",
     "testing.bench testing.further_rows",
     "testing.results",
@@ -216,7 +231,9 @@ def test_imports_go_one_way(module: Path) -> None:
     assert backwards == []
 
 
-@pytest.mark.parametrize(("folder", "order"), [("language", LANGUAGE), ("plan", PLAN), ("runtime", RUNTIME)])
+@pytest.mark.parametrize(
+    ("folder", "order"), [("language", LANGUAGE), ("plan", PLAN), ("runtime", RUNTIME), ("server", SERVER)]
+)
 def test_imports_inside_a_folder_go_one_way(folder: str, order: list[str]) -> None:
     place = {name: number for number, names in enumerate(order) for name in names.split()}
 
@@ -283,7 +300,15 @@ def test_pyspark_is_imported_when_it_is_needed(module: Path) -> None:
     assert heavy == []
 
 
-LIGHT = ["cli.main", "output.script_runner", "plan.planner", "cli.dry_run", "runtime.session", "shell.prompt"]
+LIGHT = [
+    "cli.main",
+    "output.script_runner",
+    "plan.planner",
+    "cli.dry_run",
+    "runtime.session",
+    "shell.prompt",
+    "server.client",
+]
 
 
 @pytest.mark.parametrize("module", [f"streamsql.{m}" for m in LIGHT])

@@ -14,9 +14,9 @@ from test_why import why
 
 from streamsql.errors import QueryFault, StreamsqlError
 from streamsql.results import Live, Text
+from streamsql.runtime import session_summary
 from streamsql.runtime.handlers import refresh_remarks
-from streamsql.shell import background_events
-from streamsql.shell.background_events import stale_table
+from streamsql.runtime.session_summary import stale_table
 
 # Spark waits here, row by row, until the system property says that the gate is open.
 GATE = """aggregate(sequence(1, 3000), false, (open, n) -> open OR
@@ -148,7 +148,7 @@ def test_a_refresh_slower_than_its_inputs(
     )
     gate("gate", "closed")
     monkeypatch.setattr(refresh_remarks, "LONG", 0.0)
-    monkeypatch.setattr(background_events, "BEHIND", 0.0)
+    monkeypatch.setattr(session_summary, "BEHIND", 0.0)
     console.run("INSERT INTO words VALUES ('a', 1);")
     eventually(lambda: "STOP QUERY slow; cancels it" in of_live_table(console, "slow")["remark"])
     for _ in range(2):

@@ -11,7 +11,7 @@ from test_why import WATERMARK, resolved, texts, why
 
 from streamsql.output.frames import View, frame
 from streamsql.results import Live
-from streamsql.shell.background_events import silent_query
+from streamsql.runtime.session_summary import silent_query
 
 TWO = f"""CREATE STREAM a (id STRING, at TIMESTAMP) USING values {WATERMARK};
 CREATE STREAM b (id STRING, bt TIMESTAMP) USING values WITH WATERMARK bt DELAY OF INTERVAL 10 MINUTES;

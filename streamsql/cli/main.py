@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamsql.cli.arguments import command_parser, in_order, open_closed_streams
-from streamsql.cli.open_workspace import held_workspace, working_place, workspace_to_read
+from streamsql.cli.attach import attached
+from streamsql.cli.open_workspace import working_place, workspace_to_read
 from streamsql.config.config_file import ConfigFile, read_config
 from streamsql.config.name_values import name_value_pairs
 from streamsql.config.preferences import COMMAND_LINE, Preferences
@@ -38,7 +39,11 @@ def main(argv: list[str] | None = None) -> int:
         from streamsql.cli.format_command import format_files
 
         return format_files(argv[1:], lambda error: _say_error(error, "auto"))
-    options = _test_options(argv[1:]) if argv[:1] == ["test"] else _options(argv)
+    if argv[:1] == ["ps"]:
+        from streamsql.cli.ps_command import list_servers
+
+        return list_servers(argv[1:])
+    options = _options(argv)
     options.no_input = no_input
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a character that it cannot write ends nothing
@@ -65,6 +70,15 @@ def main(argv: list[str] | None = None) -> int:
 
 def _options(words: list[str]) -> argparse.Namespace:
     """The options of the command line, and the function that runs it."""
+    if words[:1] == ["test"]:
+        return _test_options(words[1:])
+    if words[:1] == ["serve"]:
+        from streamsql.cli.serve_command import serve_parser
+
+        parser = serve_parser()
+        options = parser.parse_args(in_order(parser, words[1:]))
+        options.run = _main
+        return options
     parser = command_parser()
     options = parser.parse_args(in_order(parser, words))
     options.run = _main
@@ -131,11 +145,20 @@ def _main(options: argparse.Namespace) -> int:
     for warning in config.warnings:
         messages.warn(warning)
     variables = name_value_pairs(options.define, "-D")
-    if not options.inputs and sys.stdin.isatty() and sys.stdout.isatty() and not options.check:
+    serving = hasattr(options, "status_file")
+    if (
+        not serving
+        and not options.inputs
+        and sys.stdin.isatty()
+        and sys.stdout.isatty()
+        and not options.check
+    ):
         return _prompt(options, variables, messages, config)
     from streamsql.output.printer import Printer
 
     printer = Printer.beside(messages)
+    if serving:
+        return _serve(options, variables, printer, config)
     sources = _sources(options)
     if options.check:
         return _check(options, sources, variables, printer, config)
@@ -245,26 +268,36 @@ def _prompt(
     options: argparse.Namespace, variables: dict[str, str], messages: Messages, config_file: ConfigFile
 ) -> int:
     """Open the prompt; the session and the printer of its results come after it."""
-    from streamsql.shell.prompt import Prompt
+    from streamsql.cli.open_prompt import attached_prompt, open_prompt
 
     name_value_pairs(options.conf, "--conf")  # a fault in the flags is said before the prompt
     messages.width = lambda: window().columns
-    init = None if options.no_init else config_file.init_script()
-    with held_workspace(options, messages) as (folder, workspace):
+    path = None if options.no_init else config_file.init_script()
+    init = _read_init(path, messages) if path else None
+    client = attached(options, messages, variables, interactive=True)
+    if client is not None:
+        return attached_prompt(client, messages, init, resume=options.resume)
 
-        def open_session() -> tuple[Session, Printer]:
-            from streamsql.output.printer import Printer
+    def open_session(printer: Printer, run: Path, folder: Path | None) -> Session:
+        return _session(options, variables, printer, config_file, run, folder, interactive=True)
 
-            printer = Printer.beside(messages, lambda: window().lines)
-            return _session(
-                options, variables, printer, config_file, folder, workspace, interactive=True
-            ), printer
+    return open_prompt(options, messages, init, open_session)
 
-        shell = Prompt(open_session, messages, resume=options.resume)
-        try:
-            return shell.run(_read_init(init, messages) if init else None)
-        finally:
-            shell.close()
+
+def _serve(
+    options: argparse.Namespace, variables: dict[str, str], printer: Printer, config_file: ConfigFile
+) -> int:
+    """Run the server of a workspace."""
+    from streamsql.cli.serve_command import serve
+
+    if options.read_only or options.check:
+        raise UsageFault("a server cannot be started with --read-only or --check")
+    sources = _sources(options) if options.inputs else []
+
+    def open_session(run: Path, folder: Path) -> Session:
+        return _session(options, variables, printer, config_file, run, folder, interactive=False)
+
+    return serve(options, printer, sources, open_session)
 
 
 def _scripts(
@@ -276,10 +309,16 @@ def _scripts(
 ) -> int:
     """Run scripts in the workspace that is named, else in a folder that is gone when they end."""
     from streamsql.cli.signals import Supervisor, needs_spark
-    from streamsql.output.script_runner import ScriptRunner, warn_of_events
+    from streamsql.output.script_runner import ScriptRunner
     from streamsql.runtime.engine.cancel import CancelToken
     from streamsql.runtime.workspace.reopen import reopen
 
+    client = attached(options, printer, variables, interactive=False)
+    if client is not None:
+        if options.resume:
+            sources = [Source("--resume", "START QUERY ALL;"), *sources]
+        remote = ScriptRunner(client, printer, CancelToken(), keep_going=options.on_error == "continue")
+        return Supervisor(remote, sources, options.timeout).run()
     with working_place(options, printer) as (folder, workspace):
         session = _session(options, variables, printer, config_file, folder, workspace, interactive=False)
         opened = reopen(session.parts)
@@ -289,7 +328,7 @@ def _scripts(
             printer.warn(warning)
         if options.resume:
             sources = [Source("--resume", "START QUERY ALL;"), *sources]
-        warn_of_events(session, printer)
+        session.on_news(printer.warn, restarts_only=True)
         if any(needs_spark(source) for source in sources):
             session.engine.begin_start()
         runner = ScriptRunner(session, printer, CancelToken(), keep_going=options.on_error == "continue")

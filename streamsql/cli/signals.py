@@ -130,4 +130,4 @@ class Supervisor:
                 "committed micro-batches are in the checkpoints"
             )
             self.killed = True
-            self.runner.session.engine.kill()
+            session.kill()

@@ -151,6 +151,15 @@ class Preferences:
         self._layers[layer][spec.name] = checked
         return checked
 
+    def layers(self) -> dict[str, dict[str, str]]:
+        """What each layer chooses, for `restore` in another process."""
+        return {layer: dict(values) for layer, values in self._layers.items()}
+
+    def restore(self, key: str, value: str, layer: str) -> None:
+        """Take over a value of `layers`. Raises NameFault or InputFault for what is none."""
+        spec = spec_of(key)
+        self._layers[layer][spec.name] = check(spec, value)
+
     def reset(self, key: str, span: Span | None = None) -> None:
         """Take back what SET gave. Raises NameFault for an unknown key."""
         self._layers[SET].pop(spec_of(key, span).name, None)

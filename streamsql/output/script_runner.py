@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError, UsageFault
@@ -11,12 +10,8 @@ from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.statements.session import SourceFile
 from streamsql.output.printer import Printer
 from streamsql.results import Leave, Started, discard
+from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.events import ClusterNews
-from streamsql.runtime.handlers.why import without_output
-from streamsql.runtime.queries.restart_supervisor import QueryRestarting
-from streamsql.runtime.queries.run import GOING_ON
-from streamsql.runtime.session import Session
 
 
 def read_file(path: str, *, missing: type[StreamsqlError] = UsageFault) -> Source:
@@ -78,7 +73,7 @@ class ScriptRunner:
     """
 
     def __init__(
-        self, session: Session, printer: Printer, cancel: CancelToken, *, keep_going: bool = False
+        self, session: ConsoleSession, printer: Printer, cancel: CancelToken, *, keep_going: bool = False
     ) -> None:
         self.session = session
         self.printer = printer
@@ -89,6 +84,8 @@ class ScriptRunner:
         """The exit code of the first failure that was not caused by a cancellation."""
         self.only_queries_left = False
         """Whether all statements have ended, and only queries with a durable sink still run."""
+        self.detach = False
+        """Whether the last statement was DETACH."""
         self._cut_short = False
         self._open: list[str] = []
         self._durable: list[str] = []
@@ -96,17 +93,17 @@ class ScriptRunner:
     def run(self, sources: list[Source]) -> int:
         """Run all sources, then wait for the queries with a durable sink. Returns the exit code."""
         for source in sources:
-            if not self._source(source):
+            if not self.run_source(source):
                 break
         stopped_by_error = self.exit_code and not self.keep_going
         if not stopped_by_error:
             self.only_queries_left = not self._cut_short
-            self._wait_for_durable()
-            self._explain_silence()
+            self.printer.note(self.session.await_queries(self._durable, self.cancel))
+            self.printer.note(self.session.why_silent(self._durable, self.cancel))
         self.report_failures()
         return self.exit_code
 
-    def _source(self, source: Source) -> bool:
+    def run_source(self, source: Source) -> bool:
         """Run one source. False: the script ends."""
         try:
             statements = split_script(source)
@@ -119,7 +116,7 @@ class ScriptRunner:
         if self.cancel.cancelled:
             self._cut_short = True
             return False
-        self.session.variables["here"] = str(Path(written.source.name).parent)
+        self.session.set_folder(str(Path(written.source.name).parent))
         try:
             statement = parse(written, self.session.variables)
             if isinstance(statement, SourceFile):
@@ -133,31 +130,28 @@ class ScriptRunner:
             self.printer.show(result, check=self.cancel.check)
         except StreamsqlError as error:
             return self._failed(error.at(written.source, written.span))
+        self.detach = isinstance(result, Leave) and result.detach
         return not isinstance(result, Leave)
 
     def _place(self, result: object, written: Written) -> None:
         """Record the statement that started a query, for the error it may end with."""
         if isinstance(result, Started):
-            for name in result.queries:
-                running = self.session.queries.all.get(name.casefold())
-                if running:
-                    running.source, running.span = written.source, written.span
-                if result.durable:
-                    self._durable.append(name.casefold())
+            self.session.place(result, written.source, written.span)
+            if result.durable:
+                self._durable += [name.casefold() for name in result.queries]
 
     def _include(self, statement: SourceFile, written: Written) -> bool:
         source = included(statement, written, self._open)
         self._open.append(written.source.name)
         try:
-            return self._source(source)
+            return self.run_source(source)
         finally:
             self._open.pop()
 
     def _failed(self, error: StreamsqlError) -> bool:
         if not isinstance(error, Cancelled) and not self.cancel.abandoned:
             self.printer.error(error)
-        for running in self.session.queries.all.values():
-            running.reported = running.reported or running.fault is error
+        self.session.reported(error)
         self.exit_code = self.exit_code or error.exit_code
         if self.cancel.cancelled:
             self._cut_short = True
@@ -165,46 +159,8 @@ class ScriptRunner:
             self.failure_code = self.failure_code or error.exit_code
         return self.keep_going
 
-    def _wait_for_durable(self) -> None:
-        """Wait until the queries with a durable sink have ended. Those over live tables never end: the wait
-        ends with the queries that feed these.
-        """
-        queries, done = self.session.queries, set[str]()
-        while not self.cancel.cancelled:
-            names = [n for n in self._durable if n in queries.all and n not in done]
-            active = [n for n in names if queries.all[n].status() in GOING_ON]
-            if not active or any(q.status() == "FAILED" for q in queries.all.values()):
-                return
-            try:
-                queries.wait(active[:1], self.cancel, idle=False, timeout=0.5)
-                done.update(active[:1])
-            except StreamsqlError:
-                pass  # still running, or failed: handled above and in report_failures
-
-    def _explain_silence(self) -> None:
-        """Say of each query that has written nothing, though it read rows, why that is so."""
-        parts = self.session.parts
-        for name in dict.fromkeys(self._durable):
-            running = self.session.queries.all.get(name)
-            if running is None or self.cancel.cancelled or not parts.engine.started:
-                continue
-            with suppress(StreamsqlError):
-                self.printer.note(without_output(parts.under(self.cancel), running))
-
     def report_failures(self) -> None:
-        for running in self.session.queries.all.values():
-            if running.status() == "FAILED" and running.fault and not running.reported:
-                self._failed(running.fault)
-                self.failure_code = self.failure_code or running.fault.exit_code
-
-
-def warn_of_events(session: Session, printer: Printer) -> None:
-    """Print warnings about background events while scripts run: restarts, and events of the cluster."""
-
-    def restarting(event: QueryRestarting) -> None:
-        running = event.running
-        if running.fault:
-            printer.warn(f"{running.fault.message}; {running.when_again()}")
-
-    session.parts.events.subscribe(QueryRestarting, restarting)
-    session.parts.events.subscribe(ClusterNews, lambda event: printer.warn(event.words))
+        """Report the failed queries that were not reported before."""
+        for error in self.session.failures():
+            self._failed(error)
+            self.failure_code = self.failure_code or error.exit_code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from streamsql.calls import run
@@ -20,6 +20,7 @@ from streamsql.runtime.engine.kept_tables import create_again, is_table
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.temporary_views import Deferred, TemporaryViews
+from streamsql.runtime.hosting import Hosting
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.live.refreshes import Refreshes
 from streamsql.runtime.preflight.function_kinds import Modules
@@ -47,12 +48,15 @@ class StatementBegins(Event):
 
 @dataclass(frozen=True)
 class SessionParts(QueryParts):
-    """All parts of a session. store: what the workspace persists; None without a workspace."""
+    """All parts of a session. store: what the workspace persists; None without a workspace. hosting: the
+    server that shares the session with clients, if there is one.
+    """
 
     config: Config
     store: Store | None
     temporary: TemporaryViews
     workspace: SessionWorkspace
+    hosting: Hosting = field(default_factory=Hosting, kw_only=True)
 
 
 def _places(config: Config) -> Places:

@@ -5,18 +5,22 @@ The shell, a script, -e and standard input all execute their statements here. No
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
-from streamsql.errors import Cancelled, StreamsqlError
+from streamsql.errors import Cancelled, Note, Source, Span, StreamsqlError
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Clear, Exit
 from streamsql.plan import planner, plans
-from streamsql.results import Leave, Result, Text
+from streamsql.results import Leave, Result, Started, Text
+from streamsql.runtime import script_queries, session_summary
+from streamsql.runtime.background_news import BackgroundNews
 from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.checkpoints.state_checks import check_states
+from streamsql.runtime.console_session import Activity, JobProgress, Summary
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.settings import Settings
@@ -32,6 +36,7 @@ from streamsql.runtime.handlers import (
     lateness,
     programs,
     queries,
+    server,
     settings,
     show,
     show_live_tables,
@@ -48,6 +53,7 @@ from streamsql.runtime.queries.restart_supervisor import RestartSupervisor
 from streamsql.runtime.queries.stop import PATIENCE
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace import read_only
+from streamsql.runtime.workspace.reopen import reopen
 from streamsql.runtime.workspace.store import LEFT
 
 PLANS: Answers = {
@@ -63,6 +69,7 @@ PLANS: Answers = {
 DIRECT: Answers = {
     **definitions.DIRECT,
     **queries.DIRECT,
+    **server.DIRECT,
     **settings.DIRECT,
     **show.DIRECT,
     **show_live_tables.DIRECT,
@@ -77,16 +84,11 @@ DIRECT: Answers = {
 }
 
 
-class Session:
-    """The session of a prompt or a script: passes each statement to its handler, with its parts."""
+class StatementSession:
+    """Passes each statement to its handler, with the parts of a session."""
 
-    def __init__(self, config: Config, spark: Any = None) -> None:
-        self.parts: SessionParts = session_parts(config, spark)
-        self._supervisor = RestartSupervisor(self.parts, self.parts.workspace.save_status)
-
-    @property
-    def config(self) -> Config:
-        return self.parts.config
+    def __init__(self, parts: SessionParts) -> None:
+        self.parts = parts
 
     @property
     def catalog(self) -> Catalog:
@@ -94,54 +96,22 @@ class Session:
         return self.parts.catalog
 
     @property
-    def queries(self) -> Queries:
-        return self.parts.queries
-
-    @property
-    def engine(self) -> Engine:
-        return self.parts.engine
-
-    @property
-    def settings(self) -> Settings:
-        return self.parts.settings
-
-    @property
     def variables(self) -> dict[str, str]:
         return self.parts.variables
 
-    @property
-    def places(self) -> Places:
-        return self.parts.places
-
-    @property
-    def live(self) -> LiveTables:
-        return self.parts.live
-
-    @property
-    def spark(self) -> Any:
-        """The SparkSession; waits until it has started. Raises StartFault when it could not."""
-        return self.parts.spark
-
-    def close(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
-        """Stop all queries, then Spark if this session started it. limit: the seconds that their
-        micro-batches have to complete; cancel: aborts them.
-        """
-        parts = self.parts
-        self._supervisor.close()
-        parts.workspace.save(LEFT)
-        if parts.engine.started:
-            parts.queries.stop_all(limit, cancel)
-            for running in parts.queries.all.values():
-                running.catch_up()
-        parts.queries.close()
-        parts.kept.close()
-        parts.engine.close()
+    def set_folder(self, folder: str) -> None:
+        """The folder of the script whose statements follow: `${here}`."""
+        self.variables["here"] = folder
 
     def execute(self, statement: Statement, cancel: CancelToken | None = None) -> Result:
         """Execute one statement. cancel: cancels it from another thread; queries keep running. Raises
         StreamsqlError, with its span in the statement's source; other queries are not affected.
         """
         parts = self.parts.under(cancel or CancelToken())
+        return self.execute_with(statement, parts)
+
+    def execute_with(self, statement: Statement, parts: SessionParts) -> Result:
+        """The same with the parts of one statement."""
         try:
             return self._execute(statement, parts)
         except FunctionChanged:
@@ -170,7 +140,7 @@ class Session:
     def _dispatch(self, plan: plans.Plan, statement: Statement, parts: SessionParts) -> Result:
         if isinstance(plan, plans.Direct):
             return DIRECT[type(plan.statement)](parts, plan.statement)
-        parts.temporary.check(statement, lambda: parts.spark)
+        parts.temporary.check(statement, lambda: parts.engine.wait(parts.cancel))
         if not isinstance(plan, plans.Explain) or plan.mode != "pyspark":
             with statement.origin.errors():
                 check_states(
@@ -180,3 +150,113 @@ class Session:
                     ),
                 )
         return PLANS[type(plan)](parts, plan, statement)
+
+    # ---- the queries of a script
+
+    def place(self, started: Started, source: Source, span: Span) -> None:
+        """Record the statement that started queries, for the errors that they may end with."""
+        script_queries.place(self.parts, started, source, span)
+
+    def await_queries(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
+        """Wait until the queries of a script have ended, or one has failed."""
+        script_queries.await_queries(self.parts.under(cancel), names)
+        return ()
+
+    def why_silent(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
+        """Why queries that have read rows have written none."""
+        return script_queries.why_silent(self.parts.under(cancel), names)
+
+    def failures(self) -> list[StreamsqlError]:
+        """The errors of failed queries that were not reported before."""
+        return script_queries.failures(self.parts)
+
+    def reported(self, error: StreamsqlError) -> None:
+        """An error was shown: the query that failed with it is not reported again."""
+        script_queries.reported(self.parts, error)
+
+    # ---- what is shown beside
+
+    def activity(self, cancel: CancelToken) -> Activity:
+        """What a statement is waiting for. May wait for Spark."""
+        engine = self.parts.engine
+        jobs = None if engine.doing or not engine.started else engine.progress(cancel)
+        return Activity(engine.started, engine.doing, JobProgress(**vars(jobs)) if jobs else None)
+
+    def summary(self) -> Summary:
+        """The toolbar's facts."""
+        return session_summary.summary(self.parts)
+
+    def columns(self, table: str) -> list[tuple[str, str]]:
+        """(name, type) of the columns of a live table that is loaded."""
+        return session_summary.columns_of(self.parts, table)
+
+    def query_state(self, name: str) -> str:
+        """What completion shows beside the name of a query."""
+        return session_summary.query_state(self.parts, name)
+
+
+class Session(StatementSession):
+    """The session of a prompt, a script or a server: it owns its parts."""
+
+    def __init__(self, config: Config, spark: Any = None) -> None:
+        super().__init__(session_parts(config, spark))
+        self._supervisor = RestartSupervisor(self.parts, self.parts.workspace.save_status)
+
+    @property
+    def config(self) -> Config:
+        return self.parts.config
+
+    @property
+    def queries(self) -> Queries:
+        return self.parts.queries
+
+    @property
+    def engine(self) -> Engine:
+        return self.parts.engine
+
+    @property
+    def settings(self) -> Settings:
+        return self.parts.settings
+
+    @property
+    def places(self) -> Places:
+        return self.parts.places
+
+    @property
+    def live(self) -> LiveTables:
+        return self.parts.live
+
+    @property
+    def spark(self) -> Any:
+        """The SparkSession; waits until it has started. Raises StartFault when it could not."""
+        return self.parts.spark
+
+    def open(self) -> tuple[str, ...]:
+        """Load the workspace and start Spark in the background. Returns what is to be told, a line each."""
+        opened = reopen(self.parts)
+        self.parts.engine.begin_start()
+        self.parts.workspace.mark_told()
+        return tuple(opened.lines())
+
+    def on_news(self, say: Callable[[str], None], *, restarts_only: bool = False) -> None:
+        """Call a function with a line about each event of the background."""
+        BackgroundNews(self.parts, say, restarts_only=restarts_only)
+
+    def close(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
+        """Stop all queries, then Spark if this session started it. limit: the seconds that their
+        micro-batches have to complete; cancel: aborts them.
+        """
+        parts = self.parts
+        self._supervisor.close()
+        parts.workspace.save(LEFT)
+        if parts.engine.started:
+            parts.queries.stop_all(limit, cancel)
+            for running in parts.queries.all.values():
+                running.catch_up()
+        parts.queries.close()
+        parts.kept.close()
+        parts.engine.close()
+
+    def kill(self) -> None:
+        """Kill the JVM: what `close` could not end."""
+        self.parts.engine.kill()

@@ -6,8 +6,8 @@ import threading
 import time
 
 from streamsql.output.terminal import Terminal
+from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.lifecycle import Engine
 
 PATIENCE = 1.0
 """The seconds after which the progress of a statement is shown."""
@@ -15,11 +15,11 @@ PATIENCE = 1.0
 
 class ProgressLine:
     """Overwrites its own line on a terminal that can move its cursor (moving); otherwise prints it once.
-    Calls engine on its own thread, since Spark may answer slowly.
+    Calls the session on its own thread, since Spark may answer slowly.
     """
 
-    def __init__(self, engine: Engine, terminal: Terminal, *, moving: bool) -> None:
-        self.engine = engine
+    def __init__(self, session: ConsoleSession, terminal: Terminal, *, moving: bool) -> None:
+        self.session = session
         self.terminal = terminal
         self.moving = moving
         self._running = threading.Event()
@@ -58,11 +58,12 @@ class ProgressLine:
             time.sleep(0.25)
 
     def _text(self, took: float) -> str:
-        if not self.engine.started:
+        activity = self.session.activity(self._cancel)
+        if not activity.started:
             return f"waiting for Spark to start… {took:.0f} s"
-        if self.engine.doing:
-            return f"{self.engine.doing}… {took:.0f} s; Ctrl-C cancels"
-        progress = self.engine.progress(self._cancel)
+        if activity.doing:
+            return f"{activity.doing}… {took:.0f} s; Ctrl-C cancels"
+        progress = activity.jobs
         if progress is None:
             return ""
         stages = f"stage {min(progress.stages_done + 1, progress.stages)} of {progress.stages}"

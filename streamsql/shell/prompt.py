@@ -24,9 +24,8 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from streamsql.config.folders import state_folder
-from streamsql.errors import EXIT_INTERRUPTED, EngineFault, Source
+from streamsql.errors import EXIT_INTERRUPTED, EngineFault, Source, StreamsqlError
 from streamsql.output.messages import Messages
-from streamsql.output.window import window
 from streamsql.shell.echo import no_echo, set_echo
 from streamsql.shell.editing import History, is_complete
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
@@ -36,7 +35,7 @@ SOON = 1.0
 
 if TYPE_CHECKING:
     from streamsql.output.printer import Printer
-    from streamsql.runtime.session import Session
+    from streamsql.runtime.console_session import ConsoleSession
     from streamsql.shell.statement_runner import Desk
 
 
@@ -49,39 +48,34 @@ class _Completer(Completer):
 
         desk = self.desk()
         for candidate in complete(
-            document.text, document.cursor_position, desk.session.catalog, desk.columns
+            document.text, document.cursor_position, desk.session.catalog, desk.session.columns
         ):
-            meta = desk.of_query(candidate.text) if candidate.kind == "query" else candidate.kind
+            meta = desk.session.query_state(candidate.text) if candidate.kind == "query" else candidate.kind
             yield Completion(candidate.text, -candidate.length, display_meta=meta)
-
-
-def _that_fit(parts: list[tuple[int, str, str]], width: int) -> StyleAndTextTuples:
-    """The parts of the toolbar, (rank, style, text), that fit the window; the highest rank goes first."""
-    while len(parts) > 1 and sum(len(text) + 3 for _, _, text in parts) > width:
-        parts.remove(max(reversed(parts), key=lambda part: part[0]))
-    line: StyleAndTextTuples = [("", " ")]
-    for number, (_, style, text) in enumerate(parts):
-        line += [("", " · " if number else ""), (style, text)]
-    return line
 
 
 class Prompt:
     """A prompt with its session.
 
     open_session: gives the session and the printer of its results; called on a thread after the first prompt
-    is shown, to not slow it down. resume: first
-    resume the workspace's queries. options: input and output, if they are not the terminal.
+    is shown, to not slow it down. resume: first resume the workspace's queries. detach: begins to go on
+    without the terminal, or raises why that cannot be; None in a client of a server, which only leaves.
+    options: input and output, if they are not the terminal.
     """
 
     def __init__(
         self,
-        open_session: Callable[[], tuple[Session, Printer]],
+        open_session: Callable[[], tuple[ConsoleSession, Printer]],
         messages: Messages,
         *,
         resume: bool = False,
+        detach: Callable[[], None] | None = None,
         **options: Any,
     ) -> None:
         self.messages = messages
+        self.detach = detach
+        self.detached = False
+        self._signals = {True: 0, False: 0}
         self.resume = resume
         self.options = options
         self.interrupted = threading.Event()
@@ -103,17 +97,13 @@ class Prompt:
 
     def _make_desk(self) -> None:
         try:
-            from streamsql.runtime.workspace.reopen import reopen
             from streamsql.shell.statement_runner import Desk
 
             session, printer = self._open_session()
-            opened = reopen(session.parts)
-            desk = Desk(session, printer, self.interrupted, self.options)
-            session.engine.begin_start()
-            self._desk = desk
-            for line in opened.lines():
+            lines = session.open()
+            self._desk = Desk(session, printer, self.interrupted, self.options)
+            for line in lines:
                 self.messages.announce(line)
-            session.parts.workspace.mark_told()
             self.lexer.load()
             self.prompt.app.invalidate()
         except BaseException as error:
@@ -212,22 +202,24 @@ class Prompt:
         desk = self._desk
         if desk is None:
             return [("", " starting…")]
-        running, failed, rate = desk.numbers()
-        parts: list[tuple[int, str, str]] = [(0, "", desk.state()), (1, "", f"{running} running")]
-        if rate:
-            parts.append((4, "", f"{rate:,.0f} rows/s"))
-        if failed:
-            parts.append((1, "class:failed", f"{failed} FAILED"))
-        silent = desk.silent()
-        if silent:
-            parts.append((3, "", f"{silent[0]}: no rows for {silent[1] // 60:.0f} min, WHY;"))
-        stale = desk.stale()
-        if stale:
-            parts.append((2, "class:failed", f"{stale[0]}: {stale[1]:.0f} s behind"))
-            parts.append((4, "", "SHOW LIVE TABLES;"))
+        facts = desk.session.summary()
+        parts: StyleAndTextTuples = [("", f" {facts.server or facts.spark} · {facts.running} running")]
+        if facts.rate:
+            parts.append(("", f" · {facts.rate:,.0f} rows/s"))
+        if facts.failed:
+            parts += [("", " · "), ("class:failed", f"{facts.failed} FAILED")]
+        if facts.silent:
+            parts.append(("", f" · {facts.silent[0]}: no rows for {facts.silent[1] // 60:.0f} min, WHY;"))
+        if facts.stale:
+            parts += [
+                ("", " · "),
+                ("class:failed", f"{facts.stale[0]}: {facts.stale[1]:.0f} s behind"),
+                ("", ", SHOW LIVE TABLES;"),
+            ]
         vi = self.prompt.editing_mode == EditingMode.VI
         modes = ("vi · " if vi else "") + ("Esc Enter runs" if self.multiline else "end with ;")
-        return _that_fit([*parts, (5, "", modes), (6, "", "HELP;")], window().columns)
+        parts.append(("", f" · {modes} · HELP;"))
+        return parts
 
     # ---- the loop -------------------------------------------------------------------------
 
@@ -237,7 +229,7 @@ class Prompt:
         """
         # Ctrl-C must never interrupt a call to Spark: outside the prompt it only sets an event.
         signal.signal(signal.SIGINT, lambda number, frame: self.interrupted.set())
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
             signal.signal(number, self._on_signal)
         threading.excepthook = self._thread_failed
         self.messages.say("streamsql: SQL over streams. HELP; lists statements and topics, Ctrl-D leaves.")
@@ -249,8 +241,11 @@ class Prompt:
             return self._loop()
 
     def _on_signal(self, number: int, frame: object) -> None:
-        """End the console after a signal: as Ctrl-D, but without a question. A second one exits at once."""
-        if self.leaving:
+        """End the console after a signal: as Ctrl-D, but without a question. A second one exits at once; the
+        same one may also come through the process that waits for this one, as SIGUSR1.
+        """
+        self._signals[number == signal.SIGUSR1] += 1
+        if max(self._signals.values()) > 1:
             set_echo(True)
             os._exit(EXIT_INTERRUPTED)
         self.leaving = True
@@ -285,7 +280,7 @@ class Prompt:
                 if self.may_leave():
                     return 0
                 continue
-            if not self.desk().execute(text) and self.may_leave():
+            if not self.desk().execute(text) and (self._detaches() or self.may_leave()):
                 return 0
             text, self.desk().next_text = self.desk().next_text, ""
             if self.desk().offered:
@@ -297,12 +292,33 @@ class Prompt:
         """Whether to leave: asks the user if queries run, unless a signal ends the console."""
         if self.leaving:
             return True
-        running, _, _ = self.desk().numbers()
-        if not running:
+        summary = self.desk().session.summary()
+        if summary.server or not summary.running:
             return True
-        question = f"{running} quer{'y' if running == 1 else 'ies'} running; stop and leave? [y/N] "
+        one = summary.running == 1
+        choices = "stop and leave, detach, or stay? [y/d/N] " if self.detach else "stop and leave? [y/N] "
+        question = f"{summary.running} {'query' if one else 'queries'} running; {choices}"
         try:
             with self.messages.terminal.prompting(sys.stdout):
-                return prompt(question, **self.options).strip().casefold() in ("y", "yes")
+                answer = prompt(question, **self.options).strip().casefold()
         except (EOFError, KeyboardInterrupt):
             return False
+        if self.detach and answer in ("d", "detach"):
+            return self._detach()
+        return answer in ("y", "yes", "s", "stop")
+
+    def _detaches(self) -> bool:
+        """After a statement that leaves: whether the console now goes on without the terminal."""
+        return self.desk().detach and self._detach()
+
+    def _detach(self) -> bool:
+        """Begin to go on without the terminal; a client of a server just leaves. False if that cannot be."""
+        if self.detach is None:
+            return True
+        try:
+            self.detach()
+        except StreamsqlError as error:
+            self.messages.error(error)
+            return False
+        self.detached = True
+        return True

@@ -20,9 +20,9 @@ from streamsql.language.parser import split_script
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
 from streamsql.results import Live, Text, discard
+from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.session import Session
-from streamsql.shell.background_events import Announcer, silent_query, stale_table, toolbar_numbers
+from streamsql.shell.background_events import Announcer
 from streamsql.shell.backslash_commands import (
     AGAIN,
     EDIT,
@@ -59,7 +59,7 @@ class Desk:
     """
 
     def __init__(
-        self, session: Session, printer: Printer, interrupted: threading.Event, options: dict[str, Any]
+        self, session: ConsoleSession, printer: Printer, interrupted: threading.Event, options: dict[str, Any]
     ) -> None:
         self.session = session
         self.printer = printer
@@ -71,53 +71,17 @@ class Desk:
         """The initial text of the next prompt, such as a statement from the editor."""
         self.offered = ""
         """A proposed statement, for the history of the next prompt."""
+        self.detach = False
+        """Whether the last statement was DETACH."""
         self._last_text = ""
         self._views: queue.Queue[tuple[Live, threading.Event]] = queue.Queue()
         self._work: threading.Thread | None = None
         """The thread of the statement that is waited for."""
         moving = printer.words.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        self.progress = ProgressLine(session.engine, printer.terminal, moving=moving)
+        self.progress = ProgressLine(session, printer.terminal, moving=moving)
         printer.present = self._present
         printer.offer = self._offer
-        self.announcer = Announcer(session.parts, self._announce, self._background_fault)
-
-    def state(self) -> str:
-        """A short text about Spark's state. Does not call Spark."""
-        engine = self.session.engine
-        if engine.started:
-            return "Spark ready"
-        if engine.failed:
-            return "Spark could not start"
-        if engine.starting:
-            return f"starting Spark… {time.monotonic() - engine.began:.0f} s"
-        return "Spark not started"
-
-    def numbers(self) -> tuple[int, int, float]:
-        """(running queries, failed queries, rows per second read by all). Does not call Spark."""
-        return toolbar_numbers(self.session.parts)
-
-    def silent(self) -> tuple[str, float] | None:
-        """A query that has had input and no output for a minute, and for how many seconds; asks nobody."""
-        return silent_query(self.session.parts)
-
-    def stale(self) -> tuple[str, float] | None:
-        """A live table that is behind its inputs, and for how many seconds; asks nobody."""
-        return stale_table(self.session.parts)
-
-    def columns(self, name: str) -> list[tuple[str, str]]:
-        """(name, type) of the columns of a live table. Does not call Spark."""
-        rows = self.session.live.loaded(name.casefold())
-        fields = rows.schema.fields if rows is not None and rows.schema is not None else ()
-        return [(f.name, f.dataType.simpleString()) for f in fields]
-
-    def of_query(self, name: str) -> str:
-        """What completion shows beside the name of a query. Does not call Spark."""
-        running = self.session.queries.all.get(name.strip("`").casefold())
-        going = running is not None and not running.over
-        return "running query" if going else "FAILED query" if running and running.fault else "stopped query"
-
-    def _background_fault(self, fault: StreamsqlError) -> None:
-        self.printer.terminal.last_error = fault
+        self.announcer = Announcer(session, self._announce)
 
     def _announce(self, line: str) -> None:
         """Print a line above the prompt; the typed text is kept."""
@@ -164,7 +128,7 @@ class Desk:
                     self.rows_to.out.close()
                 self.rows_to = printer_to(given, self.printer) if given else self.printer
             elif name == VERBOSE:
-                error = self.printer.terminal.last_error
+                error = self.printer.last_error
                 self.printer.show(Text(text=in_full(error) if error else "there was no error"))
             elif name == REPEAT and self._last_text:
                 source, seconds = Source("sql", self._last_text), float(given)
@@ -263,6 +227,7 @@ class Desk:
         for written in statements:
             runner = ScriptRunner(self.session, self.rows_to, cancel)
             going_on = runner.run_statement(written)
+            self.detach = runner.detach
             if runner.exit_code:
                 return True
             if not going_on:

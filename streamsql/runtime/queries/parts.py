@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from streamsql.calls import Program
@@ -46,7 +46,8 @@ class QueryParts:
     """The parts of a session that programs and queries need. All statements share them, except `cancel`.
 
     cancel: the token of the statement that is being executed. current: the catalog. show_batch: called
-    with the rows of a micro-batch of the sink `console`, on Spark's callback thread.
+    with the rows of a micro-batch of the sink `console`, on Spark's callback thread. variant: makes the
+    SparkSession of a statement of the engine's: one with settings of a client's own.
     """
 
     cancel: CancelToken
@@ -64,6 +65,7 @@ class QueryParts:
     show_batch: Callable[[Result, int], None]
     stages: Callable[[], bool]
     times: Callable[[], bool]
+    variant: Callable[[Any], Any] = field(default=lambda spark: spark, kw_only=True)
 
     def under(self: P, cancel: CancelToken) -> P:
         """The same parts with another cancel token, for one statement."""
@@ -72,7 +74,7 @@ class QueryParts:
     @property
     def spark(self) -> Any:
         """The SparkSession; waits until it has started. Raises StartFault when it could not, Cancelled."""
-        return self.engine.wait(self.cancel)
+        return self.variant(self.engine.wait(self.cancel))
 
     @property
     def catalog(self) -> Catalog:

@@ -32,7 +32,7 @@ class Running:
     statement has stopped it; late: what ON LATE INTO does; aborted: its last micro-batch was aborted;
     ending: the stop after the current micro-batch. certain: its fault is certain to recur. tries: the number
     of restarts in a row before this run; again_at: the time of the next one. on_fault: called once the fault
-    of the query is known.
+    of the query is known. ended_with_spark: it would still run, had Spark not ended.
     """
 
     plan: Run
@@ -58,6 +58,7 @@ class Running:
     reported: bool = False
     explained: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
+    ended_with_spark: bool = False
 
     @property
     def mode_notes(self) -> tuple[Note, ...]:
@@ -119,6 +120,7 @@ class Running:
                 error = self.handle.exception()
             except Exception:  # the JVM has ended
                 if not self.stopped:
+                    self.ended_with_spark = True
                     self.fault = self._ended_with("its JVM has ended")
                 return
             if isinstance(error, QueryFault):
@@ -127,7 +129,6 @@ class Running:
                 sinks = (t.sink.option("path") for t in self.plan.targets)
                 places = (self.plan.checkpoint, *filter(None, sinks))
                 self.fault, self.certain = query_fault(error, self.name, places), recurs(error)
-                self.fault.__cause__ = error if isinstance(error, Exception) else None
             if self.fault is not None and self.source and self.span:
                 self.fault.at(self.source, self.span)
 
@@ -141,6 +142,7 @@ class Running:
         with self.lock:
             if self.ended is None:
                 if not self.stopped:
+                    self.ended_with_spark = True
                     self.fault = self._ended_with(cause)
                 self._over()
 

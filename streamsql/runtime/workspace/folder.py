@@ -60,18 +60,20 @@ class Workspace:
         if not marker.check(self.folder, trusted=trusted) or not (self.folder / marker.MARKER).exists():
             marker.write(self.folder)
         with contextlib.suppress(OSError):  # on a full disk others do not see who holds it
-            self._write_holder()
+            write_holder(self.folder)
         self.run = self.folder / "run"
         self.run.mkdir(mode=0o700, exist_ok=True)
-
-    def _write_holder(self) -> None:
-        with open(self.folder / "holder.json", "w", encoding="utf-8", opener=private) as out:
-            out.write(json.dumps(_me()))
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
             (self.folder / "holder.json").unlink(missing_ok=True)
         self._lock.release()
+
+
+def write_holder(folder: Path, kind: str = "another console") -> None:
+    """Tell others which process holds a workspace. Raises OSError."""
+    with open(folder / "holder.json", "w", encoding="utf-8", opener=private) as out:
+        out.write(json.dumps(_me() | {"kind": kind}))
 
 
 def holder(folder: Path) -> str:
@@ -107,6 +109,7 @@ def _who(folder: Path) -> str:
     try:
         known = json.loads((folder / "holder.json").read_text("utf-8"))
         where = f" on {known['terminal']}" if known["terminal"] else ""
-        return f"another console (process {known['pid']}{where}, since {known['since']})"
+        kind = known.get("kind", "another console")
+        return f"{kind} (process {known['pid']}{where}, since {known['since']})"
     except (OSError, ValueError, KeyError, TypeError):
         return "another console"

@@ -1,0 +1,58 @@
+"""Attaches to the server of a workspace, if it has one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from streamsql.cli.open_workspace import check_workspace, workspace_folder
+from streamsql.errors import UsageFault
+from streamsql.output.messages import Messages
+
+if TYPE_CHECKING:
+    from streamsql.server.client import RemoteSession
+
+_OF_SPARK = ("master", "conf", "packages", "jars", "java", "trust_workspace")
+"""The flags that only count when Spark is started."""
+
+
+def attached(
+    options: argparse.Namespace, messages: Messages, variables: dict[str, str], *, interactive: bool
+) -> RemoteSession | None:
+    """The session in the server of the workspace; None when no server holds it. Raises UsageFault for a
+    server that does not take this client.
+    """
+    if not (interactive or options.workspace or options.read_only):
+        return None
+    folder = workspace_folder(options)
+    if not (folder / "server.sock").exists():
+        return None
+    from streamsql.server.calls import Calls
+    from streamsql.server.client import RemoteSession
+
+    check_workspace(options)  # it may be another user's
+    hello = {
+        "interactive": interactive,
+        "read_only": options.read_only,
+        "preferences": messages.preferences.layers(),
+    }
+    try:
+        calls = Calls(folder, hello)
+    except (FileNotFoundError, ConnectionRefusedError):
+        return None  # a server that was killed has left its socket
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageFault(
+            f"the server of {folder} cannot be attached to: {reason}",
+            hint="streamsql ps lists the servers",
+            code="WORKSPACE_IN_USE",
+        ) from None
+    given = [f"--{name.replace('_', '-')}" for name in _OF_SPARK if getattr(options, name)]
+    if given:
+        one = len(given) == 1
+        messages.warn(
+            f"{', '.join(given)} {'is' if one else 'are'} not applied: the server has started Spark already"
+        )
+    session = RemoteSession(calls, messages.preferences)
+    session.variables.update(variables)
+    return session

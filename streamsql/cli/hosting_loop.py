@@ -1,0 +1,141 @@
+"""Keeps a server going until it is told to end, and brings its queries back when Spark was lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from streamsql.errors import Source, StartFault, StreamsqlError
+from streamsql.language.parser import parse, split_script
+from streamsql.language.tokens import quote_name
+from streamsql.output.messages import Messages
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.events import SparkLost
+from streamsql.runtime.queries.stop import LEAVING
+from streamsql.runtime.session import Session
+from streamsql.server.listener import Server
+
+STEP = 0.2
+"""The seconds between two looks for a signal: another thread may have got it from the system."""
+STATUS_EVERY = 5.0
+"""The seconds between two writes of the status file."""
+CLOSING = 60.0
+"""The seconds within which queries and Spark must stop; then Spark is killed."""
+AGAIN_AFTER = (1.0, 5.0, 30.0)
+"""The seconds before each attempt to start Spark again."""
+
+
+class HostingLoop:
+    """Runs on the main thread. status_file: where the status is written for health checks; None for none."""
+
+    def __init__(
+        self, session: Session, server: Server, messages: Messages, status_file: Path | None = None
+    ) -> None:
+        self.session = session
+        self.server = server
+        self.messages = messages
+        self.status_file = status_file
+        self._signals = 0
+        self._code = 0
+        self._cancel = CancelToken()
+        session.parts.events.subscribe(SparkLost, lambda event: self._spark_lost())
+
+    def run(self, begin: Callable[[CancelToken], int]) -> int:
+        """Wait for a signal or STOP SERVER, then stop the queries after their micro-batches. begin: what is
+        done first, on a thread of its own; if it does not return 0, the server ends. Returns the exit code.
+        """
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        threading.Thread(target=self._begin, args=(begin,), daemon=True, name="begin").start()
+        waited = STATUS_EVERY
+        while not self.server.ended.wait(STEP):
+            waited += STEP
+            if waited >= STATUS_EVERY:
+                waited = 0.0
+                self.write_status()
+        self._cancel.cancel()
+        self.messages.say("the server ends after the current micro-batches")
+        self._close()
+        return self._code
+
+    def _begin(self, begin: Callable[[CancelToken], int]) -> None:
+        try:
+            code = begin(self._cancel)
+        except StreamsqlError as error:
+            self.messages.error(error)
+            code = error.exit_code
+        if code and not self.server.ending:
+            self._code = code
+            self.server.stop()
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        self._signals += 1
+        if self._signals > 1:
+            os._exit(128 + number)  # a second signal is obeyed at once
+        self.server.stop()
+
+    def _close(self) -> None:
+        closing = threading.Thread(target=self.session.close, args=(LEAVING,), daemon=True, name="close")
+        closing.start()
+        waited = 0.0
+        while closing.is_alive() and waited < CLOSING:
+            closing.join(STEP)
+            waited += STEP
+        if closing.is_alive():
+            self.messages.warn(f"Spark did not end within {CLOSING:.0f} s and is killed")
+            self.session.kill()
+        self.server.close()
+        self.write_status("ended")
+
+    # ---- health ---------------------------------------------------------------------------
+
+    def write_status(self, status: str = "") -> None:
+        """Write the status file atomically. status: instead of that of the server."""
+        if self.status_file is None:
+            return
+        known = self.server.status() | ({"status": status} if status else {})
+        part = self.status_file.with_name(f".{self.status_file.name}.part")
+        with suppress(OSError):
+            part.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
+            part.replace(self.status_file)
+
+    def resume(self) -> None:
+        """Start the queries that ran when the workspace was last held. Raises StartFault when Spark could not
+        start; other errors are reported.
+        """
+        past = self.session.parts.workspace.past
+        names = [q.name for q in self.session.catalog.named(None) if past(q.name).console]
+        self._start(names)
+
+    def _start(self, names: list[str]) -> None:
+        for name in names:
+            try:
+                source = Source("resume", f"START QUERY {quote_name(name)};")
+                self.session.execute(parse(split_script(source)[0]))
+                self.messages.say(f"resumed: {name}")
+            except StartFault:
+                raise
+            except StreamsqlError as error:
+                self.messages.error(error)
+
+    def _spark_lost(self) -> None:
+        lost = [q.name for q in self.session.queries.all.values() if q.ended_with_spark]
+        names = [name for name in lost if name.casefold() in self.session.catalog.queries]
+        threading.Thread(target=self._recover, args=(names,), daemon=True, name="recover").start()
+
+    def _recover(self, names: list[str]) -> None:
+        """Start Spark again, and the queries that it ran."""
+        for seconds in AGAIN_AFTER:
+            if self.server.ended.wait(seconds):
+                return
+            try:
+                self.session.engine.begin_start()
+                return self._start(names)
+            except StartFault as error:
+                self.messages.error(error)

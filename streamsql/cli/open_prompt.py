@@ -1,0 +1,97 @@
+"""Opens the prompt: on a session of its own, which can detach, or on the server of the workspace."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamsql.cli.open_workspace import held_workspace
+from streamsql.cli.terminal_parent import Parent, fork_console
+from streamsql.errors import Source
+from streamsql.output.messages import Messages
+from streamsql.output.window import window
+
+if TYPE_CHECKING:
+    from streamsql.output.printer import Printer
+    from streamsql.runtime.console_session import ConsoleSession
+    from streamsql.runtime.session import Session
+    from streamsql.server.client import RemoteSession
+    from streamsql.server.listener import Server
+
+OpenSession = Callable[["Printer", Path, Path | None], "Session"]
+"""Makes a session of a printer, the folder of checkpoints and the workspace."""
+
+
+def open_prompt(
+    options: argparse.Namespace, messages: Messages, init: Source | None, open_session: OpenSession
+) -> int:
+    """Open the prompt on a session of its own. init: a script to run first. Returns the exit code."""
+    parent = fork_console()
+    from streamsql.shell.prompt import Prompt
+
+    with held_workspace(options, messages) as (run, folder):
+        sessions: list[Session] = []
+        servers: list[Server] = []
+
+        def open_both() -> tuple[ConsoleSession, Printer]:
+            printer = _printer(messages)
+            sessions.append(open_session(printer, run, folder))
+            return sessions[0], printer
+
+        def detach() -> None:
+            from streamsql.cli.serve_command import open_server
+
+            assert folder is not None  # DETACH refuses a temporary workspace
+            servers.append(open_server(sessions[0], folder, messages))
+
+        can_detach = folder is not None and not options.read_only
+        shell = Prompt(open_both, messages, resume=options.resume, detach=detach if can_detach else None)
+        try:
+            code = shell.run(init)
+        except BaseException:
+            shell.close()
+            raise
+        if not shell.detached:
+            shell.close()
+            return code
+        assert folder is not None
+        return _go_on(parent, sessions[0], servers[0], folder, messages)
+
+
+def attached_prompt(
+    client: RemoteSession, messages: Messages, init: Source | None, *, resume: bool = False
+) -> int:
+    """Open the prompt on the server of a workspace. Returns the exit code."""
+    from streamsql.shell.prompt import Prompt
+
+    shell = Prompt(lambda: (client, _printer(messages)), messages, resume=resume)
+    try:
+        return shell.run(init)
+    finally:
+        client.close()
+        if client.attached:
+            messages.say(f"the queries go on in the server (process {client.calls.server.process})")
+
+
+def _printer(messages: Messages) -> Printer:
+    from streamsql.output.printer import Printer
+
+    return Printer.beside(messages, lambda: window().lines)
+
+
+def _go_on(parent: Parent, session: Session, server: Server, folder: Path, messages: Messages) -> int:
+    """Free the terminal, and serve clients until the server is told to end."""
+    from streamsql.cli.hosting_loop import HostingLoop
+    from streamsql.cli.serve_command import LOG
+
+    session.config.interactive = False
+    running = session.summary().running
+    messages.say(
+        f"detached: {running} {'query goes' if running == 1 else 'queries go'} on in process "
+        f"{server.status()['process']}; streamsql -w '{folder}' attaches"
+    )
+    parent.detach(str(folder / LOG))
+    messages.width = lambda: 0
+    return HostingLoop(session, server, messages).run(lambda cancel: 0)

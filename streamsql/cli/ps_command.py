@@ -1,0 +1,47 @@
+"""`streamsql ps`: the servers of this user."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import suppress
+from datetime import datetime
+
+from streamsql.config.preferences import FORMATS
+from streamsql.output.printer import Printer
+from streamsql.results import Rows
+from streamsql.server.registry import Registered, servers
+
+
+def list_servers(words: list[str]) -> int:
+    """`streamsql ps`: the servers of this user."""
+    parser = argparse.ArgumentParser(prog="streamsql ps", description="Lists the servers of this user.")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="output format (default: table)")
+    options = parser.parse_args(words)
+
+    def row(server: Registered) -> tuple[str, ...]:
+        status = server.status or {}
+        states = list(status.get("queries", {}).values())
+        queries = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states)) or "none"
+        word = status.get("status", "does not respond")
+        return (
+            str(server.process), str(server.workspace), word, queries if status else "",
+            str(status.get("clients", "")), _age(server.since),
+        )  # fmt: skip
+
+    columns = ("process", "workspace", "status", "queries", "clients", "age")
+    rows = [row(server) for server in servers()]
+    numeric = (True, False, False, False, True, False)
+    Printer(options.format, sys.stdout, sys.stderr).show(Rows((), columns, rows, numeric))
+    return 0
+
+
+def _age(since: str) -> str:
+    """The time since a moment, in two units."""
+    with suppress(ValueError):
+        seconds = int((datetime.now() - datetime.fromisoformat(since)).total_seconds())
+        days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
+        if days:
+            return f"{days} d {hours} h"
+        return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds % 60} s"
+    return ""

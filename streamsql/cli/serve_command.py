@@ -1,0 +1,118 @@
+"""`streamsql serve`: the session of a workspace without a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from streamsql.cli.arguments import command_parser
+from streamsql.cli.attach import attached
+from streamsql.cli.hosting_loop import HostingLoop
+from streamsql.cli.open_workspace import held_workspace, workspace_folder
+from streamsql.cli.terminal_parent import redirect
+from streamsql.errors import Source, UsageFault
+from streamsql.output.messages import Messages
+from streamsql.output.printer import Printer
+from streamsql.output.script_runner import ScriptRunner
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.session import Session
+from streamsql.runtime.workspace.folder import write_holder
+from streamsql.runtime.workspace.reopen import reopen
+from streamsql.server.listener import Server
+
+LOG = "server.log"
+OpenSession = Callable[[Path, Path], Session]
+"""Makes a session of the folder of checkpoints and that of the workspace."""
+
+
+def serve_parser() -> argparse.ArgumentParser:
+    """The parser of `streamsql serve`: that of the console, with flags of its own."""
+    parser = command_parser()
+    parser.prog = "streamsql serve"
+    parser.description = (
+        "Runs the session of a workspace as a server: resumes its queries, runs the scripts, and lives until "
+        "it is told to end (SIGTERM, STOP SERVER). streamsql on the same workspace attaches to it."
+    )
+    parser.epilog = "exit codes: 0 it was told to end, 1 a script failed, 2 usage, 3 Spark could not start"
+    add = parser.add_argument
+    add("--detach", action="store_true", help="go on in the background once the server accepts clients")
+    add("--status-file", metavar="FILE", help="write the status, as JSON, every 5 seconds")
+    return parser
+
+
+def serve(
+    options: argparse.Namespace, printer: Printer, sources: list[Source], open_session: OpenSession
+) -> int:
+    """Run a server until it is told to end. Returns the exit code; raises faults when it cannot start."""
+    options.workspace = str(workspace_folder(options))  # the default one, too, is not replaced by another
+    if attached(options, printer, {}, interactive=False):
+        raise UsageFault(
+            f"a server holds {options.workspace} already",
+            hint=f"streamsql -w '{options.workspace}' attaches to it",
+            code="WORKSPACE_IN_USE",
+        )
+    ready = _fork(options) if options.detach else lambda: None
+    with held_workspace(options, printer) as (run, folder):
+        assert folder is not None
+        session = open_session(run, folder)
+        opened = reopen(session.parts)
+        session.engine.begin_start()
+        server = open_server(session, folder, printer)
+        printer.say(f"server of {folder}, process {os.getpid()}")
+        for line in opened.lines():
+            printer.say(line)
+        session.on_news(printer.warn)
+        status = Path(options.status_file) if options.status_file else None
+        loop = HostingLoop(session, server, printer, status)
+
+        def begin(cancel: CancelToken) -> int:
+            loop.resume()
+            runner = ScriptRunner(session, printer, cancel, keep_going=options.on_error == "continue")
+            for source in sources:
+                if not runner.run_source(source):
+                    break
+            return runner.failure_code
+
+        ready()
+        return loop.run(begin)
+
+
+def open_server(session: Session, folder: Path, messages: Messages) -> Server:
+    """The server of a workspace that this process holds. Raises UsageFault when it cannot be opened."""
+    try:
+        server = Server(session, folder, messages.warn)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageFault(f"the socket of {folder} cannot be created: {reason}", code="NOT_DETACHED") from None
+    with suppress(OSError):
+        write_holder(folder, "a server")
+    return server
+
+
+def _fork(options: argparse.Namespace) -> Callable[[], None]:
+    """Go on in a child; the parent waits until the function that is returned is called, and ends."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(writing)
+        if os.read(reading, 1):
+            folder = workspace_folder(options)
+            print(f"streamsql -w '{folder}' attaches, STOP SERVER; ends it", file=sys.stderr, flush=True)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        os._exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1)
+    os.close(reading)
+    os.setsid()
+
+    def ready() -> None:
+        redirect(str(workspace_folder(options) / LOG))
+        os.write(writing, b"1")
+        os.close(writing)
+
+    return ready

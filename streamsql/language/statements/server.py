@@ -1,0 +1,25 @@
+"""DETACH, SHOW SERVER and STOP SERVER."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from streamsql.language.statements.base import Statement
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detach(Statement):
+    topic: ClassVar[str] = "server"
+    read_only: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowServer(Statement):
+    topic: ClassVar[str] = "server"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopServer(Statement):
+    topic: ClassVar[str] = "server"
+    read_only: ClassVar[bool] = False

@@ -1,0 +1,109 @@
+"""Lines about background events: failed queries, restarts, and a Spark that has ended."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from streamsql.runtime.engine.events import ClusterNews, SparkLost
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.progress import QueryReported
+from streamsql.runtime.queries.restart_supervisor import QueryRestarting
+from streamsql.runtime.queries.run import Running
+
+
+class BackgroundNews:
+    """Reports each event once. say: called with a line, on a thread of its own: neither Spark's callbacks nor
+    a key press waits for it. restarts_only: failed queries are reported otherwise, and a script, which may
+    end at any moment, is told on the event's own thread. shared: others report the same queries to other
+    readers, so that what was reported to them is news here.
+    """
+
+    def __init__(
+        self,
+        parts: SessionParts,
+        say: Callable[[str], None],
+        *,
+        restarts_only: bool = False,
+        shared: bool = False,
+    ) -> None:
+        self.parts = parts
+        self.say = say
+        self.restarts_only = restarts_only
+        self.shared = shared
+        self._told = {id(q) for q in parts.queries.all.values() if q.over} if shared else set[int]()
+        self._wake = threading.Event()
+        self._closed = False
+        self._lost: list[str] = []
+        self._lines: list[str] = []
+        subscribe = parts.events.subscribe
+        self._subscriptions = [
+            subscribe(ClusterNews, lambda event: self._line(event.words)),
+            subscribe(QueryRestarting, lambda event: self._restarting(event.running)),
+        ]
+        if not restarts_only:
+            self._subscriptions += [
+                subscribe(QueryReported, lambda event: self._wake.set()),
+                subscribe(SparkLost, lambda event: self._spark_lost(event.cause)),
+            ]
+            threading.Thread(target=self._run, daemon=True, name="announcer").start()
+
+    def close(self) -> None:
+        """Report nothing more."""
+        self._closed = True
+        for unsubscribe in self._subscriptions:
+            unsubscribe()
+        self._wake.set()
+
+    def _line(self, words: str) -> None:
+        if self.restarts_only:
+            return self.say(words)
+        self._lines.append(words)
+        self._wake.set()
+
+    def _spark_lost(self, cause: str) -> None:
+        self._lost.append(cause)
+        self._wake.set()
+
+    def _restarting(self, running: Running) -> None:
+        if running.fault:
+            self._line(f"{running.fault.message}; {running.when_again()}")
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._wake.wait()
+            self._wake.clear()
+            if not self._closed:
+                for line in self._news():
+                    self.say(line)
+
+    def _known(self, running: Running) -> bool:
+        return id(running) in self._told if self.shared else running.reported
+
+    def _tell(self, running: Running) -> None:
+        if self.shared:
+            self._told.add(id(running))
+        else:
+            running.reported = True
+
+    def _news(self) -> list[str]:
+        lines, self._lines = self._lines, []
+        lost, self._lost = self._lost, []
+        queries = self.parts.queries.all.values()
+        for cause in lost:
+            ran = [q.name for q in queries if q.fault and not self._known(q)]
+            lines.append(
+                f"Spark has ended: {cause}. Definitions are kept; the next statement that needs "
+                "Spark restarts it" + (", START QUERY ALL; resumes the queries" if ran else "")
+            )
+            for running in queries:
+                self._tell(running)  # this line reports it
+        for running in queries:
+            if self._known(running) or running.stopped or not running.over:
+                continue
+            if running.name.casefold() not in self.parts.catalog.queries:
+                continue  # a SELECT: its view reports it
+            if running.status() == "FAILED" and running.fault:
+                self._tell(running)
+                lines.append(f"{running.fault.message}; DESCRIBE QUERY {running.name}; shows more")
+        return lines

@@ -1,0 +1,120 @@
+"""What prompt, scripts and printers use of a session. The local one has it, and the client of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from streamsql.catalog import Catalog
+from streamsql.errors import Note, Source, Span, StreamsqlError
+from streamsql.language.statements.base import Statement
+from streamsql.results import Result, Started
+from streamsql.runtime.engine.cancel import CancelToken
+
+
+@dataclass(frozen=True)
+class JobProgress:
+    """The progress of the Spark jobs of a statement."""
+
+    stages_done: int = 0
+    stages: int = 0
+    tasks_done: int = 0
+    tasks: int = 0
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What a statement waits for. started: whether Spark has started; doing: the current work of the console
+    itself; jobs: None while no job runs.
+    """
+
+    started: bool = True
+    doing: str = ""
+    jobs: JobProgress | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the toolbar shows. spark: the state of Spark; rate: the rows per second read by all queries;
+    silent: a query that has had input and no output, and for how many seconds; stale: a live table that is
+    behind its inputs, and for how many seconds; server: the server that runs the queries, "" if this process
+    does.
+    """
+
+    spark: str = "starting…"
+    running: int = 0
+    failed: int = 0
+    rate: float = 0.0
+    silent: tuple[str, float] | None = None
+    stale: tuple[str, float] | None = None
+    server: str = ""
+
+
+class ConsoleSession(Protocol):
+    """A session as a console uses it. All methods may be called on any thread; summary, catalog, columns and
+    query_state return at once.
+    """
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The values of `${name}`."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The newest definitions."""
+
+    def open(self) -> Sequence[str]:
+        """Begin the session of a prompt. Returns what is to be told, a line each."""
+
+    def execute(self, statement: Statement, cancel: CancelToken | None = None) -> Result:
+        """Execute one statement. Raises StreamsqlError with its span in the statement's source."""
+
+    def set_folder(self, folder: str) -> None:
+        """The folder of the script whose statements follow: `${here}`."""
+
+    # ---- the queries of a script
+
+    def place(self, started: Started, source: Source, span: Span) -> None:
+        """Record the statement that started queries, for the errors that they may end with."""
+
+    def await_queries(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
+        """Wait until the queries of a script with a durable sink have ended, or one has failed. Returns notes
+        on those that go on.
+        """
+
+    def why_silent(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
+        """Why queries that have read rows have written none."""
+
+    def failures(self) -> list[StreamsqlError]:
+        """The errors of failed queries that were not reported before."""
+
+    def reported(self, error: StreamsqlError) -> None:
+        """An error was shown: the query that failed with it is not reported again."""
+
+    # ---- what is shown beside
+
+    def activity(self, cancel: CancelToken) -> Activity:
+        """What a statement is waiting for. May wait for Spark."""
+
+    def summary(self) -> Summary:
+        """The toolbar's facts."""
+
+    def columns(self, table: str) -> list[tuple[str, str]]:
+        """(name, type) of the columns of a live table, as far as they are known."""
+
+    def query_state(self, name: str) -> str:
+        """What completion shows beside the name of a query."""
+
+    def on_news(self, say: Callable[[str], None], *, restarts_only: bool = False) -> None:
+        """Call a function, on a thread of its own, with a line about each event of the background.
+        restarts_only: not about failures, which a script reports at its end.
+        """
+
+    # ---- the end
+
+    def close(self, limit: float = 0.0, cancel: CancelToken | None = None) -> None:
+        """End the session. limit: the seconds that micro-batches have to complete; cancel: aborts them."""
+
+    def kill(self) -> None:
+        """End at once what `close` could not end."""

@@ -1,0 +1,63 @@
+"""The queries that a script has started: their places in it, their ends, and why they write nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from streamsql.errors import Note, Source, Span, StreamsqlError
+from streamsql.results import Started
+from streamsql.runtime.handlers.why import without_output
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.run import GOING_ON
+
+
+def place(parts: SessionParts, started: Started, source: Source, span: Span) -> None:
+    """Record the statement that started queries, for the errors that they may end with."""
+    for name in started.queries:
+        running = parts.queries.all.get(name.casefold())
+        if running:
+            running.source, running.span = source, span
+
+
+def await_queries(parts: SessionParts, names: Sequence[str]) -> None:
+    """Wait until queries have ended, one has failed, or the statement is cancelled. Those over live tables
+    never end: the wait ends with the queries that feed these.
+    """
+    queries, done = parts.queries, set[str]()
+    while not parts.cancel.cancelled:
+        there = [n for n in names if n in queries.all and n not in done]
+        active = [n for n in there if queries.all[n].status() in GOING_ON]
+        if not active or any(q.status() == "FAILED" for q in queries.all.values()):
+            return
+        try:
+            queries.wait(active[:1], parts.cancel, idle=False, timeout=0.5)
+            done.update(active[:1])
+        except StreamsqlError:
+            pass  # still running, or failed: the next round and the caller see it
+
+
+def why_silent(parts: SessionParts, names: Sequence[str]) -> tuple[Note, ...]:
+    """Of each query that has written nothing, though it read rows, why that is so."""
+    notes: list[Note] = []
+    for name in dict.fromkeys(names):
+        running = parts.queries.all.get(name)
+        if running is None or parts.cancel.cancelled or not parts.engine.started:
+            continue
+        with suppress(StreamsqlError):
+            notes += without_output(parts, running)
+    return tuple(notes)
+
+
+def failures(parts: SessionParts) -> list[StreamsqlError]:
+    """The errors of failed queries that were not reported before."""
+    failed = [q for q in parts.queries.all.values() if q.status() == "FAILED" and q.fault and not q.reported]
+    for running in failed:
+        running.reported = True
+    return [running.fault for running in failed if running.fault]
+
+
+def reported(parts: SessionParts, error: StreamsqlError) -> None:
+    """Mark the query that failed with an error as reported."""
+    for running in parts.queries.all.values():
+        running.reported = running.reported or running.fault is error

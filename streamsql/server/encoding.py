@@ -1,0 +1,165 @@
+"""Values, definitions, results and errors in frames: JSON with marked objects, and rows in bulk as Arrow."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from typing import Any
+
+from streamsql import definitions, errors, results
+from streamsql.catalog import Catalog
+from streamsql.errors import StreamsqlError
+from streamsql.language.origin import Origin
+from streamsql.language.statements import base
+from streamsql.runtime import console_session
+from streamsql.server.row_blocks import pack_rows, unpack_rows
+
+MARK = "~"
+_MODULES = (definitions, results, base, console_session)
+KINDS: dict[str, type] = {
+    kind.__name__: kind
+    for module in _MODULES
+    for kind in vars(module).values()
+    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
+} | {"Note": errors.Note, "Span": errors.Span, "Source": errors.Source, "Origin": Origin, "Catalog": Catalog}
+ERRORS: dict[str, type[StreamsqlError]] = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, StreamsqlError)
+}
+_ROWS_OF = {"Rows": "rows", "Preview": "rows", "Why": "rows", "Snapshot": "rows", "RowStream": "first"}
+"""The classes with rows, and the field that holds them."""
+_CALLS = ("rest", "take", "changes", "freeze", "status", "close", "fault", "said", "keep", "why")
+"""The fields of a RowStream and of a Live that are functions: they become calls of the server."""
+
+
+class Message:
+    """An encoded value. body: the rows of it, if they are many."""
+
+    def __init__(self, value: Any) -> None:
+        self.body = b""
+        self.value = self._encoded(value)
+
+    def _encoded(self, value: Any) -> Any:
+        if is_dataclass(value) and not isinstance(value, type):
+            return self._object(value)
+        if isinstance(value, (list, tuple)) and not hasattr(value, "asDict"):
+            parts = [self._encoded(v) for v in value]
+            return parts if isinstance(value, list) else {MARK: "tuple", "v": parts}
+        if isinstance(value, Mapping):
+            return {MARK: "dict", "v": [[self._encoded(k), self._encoded(v)] for k, v in value.items()]}
+        return encode_value(value)
+
+    def _object(self, value: Any) -> Any:
+        name = type(value).__name__
+        known: dict[str, Any] = {}
+        for field in fields(value):
+            part = getattr(value, field.name)
+            if name in ("RowStream", "Live") and field.name in _CALLS:
+                continue
+            if field.name == _ROWS_OF.get(name):
+                inline, self.body = pack_rows(part, encode_value)
+                known[field.name] = inline
+            else:
+                known[field.name] = self._encoded(part)
+        return {MARK: name, "f": known}
+
+
+def decode(value: Any, body: bytes = b"") -> Any:
+    """The value of a message. Raises KeyError, TypeError or ValueError for what is none."""
+    if isinstance(value, list):
+        return [decode(v, body) for v in value]
+    if not isinstance(value, dict):
+        return value
+    kind = value[MARK]
+    if kind == "tuple":
+        return tuple(decode(v, body) for v in value["v"])
+    if kind in _DECODED:
+        return _DECODED[kind](value["v"])
+    known = {}
+    for name, part in value["f"].items():
+        is_rows = name == _ROWS_OF.get(kind)
+        known[name] = unpack_rows(part, body, decode) if is_rows else decode(part, body)
+    return KINDS[kind](**known)
+
+
+def encode_value(value: Any) -> Any:
+    """A value of a row. What Python has no type for is sent as its text."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {MARK: "float", "v": str(value)}
+    if isinstance(value, dict):
+        return {MARK: "dict", "v": [[encode_value(k), encode_value(v)] for k, v in value.items()]}
+    if hasattr(value, "asDict"):  # a row of Spark
+        names = results.unique_names(value.__fields__)
+        return encode_value(dict(zip(names, value, strict=True)))
+    if isinstance(value, (list, tuple)):
+        return [encode_value(v) for v in value]
+    for kind, (mark, text) in _ENCODED.items():
+        if isinstance(value, kind):
+            return {MARK: mark, "v": text(value)}
+    return str(value)
+
+
+_ENCODED: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    Decimal: ("decimal", str),
+    dt.datetime: ("datetime", lambda v: v.isoformat()),  # before date, which it is too
+    dt.date: ("date", lambda v: v.isoformat()),
+    dt.time: ("time", lambda v: v.isoformat()),
+    dt.timedelta: ("timedelta", lambda v: [v.days, v.seconds, v.microseconds]),
+    bytes: ("bytes", lambda v: base64.b64encode(v).decode()),
+    bytearray: ("bytes", lambda v: base64.b64encode(v).decode()),
+}
+_DECODED: dict[str, Callable[[Any], Any]] = {
+    "dict": lambda v: {decode(k): decode(x) for k, x in v},
+    "float": float,
+    "decimal": Decimal,
+    "datetime": dt.datetime.fromisoformat,
+    "date": dt.date.fromisoformat,
+    "time": dt.time.fromisoformat,
+    "timedelta": lambda v: dt.timedelta(*v),
+    "bytes": base64.b64decode,
+}
+
+
+class RemoteCause(Exception):
+    """The exception behind an error of the server, as text. state: its SQLSTATE."""
+
+    def __init__(self, text: str, state: str) -> None:
+        super().__init__(text)
+        self.getSqlState = lambda: state
+
+
+_PARTS = ("message", "detail", "hint", "condition", "code", "proposal")
+
+
+def encode_error(error: StreamsqlError) -> dict[str, Any]:
+    """An error with its place. A class that only the server knows is sent as the one it is derived from."""
+    kind = next(k.__name__ for k in type(error).__mro__ if k.__name__ in ERRORS)
+    known: dict[str, Any] = {"kind": kind} | {name: getattr(error, name) for name in _PARTS}
+    known["span"] = [error.span.start, error.span.end] if error.span else None
+    known["source"] = [error.source.name, error.source.text] if error.source else None
+    known["fact"] = getattr(error, "fact", "")
+    cause = error.__cause__ or error.__context__
+    if cause is not None:
+        state = getattr(cause, "getSqlState", lambda: None)() or ""
+        known["cause"] = [f"{type(cause).__name__}: {cause}", state]
+    return known
+
+
+def decode_error(known: Mapping[str, Any]) -> StreamsqlError:
+    """The error of a frame."""
+    parts = {name: known[name] for name in _PARTS if name != "message"}
+    error = ERRORS[known["kind"]](known["message"], **parts)
+    error.span = errors.Span(*known["span"]) if known["span"] else None
+    error.source = errors.Source(*known["source"]) if known["source"] else None
+    if isinstance(error, errors.QueryFault):
+        error.fact = known["fact"]
+    if known.get("cause"):
+        error.__cause__ = RemoteCause(*known["cause"])
+    return error

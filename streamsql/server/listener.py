@@ -1,0 +1,210 @@
+"""The server of a workspace: accepts clients, and knows what is to be told of it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from streamsql.config.preferences import LAYERS, Preferences
+from streamsql.errors import EngineFault, StreamsqlError
+from streamsql.runtime.session import Session
+from streamsql.runtime.session_summary import spark_state
+from streamsql.server.address import SOCKET, listen, peer_of
+from streamsql.server.calls import PROTOCOL, own_version
+from streamsql.server.client_session import ClientSession
+from streamsql.server.connection import ClientConnection
+from streamsql.server.encoding import encode_error
+from streamsql.server.frames import MOST_OF_CLIENT, BadFrame, Disconnected, FrameSocket
+from streamsql.server.registry import register
+
+MOST_CLIENTS = 100
+HELLO = 5.0
+"""The seconds within which a client must send its first frame."""
+
+
+class Server:
+    """Shares a session with clients. workspace: its folder, which this process holds; say: writes a line of
+    the log. ended: set by `stop`.
+    """
+
+    def __init__(self, session: Session, workspace: Path, say: Callable[[str], None]) -> None:
+        """Raises OSError when the socket cannot be created."""
+        self.session = session
+        self.workspace = workspace
+        self.say = say
+        self.since = datetime.now().isoformat(" ", "seconds")
+        self.ending = False
+        self.ended = threading.Event()
+        self._clients: set[ClientConnection] = set()
+        self._changing = threading.Lock()
+        self._socket = listen(workspace)
+        self._file: Path | None = None
+        try:
+            self._file = register(workspace, self.since)
+        except OSError as error:
+            say(f"warning: streamsql ps will not list this server: {error}")
+        session.parts.hosting.host = self
+        threading.Thread(target=self._accept, daemon=True, name="accept-clients").start()
+
+    def stop(self) -> None:
+        """Begin to end the server: it takes no more statements, and whoever waits for `ended` closes it."""
+        self.ending = True
+        self.ended.set()
+
+    def close(self) -> None:
+        """Take no more clients, and leave those that there are. The session is closed before."""
+        self.ending = True
+        self.session.parts.hosting.host = None
+        for path in (self.workspace / SOCKET, self._file):
+            if path is not None:
+                with suppress(OSError):
+                    path.unlink()
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        for client in list(self._clients):
+            client.close()
+
+    # ---- clients --------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError as error:
+                if self.ending or self._socket.fileno() < 0:
+                    return
+                self.say(f"warning: a client could not be accepted: {error}")
+                self.ended.wait(0.5)
+                continue
+            threading.Thread(target=self._serve, args=(connection,), daemon=True, name="client").start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        frames = FrameSocket(connection, MOST_OF_CLIENT)
+        try:
+            process, user = peer_of(connection)
+            if user != os.geteuid():
+                raise BadFrame(f"user {user} (process {process}) is not the user of the server")
+            hello, _ = frames.receive(HELLO)
+            if hello.get("hello") != "streamsql":
+                raise BadFrame("the first frame is no greeting")
+            if hello.get("status"):
+                frames.send(self.status())
+                frames.close()
+            elif hello.get("protocol") != PROTOCOL or hello.get("version") != own_version():
+                frames.send(self._greeting())  # the client says which versions they are
+                frames.close()
+            else:
+                self._attach(frames, hello)
+        except (BadFrame, KeyError, TypeError, ValueError) as error:
+            self.say(f"a connection is refused: {error}")
+            fault = EngineFault(f"the server refuses the connection: {error}", code="BAD_FRAME")
+            self._refuse(frames, fault)
+        except (Disconnected, OSError):
+            frames.close()
+
+    def _refuse(self, frames: FrameSocket, fault: StreamsqlError) -> None:
+        with suppress(Disconnected, StreamsqlError):
+            frames.send({"id": 0, "error": encode_error(fault)})
+        frames.close()
+
+    def _attach(self, frames: FrameSocket, hello: dict[str, Any]) -> None:
+        session = ClientSession(
+            self.session,
+            interactive=bool(hello.get("interactive")),
+            read_only=bool(hello.get("read_only")),
+            preferences=_preferences(hello.get("preferences", {})),
+        )
+        client = ClientConnection(frames, session, self.say)
+        with self._changing:
+            full = len(self._clients) >= MOST_CLIENTS
+            if not full:
+                self._clients.add(client)
+        if full or self.ending:
+            what = "is ending" if self.ending else f"has {MOST_CLIENTS} clients, as many as it may have"
+            self._refuse(frames, EngineFault(f"the server {what}", code="TOO_MANY_CLIENTS"))
+            self._clients.discard(client)
+            return
+        try:
+            frames.send(self._greeting())
+            client.serve()
+        finally:
+            with self._changing:
+                self._clients.discard(client)
+
+    # ---- what is told of it ---------------------------------------------------------------
+
+    def _greeting(self) -> dict[str, Any]:
+        summary = self.session.summary()
+        words = f"it has run since {self.since}; {_count(summary.running, 'query', 'queries')} running"
+        if summary.failed:
+            words += f", {summary.failed} FAILED: SHOW QUERIES;"
+        return {
+            "protocol": PROTOCOL,
+            "version": own_version(),
+            "process": os.getpid(),
+            "folder": os.getcwd(),
+            "words": [words],
+        }
+
+    def status(self) -> dict[str, Any]:
+        """The status for `streamsql ps` and health checks."""
+        parts = self.session.parts
+        queries = {q.name: _status(self.session, q.name) for q in parts.catalog.named(None)}
+        return {
+            "version": own_version(),
+            "process": os.getpid(),
+            "workspace": str(self.workspace),
+            "since": self.since,
+            "status": "ending" if self.ending else "running",
+            "spark": spark_state(parts),
+            "clients": len(self._clients),
+            "queries": queries,
+            "updated": datetime.now().isoformat(" ", "seconds"),
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """(property, value) for SHOW SERVER."""
+        status = self.status()
+        summary = self.session.summary()
+        states = list(status["queries"].values())
+        counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
+        return [
+            ("workspace", status["workspace"]),
+            ("process", str(status["process"])),
+            ("since", status["since"]),
+            ("status", status["status"]),
+            ("version", status["version"]),
+            ("Spark", status["spark"]),
+            ("queries", counts or "none"),
+            ("rows per second", f"{summary.rate:,.0f}"),
+            ("clients", str(status["clients"])),
+            ("current folder", os.getcwd()),
+            ("socket", str(self.workspace / SOCKET)),
+        ]
+
+
+def _status(session: Session, name: str) -> str:
+    running = session.parts.queries.all.get(name.casefold())
+    return running.status() if running is not None else session.parts.workspace.past(name).status
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _preferences(layers: Any) -> Preferences:
+    """The preferences of a client. Raises faults for what is none, KeyError for an unknown layer."""
+    preferences = Preferences()
+    for layer, values in layers.items():
+        if layer not in LAYERS:
+            raise KeyError(layer)
+        for key, value in values.items():
+            preferences.restore(str(key), str(value), layer)
+    return preferences
