@@ -151,6 +151,30 @@ def test_late_messages_of_kafka(console: Console, kafka: Broker) -> None:
     console.run("AWAIT QUERY t IDLE;")
     late = console.rows("SELECT n, _late_by_seconds FROM LATE ROWS OF QUERY t ORDER BY n;")
     assert late == [(2, 3000.0), (4, 1200.0)]
+    # The same messages in windows: none is late, and FLUSH QUERY closes both.
+    console.run(
+        """CREATE LIVE TABLE w OUTPUT MODE APPEND AS
+        SELECT CAST(window.end AS STRING) AS until, count(*) AS n FROM s GROUP BY window(at, '1 hour');
+        FLUSH QUERY w;"""
+    )
+    assert console.rows("SELECT * FROM w;") == [("2024-05-01 14:00:00", 2), ("2024-05-01 15:00:00", 2)]
+    kafka.produce(topic, ['{"n": 5, "at": "2024-05-01 16:00:00"}'])
+    console.run("AWAIT QUERY w IDLE; FLUSH QUERY w;")
+    assert console.rows("SELECT n FROM w WHERE until LIKE '%17:00:00';") == [(1,)]
+
+
+def test_late_rows_of_a_statement_set(console: Console) -> None:
+    console.run(
+        f"""CREATE STREAM s (n INT, at TIMESTAMP) USING values {WATERMARK};
+        CREATE STREAM once AS SELECT DISTINCT ON (n) WITHIN WATERMARK n, at FROM s;
+        CREATE SINK odd USING memory; CREATE SINK even USING memory;
+        EXECUTE STATEMENT SET AS QUERY q BEGIN INSERT INTO odd SELECT n FROM once WHERE n % 2 = 1;
+          INSERT INTO even SELECT n FROM once WHERE n % 2 = 0; END;
+        INSERT INTO s VALUES (1, '2024-05-01 14:00:00'), (2, '2024-05-01 14:00:00'); AWAIT QUERY q IDLE;
+        INSERT INTO s VALUES (3, '2024-05-01 13:00:00'), (4, '2024-05-01 13:55:00'); AWAIT QUERY q IDLE;"""
+    )
+    assert console.rows("SELECT n, _late_by_seconds FROM LATE ROWS OF QUERY q;") == [(3, 3000.0)]
+    assert console.rows("SELECT * FROM even;") == [(2,), (4,)]
 
 
 @pytest.mark.parametrize(

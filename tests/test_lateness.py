@@ -70,6 +70,15 @@ def test_lateness_of_known_rows(console: Console) -> None:
     assert note.startswith(
         "the delay is 1 hour, and the latest row came 10 seconds late: windows wait that long"
     )
+    # The proposed delay, typed: no row is beyond it, and windows do not wait for nothing.
+    typed = "WITH WATERMARK" + note.partition("WITH WATERMARK")[2].partition(" keeps")[0]
+    console.run(
+        f"""CREATE OR REPLACE STREAM w2 (at TIMESTAMP) USING values {typed};
+        CREATE OR REPLACE LIVE TABLE t2 AS SELECT at FROM w2;
+        INSERT INTO w2 VALUES ('2024-05-01 12:00:00'); INSERT INTO w2 VALUES ('2024-05-01 11:59:50');
+        AWAIT QUERY t2 IDLE;"""
+    )
+    assert notes_of(console.run("SHOW LATENESS OF STREAM w2;")[-1]) == ()
 
 
 @pytest.mark.parametrize(
@@ -139,3 +148,9 @@ def test_event_times_are_known_from_the_micro_batches_themselves(console: Consol
         "rows of w came up to 16 minutes late, and its delay is 10 minutes: WITH WATERMARK at DELAY OF "
         "INTERVAL 961 SECONDS keeps them all; SHOW LATENESS OF STREAM w; tells how many"
     )
+    clause = note.partition("minutes: ")[2].partition(" keeps")[0]
+    started = console.run(
+        f"""CREATE OR REPLACE STREAM w (at TIMESTAMP) USING values {clause};
+        CREATE OR REPLACE LIVE TABLE u AS SELECT window, count(*) AS n FROM w GROUP BY window(at, '1 minute');"""
+    )
+    assert [text for text in notes_of(started[-1]) if "late" in text] == []

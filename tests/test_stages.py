@@ -196,6 +196,10 @@ def test_a_view_over_a_live_table_is_no_input(console: Console, tmp_path: Path) 
             "SELECT word, count(DISTINCT n) AS n FROM words GROUP BY word HAVING count(DISTINCT n) > 1",
             [("a", 2)],
         ),
+        (
+            "SELECT word, percentile(n, 0.5) AS p FROM words GROUP BY word HAVING count(DISTINCT n) > 1",
+            [("a", 1.5)],
+        ),
         ("SELECT word FROM (SELECT DISTINCT word FROM words) ORDER BY word DESC LIMIT 1", [("b",)]),
     ],
 )

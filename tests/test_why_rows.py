@@ -200,6 +200,7 @@ def test_a_n_the_rows_went_to_a_topic(console: Console, kafka: Broker) -> None:
     shown, facts = why(console, "QUERY t")
     assert (shown.code, shown.verdict) == ("NO_DATA", f"no data: the topic {topic} has no messages")
     assert (facts["messages there"], facts["partitions"]) == (0, 1)
+    assert (topic, 0) in [(row[0], row[3]) for row in console.rows(shown.proposal)]
     console.run("INSERT INTO o SELECT k FROM s; INSERT INTO s VALUES ('a'), ('b'); AWAIT QUERY ALL IDLE;")
     shown, facts = why(console, "QUERY o")
     assert shown.code == "ROWS_WRITTEN"

@@ -4,6 +4,7 @@ are not as declared.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections.abc import Callable
@@ -87,7 +88,7 @@ def test_b_a_micro_batch_that_is_under_way(
     assert shown.code == "ALL_READ_BEFORE"
 
 
-def test_a_a_socket_that_sends_nothing(console: Console) -> None:
+def test_a_a_socket_that_sends_nothing(console: Console, eventually: Callable[..., None]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = f"127.0.0.1:{server.getsockname()[1]}"
         host, port = place.split(":")
@@ -99,7 +100,17 @@ def test_a_a_socket_that_sends_nothing(console: Console) -> None:
         assert shown.code == "NO_DATA"
         assert shown.verdict == f"no data: {place} is connected and has sent no line since the query started"
         assert facts["source"] == f"socket {place}"
-        console.run("STOP QUERY t;")
+        assert facts["to resolve it"].startswith("the server has to send a line")
+        server.setblocking(False)
+        with contextlib.ExitStack() as connections:
+            with contextlib.suppress(BlockingIOError):
+                while True:  # one is that of the check before the start
+                    connection = connections.enter_context(server.accept()[0])
+                    with contextlib.suppress(OSError):
+                        connection.sendall(b"one\n")
+            eventually(lambda: console.rows("SELECT * FROM t;") == [("one",)])
+            assert why(console, "QUERY t")[0].code == "NOTHING_WRONG"
+            console.run("STOP QUERY t;")
 
 
 @pytest.mark.parametrize("source", ["files", "kafka"])

@@ -64,6 +64,9 @@ class Grouping(HiddenKeys):
             key.same(item.expression) for key, item in zip(keys, items, strict=False)
         )
         shape = self.grouped_shape(frame.shape, items, keys, groups.span if groups else block.span)
+        distinct = block.having is not None and block.having.expression.aggregates_distinct
+        if shape.streaming and distinct and not self.exact_distinct:
+            shape = replace(shape, ops=(*shape.ops[:-1], replace(shape.ops[-1], distinct=True)))
         hides = self.keeps_keys and shape.streaming and (shape.keys is None or self.sources.hides_all)
         rest = items[len(keys) :] if leading else items
         hidden: tuple[str, ...] = ()

@@ -32,6 +32,7 @@ from streamsql.language.statements.base import Name, count_of, name_of
 from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.shape import Shape
+from streamsql.plan.lowering.shared_streams import shared_text
 from streamsql.plan.lowering.sources import Sources, variable, watermarked
 
 READER = "LateRows"
@@ -76,7 +77,7 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
     batch = _batch(own)
     _check(query, asked, sources)
     inner = Sources(sources.catalog, sources.places, sources.lower, counts=False)
-    result, shape = inner.lower(query.text, inner)
+    result, shape = inner.lower(shared_text(query, sources), inner)
     check_sources([s for s in inner.streams.values() if s.connector], asked.span)
     reading, streams, functions = reading_steps(inner, result)
     if not functions:
@@ -212,13 +213,12 @@ def stream_batches(stream: Stream, query: Query, sources: Sources) -> Program:
 
 
 def _check(query: Query, asked: Name, sources: Sources) -> None:
-    """Raise RuleFault for a query that is no single SELECT over streams."""
-    if query.together or query.inputs:
-        what = "is a statement set" if query.together else "is computed from live tables"
+    """Raise RuleFault for a query over live tables."""
+    if query.inputs:
         feeding = [q.name for name in query.inputs for q in sources.catalog.queries_into(name)]
         raise RuleFault(
-            f"the late rows of {query.name} cannot be read: it {what}",
-            hint=f"LATE ROWS OF QUERY {quote_name(feeding[0])}" if feeding else "INSERT … for each SELECT",
+            f"the late rows of {query.name} cannot be read: it is computed from live tables",
+            hint=f"LATE ROWS OF QUERY {quote_name(feeding[0])}" if feeding else "",
             span=asked.span,
             code="WRONG_KIND",
         )

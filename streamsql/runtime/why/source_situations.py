@@ -59,9 +59,12 @@ def empty(evidence: Evidence, stream: Stream) -> Verdict | None:
         return Verdict(
             situation="NO_DATA",
             sentence=f"no data: {place} is connected and has sent no line since the query started",
-            facts=(("source", f"socket {place}"), *_since(evidence)),
+            facts=(("source", f"socket {place}"), *_since(evidence), ("to resolve it", _LINE)),
         )
     return None
+
+
+_LINE = "the server has to send a line, with a line feed at its end; nc -lk PORT sends what is typed"
 
 
 def _since(evidence: Evidence) -> tuple[Fact, ...]:
@@ -155,7 +158,10 @@ def _of_topic(
     facts += [("startingOffsets", begins), *_since(evidence)]
     if not there:
         return Verdict(
-            situation="NO_DATA", sentence=f"no data: the topic {topics} has no messages", facts=tuple(facts)
+            situation="NO_DATA",
+            sentence=f"no data: the topic {topics} has no messages",
+            facts=(*facts, ("to resolve it", "a message, or the topic that has them: see the list")),
+            proposal=f"SHOW TOPICS FROM {quote_name(stream.name)};",
         )
     began = _kafka_end(evidence)
     if begins != "latest" or any(end > began.get(part, end) for part, (_, end) in offsets.items()):
