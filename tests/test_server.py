@@ -1,0 +1,332 @@
+"""Queries outlive the console: a server shares its session with clients, over a socket in the workspace."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import drop_tables, notes_of
+
+from streamsql.config.preferences import Preferences
+from streamsql.errors import Cancelled, Source, StreamsqlError, UsageFault
+from streamsql.language.parser import parse, split_script
+from streamsql.results import Live, Result, Rows, RowStream, discard
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.session import Session
+from streamsql.runtime.session_config import Config
+from streamsql.runtime.workspace.folder import Workspace
+from streamsql.runtime.workspace.store import Store
+from streamsql.server import calls as calls_module
+from streamsql.server.address import SOCKET, connect, has_socket, listen
+from streamsql.server.calls import PROTOCOL, Calls, own_version
+from streamsql.server.client import RemoteSession
+from streamsql.server.encoding import Message, decode
+from streamsql.server.frames import MAGIC, FrameSocket
+from streamsql.server.listener import Server
+from streamsql.server.registry import servers, status_of
+
+DEFINED = """
+CREATE STREAM words (word STRING) USING values;
+CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM words GROUP BY word;
+INSERT INTO words VALUES ('cat'), ('dog'), ('cat');
+AWAIT QUERY counts IDLE;
+"""
+
+
+class Host:
+    """A server in this process. said: its log."""
+
+    def __init__(self, folder: Path, spark: Any) -> None:
+        self.workspace = Workspace(folder)
+        self.folder = folder
+        self.said: list[str] = []
+        config = Config(
+            Settings.make("local[2]", {}), self.workspace.run, folder / "log", folder, store=Store(folder)
+        )
+        self.session = Session(config, spark)
+        self.server = Server(self.session, folder, self.said.append)
+        self.clients: list[RemoteSession] = []
+
+    def attach(self, *, interactive: bool = False, read_only: bool = False) -> RemoteSession:
+        preferences = Preferences()
+        hello = {"interactive": interactive, "read_only": read_only, "preferences": preferences.layers()}
+        self.clients.append(RemoteSession(Calls(self.folder, hello), preferences))
+        return self.clients[-1]
+
+    def raw(self) -> FrameSocket:
+        """A connection that has not greeted."""
+        return FrameSocket(connect(self.folder))
+
+    def close(self) -> None:
+        for client in self.clients:
+            client.close()
+        self.session.close(0)
+        self.server.close()
+        self.workspace.close()
+
+
+def run(session: Any, script: str, cancel: CancelToken | None = None) -> Result:
+    """The result of the last statement of a script."""
+    results = [
+        session.execute(parse(w, session.variables), cancel) for w in split_script(Source("-e", script))
+    ]
+    last: Result = results[-1]
+    return last
+
+
+def rows_of(session: Any, script: str) -> list[tuple[Any, ...]]:
+    result = run(session, script)
+    assert isinstance(result, (Rows, RowStream)), result
+    return [tuple(row) for row in result.whole().rows]
+
+
+@pytest.fixture(scope="module")
+def host(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    state = os.environ.get("XDG_STATE_HOME")
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+    # A path that is too long for the address of a socket.
+    folder = tmp_path_factory.mktemp("workspace") / ("long" * 30)
+    running = Host(folder, spark)
+    run(running.session, DEFINED)
+    yield running
+    running.close()
+    drop_tables(spark)
+    os.environ.pop("XDG_STATE_HOME")
+    if state is not None:
+        os.environ["XDG_STATE_HOME"] = state
+
+
+VALUES = (
+    1, -(1 << 63), 1 << 70, 1.5, float("inf"), True, None, "x", "\ud800", "", b"\x00\xff", Decimal("1.50"),
+    dt.date(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999), dt.timedelta(days=-1, microseconds=1),
+    [1, [None]], {"a": Decimal("1"), "b": {"c": [dt.date(2024, 5, 1)]}}, {1: "x"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [3, 3_000], ids=["in the header", "as Arrow"])
+def test_rows_come_as_they_were_sent(count: int) -> None:
+    mixed = [tuple(VALUES[(n + k) % len(VALUES)] for k in range(3)) for n in range(count)]
+    same = [(value,) * count for value in VALUES]
+    for rows in (mixed, list(zip(*same, strict=True)), []):
+        sent = Message(Rows(columns=("a", "b", "c"), rows=rows, seconds=0.5))
+        received = decode(sent.value, sent.body)
+        assert (received.columns, received.seconds) == (("a", "b", "c"), 0.5)
+        assert [tuple(row) for row in received.rows] == rows
+        assert repr([tuple(row) for row in received.rows]) == repr(rows)  # of the same types
+
+
+def test_a_client_gets_what_the_session_gives(host: Host) -> None:
+    client = host.attach()
+    for query in (
+        "SELECT * FROM counts ORDER BY word",
+        "SELECT array(1, 2) AS a, struct(1.50BD AS k, DATE'2024-05-01' AS d) AS s, map('x', null) AS m, "
+        "TIMESTAMP'2024-05-01 12:00:00' AS t, X'01' AS b, 'ü' AS u, INTERVAL 1 DAY AS i",
+        "SELECT id, if(id % 7 = 0, null, cast(id AS STRING)) AS s FROM range(25000)",
+    ):
+        assert rows_of(client, query) == rows_of(host.session, query)
+    stream = run(client, "SELECT id FROM range(1000000)")
+    assert isinstance(stream, RowStream)  # the rest stays in the server until it is asked for
+    discard(stream)
+    with pytest.raises(StreamsqlError) as caught:
+        run(client, "SELECT 1;\nSELECT nothing FROM counts;")
+    assert caught.value.code == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+    assert caught.value.span is not None and caught.value.span.start == len("SELECT 1;\nSELECT ")
+    assert notes_of(run(client, "SHOW JOBS;")) == ("read as SHOW QUERIES;",)
+
+
+def test_settings_and_variables_are_each_clients_own(host: Host) -> None:
+    one, other = host.attach(), host.attach()
+    key = "spark.sql.session.timeZone"
+    run(one, f"SET {key} = Asia/Tokyo; SET streamsql.null = none; DEFINE day = '1';")
+    assert rows_of(one, f"SET {key};")[0][1] == "Asia/Tokyo"
+    assert rows_of(one, "SELECT current_timezone();") == [("Asia/Tokyo",)]
+    assert one.preferences["null"] == "none"
+    assert one.variables["day"] == "1"
+    assert rows_of(other, "SELECT current_timezone();") == rows_of(host.session, "SELECT current_timezone();")
+    assert (other.preferences["null"], "day" in other.variables) == ("NULL", False)
+    run(one, "CREATE TEMPORARY VIEW of_one AS SELECT 1 AS a;")
+    assert rows_of(other, "SELECT * FROM of_one;") == [(1,)]  # definitions are the server's
+    assert key not in host.session.settings.changed
+    run(one, f"RESET {key}; DROP VIEW of_one;")
+    assert rows_of(one, "SELECT current_timezone();") == rows_of(other, "SELECT current_timezone();")
+
+
+def test_one_watches_and_the_other_stops(host: Host, eventually: Callable[..., None]) -> None:
+    one, other = host.attach(interactive=True), host.attach(interactive=True)
+    lines: list[str] = []
+    one.open()
+    one.on_news(lines.append)
+    watched = run(one, "WATCH counts;")
+    assert isinstance(watched, Live)
+    assert sorted(watched.take(10, 0, None).rows) == [("cat", 2), ("dog", 1)]
+    assert sorted(watched.take(10, 0, ("n", True)).rows, reverse=True)[0] == ("dog", 1)
+    run(other, "INSERT INTO words VALUES ('cow'); AWAIT QUERY counts IDLE;")
+    assert ("cow", 1) in watched.take(10, 0, None).rows
+    assert watched.status().word == "running"
+    run(other, "STOP QUERY counts;")
+    assert watched.status().word == "stopped"
+    watched.close()
+    run(other, "START QUERY counts;")
+    eventually(lambda: one.summary().running == 1 and "counts" in one.catalog.sinks)
+    assert one.columns("counts") == [("word", "string"), ("n", "bigint")]
+    assert one.query_state("counts") == "running query"
+
+
+def test_a_client_that_vanishes_takes_its_select_only(host: Host, eventually: Callable[..., None]) -> None:
+    client = host.attach(interactive=True)
+    shown = run(client, "SELECT word FROM words;")
+    assert isinstance(shown, Live)
+    before = set(host.session.queries.all)
+    assert len(before) == 2
+    assert client.calls._frames is not None
+    client.calls._frames.connection.shutdown(socket.SHUT_RDWR)  # as when the client is killed
+    eventually(lambda: set(host.session.queries.all) == {"counts"})
+    assert host.session.queries.all["counts"].status() == "running"
+
+
+def test_cancel_ends_the_statement_only(host: Host, eventually: Callable[..., None]) -> None:
+    client, cancel, caught = host.attach(), CancelToken(), list[BaseException]()
+
+    def work() -> None:
+        try:
+            run(client, "SELECT count(*) FROM range(1000000000000) WHERE rand() < 0.1;", cancel)
+        except StreamsqlError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    eventually(lambda: client.activity(cancel).jobs is not None)
+    cancel.cancel()
+    thread.join(30)
+    assert isinstance(caught[0], Cancelled)
+    assert rows_of(client, "SELECT 1;") == [(1,)]
+    assert host.session.queries.all["counts"].status() == "running"
+
+
+def test_what_a_client_may_not(host: Host) -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        run(host.attach(read_only=True), "SHOW STREAMS; DROP STREAM words;")
+    assert (caught.value.code, caught.value.span and caught.value.span.start) == ("READ_ONLY", None)
+    for session in (host.attach(), host.session):
+        with pytest.raises(StreamsqlError) as caught:
+            run(session, "DETACH;")
+        assert caught.value.code == "NOT_DETACHED"
+
+
+def test_the_server_tells_its_status(host: Host) -> None:
+    shown = dict(rows_of(host.attach(), "SHOW SERVER;"))
+    assert (shown["process"], shown["workspace"], shown["queries"]) == (
+        str(os.getpid()), str(host.folder), "1 running",
+    )  # fmt: skip
+    status = status_of(host.folder)
+    assert status is not None and status["queries"] == {"counts": "running"}
+    assert [s.workspace for s in servers()] == [host.folder.resolve()]
+    assert (host.folder / SOCKET).stat().st_mode & 0o777 == 0o600
+
+
+GREETING = {"hello": "streamsql", "protocol": PROTOCOL, "version": own_version()}
+
+
+@pytest.mark.parametrize(
+    ("sent", "word"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "this is no frame of streamsql"),
+        (struct.pack(">4sII", MAGIC, 2, 2**31) + b"{}", "a frame of 2147483648 bytes is too large"),
+        (struct.pack(">4sII", MAGIC, 2, 0) + b"[]", "no JSON object"),
+        (struct.pack(">4sII", MAGIC, 9, 0) + b'{"hello":', "no JSON"),
+        (struct.pack(">4sII", MAGIC, 2, 0) + b"{}", "no greeting"),
+        (MAGIC, "the connection ended within a frame"),
+    ],
+    ids=["HTTP", "2 GB", "a list", "bad JSON", "no greeting", "half a frame"],
+)
+def test_what_is_no_client_is_refused_in_words(
+    host: Host, sent: bytes, word: str, eventually: Callable[..., None]
+) -> None:
+    frames = host.raw()
+    frames.connection.sendall(sent)
+    frames.connection.shutdown(socket.SHUT_WR)
+    answer, _ = frames.receive(10)
+    assert answer["error"]["code"] == "BAD_FRAME"
+    assert word in answer["error"]["message"]
+    eventually(lambda: any(word in line for line in host.said))
+    frames.close()
+    assert rows_of(host.attach(), "SELECT 1;") == [(1,)]
+
+
+def test_calls_that_are_none_cut_a_client_off(host: Host) -> None:
+    frames = host.raw()
+    frames.send({**GREETING, "preferences": {}})
+    assert frames.receive(10)[0]["protocol"] == PROTOCOL
+    frames.send({"id": 7, "call": "os.system", "args": []})
+    assert frames.receive(10)[0]["error"]["code"] == "BAD_FRAME"
+    frames.close()
+
+
+def test_fifty_clients_attach_and_vanish(host: Host, eventually: Callable[..., None]) -> None:
+    for number in range(50):
+        frames = host.raw()
+        if number % 2:
+            frames.send({**GREETING, "preferences": {}})
+        frames.close()
+    eventually(lambda: (status_of(host.folder) or {}).get("clients") == len(host.server._clients))
+    eventually(lambda: len(host.server._clients) <= len(host.clients))
+    assert rows_of(host.attach(), "SELECT 1;") == [(1,)]
+
+
+def test_another_version_is_told_how_to_restart(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls_module, "own_version", lambda: "9.9")
+    with pytest.raises(UsageFault) as caught:
+        host.attach()
+    assert (caught.value.code, caught.value.detail) == (
+        "SERVER_VERSION", f"it is {own_version()}, this is 9.9",
+    )  # fmt: skip
+    assert f"kill -TERM {os.getpid()}" in caught.value.hint
+
+
+def test_a_server_that_ends_leaves_no_client_waiting(spark: Any, tmp_path: Path) -> None:
+    host = Host(tmp_path / "w", spark)
+    client = host.attach()
+    number = client.calls.begin("news", [])  # not answered while nothing happens
+    host.server.close()
+    with pytest.raises(StreamsqlError) as caught:
+        client.calls.answer(number)
+    assert caught.value.code == "SERVER_LOST"
+    with pytest.raises(StreamsqlError, match="has ended") as caught:
+        run(client, "SELECT 1;")
+    assert "streamsql serve -w" in caught.value.hint
+    again = Server(host.session, host.folder, host.said.append)
+    host.server = again
+    assert isinstance(run(client, "SHOW SERVER;"), Rows)  # attached again
+    host.close()
+
+
+def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
+    listen(tmp_path).close()
+    assert has_socket(tmp_path)
+    with pytest.raises(ConnectionRefusedError):
+        connect(tmp_path)
+    again = listen(tmp_path)
+    connect(tmp_path).close()
+    again.close()
+
+
+def test_attaching_imports_no_spark(host: Host) -> None:
+    """In a process of its own: the client of a statement with a few rows loads neither Spark nor Arrow."""
+    code = (
+        "import sys; from streamsql.cli.main import main; code = main(sys.argv[1:]); "
+        "print(sorted({'pyspark', 'py4j', 'pandas', 'pyarrow', 'prompt_toolkit'} & set(sys.modules)), code)"
+    )
+    words = ["-w", str(host.folder), "--format", "csv", "-e", "SELECT n FROM counts WHERE word = 'dog';"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("n\n1\n[] 0\n", f"(1 row, {done.stderr[8:12]} s)\n")
