@@ -39,9 +39,12 @@ class Done(Result):
 
 @dataclass(frozen=True)
 class Text(Result):
-    """Text that is the answer, such as a program or a help page."""
+    """Text that is the answer, such as a program or a help page. prose: a window breaks long lines between
+    words.
+    """
 
     text: str = ""
+    prose: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,9 @@ class Rows(Result):
     """A table. numeric: whether each column is aligned to the right; seconds: how long it took.
 
     glance: an answer about the console itself, which a window shows without what says nothing; nothing:
-    what a window says instead of a table without rows.
+    what a window says instead of a table without rows. For a window, too: sections: the number of a first
+    row and the title of it and the rows after it; matters: names of columns, the most important first; same:
+    pairs of columns of which the first is left out where both are equal.
     """
 
     columns: tuple[str, ...] = ()
@@ -58,6 +63,9 @@ class Rows(Result):
     seconds: float | None = None
     glance: bool = False
     nothing: str = ""
+    sections: tuple[tuple[int, str], ...] = ()
+    matters: tuple[str, ...] = ()
+    same: tuple[tuple[str, str], ...] = ()
 
     def whole(self) -> Rows:
         """All rows in memory."""

@@ -95,6 +95,24 @@ def test_commands_that_are_not_there_do_not_wait_for_more() -> None:
     assert expand("?", Preferences()) == expand("\\?", Preferences())
 
 
+@pytest.mark.parametrize(
+    ("line", "statement"),
+    [
+        (r"\copy counts to /tmp/a.csv csv header", "COPY counts to '/tmp/a.csv' csv header;"),
+        (
+            r"\copy (select id from counts) TO a.csv with csv header delimiter ';'",
+            "COPY (select id from counts) TO 'a.csv' with csv header delimiter ';';",
+        ),
+        (r"\copy t FROM 'a.csv' (HEADER)", "COPY t FROM 'a.csv' (HEADER);"),
+    ],
+)
+def test_copy_of_psql_takes_a_file_name_without_quotes(line: str, statement: str) -> None:
+    written = expand(line, Preferences())
+    assert written == statement
+    [read] = parse_script(Source("line", written))
+    assert type(read).__name__.startswith("Copy")
+
+
 ORDERS = "(id BIGINT, ts TIMESTAMP(3), tags ARRAY<STRING>, price DECIMAL(10, 2), name VARCHAR(20) NOT NULL, PRIMARY KEY (id) NOT ENFORCED"
 OWN_ORDERS = "(id BIGINT, ts TIMESTAMP, tags ARRAY<STRING>, price DECIMAL(10, 2), name STRING)"
 DEFINITIONS = [

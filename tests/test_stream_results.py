@@ -196,7 +196,7 @@ def test_the_policy_for_several_watermarks(console: Console, policy: str, closed
         AWAIT QUERY q IDLE;"""
     )
     assert sorted(console.rows("SELECT * FROM q")) == closed
-    watermark = {"min": "2024-05-01T09:50:00.000Z", "max": "2024-05-01T11:50:00.000Z"}[policy]
+    watermark = {"min": "2024-05-01 09:50:00", "max": "2024-05-01 11:50:00"}[policy]
     assert console.rows("SHOW PROGRESS q LAST 1")[-1][5] == watermark
 
 

@@ -134,3 +134,15 @@ def command_form(line: str) -> tuple[Habit, str] | None:
             for values in _matches(_ITEM.findall(habit.typed[1:]), tokens, line.lstrip("\\.")):
                 return habit, habit.filled(values)
     return None
+
+
+_COPIED = re.compile(r"(\(.*\)|\S+)\s+(to|from)\s+([^\s'\"(]+)(\s.*)?", re.IGNORECASE | re.DOTALL)
+
+
+def quoted_path(copied: str) -> str:
+    """What follows psql's \\copy, with quotes around the name of the file: psql needs none."""
+    parts = _COPIED.fullmatch(copied.strip())
+    if parts is None:
+        return copied
+    what, word, path, options = parts.groups(default="")
+    return f"{what} {word} {quote(path)}{options}"

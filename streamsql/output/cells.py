@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import textwrap
+import re
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -32,6 +33,47 @@ def text(value: Any, *, null: str = NULL) -> str:
     if isinstance(value, Decimal):
         return format(value, "f")
     return str(value)
+
+
+def texts(rows: Iterable[Sequence[Any]], *, null: str = NULL) -> list[list[str]]:
+    """The values of rows for a table: the floats and times of a column have as many digits as it needs."""
+    rows = list(rows)
+    columns = [_column(column, null) for column in zip(*rows, strict=True)]
+    return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in rows]
+
+
+def _column(values: Sequence[Any], null: str) -> list[str]:
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds == {float}:
+        return _floats(values, null)
+    if kinds == {dt.datetime}:
+        return _times(values, null)
+    return [text(value, null=null) for value in values]
+
+
+def _floats(values: Sequence[float | None], null: str) -> list[str]:
+    """Numbers without the noise of the 16th and 17th digit; short fractions have equal length."""
+    short = [null if v is None else format(v, ".15g") for v in values]
+    digits = max((len(s.partition(".")[2]) for s, v in zip(short, values, strict=True) if v is not None))
+    odd = any(v is not None and ("e" in s or "n" in s) for s, v in zip(short, values, strict=True))
+    if odd:
+        return [text(v, null=null) for v in values]
+    if digits > ALIGNED:
+        return [s if v is None or "." in s else f"{s}.0" for s, v in zip(short, values, strict=True)]
+    return [s if v is None else f"{v:.{max(digits, 1)}f}" for s, v in zip(short, values, strict=True)]
+
+
+def _times(values: Sequence[dt.datetime | None], null: str) -> list[str]:
+    """Times with as many digits of a second as the one with the most."""
+    digits = max(len(f"{v.microsecond:06}".rstrip("0")) for v in values if v is not None)
+    if not digits:
+        return [text(v, null=null) for v in values]
+    zero = [null if v is None else v.isoformat(" ", "microseconds") for v in values]
+    return [z if v is None else z[: 20 + digits] + z[26:] for z, v in zip(zero, values, strict=True)]
+
+
+ALIGNED = 4
+"""Fractions of up to so many digits are padded to the same length."""
 
 
 def plain(value: Any) -> Any:
@@ -74,7 +116,57 @@ def cut(value: str, limit: int) -> str:
     return kept.rstrip("\u200d") + "…"
 
 
+_BREAKS = re.compile(r"[^/.,_=:;-]*[/.,_=:;-]|[^/.,_=:;-]+")
+"""The parts of a long word such as a path; each but the last ends with a character to break after."""
+
+
+_WORDS = re.compile(r"\d[\d,.:-]* \S+|\S+")
+"""Words; a number stays with its unit, a date with its time."""
+
+
 def wrap(value: object, room: int) -> list[str]:
-    """A long value as lines of at most `room` characters."""
-    lines = str(value).split("\n")
-    return [p for line in lines for p in textwrap.wrap(line, max(room, 20), drop_whitespace=False) or [""]]
+    """A value as lines of at most `room` cells, broken between words; lines that go on have two blanks more
+    than the first. A word that is longer than a line is broken after a / or the like.
+    """
+    room = max(room, 8)
+    return [part for line in str(value).split("\n") for part in _wrapped(line, room)]
+
+
+def _wrapped(line: str, room: int) -> list[str]:
+    if cells(line) <= room:
+        return [line]
+    lead = line[: len(line) - len(line.lstrip())][: room // 2]
+    lines, going_on = [lead], lead + "  " if lead else ""
+    for word in _WORDS.findall(line):
+        blank = "" if lines[-1] in (lead, going_on) else " "
+        if cells(lines[-1] + blank + word) <= room:
+            lines[-1] += blank + word
+            continue
+        if blank:
+            lines.append(going_on)
+        for part in _parts(word, room - len(going_on)):
+            if cells(lines[-1] + part) > room:
+                lines.append(going_on)
+            lines[-1] += part
+    return lines
+
+
+def _parts(word: str, room: int) -> list[str]:
+    """A word as parts of at most `room` cells."""
+    if cells(word) <= room:
+        return [word]
+    parts: list[str] = []
+    for part in _BREAKS.findall(word):
+        while cells(part) > room:
+            kept = part[:room]
+            while cells(kept) > room:
+                kept = kept[:-1]
+            parts.append(kept)
+            part = part[len(kept) :]
+        parts.append(part)
+    return parts
+
+
+def longest_word(value: str, most: int) -> int:
+    """The cells of the longest part of a text that is not broken, if its words are to fit `most` cells."""
+    return max((cells(part) for word in _WORDS.findall(value) for part in _parts(word, most)), default=0)

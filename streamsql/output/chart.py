@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from streamsql.output.cells import text
+from streamsql.errors import cells
+from streamsql.output.cells import cut, text
 from streamsql.output.control_characters import visible
 
 MARKERS = ("•", "x", "o", "+", "*", "#", "@", "=")
@@ -15,8 +17,19 @@ POINTS = 2_000
 """The largest number of points of a line; a terminal shows fewer."""
 
 
-def chart(rows: Sequence[tuple[Any, Any, Any]], width: int, height: int, title: str = "") -> list[str]:
-    """A plot of (x, y, name of the line or None) as lines of text, width cells wide, height lines high.
+SIDE_BY_SIDE = len(MARKERS)
+"""The largest number of lines in a plot."""
+APART = 3.0
+"""A few points are not drawn if the range of all is so many times that of the others."""
+FEW = 0.05
+"""The share of points that are few."""
+
+Point = tuple[Any, Any, Any]
+
+
+def chart(rows: Sequence[Point], width: int, height: int, title: str = "") -> list[str]:
+    """A plot of (x, y, name of the line or None) as lines of text, width cells wide, height lines high: the
+    title, a legend and what is not drawn, then the axes.
 
     x: a number, date, time, or a window (placed at its start); other types are drawn as bars. Rows without
     x or y are omitted.
@@ -24,11 +37,57 @@ def chart(rows: Sequence[tuple[Any, Any, Any]], width: int, height: int, title: 
     points = [(place(x), y, name) for x, y, name in rows if x is not None and is_number(y)]
     if not points:
         return [title, "(no rows to draw yet)"][not title :]
-    if all(isinstance(x, (int, float, dt.datetime, dt.date)) for x, _, _ in points):
-        drawn = _lines(points, width, height, title)
-    else:
-        drawn = _bars(points, width, height, title)
-    return [line.removesuffix("\x1b[0m").rstrip() for line in drawn.rstrip("\n").split("\n")]
+    if not all(isinstance(x, (int, float, dt.datetime, dt.date)) for x, _, _ in points):
+        drawn = _bars(points, width, height - 1)
+        return _lines_of([title], drawn, width)
+    drawn_points, apart = _together(points)
+    names, others = _largest(drawn_points)
+    heads = [title, _legend(names, others, width), apart]
+    drawn = _lines([p for p in drawn_points if p[2] in names], names, width, height - sum(map(bool, heads)))
+    return _lines_of(heads, drawn, width)
+
+
+def _lines_of(heads: list[str], drawn: str, width: int) -> list[str]:
+    heads = [cut(visible(head), width) for head in heads if head]
+    centred = [" " * max(0, (width - cells(head)) // 2) + head for head in heads]
+    return centred + [line.removesuffix("\x1b[0m").rstrip() for line in drawn.rstrip("\n").split("\n")]
+
+
+def _together(points: list[Point]) -> tuple[list[Point], str]:
+    """(the points without the few that lie so far from the others that these would be squeezed, what is not
+    drawn).
+    """
+    places = sorted({_on_axis(x) for x, _, _ in points})
+    few = max(1, int(len(places) * FEW))
+    kept = len(places) - few
+    if kept < 5:
+        return points, ""
+    narrow, low = min((places[at + kept - 1] - places[at], places[at]) for at in range(few + 1))
+    if narrow * APART >= places[-1] - places[0]:
+        return points, ""
+    inside = [p for p in points if low <= _on_axis(p[0]) <= low + narrow]
+    before = sum(_on_axis(x) < low for x, _, _ in points)
+    after = len(points) - len(inside) - before
+    said = [f"{number} {where}" for number, where in ((before, "before"), (after, "after")) if number]
+    return inside, f"not drawn, far away: {', '.join(said)}"
+
+
+def _largest(points: list[Point]) -> tuple[list[Any], int]:
+    """(the names of the lines that are drawn, sorted; the number of those that are not): the largest."""
+    sums: dict[Any, float] = {}
+    for _, y, name in points:
+        sums[name] = sums.get(name, 0.0) + abs(float(y))
+    largest = sorted(sums, key=lambda name: -sums[name])[:SIDE_BY_SIDE]
+    return sorted(largest, key=text), len(sums) - len(largest)
+
+
+def _legend(names: list[Any], others: int, width: int) -> str:
+    if names == [None]:
+        return ""
+    listed = [f"{marker} {text(name)}" for marker, name in zip(MARKERS, names, strict=False)]
+    more = [f"({others} smaller ones are not drawn)"] if others else []
+    room = max(6, (width - sum(map(cells, more))) // len(listed) - 3)
+    return "   ".join([cut(one, room) if cells("   ".join(listed)) > width else one for one in listed] + more)
 
 
 def place(x: Any) -> Any:
@@ -42,36 +101,49 @@ def is_number(y: Any) -> bool:
     return isinstance(y, (int, float, Decimal)) and not isinstance(y, bool) and y == y
 
 
-def _figure(width: int, height: int, title: str) -> Any:
+def _figure(width: int, height: int) -> Any:
     import plotext
 
     plotext.clear_figure()
     plotext.theme("clear")
     plotext.limit_size(False, False)
-    plotext.plotsize(max(width, 20), max(height, 6))
-    if title:
-        plotext.title(visible(title))
+    plotext.plotsize(max(width, 20), max(height, 5))
     return plotext
 
 
-def _lines(points: list[tuple[Any, Any, Any]], width: int, height: int, title: str) -> str:
-    figure = _figure(width, height, title)
-    lines: dict[Any, list[tuple[float, float]]] = {}
+def _lines(points: list[Point], names: list[Any], width: int, height: int) -> str:
+    figure = _figure(width, height)
+    lines: dict[Any, list[tuple[float, float]]] = {name: [] for name in names}
     for x, y, name in points:
-        lines.setdefault(name, []).append((_on_axis(x), float(y)))
-    for number, (name, line) in enumerate(lines.items()):
+        lines[name].append((_on_axis(x), float(y)))
+    for marker, line in zip(MARKERS, lines.values(), strict=False):
         line.sort(key=lambda point: point[0])
         line = line[:: max(1, len(line) // POINTS)]
-        marker = "braille" if len(lines) == 1 else MARKERS[number % len(MARKERS)]
-        label = None if name is None else visible(text(name))
-        figure.plot([x for x, _ in line], [y for _, y in line], marker=marker, label=label)
+        figure.plot(
+            [x for x, _ in line], [y for _, y in line], marker="braille" if len(lines) == 1 else marker
+        )
+    at = [x for line in lines.values() for x, _ in line]
+    values = [y for line in lines.values() for _, y in line]
+    figure.yticks(*_ticks(min(values), max(values), max(2, height // 4)))
     if isinstance(points[0][0], (dt.datetime, dt.date)):
-        at = [x for line in lines.values() for x, _ in line]
         low, high = min(at), max(at)
         count = max(2, min(6, width // 20)) if high > low else 1
         ticks = [low + (high - low) * i / max(count - 1, 1) for i in range(count)]
         figure.xticks(ticks, [_time_label(t, high - low) for t in ticks])
+    else:
+        figure.xticks(*_ticks(min(at), max(at), max(2, width // 14)))
     return str(figure.build())
+
+
+def _ticks(low: float, high: float, count: int) -> tuple[list[float], list[str]]:
+    """(places, labels) of about so many round numbers."""
+    step = (high - low) / max(count, 1) or abs(low) or 1.0
+    size = 10.0 ** math.floor(math.log10(step))
+    step = next(f * size for f in (1, 2, 5, 10) if f * size >= step * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    places = [(first + i) * step for i in range(int((high - first * step) / step + 1e-9) + 1)] or [low]
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    return places, [f"{place:,.{digits}f}" for place in places]
 
 
 def _on_axis(x: Any) -> float:
@@ -90,11 +162,13 @@ def _time_label(seconds: float, span: float) -> str:
     return at.strftime("%m-%d %H:%M" if span > 86_400 else "%H:%M" if span > 3_600 else "%H:%M:%S")
 
 
-def _bars(points: list[tuple[Any, Any, Any]], width: int, height: int, title: str) -> str:
+def _bars(points: list[Point], width: int, height: int) -> str:
     """A bar chart of as many of the largest values as fit, the largest on top."""
     largest = sorted(points, key=lambda p: float(p[1]), reverse=True)[: max(1, (height - 3) // 2)]
     names = [visible(text(x) if n is None else f"{text(x)} {text(n)}") for x, _, n in largest]
     names = [n if len(n) <= width // 3 else n[: width // 3 - 1] + "…" for n in names]
-    figure = _figure(width, height, title)
-    figure.bar(names[::-1], [float(y) for _, y, _ in largest][::-1], orientation="horizontal", width=0.3)
+    figure = _figure(width, height)
+    values = [float(y) for _, y, _ in largest][::-1]
+    figure.bar(names[::-1], values, orientation="horizontal", width=0.3)
+    figure.xticks(*_ticks(min(0.0, *values), max(0.0, *values), max(2, width // 20)))
     return str(figure.build())

@@ -1,32 +1,10 @@
-"""Fits rows to a window and to formats for programs."""
+"""What is said of rows that are fitted to a window or to formats for programs."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from streamsql.config.preferences import PREFIX
-from streamsql.errors import Note, cells
-from streamsql.output.cells import wrap
+from streamsql.errors import Note
 from streamsql.results import Rows, RowStream, unique_names
-
-
-def at_a_glance(rows: Rows, width: int) -> Rows:
-    """A result about the console that is too wide for a window: without empty columns, or of two columns
-    with wrapped values.
-    """
-    if len(rows.columns) == 2:
-        room = width - max(cells(str(r[0])) for r in rows.rows) - 7
-        wrapped = [
-            (r[0] if n == 0 else "", part) for r in rows.rows for n, part in enumerate(wrap(r[1], room))
-        ]
-        return replace(rows, rows=wrapped)
-    filled = [i for i, _ in enumerate(rows.columns) if any(r[i] not in (None, "") for r in rows.rows)]
-    return replace(
-        rows,
-        columns=tuple(rows.columns[i] for i in filled),
-        rows=[tuple(r[i] for i in filled) for r in rows.rows],
-        numeric=tuple(rows.numeric[i] for i in filled),
-    )
 
 
 def renamed_columns(rows: Rows | RowStream) -> tuple[tuple[str, ...], list[Note]]:

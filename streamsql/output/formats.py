@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from streamsql.errors import cells
-from streamsql.output.cells import cut, json_text, text
+from streamsql.output.cells import cut, json_text, text, texts
 from streamsql.output.colors import BOLD, DIM, paint
 from streamsql.output.control_characters import visible
 from streamsql.results import Rows
@@ -17,7 +17,8 @@ class Style:
     """The display of rows on a terminal; the default is for files.
 
     null: the text for NULL in table, vertical and markdown. In a table: max_cell: the largest width of a
-    value in cells, 0 for no limit; width: the largest width of a line, 0 for no limit. delimiter: of csv.
+    value in cells, 0 for no limit; width: the largest width of a line, 0 for no limit. delimiter: of
+    csv. compact: without blanks beside the names of columns.
     """
 
     null: str = "NULL"
@@ -25,6 +26,7 @@ class Style:
     max_cell: int = 0
     width: int = 0
     delimiter: str = ","
+    compact: bool = False
 
 
 PLAIN = Style()
@@ -52,8 +54,9 @@ def draw(rows: Rows, style: Style = PLAIN) -> Drawn:
         return short
 
     names = [shorten(visible(c), style.max_cell) for c in rows.columns]
-    body = [[shorten(visible(text(v, null=style.null)), style.max_cell) for v in row] for row in rows.rows]
-    widths = _widths(names, body)
+    body = [[shorten(visible(v), style.max_cell) for v in row] for row in texts(rows.rows, null=style.null)]
+    blanks = 0 if style.compact else 2
+    widths = _widths(names, body, blanks)
     shown = _that_fit(widths, style.width)
     drawn.left_out = len(widths) - sum(i is not None for i in shown)
     room = style.width - len("|  |") - (len(" … |") if drawn.left_out else 0)
@@ -68,7 +71,7 @@ def draw(rows: Rows, style: Style = PLAIN) -> Drawn:
         for row, values in zip(body, rows.rows, strict=True)
     ]
     drawn.lines = _outlined(
-        ["…" if i is None else _header(names[i], right[i], style, 0 if squeezed else 2) for i in shown],
+        ["…" if i is None else _header(names[i], right[i], style, 0 if squeezed else blanks) for i in shown],
         body,
         ["right" if i is not None and right[i] else "left" for i in shown],
     )
@@ -102,11 +105,11 @@ def _outlined(names: list[str], body: list[list[str]], align: list[str]) -> list
     return text.split("\n")
 
 
-def _widths(names: list[str], body: list[list[str]]) -> list[int]:
-    """The width of each column in cells: that of its widest value, or of its name and two blanks."""
+def _widths(names: list[str], body: list[list[str]], blanks: int) -> list[int]:
+    """The width of each column in cells: that of its widest value, or of its name and the blanks."""
     columns = zip(*body, strict=True) if body else ([] for _ in names)
     return [
-        max(cells(name) + 2, max(map(cells, column), default=0))
+        max(cells(name) + blanks, max(map(cells, column), default=0))
         for name, column in zip(names, columns, strict=True)
     ]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass, replace
 
 from streamsql.errors import cells
+from streamsql.output.cells import cut, text, wrap
 from streamsql.output.chart import POINTS, chart
 from streamsql.output.control_characters import visible
 from streamsql.output.formats import Style, draw
@@ -50,13 +50,21 @@ class Frame:
 
 
 def frame(
-    live: Live, view: View, keys: str = "", before: Frame | None = None, *, with_error: bool = True
+    live: Live,
+    view: View,
+    keys: tuple[tuple[int, str], ...] = (),
+    before: Frame | None = None,
+    *,
+    with_error: bool = True,
+    help: str = "",
 ) -> Frame:
-    """The current frame. keys: the help line for the keys, empty for the last frame; before: the previous
-    frame, whose lines are reused if nothing has changed; with_error: why the query failed is a line of it.
+    """The current frame. keys: the parts of the footer about keys, see _of_query, none for the last frame;
+    before: the previous frame, whose lines are reused if nothing has changed; with_error: why the query
+    failed is in the footer; help: what stands below the footer.
     """
     status = live.status()
-    footer_lines = 3 if keys else 2
+    helping = _wrapped(tuple(help.split("\n")), view.width, view.height // 2) if help else []
+    footer_lines = 1 + len(helping)
     if view.mode == "chart" and live.chart:
         snapshot = live.take(POINTS * 4, None, None)
         room = len(snapshot.rows)
@@ -76,19 +84,14 @@ def frame(
         lines = chart_lines(live, snapshot, view.width, max(6, view.height - footer_lines - 1))
     else:
         lines = _table(snapshot, view)
-    footer = [_cut(_of_how_much(live, snapshot, view, room), view.width)]
-    footer.append(_cut(_of_query(status, snapshot, view), view.width))
-    if status.error and with_error:
-        footer[1] = _cut(status.error, view.width)
-    if keys:
-        footer.append(_cut(keys, view.width))
-    return Frame(tuple(lines), tuple(footer), snapshot, room, status, view)
+    parts = [(0, _of_how_much(live, snapshot, view, room)), *_of_query(status, snapshot, view, with_error)]
+    footer = (_one_line([*parts, *keys], view.width), *helping)
+    return Frame(tuple(lines), footer, snapshot, room, status, view)
 
 
 def _wrapped(lines: tuple[str, ...], width: int, height: int) -> list[str]:
     """Lines that fit the window; those beyond its end are left out."""
-    parts = [p for line in lines for p in textwrap.wrap(visible(line), width, subsequent_indent="  ") or [""]]
-    return parts[:height]
+    return [part for line in lines for part in wrap(visible(line), width)][:height]
 
 
 def _drawn_from(view: View) -> View:
@@ -116,9 +119,31 @@ def _table(snapshot: Snapshot, view: View) -> list[str]:
 def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list[str]:
     """The plot of WATCH … AS CHART, of the rows of a snapshot."""
     x, y, *names = (snapshot.columns.index(c) for c in live.chart)
-    rows = [(row[x], row[y], row[names[0]] if names else None) for row in snapshot.rows]
+    rows = [(row[x], row[y], _name([row[n] for n in names])) for row in snapshot.rows]
     title = f"{live.chart[1]} over {live.chart[0]}"
+    if names:
+        return chart(rows, width, height, f"{title}, a line for each {', '.join(live.chart[2:])}")
+    missing = _missing(live, snapshot)
+    if len({str(row[0]) for row in rows}) < len(rows) and missing:
+        said = f"{live.chart[0]} has several rows for a value: AS CHART ({', '.join(live.chart)}, {missing})"
+        wrapped = _wrapped((f"{said} draws a line for each {missing}",), width, 3)
+        return [*wrapped, *chart(rows, width, height - len(wrapped), title)]
     return chart(rows, width, height, title)
+
+
+def _name(values: list[object]) -> object:
+    """What tells the lines of a chart apart."""
+    return values[0] if len(values) == 1 else ", ".join(map(text, values)) if values else None
+
+
+def _missing(live: Live, snapshot: Snapshot) -> str:
+    """A column that may tell the lines of a chart apart, "" if there is none."""
+    others = [
+        name
+        for name, numeric in zip(snapshot.columns, snapshot.numeric, strict=True)
+        if name not in live.chart and not numeric
+    ]
+    return others[0] if others else ""
 
 
 def _of_how_much(live: Live, snapshot: Snapshot, view: View, room: int) -> str:
@@ -146,34 +171,38 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _of_query(status: Status, snapshot: Snapshot, view: View) -> str:
-    """The footer line about the query, the most important first."""
-    parts = ["PAUSED" if view.paused else status.word]
+def _of_query(status: Status, snapshot: Snapshot, view: View, with_error: bool) -> list[tuple[int, str]]:
+    """The parts of the footer about the query, each with its rank: without room the highest goes."""
+    word = "PAUSED" if view.paused else status.word
+    if status.error and with_error:
+        return [(1, f"{word}: {status.error}")]
+    parts = [(1, word)]
     if snapshot.batch >= 0:
-        parts.append(f"batch {snapshot.batch}")
-    parts.append(f"{status.rows_in:,} rows in")
+        parts.append((6, f"batch {snapshot.batch}"))
+    parts.append((3, f"{status.rows_in:,} rows in"))
     if status.word == "running" and status.rows_per_second:
-        parts.append(f"{status.rows_per_second:,.0f} rows/s")
+        parts.append((4, f"{status.rows_per_second:,.0f} rows/s"))
     if status.word == "running" and not status.rows_in and not snapshot.total:
-        parts.append(f"reading {status.reading}" if status.reading else "waiting for rows")
+        parts.append((2, f"reading {status.reading}" if status.reading else "waiting for rows"))
     if status.watermark:
-        parts.append(
-            f"watermark {status.watermark.replace('T', ' ').removesuffix('.000Z').removesuffix('Z')}"
-        )
+        parts.append((5, f"watermark {status.watermark}"))
     if status.late:
-        parts.append(f"{status.late:,} late rows dropped")
+        parts.append((4, _count(status.late, "late row") + " dropped"))
     if status.malformed:
-        parts.append(f"{status.malformed:,} malformed")
+        parts.append((4, f"{status.malformed:,} malformed"))
     if status.state_rows:
-        parts.append(f"{status.state_rows:,} rows of state")
+        parts.append((7, f"{_count(status.state_rows, 'row')} of state"))
     if view.now:
-        parts.append(view.now)
-    return " · ".join(parts)
+        parts.append((8, view.now))
+    return parts
 
 
-def _cut(text: str, width: int) -> str:
-    """A line cut to a width, without control characters; the parts after the last separators go first."""
-    text = visible(text)
-    while cells(text) > width and " · " in text:
-        text = text.rpartition(" · ")[0]
-    return text if cells(text) <= width else text[: max(0, width - 1)] + "…"
+def _one_line(parts: list[tuple[int, str]], width: int) -> str:
+    """Parts in one line without control characters; the highest ranks are left out where it is too long."""
+    parts = [(rank, visible(text)) for rank, text in parts]
+    while len(parts) > 1 and cells(" · ".join(text for _, text in parts)) > width:
+        rank, last = max((rank, at) for at, (rank, _) in enumerate(parts))
+        if rank <= 1:
+            return cut(" · ".join(text for _, text in parts), width)
+        del parts[last]
+    return cut(" · ".join(text for _, text in parts), width)

@@ -34,7 +34,6 @@ class Messages:
         self.width = width
         self.offer: Callable[[str], list[Note]] = lambda statement: []
         """Called with a proposed statement; returns notes about how to run it."""
-        self.last_error: StreamsqlError | None = None
 
     def say(self, message: str) -> None:
         if not self.quiet:
@@ -47,7 +46,7 @@ class Messages:
     def error(self, error: StreamsqlError) -> None:
         from streamsql.output.error_text import format_error
 
-        self.last_error = error
+        self.terminal.last_error = error
         text = self._wrapped(harmless(format_error(error, self.width())))
         with self.terminal.held():
             self.out.flush()

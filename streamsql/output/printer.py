@@ -13,11 +13,13 @@ from typing import TextIO
 
 from streamsql.config.preferences import PREFIX, Preferences
 from streamsql.errors import Note, cells
+from streamsql.output.cells import wrap
 from streamsql.output.colors import is_terminal, unpainted
 from streamsql.output.control_characters import harmless
 from streamsql.output.copy_file import copy_to_file
-from streamsql.output.fitting import at_a_glance, cut_note, renamed_columns
+from streamsql.output.fitting import cut_note, renamed_columns
 from streamsql.output.formats import FORMATS, RAW, Style, draw
+from streamsql.output.glance import at_a_glance, is_properties
 from streamsql.output.messages import Messages
 from streamsql.output.pager import page, pager_command
 from streamsql.output.row_streams import print_stream
@@ -115,7 +117,7 @@ class Printer(Messages):
             self.say(result.nothing)
         elif isinstance(result, Rows):
             shown, more = self._rows(result, paging=not background)
-            if not isinstance(result, Why):
+            if not (isinstance(result, Why) or (is_properties(result) and self._tabular())):
                 self.say(self.footer(result, shown))
             notes = more + notes
             if isinstance(result, (Preview, Why)) and result.proposal:
@@ -127,7 +129,7 @@ class Printer(Messages):
         elif isinstance(result, RowStream):
             notes = print_stream(self, result, check) + notes
         elif isinstance(result, Text) and result.text:
-            self._text(result.text, paging=not background)
+            self._text(result, paging=not background)
         elif isinstance(result, (Done, Started)) and result.message:
             self.say(result.message)
         self._notes(notes)
@@ -210,7 +212,7 @@ class Printer(Messages):
             self.say("there is no result yet")
             return
         if isinstance(self.last, Text):
-            self._text(self.last.text)
+            self._text(self.last)
         else:
             lines = list(self.formatted(self.format(), self.last, replace(self.style(), max_cell=0)))
             if not self._page(lines):
@@ -256,16 +258,27 @@ class Printer(Messages):
         if not self.width():
             self.write(self.formatted(self.format(), rows, self.style()))
             return len(rows.rows), []
-        brief = rows.glance and self.format() == "table"
-        if brief and rows.rows and draw(rows, self.style(glance=True)).width > self.width():
-            rows = at_a_glance(rows, self.width())
-        if paging and self.pager() and not (brief and len(rows.rows) < self.height() - FOOTER):
+        if rows.glance and self.format() == "table":
+            return self._glance(rows, paging=paging)
+        if paging and self.pager():
             lines, notes = self._whole(rows)
             if self._page(lines):
                 return len(rows.rows), notes
         lines, shown, notes = self.fitted(rows)
         self.write(lines)
         return shown, notes
+
+    def _glance(self, rows: Rows, *, paging: bool) -> tuple[int, list[Note]]:
+        """Write a table about the console, fitted to the window; one with more rows than lines is paged."""
+        style = self.style(glance=True)
+        shown = at_a_glance(rows, self.width(), style)
+        lines, notes = shown.lines, list(shown.notes)
+        if shown.left_out and self.preferences["expanded"] == "auto":
+            lines, notes = list(self.formatted("vertical", rows, style)), []
+        tall = len(rows.rows) >= self.height() - FOOTER
+        if not (paging and tall and self.pager() and self._page(lines)):
+            self.write(lines)
+        return len(rows.rows), notes
 
     def _whole(self, rows: Rows) -> tuple[list[str], list[Note]]:
         """(lines, notes) of all rows and columns, for a pager."""
@@ -305,8 +318,9 @@ class Printer(Messages):
         lines = FORMATS[format](rows, style)
         return (self._safe(line) for line in lines) if format in RAW else lines
 
-    def _text(self, text: str, *, paging: bool = True) -> None:
-        lines = harmless(text).split("\n")
+    def _text(self, text: Text, *, paging: bool = True) -> None:
+        shown = harmless(text.text)
+        lines = wrap(shown, self.width()) if text.prose and self.width() else shown.split("\n")
         if not (paging and self._page(lines)):
             self.write(lines)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from streamsql.errors import cells
-from streamsql.output.cells import cut, text
+from streamsql.output.cells import cut, texts
 from streamsql.output.colors import BOLD, DIM, paint
 from streamsql.output.control_characters import visible
 from streamsql.output.formats import Style
@@ -38,7 +38,7 @@ class TableBlocks:
     def texts(self, rows: Iterable[Values]) -> list[list[str]]:
         """The values of rows as they are shown."""
         null, limit = self.style.null, self.style.max_cell
-        shown = [[visible(text(value, null=null)) for value in row] for row in rows]
+        shown = [[visible(value) for value in row] for row in texts(rows, null=null)]
         if not limit:
             return shown
         short = [[value if len(value) * 2 <= limit else cut(value, limit) for value in row] for row in shown]

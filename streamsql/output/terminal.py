@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from streamsql.errors import StreamsqlError
+
 
 class Terminal:
     """out: data; words: messages, notes and errors. Thread-safe.
@@ -22,6 +24,8 @@ class Terminal:
         self._above: TextIO | None = None
         self._lock = threading.RLock()
         self._status_shown = False
+        self.last_error: StreamsqlError | None = None
+        """The newest error, also of what happens in the background."""
 
     @property
     def out(self) -> TextIO:

@@ -70,6 +70,12 @@ def _watch(given: str, preferences: Preferences) -> str:
     return f"{REPEAT} {number}" if number.replace(".", "", 1).isdigit() else f"WATCH {given}"
 
 
+def _copy(given: str, preferences: Preferences) -> str:
+    from streamsql.language.habits import quoted_path
+
+    return f"COPY {quoted_path(given)}"
+
+
 def _source(given: str, preferences: Preferences) -> str:
     from streamsql.language.tokens import quote
 
@@ -115,7 +121,7 @@ SHORT = (
         _with("SHOW CONNECTORS {}", "SHOW CONNECTORS"),
     ),
     Short(("i", "include"), "file", "run the statements of a file", _source),
-    Short(("copy",), "t TO 'f.csv'|t FROM 'f.csv'", "write rows to a file, or read them", _with("COPY {}")),
+    Short(("copy",), "t TO 'f.csv'|t FROM 'f.csv'", "write rows to a file, or read them", _copy),
     Short(("x",), "[on|off|auto]", "one line per column, on or off", _switch("expanded")),
     Short(("timing",), "[on|off]", "show the duration of a statement, on or off", _switch("timing")),
     Short(

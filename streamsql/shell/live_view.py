@@ -25,7 +25,11 @@ from streamsql.output.frames import Frame, View, frame
 from streamsql.output.window import window
 from streamsql.results import Live, Rows, unique_names
 
-KEYS = "q leave · p pause · c changes · s sort · w save · arrows move · f full screen"
+KEYS = (
+    "p pause · c changes · s sort · w save as csv · arrows, PgUp, PgDn, Home, End move · f full screen · "
+    "+ - pace · b keep the query of a SELECT running"
+)
+"""All keys but q and ?, shown with ?."""
 LIMITS = (0.1, 10.0)
 """The shortest and longest time between two frames in seconds, for the keys + and -."""
 
@@ -48,7 +52,8 @@ class LiveView:
         self.last: Frame | None = None
         self.message = ""
         self.saved = ""
-        """The last file that the key w has written, for the line of keys."""
+        """The last file that the key w has written, for the line below the footer."""
+        self.helping = False
         self._wake = threading.Event()
         self._again = False
         self._done = False
@@ -85,8 +90,11 @@ class LiveView:
         width, height = window()
         now = datetime.now().strftime("updated %H:%M:%S")
         room = height if self.full_screen else height - 1
-        keys = self.saved + KEYS + (" · b keep it running" if self.live.keep else "")
-        return frame(self.live, replace(self.view, width=width, height=room, now=now), keys, self.last)
+        keep = ((2, "b keep it running"),) if self.live.keep else ()
+        keys = ((0, "q leave"), *keep, (2, "? keys"))
+        below = "\n".join(filter(None, (self.saved, KEYS if self.helping else "")))
+        view = replace(self.view, width=width, height=room, now=now)
+        return frame(self.live, view, keys, self.last, help=below)
 
     def _take_pictures(self) -> None:
         while not self._done:
@@ -161,6 +169,7 @@ class LiveView:
     def _actions(self) -> dict[str, Callable[[], None]]:
         """The keys that change the view."""
         return {
+            "?": self._help,
             "p": self._pause,
             "c": self._switch,
             "s": self._sort,
@@ -177,6 +186,10 @@ class LiveView:
             "end": lambda: self._change_view(first=None),
         }
 
+    def _help(self) -> None:
+        self.helping = not self.helping
+        self._wake.set()
+
     def _pause(self) -> None:
         self.live.freeze(not self.view.paused)
         self._change_view(paused=not self.view.paused)
@@ -192,9 +205,9 @@ class LiveView:
         try:
             path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
             self.message = f"{len(snapshot.rows)} rows saved in {path}"
-            self.saved = f"saved in {path} · "
+            self.saved = f"saved in {path}"
         except OSError as error:
-            self.saved = f"cannot write {path}: {(error.strerror or str(error)).lower()} · "
+            self.saved = f"cannot write {path}: {(error.strerror or str(error)).lower()}"
         self._wake.set()
 
     def _columns(self) -> int:

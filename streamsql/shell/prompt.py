@@ -26,6 +26,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from streamsql.config.folders import state_folder
 from streamsql.errors import EXIT_INTERRUPTED, EngineFault, Source, StreamsqlError
 from streamsql.output.messages import Messages
+from streamsql.output.window import window
 from streamsql.shell.echo import no_echo, set_echo
 from streamsql.shell.editing import History, is_complete
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
@@ -52,6 +53,16 @@ class _Completer(Completer):
         ):
             meta = desk.session.query_state(candidate.text) if candidate.kind == "query" else candidate.kind
             yield Completion(candidate.text, -candidate.length, display_meta=meta)
+
+
+def _that_fit(parts: list[tuple[int, str, str]], width: int) -> StyleAndTextTuples:
+    """The parts of the toolbar, (rank, style, text), that fit the window; the highest rank goes first."""
+    while len(parts) > 1 and sum(len(text) + 3 for _, _, text in parts) > width:
+        parts.remove(max(reversed(parts), key=lambda part: part[0]))
+    line: StyleAndTextTuples = [("", " ")]
+    for number, (_, style, text) in enumerate(parts):
+        line += [("", " · " if number else ""), (style, text)]
+    return line
 
 
 class Prompt:
@@ -203,23 +214,20 @@ class Prompt:
         if desk is None:
             return [("", " starting…")]
         facts = desk.session.summary()
-        parts: StyleAndTextTuples = [("", f" {facts.server or facts.spark} · {facts.running} running")]
+        parts: list[tuple[int, str, str]] = [(0, "", facts.server or facts.spark)]
+        parts.append((1, "", f"{facts.running} running"))
         if facts.rate:
-            parts.append(("", f" · {facts.rate:,.0f} rows/s"))
+            parts.append((4, "", f"{facts.rate:,.0f} rows/s"))
         if facts.failed:
-            parts += [("", " · "), ("class:failed", f"{facts.failed} FAILED")]
+            parts.append((1, "class:failed", f"{facts.failed} FAILED"))
         if facts.silent:
-            parts.append(("", f" · {facts.silent[0]}: no rows for {facts.silent[1] // 60:.0f} min, WHY;"))
+            parts.append((3, "", f"{facts.silent[0]}: no rows for {facts.silent[1] // 60:.0f} min, WHY;"))
         if facts.stale:
-            parts += [
-                ("", " · "),
-                ("class:failed", f"{facts.stale[0]}: {facts.stale[1]:.0f} s behind"),
-                ("", ", SHOW LIVE TABLES;"),
-            ]
+            parts.append((2, "class:failed", f"{facts.stale[0]}: {facts.stale[1]:.0f} s behind"))
+            parts.append((4, "", "SHOW LIVE TABLES;"))
         vi = self.prompt.editing_mode == EditingMode.VI
         modes = ("vi · " if vi else "") + ("Esc Enter runs" if self.multiline else "end with ;")
-        parts.append(("", f" · {modes} · HELP;"))
-        return parts
+        return _that_fit([*parts, (5, "", modes), (6, "", "HELP;")], window().columns)
 
     # ---- the loop -------------------------------------------------------------------------
 

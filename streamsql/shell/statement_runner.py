@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from streamsql.errors import EngineFault, Note, Source, StreamsqlError
+from streamsql.errors import EngineFault, Note, QueryFault, Source, StreamsqlError
 from streamsql.language.formatting.format_script import format_script
 from streamsql.language.parser import split_script
 from streamsql.output.printer import Printer
@@ -88,6 +88,10 @@ class Desk:
         while self.printer.paging.is_set():
             time.sleep(0.1)
         self.printer.announce(line, alarm=True)
+        message, _, more = line.partition("; DESCRIBE QUERY ")
+        if more:
+            hint = f"DESCRIBE QUERY {more}"
+            self.printer.terminal.last_error = QueryFault(message, hint=hint)
 
     # ---- statements -----------------------------------------------------------------------
 
@@ -128,7 +132,7 @@ class Desk:
                     self.rows_to.out.close()
                 self.rows_to = printer_to(given, self.printer) if given else self.printer
             elif name == VERBOSE:
-                error = self.printer.last_error
+                error = self.printer.terminal.last_error
                 self.printer.show(Text(text=in_full(error) if error else "there was no error"))
             elif name == REPEAT and self._last_text:
                 source, seconds = Source("sql", self._last_text), float(given)

@@ -273,7 +273,8 @@ class Player:
                 batches = [[plain(row) for row in self.console.rows("SELECT * FROM q")]]
             step = Step(batches)
             if self.data.get("expected_watermark"):
-                step.watermark = self.console.rows("SHOW PROGRESS q LAST 1")[-1][5]
+                last = self.console.session.queries.all["q"].progress()[-1]
+                step.watermark = last["eventTime"]["watermark"]
             self.outcome.steps.append(step)
 
     def add(self, number: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -20,10 +19,13 @@ from streamsql.runtime.checkpoints.checkpoint_log import (
 from streamsql.runtime.checkpoints.offsets import kind_of, step
 from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.info_table import session_zone
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.why.moments import shown
 from streamsql.secrets import redact_option
 
 _COLUMNS = ("batch", "status", "planned at", "watermark", "offsets", "rows in", "ms")
+_MATTERS = ("batch", "status", "rows in", "ms", "offsets", "watermark", "planned at")
 _PARTITIONS = "spark.sql.shuffle.partitions"
 PROVIDERS = {
     "HDFSBackedStateStoreProvider": "HDFS-backed: memory and delta files",
@@ -47,7 +49,7 @@ def show_batches(parts: SessionParts, statement: ShowBatches) -> Rows:
     kept = parts.kept.of(query).done if query else {}
     # One more than is shown: the first one starts where that ends.
     batches = checkpoint.batches(statement.last + 1 if statement.last else None)
-    rows = []
+    rows, zone = [], session_zone(parts)
     for at, batch in enumerate(batches):
         if statement.last and len(batches) > statement.last and at == 0:
             continue
@@ -58,14 +60,15 @@ def show_batches(parts: SessionParts, statement: ShowBatches) -> Rows:
             (
                 batch.number,
                 batch.status,
-                _time(planned.at) if planned else "",
-                _time(planned.watermark) if planned else "",
+                _time(planned.at, zone) if planned else "",
+                _time(planned.watermark, zone) if planned else "",
                 _steps(before, batch),
                 *numbers,
             )
         )
     notes = (*_how_many(checkpoint, parts), *_damage(batches))
-    return Rows(notes, _COLUMNS, rows, (True, False, False, False, False, True, True), glance=True)
+    right = (True, False, False, False, False, True, True)
+    return Rows(notes, _COLUMNS, rows, right, glance=True, matters=_MATTERS)
 
 
 def _query_of(owner: Owner, checkpoint: Checkpoint, parts: SessionParts) -> str:
@@ -102,11 +105,9 @@ def _damage(batches: Iterable[Batch]) -> Iterator[Note]:
     return (Note("DAMAGED_MICRO_BATCH", f"micro-batch {b.number}: {b.damage}") for b in damaged)
 
 
-def _time(milliseconds: int | None) -> str:
-    """A time of the log in the format of Spark's progress reports."""
-    if milliseconds is None:
-        return ""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+def _time(milliseconds: int | None, zone: str) -> str:
+    """A time of the log, to the second."""
+    return "" if milliseconds is None else shown(milliseconds // 1_000 * 1_000, zone)
 
 
 def _steps(before: Batch | None, batch: Batch) -> str:
@@ -127,7 +128,7 @@ def describe_checkpoint(parts: SessionParts, statement: DescribeCheckpoint) -> R
     checkpoint = _checkpoint(statement.owner, parts)
     batches = checkpoint.batches()
     pairs: list[tuple[str, Any]] = [("folder", checkpoint.folder), *_whose(checkpoint)]
-    pairs += _of_log(checkpoint, batches)
+    pairs += _of_log(checkpoint, batches, session_zone(parts))
     newest = next((b for b in reversed(batches) if b.planned), None)
     conf = dict(newest.planned.conf) if newest and newest.planned else {}
     if newest:
@@ -155,7 +156,7 @@ def _whose(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
         yield "statement", " ".join(str(marker.get("text", "")).split())
 
 
-def _of_log(checkpoint: Checkpoint, batches: list[Batch]) -> Iterator[tuple[str, Any]]:
+def _of_log(checkpoint: Checkpoint, batches: list[Batch], zone: str) -> Iterator[tuple[str, Any]]:
     if not batches:
         yield "micro-batches", "none has been planned yet"
         return
@@ -168,10 +169,10 @@ def _of_log(checkpoint: Checkpoint, batches: list[Batch]) -> Iterator[tuple[str,
         yield ("planned, not committed" if word == "planned" else word), listed
     marks = [b.planned.watermark for b in batches if b.planned]
     marks += [b.committed.watermark for b in batches if b.committed]
-    yield "watermark", _time(max((m for m in marks if m is not None), default=None))
+    yield "watermark", _time(max((m for m in marks if m is not None), default=None), zone)
     yield "unfinished files", ", ".join(checkpoint.unfinished())
     written = checkpoint.last_written()
-    yield "last written", _time(None if written is None else int(written * 1000))
+    yield "last written", _time(None if written is None else int(written * 1000), zone)
 
 
 def _sources(checkpoint: Checkpoint, newest: Batch) -> Iterator[tuple[str, str]]:

@@ -110,13 +110,14 @@ def _help(parts: SessionParts, statement: session_statements.Help) -> Result:
     asked = " ".join(statement.words)
     page = topic(asked)
     if page:
-        return Text(text=page.page())
+        return Text(text=page.page(), prose=True)
     wanted = [(s, h, r) for s, h, r in entries if _plain(s).startswith(asked) or asked in _plain(s)]
     if not wanted:
         known = [*(_head(s) for s, _, _ in entries), *(name.upper() for name in topics())]
         hint = did_you_mean(asked, known) or "HELP; lists the statements and topics"
         raise NameFault(f"there is no help for {asked}", hint=hint, code="UNKNOWN_TOPIC")
-    return Text(text="\n\n".join(_page(written, text, rule) for written, text, rule in wanted))
+    text = "\n\n".join(_page(written, said, rule) for written, said, rule in wanted)
+    return Text(text=text, prose=True)
 
 
 def _page(written: str, text: str, rule: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from streamsql.language.redaction import redact, redact_any
 from streamsql.results import Rows
+from streamsql.runtime.parts import SessionParts
 from streamsql.secrets import redact_option
 
 
@@ -15,17 +16,39 @@ def table(
     rows: list[tuple[Any, ...]],
     numeric: tuple[int, ...] = (),
     nothing: str = "",
+    matters: tuple[str, ...] = (),
+    same: tuple[tuple[str, str], ...] = (),
 ) -> Rows:
-    """A table about the console. nothing: what a window says if it has no rows."""
-    return without_secrets(
-        Rows(
-            (), columns, rows, tuple(i in numeric for i in range(len(columns))), glance=True, nothing=nothing
-        )
-    )
+    """A table about the console. nothing: what a window says if it has no rows; matters, same: see Rows."""
+    right = tuple(i in numeric for i in range(len(columns)))
+    shown = Rows((), columns, rows, right, glance=True, nothing=nothing, matters=matters, same=same)
+    return without_secrets(shown)
 
 
 def pairs_of(pairs: list[tuple[str, Any]]) -> Rows:
     return table(("property", "value"), [p for p in pairs if p[1] not in ("", None)])
+
+
+def sections_of(sections: list[tuple[str, list[tuple[str, Any]]]]) -> Rows:
+    """Pairs under titles; a section without values is left out."""
+    pairs: list[tuple[str, Any]] = []
+    titles: list[tuple[int, str]] = []
+    for title, part in sections:
+        filled = [p for p in part if p[1] not in ("", None)]
+        if filled:
+            titles.append((len(pairs), title))
+        pairs += filled
+    return replace(pairs_of(pairs), sections=tuple(titles))
+
+
+ZONE = "spark.sql.session.timeZone"
+
+
+def session_zone(parts: SessionParts) -> str:
+    """The session time zone; while Spark does not run, the one that is set, or "" for that of the machine."""
+    if parts.engine.started:
+        return str(parts.spark.conf.get(ZONE))
+    return parts.settings.start_conf().get(ZONE, "")
 
 
 _KEYS = ("key", "property", "option")

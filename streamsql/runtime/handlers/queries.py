@@ -243,12 +243,29 @@ def _beside(started: list[str], faults: list[StreamsqlError]) -> Iterator[str]:
 def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Result:
     names = [q.name.casefold() for q in parts.catalog.named(statement.name)]
     names = [n for n in names if n in parts.queries.all]
-    parts.queries.wait(names, parts.cancel, idle=statement.idle, timeout=statement.timeout)
+
+    def tell(running: Running) -> None:
+        parts.engine.doing = _waiting(running, idle=statement.idle)
+
+    try:
+        parts.queries.wait(names, parts.cancel, idle=statement.idle, timeout=statement.timeout, tell=tell)
+    finally:
+        parts.engine.doing = ""
     notes = tuple(n for name in names for n in _why_none(parts, parts.queries.all[name]))
     notes += tuple(
         Note("NOT_REFRESHED", f"{name}: {n}") for name in names for n in refresh_remarks(name, parts)
     )
     return Done(notes, "idle" if statement.idle else "ended")
+
+
+def _waiting(running: Running, *, idle: bool) -> str:
+    """What AWAIT waits for, as the progress line shows it."""
+    if running.again_at is not None:
+        return f"waiting for the restart of {running.name}"
+    last = running.reports.newest(1)
+    batch = f"batch {last[-1].get('batchId')} done, " if last else ""
+    until = "all input of {} to be processed" if idle else "{} to end"
+    return f"waiting for {until.format(running.name)}: {batch}{running.reports.rows_in:,} rows in"
 
 
 def _why_none(parts: SessionParts, running: Running) -> tuple[Note, ...]:

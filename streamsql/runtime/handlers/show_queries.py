@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -16,17 +17,24 @@ from streamsql.language.tokens import quote_name
 from streamsql.results import Result
 from streamsql.runtime.checkpoints.offsets import step
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import pairs_of, table
+from streamsql.runtime.handlers.info_table import sections_of, session_zone, table
 from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.progress import Reports, number
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.waiting import waiting_for
+from streamsql.runtime.why.moments import brief, mark, millis, shown
+from streamsql.runtime.why.waiting import is_source_of, waiting_for
 
 _QUERY_COLUMNS = (
     "name", "status", "sink", "mode", "trigger", "batch", "rows in", "rows/s in", "rows/s done",
-    "last rates", "watermark", "state rows", "waiting for", "uptime", "last error",
+    "last rates", "watermark", "state rows", "waiting for", "lag", "uptime", "last error",
 )  # fmt: skip
+_MATTERS = (
+    "name", "status", "rows in", "rows/s in", "lag", "last error", "waiting for", "late rows", "malformed",
+    "batch", "uptime", "watermark", "state rows", "query", "last rates", "rows/s done", "mode", "trigger",
+    "sink",
+)  # fmt: skip
+"""The columns, the most important first."""
 
 _EXTENDED = ("late rows", "malformed", "checkpoint", "query")
 
@@ -38,7 +46,8 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
         trigger = query.trigger.sql().lower() if query.trigger else "default"
         if running is None:
             past = parts.workspace.past(query.name)
-            rest = (past.batch if past.batch >= 0 else None, *[None] * 8, past.reason)
+            error = _without_subject(past.error, query.name)
+            rest = (past.batch if past.batch >= 0 else None, *[None] * 9, error)
             rows.append((query.name, past.status, query.sink, query.mode, trigger, *rest))
         else:
             rows.append(
@@ -49,7 +58,9 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
             place = running.plan.checkpoint if running else ""
             rows[-1] = (*rows[-1], reports.late, reports.malformed, place, " ".join(query.text.split()))
     columns = _QUERY_COLUMNS + (_EXTENDED if statement.extended else ())
-    shown = table(columns, rows, (5, 6, 7, 8, 11, 15, 16), "no queries")
+    shown = table(
+        columns, rows, (5, 6, 7, 8, 11, 13, 14, 16, 17), "no queries", _MATTERS, (("sink", "name"),)
+    )
     return replace(shown, notes=parts.workspace.where_queries_run())
 
 
@@ -57,27 +68,26 @@ def _numbers(running: Running, parts: SessionParts) -> tuple[Any, ...]:
     reports = running.progress()
     last = reports[-1] if reports else {}
     state = sum(o.get("numRowsTotal", 0) for o in last.get("stateOperators", []))
-    watermark = last.get("eventTime", {}).get("watermark", "")
-    error = running.fault.message if running.fault else ""
+    watermark = mark(last)
+    going_on = not running.ended
     return (
         last.get("batchId"),
         running.reports.rows_in,
-        _rate(last.get("inputRowsPerSecond")),
-        _rate(last.get("processedRowsPerSecond")),
+        _rate(last.get("inputRowsPerSecond")) if going_on else None,
+        _rate(last.get("processedRowsPerSecond")) if going_on else None,
         sparkline(running.reports.rates()),
-        "" if watermark.startswith("1970-01-01T00:00:00") else watermark,
+        "" if watermark is None else shown(watermark, session_zone(parts)),
         state,
         waiting_for(running, parts.places),
-        "" if running.ended else _uptime((datetime.now() - running.started).total_seconds()),
-        error,
+        "" if watermark is None or not going_on else brief(time.time() - watermark / 1_000),
+        brief((datetime.now() - running.started).total_seconds()) if going_on else "",
+        _without_subject(running.fault.message, running.name) if running.fault else "",
     )
 
 
-def _uptime(seconds: float) -> str:
-    """48 s, 26 min, 3.5 h."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7_200 else f"{seconds / 3600:.1f} h"
+def _without_subject(message: str, name: str) -> str:
+    """The message of a failure in a place that names the query."""
+    return message.removeprefix(f"query {name} failed: ")
 
 
 def _rate(value: Any) -> str | None:
@@ -95,41 +105,83 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def _describe_query(parts: SessionParts, statement: query_statements.DescribeQuery) -> Result:
-    query = parts.catalog.query(statement.name)
-    sink_entry = parts.catalog.sinks.get(query.sinks[0].casefold())
-    pairs: list[tuple[str, Any]] = [("name", query.name), ("sink", query.sink)]
-    running = parts.queries.all.get(query.name.casefold())
-    past = parts.workspace.past(query.name)
-    pairs.append(("delivery", _delivery(parts, query)))
-    if query.late:
-        written = running.late.written if running and running.late else -1
-        upto = f", up to micro-batch {written}" if written >= 0 else ""
-        pairs.append(("late rows into", query.late + upto))
-    if query.restart:
-        pairs.append(("restart", query.restart.sql()))
+    running = _unlisted(parts, statement.name)
+    query = running.plan.query if running else parts.catalog.query(statement.name)
+    running = running or parts.queries.all.get(query.name.casefold())
+    sink_entry = parts.catalog.sinks.get(query.sinks[0].casefold()) if query.sinks else None
+    restart = ("restart", query.restart.sql() if query.restart else "")
+    sections: list[tuple[str, list[tuple[str, Any]]]]
     if running is None:
-        pairs += [("status", past.status), ("since", past.since), ("error", past.reason)]
-    if running:
-        pairs += _of_run(parts, running)
-    for failure in reversed(parts.queries.failures.get(query.name.casefold(), [])):
-        at = f", batch {failure.batch}" if failure.batch >= 0 else ""
-        pairs.append((f"failed {failure.at}{at}", failure.message))
-    pairs.append(("statement", query.sql(sink_entry) + ";"))
-    return pairs_of(pairs)
+        past = parts.workspace.past(query.name)
+        stopped = [
+            ("status", past.status),
+            ("since", past.since),
+            ("stopped when", "" if past.error else past.reason),
+        ]
+        error = _without_subject(past.error, query.name)
+        sections = [("status", [("name", query.name), *stopped, restart])]
+        sections.append(("output", _output(parts, query, None)))
+    else:
+        error = _without_subject(running.fault.message, query.name) if running.fault else ""
+        numbers = dict(zip(_QUERY_COLUMNS[5:], _numbers(running, parts), strict=True))
+        sections = [
+            ("status", [("name", query.name), *_status(running, numbers), restart]),
+            ("input", _input(parts, running, numbers)),
+            ("progress", _progress(running, numbers)),
+            ("output", _output(parts, query, running)),
+        ]
+    sections.append(("failures", _failures(parts, query, running, error)))
+    sections.append(("definition", [("statement", query.sql(sink_entry) + ";")]))
+    return sections_of(sections)
 
 
-def _of_run(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:
-    """What DESCRIBE QUERY tells of the newest run of a query."""
-    pairs: list[tuple[str, Any]] = [
+def _unlisted(parts: SessionParts, name: Name) -> Running | None:
+    """The run of a query that is in no list, such as that of a SELECT whose result is being shown, or the
+    one that feeds a live table under another name.
+    """
+    key = name.value.casefold()
+    if key in parts.catalog.queries:
+        return None
+    if key in parts.catalog.sinks:
+        feeding = parts.catalog.writers_of(name.value)
+        return parts.queries.all.get(feeding[0].name.casefold()) if len(feeding) == 1 else None
+    newest = parts.queries.newest
+    return newest if newest is not None and newest.name.casefold() == key else None
+
+
+def _status(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [
         ("status", running.status()),
-        ("output mode", f"{running.mode}  {running.reason}".strip()),
         ("started", running.started.isoformat(" ", "seconds")),
+        ("uptime", numbers["uptime"]),
+        ("waiting for", numbers["waiting for"]),
+        ("restarts", running.when_again()),
         ("checkpoint", running.plan.checkpoint),
     ]
-    names = _QUERY_COLUMNS[5:13]
-    pairs += [
-        (n, str(v)) for n, v in zip(names, _numbers(running, parts), strict=False) if v not in (None, "")
-    ]
+
+
+def _input(parts: SessionParts, running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
+    last = (running.progress() or [{}])[-1]
+    pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in ("rows in", "rows/s in")]
+    pairs += [(f"source {n}", _source(s, parts, running)) for n, s in enumerate(last.get("sources", []))]
+    pairs.append(("malformed", running.reports.malformed or ""))
+    return pairs + (_refreshed(parts, running) if running.is_refresh else [])
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
+    """What the newest micro-batch tells."""
+    last = (running.progress() or [{}])[-1]
+    shown = ("batch", "rows/s done", "last rates", "watermark", "lag", "state rows")
+    pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in shown]
+    for count, op in enumerate(last.get("stateOperators", [])):
+        dropped = op.get("numRowsDroppedByWatermark", 0)
+        kept = f"{counted(op.get('numRowsTotal', 0), 'row')}, {_size(op.get('memoryUsedBytes', 0))}"
+        late = f", {counted(dropped, 'late row')} dropped in this batch" if dropped else ""
+        pairs.append((f"state {count}", f"{op.get('operatorName', '')}: {kept}{late}"))
     if running.reports.late:
         pairs.append(("late rows dropped", running.reports.late))
         if not running.plan.transient:
@@ -137,16 +189,51 @@ def _of_run(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:
             more = grouped if running.plan.shape.aggregates else ""
             listed = f"SELECT * FROM LATE ROWS OF QUERY {quote_name(running.name)}; lists them{more}"
             pairs.append(("late rows", listed))
-    if running.reports.malformed:
-        pairs.append(("malformed", running.reports.malformed))
-    if running.is_refresh:
-        pairs += _refreshed(parts, running)
-    pairs += _last_batch(running)
-    pairs.append(("restarts", running.when_again()))
-    if running.fault:
-        fault = running.fault
-        pairs += [("error", fault.message), ("detail", fault.detail), ("hint", fault.hint)]
+    pairs.append(("durations", ", ".join(f"{k} {v} ms" for k, v in last.get("durationMs", {}).items())))
     return pairs
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _size(size: int) -> str:
+    return f"{size:,} bytes" if size < 10_000 else f"{size / 1_000:,.0f} KB"
+
+
+def _output(parts: SessionParts, query: Query, running: Running | None) -> list[tuple[str, Any]]:
+    pairs = [("sink", query.sink), ("delivery", _delivery(parts, query))]
+    if running:
+        pairs.append(("output mode", f"{running.mode}: {running.reason}".removesuffix(": ")))
+        given = running.reports.output
+        pairs.append(("rows out", f"{given.rows:,}" if given else ""))
+    if query.late:
+        written = running.late.written if running and running.late else -1
+        upto = f", up to micro-batch {written}" if written >= 0 else ""
+        pairs.append(("late rows into", query.late + upto))
+    return pairs
+
+
+def _failures(
+    parts: SessionParts, query: Query, running: Running | None, error: str
+) -> list[tuple[str, Any]]:
+    """The current failure, then the earlier ones, each once."""
+    known = list(reversed(parts.queries.failures.get(query.name.casefold(), [])))
+    pairs: list[tuple[str, Any]] = []
+    if error:
+        pairs.append(("error", error))
+        if known and _without_subject(known[0].message, query.name) == error:
+            newest = known.pop(0)
+            pairs.append(("failed", newest.at + _in_batch(newest.batch)))
+    if running and running.fault:
+        state = getattr(running.fault.__cause__, "getSqlState", lambda: "")() or ""
+        pairs += [("detail", running.fault.detail), ("hint", running.fault.hint), ("SQLSTATE", state)]
+    earlier = [(f"failed {f.at}{_in_batch(f.batch)}", f.message) for f in known]
+    return pairs + [(when, _without_subject(message, query.name)) for when, message in earlier]
+
+
+def _in_batch(batch: int) -> str:
+    return f", batch {batch}" if batch >= 0 else ""
 
 
 def _delivery(parts: SessionParts, query: Query) -> str:
@@ -171,51 +258,45 @@ def _refreshed(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:
     ]
 
 
-def _source(report: dict[str, Any]) -> str:
+def _source(report: dict[str, Any], parts: SessionParts, running: Running) -> str:
     """What a progress report says of a source."""
     offset = report.get("endOffset")
     text = offset if isinstance(offset, str) else json.dumps(offset)
     read = "" if offset is None else f", up to {step(text, text)}"
-    return f"{report.get('description', '')}: {report.get('numInputRows', 0)} rows{read}"
-
-
-def _last_batch(running: Running) -> list[tuple[str, Any]]:
-    reports = running.progress()
-    if not reports:
-        return []
-    last = reports[-1]
-    pairs: list[tuple[str, Any]] = [
-        (f"source {n}", _source(s)) for n, s in enumerate(last.get("sources", []))
-    ]
-    for count, op in enumerate(last.get("stateOperators", [])):
-        dropped = op.get("numRowsDroppedByWatermark", 0)
-        text = f"{op.get('numRowsTotal', 0)} rows, {op.get('memoryUsedBytes', 0)} bytes"
-        name = f"state {count} {op.get('operatorName', '')}"
-        pairs.append((name, f"{text}, {dropped} late rows dropped in this batch"))
-    phases = ", ".join(f"{k} {v} ms" for k, v in last.get("durationMs", {}).items())
-    return [*pairs, ("durations", phases)]
+    place = report.get("description", "")
+    named = (s.name for s in running.plan.reads.streams if is_source_of(s, place, parts.places))
+    return f"{next(named, place)}: {counted(report.get('numInputRows', 0), 'row')}{read}"
 
 
 def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress) -> Result:
     query = parts.catalog.query(statement.name)
     running = parts.queries.all.get(query.name.casefold())
-    rows = []
+    rows, zone = [], session_zone(parts)
     for r in running.progress(statement.last) if running else []:
         state = r.get("stateOperators", [])
         rows.append(
             (
                 r.get("batchId"),
-                r.get("timestamp"),
+                _second(r.get("timestamp"), zone),
                 r.get("numInputRows"),
                 _rate(r.get("processedRowsPerSecond")),
                 r.get("durationMs", {}).get("triggerExecution"),
-                r.get("eventTime", {}).get("watermark", ""),
+                "" if mark(r) is None else shown(mark(r) or 0, zone),
                 sum(o.get("numRowsTotal", 0) for o in state),
                 sum(o.get("numRowsDroppedByWatermark", 0) for o in state),
             )
         )
     columns = ("batch", "time", "rows in", "rows/s", "ms", "watermark", "state rows", "late rows dropped")
-    return table(columns, rows, (0, 2, 3, 4, 6, 7))
+    return table(columns, rows, (0, 2, 3, 4, 6, 7), "no micro-batch has reported yet", _PROGRESS)
+
+
+_PROGRESS = ("batch", "rows in", "ms", "rows/s", "late rows dropped", "watermark", "state rows", "time")
+
+
+def _second(moment: Any, zone: str) -> str:
+    """A time of Spark's reports, to the second."""
+    at = millis(moment)
+    return "" if at is None else shown(at // 1_000 * 1_000, zone)
 
 
 DIRECT: Answers = {

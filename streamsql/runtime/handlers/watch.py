@@ -21,6 +21,7 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.why.live_verdict import LiveVerdict
+from streamsql.runtime.why.moments import millis, shown
 from streamsql.runtime.workspace.owned_folders import remove
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ def watch(statement: Watch, parts: SessionParts) -> Live:
             code="NO_QUERY",
         )
     chart = tuple(_column(c, rows, entry.name) for c in statement.chart)
+    if len(chart) == 2 and not rows.hidden:
+        # A line for each of the other keys: else values of several keys would be joined to one line.
+        chart += tuple(key for key in rows.keys or () if key not in chart)
     feeding = parts.catalog.writers_of(entry.name)[0]
     current = lambda: parts.queries.all.get(feeding.name.casefold())  # noqa: E731  a restart is another run
 
@@ -174,20 +178,22 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
             view.close()
 
     why = verdict.lines if parts.engine.started else tuple
-    status = partial(_status, title, current, parts)
+    status = partial(_status, title, current, parts, zone)
     return Live(
         (), title, table.take, take_changes, freeze, status, close, _fault_of(current, parts), why=why
     )
 
 
-def _status(title: str, current: Callable[[], Running | None], parts: SessionParts) -> Status:
-    """Live.status of the newest run of a query."""
+def _status(title: str, current: Callable[[], Running | None], parts: SessionParts, zone: str) -> Status:
+    """Live.status of the newest run of a query, with its watermark in the session time zone."""
     running = current()
     if running is None:
         return Status(title, "stopped")
     if title == SELECT and isinstance(running.fault, QueryFault):
         running.fault.of("the query failed")
-    return _of_refresh(running, parts) if running.is_refresh else status_of(running)
+    status = _of_refresh(running, parts) if running.is_refresh else status_of(running)
+    watermark = millis(status.watermark)
+    return status if watermark is None else replace(status, watermark=shown(watermark, zone))
 
 
 def _fault_of(current: Callable[[], Running | None], parts: SessionParts) -> Callable[[], QueryFault | None]:

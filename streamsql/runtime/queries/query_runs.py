@@ -243,30 +243,46 @@ class Queries:
             if running.is_refresh:
                 running.handle.stop()
 
-    def wait(self, names: list[str], cancel: CancelToken, *, idle: bool, timeout: float | None) -> None:
+    def wait(
+        self,
+        names: list[str],
+        cancel: CancelToken,
+        *,
+        idle: bool,
+        timeout: float | None,
+        tell: Callable[[Running], None] = lambda running: None,
+    ) -> None:
         """Wait until the queries have ended, or (idle) have processed all available input. A query that
         waits for its restart has not ended.
 
-        timeout: seconds, None for no limit. Raises Cancelled, TimeFault, or the fault of a query that failed.
+        timeout: seconds, None for no limit. tell: called again and again with the query that is waited for.
+        Raises Cancelled, TimeFault, or the fault of a query that failed.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         for name in names:
             while (running := self.all[name]).status() in GOING_ON:
+                tell(running)
                 if running.again_at is not None:
                     cancel.wait(_left(running, deadline, "waiting for its restart"))
                     continue
                 if running.is_refresh:
-                    self._wait_for_refresh(running, cancel, idle=idle, deadline=deadline)
+                    self._wait_for_refresh(running, cancel, idle=idle, deadline=deadline, tell=tell)
                     break
                 done = _idle(running) if idle else None
-                _wait_one(running, done, deadline, cancel)
+                _wait_one(running, done, deadline, cancel, tell)
                 if done and running.is_active():
                     break
             if running.status() == "FAILED" and running.fault:
                 raise running.fault
 
     def _wait_for_refresh(
-        self, running: Running, cancel: CancelToken, *, idle: bool, deadline: float
+        self,
+        running: Running,
+        cancel: CancelToken,
+        *,
+        idle: bool,
+        deadline: float,
+        tell: Callable[[Running], None],
     ) -> None:
         """Wait for the queries that feed a live table through others, then for the last refresh: it never
         ends by itself. Raises as `wait` does, and the fault of one of those queries.
@@ -276,12 +292,13 @@ class Queries:
         ]
         left = None if deadline == math.inf else max(0.0, deadline - time.monotonic())
         try:
-            self.wait(feeding, cancel, idle=idle, timeout=left)
+            self.wait(feeding, cancel, idle=idle, timeout=left, tell=tell)
         except QueryFault:
             if running.status() == "FAILED" and running.fault:  # with its stage
                 raise running.fault from None
             raise
         while not self.refreshes.settled(running.handle):
+            tell(running)
             cancel.check()
             self.refreshes.wait(running.handle, _left(running, deadline, "busy"))
         running.status()
@@ -302,8 +319,15 @@ def _of_stage(fault: StreamsqlError, owner: Running) -> QueryFault:
     )
 
 
-def _wait_one(running: Running, done: threading.Event | None, deadline: float, cancel: CancelToken) -> None:
+def _wait_one(
+    running: Running,
+    done: threading.Event | None,
+    deadline: float,
+    cancel: CancelToken,
+    tell: Callable[[Running], None],
+) -> None:
     while running.is_active() and not (done and done.is_set()):
+        tell(running)
         cancel.check()
         left = _left(running, deadline, "busy" if done else "running")
         if running.late is not None and not running.in_spark():

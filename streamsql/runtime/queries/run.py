@@ -129,6 +129,7 @@ class Running:
                 sinks = (t.sink.option("path") for t in self.plan.targets)
                 places = (self.plan.checkpoint, *filter(None, sinks))
                 self.fault, self.certain = query_fault(error, self.name, places), recurs(error)
+                self.fault.__cause__ = error if isinstance(error, Exception) else None
             if self.fault is not None and self.source and self.span:
                 self.fault.at(self.source, self.span)
 

@@ -35,12 +35,12 @@ def mark(report: dict[str, Any]) -> int | None:
 
 
 def shown(moment: int, zone: str) -> str:
-    """A moment in a session time zone, as Spark reads it: 2024-05-01 12:20:00."""
+    """A moment in a session time zone ("": that of the machine), as Spark reads it: 2024-05-01 12:20:00."""
     days, rest = divmod(moment, 86_400_000)
     cycles = (days + 719_162) // _CYCLE if not -500_000 < days < 2_900_000 else 0
     try:
         local = dt.datetime.fromtimestamp((days - cycles * _CYCLE) * 86_400 + rest / 1_000, dt.UTC)
-        local = local.astimezone(zone_of(zone))
+        local = local.astimezone(zone_of(zone) if zone else None)
     except (ValueError, OverflowError, OSError):
         return f"{moment} ms since 1970"
     text = local.strftime("-%m-%d %H:%M:%S")
@@ -59,6 +59,17 @@ def length(seconds: float) -> str:
         if count:
             parts.append(f"{count:,} {unit}{'' if count == 1 else 's'}")
     return " ".join(parts[:2])
+
+
+def brief(seconds: float) -> str:
+    """A length of time in a table: 480 ms, 48 s, 26 min, 3.5 h, 12 days."""
+    if seconds < 1:
+        return f"{max(0.0, seconds) * 1_000:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7_200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3_600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:,.0f} days"
 
 
 def interval(seconds: float) -> str:

@@ -34,7 +34,12 @@ def waiting_for(running: Running, places: Places) -> str:
 
 def _has_given_nothing(stream: Stream, running: Running, places: Places) -> bool:
     """Whether no row of a stream has been read, as far as Spark's description tells which source it is."""
+    rows = [n for text, n in running.reports.by_source.items() if is_source_of(stream, text, places)]
+    return bool(rows) and not sum(rows)
+
+
+def is_source_of(stream: Stream, description: str, places: Places) -> bool:
+    """Whether a stream is the source that Spark describes so."""
     place = places.values(stream.name) if stream.connector == "values" else stream.option("path")
     place = place or stream.option("topic") or stream.option("subscribe")
-    rows = [n for text, n in running.reports.by_source.items() if place and place in text]
-    return bool(rows) and not sum(rows)
+    return bool(place) and place in description

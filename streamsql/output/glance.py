@@ -1,0 +1,171 @@
+"""Fits tables about the console itself, such as SHOW QUERIES, to a window. Pure functions.
+
+No word is broken: cells wrap, and what matters least is left out where there is no room for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from streamsql.config.preferences import PREFIX
+from streamsql.errors import Note, cells
+from streamsql.output.cells import longest_word, text, wrap
+from streamsql.output.colors import BOLD, paint
+from streamsql.output.control_characters import harmless, visible
+from streamsql.output.formats import Style, draw
+from streamsql.results import Rows
+
+LABELS = 40
+"""The cells that names of properties may take."""
+NARROW = 16
+"""The cells that a column of texts has at least, if its values are that long."""
+UNBROKEN = 20
+"""The cells that a word may have and is not broken in a column."""
+BESIDE = 30
+"""The cells beside the name of a property that a value needs to be wrapped there, and not below it."""
+
+
+@dataclass(frozen=True)
+class Glance:
+    """Lines that fit the window; left_out: the columns without room; notes: on all that is left out."""
+
+    lines: list[str]
+    left_out: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
+    """The lines of a table about the console, in a window of that width."""
+    if is_properties(rows):
+        return Glance(list(_properties(rows, width, style)))
+    rows, equal = _without_repeats(_filled(rows))
+    said = tuple(
+        Note("NOT_ALL_SHOWN", f"{column} equals {other} and is not shown") for column, other in equal
+    )
+    drawn = draw(rows, style)
+    if drawn.width <= width:
+        return Glance(drawn.lines, (), said)
+    rows, left_out = _that_fit(_as_texts(rows, style), width)
+    lines = draw(_wrapped(rows, width), replace(style, compact=True, width=width)).lines
+    if left_out:
+        listed = ", ".join(left_out)
+        said += (Note("NOT_ALL_SHOWN", f"no room for {listed}: SET {PREFIX}expanded = auto; shows them"),)
+    return Glance(lines, left_out, said)
+
+
+def is_properties(rows: Rows) -> bool:
+    """Whether rows are names and values of one thing."""
+    return rows.glance and rows.columns == ("property", "value")
+
+
+# ---- properties ---------------------------------------------------------------------------
+
+
+def _properties(rows: Rows, width: int, style: Style) -> Iterator[str]:
+    """Names and values without rules, under the titles of their sections."""
+    titles, indent = dict(rows.sections), "  " if rows.sections else ""
+    names = [visible(str(name)) for name, _ in rows.rows]
+    most = min(LABELS, width * 9 // 20)
+    label = max((cells(name) for name in names if cells(name) <= most), default=0)
+    for number, (name, (_, value)) in enumerate(zip(names, rows.rows, strict=True)):
+        if number in titles:
+            yield paint(titles[number], BOLD) if style.color else titles[number]
+        shown = harmless(text(value, null=style.null))
+        yield from _property(indent, name, shown, label, width) if name else _below(indent, shown, width)
+
+
+def _property(indent: str, name: str, value: str, label: int, width: int) -> Iterator[str]:
+    room = width - len(indent) - label - 2
+    fits = cells(name) <= label and "\n" not in value
+    if not fits or (cells(value) > room and room < BESIDE):
+        yield indent + name
+        yield from _below(indent + "  ", value, width)
+        return
+    first = indent + name + " " * (label - cells(name) + 2)
+    for number, line in enumerate(wrap(value, room)):
+        yield (" " * cells(first) if number else first) + line
+
+
+def _below(indent: str, value: str, width: int) -> Iterator[str]:
+    for line in wrap(value, width - len(indent)):
+        yield indent + line
+
+
+# ---- columns ------------------------------------------------------------------------------
+
+
+def _filled(rows: Rows) -> Rows:
+    """Rows without the columns that have no value."""
+    return _of_columns(
+        rows, [i for i, _ in enumerate(rows.columns) if any(r[i] not in (None, "") for r in rows.rows)]
+    )
+
+
+def _of_columns(rows: Rows, which: list[int]) -> Rows:
+    numeric = rows.numeric or (False,) * len(rows.columns)
+    return replace(
+        rows,
+        columns=tuple(rows.columns[i] for i in which),
+        rows=[tuple(row[i] for i in which) for row in rows.rows],
+        numeric=tuple(numeric[i] for i in which),
+    )
+
+
+def _without_repeats(rows: Rows) -> tuple[Rows, list[tuple[str, str]]]:
+    """(rows without the columns that equal another, these pairs)."""
+    at = {name: i for i, name in enumerate(rows.columns)}
+    equal = [
+        (column, other)
+        for column, other in rows.same
+        if column in at and other in at and all(row[at[column]] == row[at[other]] for row in rows.rows)
+    ]
+    gone = {at[column] for column, _ in equal}
+    return _of_columns(rows, [i for i in at.values() if i not in gone]), equal
+
+
+def _as_texts(rows: Rows, style: Style) -> Rows:
+    shown = [tuple(visible(text(v, null=style.null)) for v in row) for row in rows.rows]
+    return replace(rows, rows=shown)
+
+
+def _least(rows: Rows, at: int) -> int:
+    """The cells that a column needs at least."""
+    name, values = cells(rows.columns[at]), [row[at] for row in rows.rows]
+    widest = max(map(cells, values), default=0)
+    if rows.numeric[at]:
+        return max(name, widest)
+    word = max((longest_word(value, UNBROKEN) for value in values), default=0)
+    return max(name, word, min(widest, NARROW))
+
+
+def _that_fit(rows: Rows, width: int) -> tuple[Rows, tuple[str, ...]]:
+    """(the columns that have room, the names of the others). The first column is always there."""
+    names = list(rows.columns)
+    matters = [names.index(c) for c in rows.matters if c in names]
+    shown, used = [0], 1 + _least(rows, 0) + 3
+    for at in [*matters, *(i for i in range(len(names)) if i not in matters)]:
+        need = _least(rows, at) + 3
+        if at and used + need <= width:
+            shown.append(at)
+            used += need
+    left_out = tuple(name for i, name in enumerate(names) if i not in shown)
+    return _of_columns(rows, sorted(shown)), left_out
+
+
+def _wrapped(rows: Rows, width: int) -> Rows:
+    """Rows whose texts wrap so that the table fits; a row may take several."""
+    least = [_least(rows, i) for i in range(len(rows.columns))]
+    widest = [max(n, *(cells(row[i]) for row in rows.rows)) if rows.rows else n for i, n in enumerate(least)]
+    spare = max(0, width - 1 - sum(n + 3 for n in least))
+    rooms = list(least)
+    for left, at in enumerate(sorted(range(len(least)), key=lambda i: widest[i] - least[i])):
+        more = min(widest[at] - least[at], spare // (len(least) - left))
+        rooms[at] += more
+        spare -= more
+    wrapped = []
+    for row in rows.rows:
+        parts = [[v] if n else wrap(v, room) for v, room, n in zip(row, rooms, rows.numeric, strict=True)]
+        height = max(map(len, parts))
+        wrapped += [tuple(p[line] if line < len(p) else "" for p in parts) for line in range(height)]
+    return replace(rows, rows=wrapped)

@@ -1,0 +1,124 @@
+"""The views of the console as golden screens: one console in a true terminal, resized between the views.
+
+    UPDATE_SCREENS=1 pytest tests/test_screens.py
+
+writes the screens anew. Times, rates, sizes and places differ from run to run: each such character is a #.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from terminal import Terminal
+
+from streamsql.errors import cells
+
+GOLDEN = Path(__file__).parent / "golden" / "screens"
+WIDTHS = (40, 80, 110)
+LINES = 64
+
+SETUP = """\
+CREATE STREAM clicks (user STRING, n INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '10 minutes';
+CREATE LIVE TABLE counts AS SELECT window.start AS since, user, count(*) AS n, sum(n) / 10 AS share
+FROM clicks GROUP BY window(ts, '10 minutes'), user;
+CREATE SINK out USING noop;
+INSERT INTO out SELECT user, n FROM clicks;
+CREATE LIVE TABLE bad AS
+SELECT user, assert_true(n < 100, concat('n is too large: ', n)) AS checked FROM clicks;
+INSERT INTO clicks VALUES ('ann', 1, '1998-05-01 12:02:00'), ('bob', 2, '1998-05-01 12:07:00'),
+('ann', 5, '1998-05-01 12:17:00');
+AWAIT QUERY counts IDLE; AWAIT QUERY out IDLE; AWAIT QUERY bad IDLE;
+INSERT INTO clicks VALUES ('bob', 500, '1998-05-01 12:40:00');
+AWAIT QUERY counts IDLE; AWAIT QUERY out IDLE;
+INSERT INTO clicks VALUES ('eve', 1, '1998-05-01 12:01:00');
+AWAIT QUERY counts IDLE; AWAIT QUERY out IDLE; STOP QUERY out;
+"""
+VIEWS = {
+    "queries": "SHOW QUERIES;",
+    "query": "DESCRIBE QUERY counts;",
+    "failed": "DESCRIBE QUERY bad;",
+    "progress": "SHOW PROGRESS counts;",
+    "batches": "SHOW BATCHES OF QUERY counts;",
+    "tables": "SHOW TABLES;",
+    "live_tables": "SHOW LIVE TABLES;",
+    "stream": "DESCRIBE STREAM clicks;",
+    "why": "WHY QUERY counts;",
+    "rows": "SELECT since, user, n, share FROM counts ORDER BY since, user;",
+    "error": "SELECT * FROM cuonts;",
+    "help": "HELP AWAIT QUERY;",
+}
+LIVE = {"watch": "WATCH counts;", "chart": "WATCH counts AS CHART (since, n);"}
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    terminal = Terminal(tmp_path_factory.mktemp("console"), columns=110, lines=LINES, env={"TZ": "UTC"})
+    try:
+        terminal.prompt()
+        terminal.type(f"\x1b[200~{SETUP}\x1b[201~\r")
+        terminal.until_above(r"stopped: out\s+^sql>\s*$")
+        yield terminal
+    finally:
+        terminal.kill()
+
+
+def screen(console: Terminal, typed: str) -> str:
+    """What a statement shows below itself, up to the next prompt or, of a live view, all."""
+    console.clear()
+    if typed.startswith("WATCH"):
+        console.run(typed, r"running.*q leave")
+        console.type("?")
+        shown = console.until(r"f full screen")
+        console.type("q")
+        console.until(r"^sql>\s*$.*Spark ready")
+    else:
+        shown = console.run(typed, r"\Asql> .*^sql>\s*$.*Spark ready")
+        shown = shown.rpartition("\nsql>")[0]
+    return "\n".join(line for line in shown.split("\n")[1:] if not line.startswith("...."))
+
+
+def blank(found: re.Match[str]) -> str:
+    return "#".rjust(len(found[0]))
+
+
+NAMED = (
+    "checkpoint", "started", "uptime", "rows/s in", "rows/s done", "last rates", "lag", "state 0", "durations",
+    "failed",
+)  # fmt: skip
+PROPERTY = re.compile(rf"^  ({'|'.join(NAMED)})(  .*)?(\n    +.*)*$", re.MULTILINE)
+MOMENT = re.compile(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d")
+MEASURED = re.compile(r" *(\d[\d,]*\.\d+|[\d,]+ (s|min|days))(?= \|)|[▁-█]+")
+MILLISECONDS = re.compile(r" +\d{3,}(?= \|)")
+
+
+def steady(name: str, shown: str) -> str:
+    """A screen with # for what differs from run to run. The events are of 1998, all else is of today."""
+    if name in LIVE:
+        body, _, footer = shown.partition("\ncounts: ")
+        parts = footer.partition("\n")[0].split(" · ")
+        keys = footer.partition("\n")[2]
+        return "\n".join([body, " · ".join([f"counts: {parts[0]}", "…", *parts[-1:]]), keys]).rstrip()
+    shown = MOMENT.sub(lambda found: "#" * len(found[0]), shown)
+    if name in ("queries", "progress", "batches"):
+        shown = MILLISECONDS.sub(" #", MEASURED.sub(blank, shown))
+    if name in ("progress", "batches"):
+        return re.sub("-+", "-", re.sub(" +", " ", shown))
+    return PROPERTY.sub(r"  \1 #", shown)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_view_fits_the_window(console: Terminal, width: int) -> None:
+    console.resize(width, LINES)
+    seen = {name: screen(console, typed) for name, typed in (VIEWS | LIVE).items()}
+    for name, shown in seen.items():
+        assert max(map(cells, shown.split("\n"))) <= width, name
+    written = "".join(f"--- {name}\n{steady(name, shown)}\n" for name, shown in seen.items())
+    golden = GOLDEN / f"{width}.txt"
+    if os.environ.get("UPDATE_SCREENS"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(written, "utf-8")
+    assert written == golden.read_text("utf-8")
