@@ -39,6 +39,7 @@ CODES = {
     "BAD_SETTING": "a setting of the console does not take this value, or not now",
     "BAD_VARIABLE": "the value of a variable holds another variable",
     "CHECKPOINT_CHANGED": "a query has changed since its checkpoint was created",
+    "CLUSTER_INCOMPLETE": "something that a cluster needs is missing",
     "CHECKPOINT_IN_USE": "another query has this checkpoint",
     "CIRCULAR_DEFINITION": "a stream or live table would be computed from itself",
     "CIRCULAR_SCRIPT": "a script reads itself",

@@ -37,6 +37,9 @@ os.environ["JDK_JAVA_OPTIONS"] = FOR_SECONDS
 os.environ["XDG_CONFIG_HOME"] = str(ROOT / "tests" / "no-config")
 for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
     os.environ.pop(variable, None)
+# The master that these tests run on: tests/test_cluster.py runs some of them on a cluster.
+MASTER = os.environ.get("STREAMSQL_TESTS_MASTER", "local[2]")
+CONF = dict(pair.split("=", 1) for pair in os.environ.get("STREAMSQL_TESTS_CONF", "").split())
 SHARED_CASES = ROOT.parent / "shared" / "cases"
 # Tests in SQL that tests run by themselves; some are to fail.
 collect_ignore_glob = ["sql_tests/*"]
@@ -44,7 +47,7 @@ collect_ignore_glob = ["sql_tests/*"]
 
 # The files that take longest, a minute or so each: begun last, one of them would keep one worker waiting.
 LONG_FILES = (
-    "test_stream_results test_shared_cases_in_sql test_shared_cases test_scripts test_terminal test_lowering "
+    "test_cluster test_stream_results test_shared_cases_in_sql test_shared_cases test_scripts test_terminal test_lowering "
     "test_kafka_failures test_schema_registry test_kafka test_stateful test_leaving test_nexmark test_jvm "
     "test_kills_of_refreshes test_kills test_explain test_examples test_full_disk test_late_rows "
     "test_verify_pipelines test_testing"
@@ -123,12 +126,10 @@ def spark() -> Iterator[Any]:
     from streamsql.runtime.engine import jvm
 
     with tempfile.TemporaryDirectory(prefix="streamsql-tests-", ignore_cleanup_errors=True) as folder:
-        settings = Settings.make("local[2]", {"spark.sql.session.timeZone": "UTC"})
-        conf = settings.start_conf() | {
-            "spark.sql.shuffle.partitions": "1",
-            "spark.default.parallelism": "1",
-            "spark.sql.warehouse.dir": f"{folder}/warehouse",
-        }
+        settings = Settings.make(MASTER, {"spark.sql.session.timeZone": "UTC"} | CONF)
+        conf = settings.start_conf() | {"spark.sql.warehouse.dir": f"{folder}/warehouse"}
+        if MASTER.startswith("local"):
+            conf |= {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
         log = Path(folder) / "spark.log"
         session = jvm.start_session(conf, log, cache_folder(), jvm.find_java())
         yield session
@@ -170,7 +171,7 @@ class Console:
 @pytest.fixture
 def console(spark: Any, tmp_path: Path) -> Iterator[Console]:
     """A fresh session on the shared Spark; its queries are stopped and its views dropped behind it."""
-    settings = Settings.make("local[2]", {})
+    settings = Settings.make(MASTER, {})
     made = Console(Session(Config(settings, tmp_path / "console", tmp_path / "log", cache_folder()), spark))
     before = {k: spark.conf.get(k) for k in ("spark.sql.shuffle.partitions",)}
     yield made

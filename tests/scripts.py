@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from conftest import MASTER
+
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Source
 from streamsql.output.printer import Printer
@@ -44,7 +46,7 @@ def run_here(
     preferences = Preferences(format=format)
     printer = Printer(preferences, out, err)
     config = Config(
-        Settings.make("local[2]", {}),
+        Settings.make(MASTER, {}),
         folder / "workspace",
         folder / "spark.log",
         folder,

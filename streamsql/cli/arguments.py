@@ -48,6 +48,11 @@ def _add_script_flags(parser: argparse.ArgumentParser) -> None:
     add("-e", "--execute", action=_Inputs, metavar="SQL", help="statements to run")
     add("-D", "--define", action="append", default=[], metavar="NAME=VALUE", help="set the variable ${NAME}")
     add("--check", action="store_true", help="parse and plan everything, start nothing")
+    add(
+        "--check-cluster",
+        action="store_true",
+        help="list what running on --master ships, uses and lacks, start nothing",
+    )
     add("--format", choices=FORMATS, help="output format of rows (default: table)")
     add("--color", choices=SPECS["color"].choices, help="colours (default: auto, on a terminal only)")
     add(

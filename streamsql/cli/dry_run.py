@@ -89,7 +89,14 @@ def check(
     sources: list[Source], variables: dict[str, str], printer: Printer, context: Context, *, keep_going: bool
 ) -> int:
     """Parse and plan all sources; start nothing. context: existing definitions. Returns the exit code."""
-    reader = _Reader(Checker(context), variables, printer, keep_going)
+    return read_all(sources, variables, printer, Checker(context), keep_going=keep_going)
+
+
+def read_all(
+    sources: list[Source], variables: dict[str, str], printer: Printer, checker: Checker, *, keep_going: bool
+) -> int:
+    """Check all sources with a checker, which then has what they define. Returns the exit code."""
+    reader = _Reader(checker, variables, printer, keep_going)
     for source in sources:
         if not reader.read(source):
             break

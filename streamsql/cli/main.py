@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from streamsql.cli.arguments import command_parser, in_order, open_closed_streams
 from streamsql.cli.attach import attached
-from streamsql.cli.open_workspace import working_place, workspace_to_read
+from streamsql.cli.open_workspace import working_place, workspace_folder, workspace_to_read
 from streamsql.config.config_file import ConfigFile, read_config
 from streamsql.config.name_values import name_value_pairs
 from streamsql.config.preferences import COMMAND_LINE, Preferences
@@ -139,6 +139,7 @@ def _main(options: argparse.Namespace) -> int:
         os.getcwd()
     except OSError:
         raise UsageFault("the current folder no longer exists", hint="cd to another one") from None
+    options.check |= options.check_cluster
     preferences, config = _preferences(options)
     options.color = preferences["color"]
     messages = Messages(preferences, Terminal(sys.stdout, sys.stderr), quiet=options.quiet)
@@ -159,7 +160,7 @@ def _main(options: argparse.Namespace) -> int:
     printer = Printer.beside(messages)
     if serving:
         return _serve(options, variables, printer, config)
-    sources = _sources(options)
+    sources = _sources(options) if options.inputs or not options.check_cluster else []
     if options.check:
         return _check(options, sources, variables, printer, config)
     return _scripts(options, sources, variables, printer, config)
@@ -177,7 +178,7 @@ def _check(
     from streamsql.cli.dry_run import check
     from streamsql.plan.context import Context
 
-    context = Context(Catalog())
+    context, session = Context(Catalog()), None
     if options.workspace or options.read_only:
         from streamsql.runtime.workspace.reopen import reopen
 
@@ -186,6 +187,12 @@ def _check(
         for warning in reopen(session.parts).warnings:
             printer.warn(warning)
         context = session.parts.context()
+    if options.check_cluster:
+        from streamsql.cli.cluster_check import check_cluster
+
+        place = workspace_folder(options)
+        session = session or _session(options, {}, printer, config_file, place, None, interactive=False)
+        return check_cluster(session.parts, context, sources, variables, printer)
     return check(sources, variables, printer, context, keep_going=options.on_error == "continue")
 
 

@@ -6,6 +6,7 @@ and restarted does not know the console's application any more.
 
 from __future__ import annotations
 
+import os
 import re
 import select
 import socket
@@ -31,6 +32,14 @@ def servers(master: str) -> list[tuple[str, int]]:
     return [(m.group(1).strip("[]"), int(m.group(2))) for m in matches if m]
 
 
+def _kubernetes(master: str) -> tuple[str, int] | None:
+    """(host, port) of the API server in a `k8s://…` URL."""
+    match = re.fullmatch(r"k8s://(?:(https?)://)?([^/:]+|\[.+\])(?::(\d+))?/?", master)
+    if match is None:
+        return None
+    return match[2].strip("[]"), int(match[3] or (80 if match[1] == "http" else 443))
+
+
 def _connect(master: str) -> tuple[socket.socket | None, str]:
     """(a connection to one of the masters, ""), or (None, the reason) when none answers."""
     why = []
@@ -43,7 +52,26 @@ def _connect(master: str) -> tuple[socket.socket | None, str]:
 
 
 def check_master(master: str) -> None:
-    """Raise StartFault when no master accepts a connection."""
+    """Raise StartFault when no master accepts a connection, or what Spark needs to find it is missing. Spark
+    itself would say so after a minute, or in words of Java.
+    """
+    if master == "yarn" and not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
+        raise StartFault(
+            "the folder with the configuration of YARN is not known",
+            detail="neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set in the environment",
+            hint="export HADOOP_CONF_DIR=/etc/hadoop/conf",
+            code="CLUSTER_INCOMPLETE",
+        )
+    if api := _kubernetes(master):
+        try:
+            socket.create_connection(api, CONNECTING).close()
+        except OSError as error:
+            raise StartFault(
+                f"no Kubernetes API server answers at {master}",
+                detail=f"{api[0]}:{api[1]}: {(error.strerror or str(error)).lower()}",
+                hint="kubectl cluster-info shows its address: --master k8s://https://HOST:PORT",
+                code="NO_SERVER",
+            ) from None
     if servers(master):
         connection, why = _connect(master)
         if connection is None:

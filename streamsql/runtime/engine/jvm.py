@@ -36,6 +36,7 @@ from streamsql.runtime.engine.java_command import (
     spark_defaults,
     submit_arguments,
 )
+from streamsql.runtime.engine.package_loader import prepare_for_added_jars
 from streamsql.runtime.engine.pyspark_import import import_pyspark
 from streamsql.runtime.engine.start_failures import Crash, size_of, start_failure
 from streamsql.runtime.engine.warm_engine import WAREHOUSE, Wanted, keep_at_exit, take, wanted_engine
@@ -309,7 +310,10 @@ def _try_session(
         SparkContext._gateway = SparkContext._jvm = None  # of an earlier JVM
     try:
         # No conf: the settings are the JVM's system properties, completed by SparkSubmit.
-        return SparkSession(SparkContext(gateway=gateway.gateway))
+        session = SparkSession(SparkContext(gateway=gateway.gateway))
+        if not is_local(conf):
+            prepare_for_added_jars(session)
+        return session
     except Exception as error:
         failure = start_failure(gateway.process, log, start, error)
         gateway.process.kill()

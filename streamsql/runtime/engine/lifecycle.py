@@ -13,6 +13,7 @@ from typing import Any
 from streamsql.errors import StartFault
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.cluster import ClusterWatch, check_master, servers
+from streamsql.runtime.engine.cluster_cores import await_workers, fit_partitions
 from streamsql.runtime.engine.events import ClusterNews, Events, SparkLost, SparkStarted
 from streamsql.runtime.engine.settings import Settings
 
@@ -144,6 +145,9 @@ class Engine:
         if hears is not None:
             hears.handle_error = lambda request, address: None
         threading.Thread(target=self._watch, args=(attempt,), daemon=True, name="watch-spark").start()
+        if not master.startswith("local"):
+            await_workers(spark)
+            fit_partitions(spark, self.settings)
         self.events.publish(SparkStarted(spark))
         if servers(master):
             news = lambda words: self.events.publish(ClusterNews(words))  # noqa: E731

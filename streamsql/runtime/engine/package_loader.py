@@ -224,6 +224,13 @@ def _use_in_threads(spark: Any) -> None:
             thread.setContextClassLoader(loader)
 
 
+def prepare_for_added_jars(spark: Any) -> None:
+    """Let the threads of a cluster's driver that will receive the results of tasks see the jars that ADD JAR
+    will add: they keep the class loader of their first use. On one machine Spark does this itself.
+    """
+    _use_in_threads(spark)
+
+
 def is_there(spark: Any, name: str) -> bool:
     """Whether Spark's JVM can load a class."""
     try:

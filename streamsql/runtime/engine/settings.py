@@ -64,6 +64,25 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
+PARTITIONS = "spark.sql.shuffle.partitions"
+PER_CORE = 2
+"""The shuffle partitions for each core of a cluster."""
+_FORMS = r"spark://[^,/\s]+:\d+(,[^,/\s]+:\d+)*|yarn|k8s://\S+|local\S*"
+
+
+def check_form(master: str) -> None:
+    """Raise UsageFault for a text that names no master of Spark."""
+    if re.fullmatch(_FORMS, master):
+        return
+    host = re.fullmatch(r"spark://([^,/:\s]+)/?", master)
+    raise UsageFault(
+        f"{master} names no port" if host else f"{master} is not a master of Spark",
+        hint=f"spark://{host[1]}:7077"
+        if host
+        else "local[*], spark://HOST:7077, yarn or k8s://https://HOST:443",
+    )
+
+
 def _local_master(master: str) -> str:
     """The number of threads of a local master, or "*". Raises UsageFault for an invalid master."""
     local = re.fullmatch(r"local(?:\[\s*(\*|0*[1-9]\d{0,5})\s*(?:,\s*\d{1,6}\s*)?\])?", master)
@@ -93,10 +112,16 @@ class Settings:
         master_from: str = CONSOLE,
     ) -> Settings:
         """given: of the command line; configured: of the config file."""
+        check_form(master)
         defaults = common_defaults()
         if master.startswith("local"):
             defaults |= local_defaults(cores_of(master))
         return cls(master, defaults, given, configured=configured or {}, master_from=master_from)
+
+    def fits_partitions(self) -> bool:
+        """Whether the console chooses the number of shuffle partitions from the cores of a cluster."""
+        chosen = PARTITIONS in self.configured or PARTITIONS in self.given or PARTITIONS in self.changed
+        return not self.master.startswith("local") and not chosen
 
     def start_conf(self) -> dict[str, str]:
         """The settings that Spark is started with."""
@@ -113,4 +138,7 @@ class Settings:
         )
         for layer, origin in layers:
             merged |= {k: (v, origin) for k, v in layer.items()}
+        if self.fits_partitions():
+            number = self.defaults.get(PARTITIONS, f"{PER_CORE} for each core of the cluster")
+            merged[PARTITIONS] = (number, CONSOLE)
         return [(k, redact_option(k, v), origin) for k, (v, origin) in sorted(merged.items())]

@@ -21,6 +21,7 @@ from streamsql.plan.plans import Reads
 from streamsql.results import Result
 from streamsql.runtime.checkpoints.batch_history import KeptBatches
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.cluster_cores import fit_partitions
 from streamsql.runtime.engine.events import Events
 from streamsql.runtime.engine.lifecycle import Engine, activate
 from streamsql.runtime.engine.package_loader import Packages
@@ -127,6 +128,7 @@ class QueryParts:
 
         spark = spark or self.spark
         self.packages.provide(spark, program, self.cancel)
+        fit_partitions(spark, self.settings)
         self.engine.run_jobs_of(self.cancel, spark)
         activate(spark)
         env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,

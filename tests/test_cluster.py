@@ -1,0 +1,71 @@
+"""A standalone cluster on this machine, a master and two workers: what runs on one machine runs there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from scripts import run_process
+from spark_cluster import Cluster
+
+FLAGS = ("-p", "no:cacheprovider", "-q", "-x")
+TESTS = (
+    "test_examples.py::test_example[windowed_word_count.sql]",
+    "test_examples.py::test_example[sessions.sql]",
+    "test_examples.py::test_example_with_kafka",
+    "on_a_cluster.py",
+)
+"""Windows; a processor in Python; Kafka; then those that kill the cluster."""
+
+
+@pytest.mark.timeout(600)
+def test_scripts_run_on_a_cluster_and_survive_its_faults(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, workers=2, cores=1)
+    try:
+        cluster.start()
+        env = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("PYTEST")},
+            "STREAMSQL_TESTS_MASTER": cluster.url,
+            "STREAMSQL_TESTS_CONF": " ".join(cluster.conf),
+            "STREAMSQL_TESTS_PIDS": json.dumps({n: p.pid for n, p in cluster.processes.items()}),
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        command = [sys.executable, "-m", "pytest", *FLAGS, *TESTS]
+        done = subprocess.run(
+            command, cwd=ROOT / "tests", env=env, capture_output=True, text=True, timeout=580
+        )
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    finally:
+        cluster.stop()
+
+
+def test_a_cluster_is_checked_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "words.py").write_text("def shout(word: str) -> str:\n    return word.upper()\n")
+    (tmp_path / "a.sql").write_text(
+        "CREATE STREAM clicks (word STRING) USING json OPTIONS (path 'in');"
+        "CREATE FUNCTION shout AS 'words.shout' LANGUAGE PYTHON RETURNS STRING;"
+        "CREATE SINK o USING noop; INSERT INTO o SELECT shout(word) AS word FROM clicks;"
+    )
+    flags = ("--no-config", "--format", "csv", "--check-cluster")
+    asked = run_process(*flags, "--master", "spark://localhost:1", "a.sql", cwd=tmp_path)
+    assert asked.code == 3
+    for line in (
+        "ships,Python words.shout,with each task that calls shout",
+        "path,in (clicks),all machines must see it there",
+        "setting,spark.sql.shuffle.partitions = 2 for each core of the cluster,from streamsql",
+    ):
+        assert line in asked.out.splitlines(), asked.out
+    assert "master,spark://localhost:1,missing: localhost:1: connection refused" in asked.out
+    assert "error: the cluster cannot be used yet: spark://localhost:1\n" in asked.err
+    image = run_process(*flags, "--master", "k8s://https://localhost:1", cwd=tmp_path)
+    assert 'image,spark.kubernetes.container.image,"missing: --conf ' in image.out
+    no_port = run_process(*flags, "--master", "spark://localhost", cwd=tmp_path)
+    assert (no_port.code, no_port.err) == (
+        2,
+        "error: spark://localhost names no port\nhint: spark://localhost:7077\n",
+    )
