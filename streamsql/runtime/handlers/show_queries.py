@@ -73,7 +73,7 @@ def _numbers(running: Running, parts: SessionParts) -> tuple[Any, ...]:
     return (
         last.get("batchId"),
         running.reports.rows_in,
-        _rate(last.get("inputRowsPerSecond")) if going_on else None,
+        _rate(running.reports.rate()) if going_on else None,  # Spark's is of the time since its last poll
         _rate(last.get("processedRowsPerSecond")) if going_on else None,
         sparkline(running.reports.rates()),
         "" if watermark is None else shown(watermark, session_zone(parts)),
