@@ -91,7 +91,7 @@ class Desk:
         message, _, more = line.partition("; DESCRIBE QUERY ")
         if more:
             hint = f"DESCRIBE QUERY {more}"
-            self.printer.terminal.last_error = QueryFault(message, hint=hint)
+            self.printer.terminal.last_error = QueryFault(message, hint=hint, code="QUERY_FAILED")
 
     # ---- statements -----------------------------------------------------------------------
 
