@@ -89,6 +89,22 @@ class Expression:
         return int(text) if plain and int(text) <= MOST_ROWS else None
 
     @property
+    def literal(self) -> int | str | None:
+        """The value of an INT or BIGINT literal, or of a string without escapes; else None."""
+        tree = bare(self.tree)
+        if isinstance(tree, exp_module().Neg) and is_number(tree.this):
+            number = self._part(tree.this).literal
+            return -number if isinstance(number, int) else None
+        if not isinstance(tree, exp_module().Literal) or not leaves_of(tree):
+            return None
+        place = span_of(tree)
+        written, value = self.source[place.start : place.end], str(tree.this)
+        if not tree.is_string:
+            return int(value) if value == written and value.isdigit() and len(value) <= 18 else None
+        plain = "\\" not in value and written in (f"'{value}'", f'"{value}"')
+        return value if plain and not {"'", '"'} & set(value) else None
+
+    @property
     def ordinal(self) -> int | None:
         """The ordinal of a SELECT item, for `2` or `(2)`; else None."""
         return (

@@ -109,12 +109,27 @@ class Topics(Plan):
 
 
 @dataclass(frozen=True)
+class LivePart:
+    """What a query needs of a live table: its columns among these words (folded; None: all), and the rows for
+    which these conditions hold: (column, = or <= or >=, literal), of its WHERE.
+    """
+
+    table: str
+    words: frozenset[str] | None
+    conditions: tuple[tuple[str, str, int | str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Reads:
-    """The live tables and streams that a program reads, and the functions written in Python that it calls."""
+    """The live tables and streams that a program reads, and the functions written in Python that it calls.
+
+    part: what it needs of its only live table.
+    """
 
     live: tuple[Sink, ...] = ()
     functions: tuple[Function, ...] = ()
     streams: tuple[Stream, ...] = ()
+    part: LivePart | None = None
 
 
 @dataclass(frozen=True)

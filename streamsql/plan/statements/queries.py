@@ -10,12 +10,14 @@ from streamsql.definitions import DEFAULT_RETAIN, Query, Sink
 from streamsql.errors import RuleFault, Source, Span
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
+from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Name, Trigger
 from streamsql.language.statements.insert import InsertSet
 from streamsql.language.statements.live_table import CreateLiveTable
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, reads_of
+from streamsql.plan.live_parts import live_part
 from streamsql.plan.plans import Collect, Plan, Refresh, Run, Target
 from streamsql.plan.statements.change_queries import changes_again
 from streamsql.plan.statements.inserts import insert_set_parts
@@ -63,7 +65,10 @@ def _select(statement: Select, context: Context) -> Plan:
         run = run_plan(query, parts, context, transient=True)
         return replace(run, otherwise=select_otherwise(run, statement.query, context))
     program = (*sources.program, Assign("result", lowered.node))
-    return Collect(program, reads_of(sources), lowered.as_text, notes=tuple(sources.notes))
+    reads = reads_of(sources)
+    if not lowered.as_text:
+        reads = replace(reads, part=live_part(read_query(statement.query.text), reads.live))
+    return Collect(program, reads, lowered.as_text, notes=tuple(sources.notes))
 
 
 def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:

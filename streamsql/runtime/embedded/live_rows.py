@@ -27,15 +27,19 @@ class RowsAt:
         if self.table is None:
             return spark.createDataFrame([], self.schema)
         if limit is not None:
-            return self._of(spark, self.table.slice(0, limit))
+            return self.handed(spark, self.table.slice(0, limit), self.schema)
         if self._frame[0] is not spark:
-            self._frame = (spark, self._of(spark, self.table))
+            self._frame = (spark, self.handed(spark, self.table, self.schema))
         return self._frame[1]
 
-    def _of(self, spark, table):
+    def handed(self, spark, table, schema):
+        """A DataFrame of an Arrow table."""
         # Without empty chunks: Spark leaves out what stands behind one of them.
         batches = [batch for batch in table.to_batches() if batch.num_rows]
-        return spark.createDataFrame(pa.Table.from_batches(batches, table.schema), self.schema)
+        frame = spark.createDataFrame(pa.Table.from_batches(batches, table.schema), schema)
+        # A partition has 10,000 rows, which are few for a task.
+        tasks = max(spark.sparkContext.defaultParallelism, table.num_rows // 100_000)
+        return frame.coalesce(tasks) if table.num_rows > 100_000 else frame
 
 
 class LiveRows:

@@ -44,9 +44,18 @@ _TELLS = re.compile(r"\s*(SHOW|DESCRIBE|DESC|EXPLAIN|SET)\b", re.IGNORECASE)
 def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement) -> Result:
     began = time.monotonic()
     with parts.own_state_provider(plan.program):
-        return _collected(
-            parts, plan, run(plan.program, parts.env(plan.program, plan.reads)), statement, began
-        )
+        return _collected(parts, plan, _frame(parts, plan), statement, began)
+
+
+def _frame(parts: SessionParts, plan: plans.Collect) -> Any:
+    """The DataFrame of a program."""
+    try:
+        return run(plan.program, parts.env(plan.program, plan.reads))
+    except Exception:
+        if plan.reads.part is None or parts.cancel.cancelled:
+            raise
+    # An error names the columns that there are: all of them.
+    return run(plan.program, parts.env(plan.program, replace(plan.reads, part=None)))
 
 
 def _collected(

@@ -28,6 +28,7 @@ from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.live.journal import LiveTables
+from streamsql.runtime.live.part_of_rows import PartOfRows
 from streamsql.runtime.preflight.function_kinds import Modules
 from streamsql.runtime.program_helpers import HELPERS, helper
 from streamsql.runtime.queries.query_runs import Queries
@@ -145,7 +146,7 @@ class QueryParts:
                     hint=f"INSERT INTO {table.name} SELECT …",
                     code="NO_QUERY",
                 )
-            env[rows_variable(table.name)] = rows
+            env[rows_variable(table.name)] = PartOfRows(rows, reads.part) if reads.part else rows
         return env
 
     def _show_batch(self, batch: Any, batch_id: int) -> None:
