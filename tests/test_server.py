@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
+import signal
 import socket
 import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import drop_tables, notes_of
+from scripts import run_process
+from terminal import Terminal
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Cancelled, Source, StreamsqlError, UsageFault
@@ -25,7 +31,7 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
-from streamsql.runtime.workspace.folder import Workspace
+from streamsql.runtime.workspace.folder import Workspace, holder
 from streamsql.runtime.workspace.store import Store
 from streamsql.server import calls as calls_module
 from streamsql.server.address import SOCKET, connect, has_socket, listen
@@ -330,3 +336,53 @@ def test_attaching_imports_no_spark(host: Host) -> None:
     words = ["-w", str(host.folder), "--format", "csv", "-e", "SELECT n FROM counts WHERE word = 'dog';"]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("n\n1\n[] 0\n", f"(1 row, {done.stderr[8:12]} s)\n")
+
+
+def test_queries_outlive_console_and_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eventually: Callable[..., None]
+) -> None:
+    """A console detaches; its server is killed, started again with the same script, and told to end."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    folder, script = tmp_path / "w", tmp_path / "s.sql"
+    script.write_text(DEFINED.partition("INSERT")[0])
+
+    def ask(sql: str) -> str:
+        return run_process("-w", str(folder), "--format", "csv", "-e", sql).out
+
+    def holder_process() -> int:
+        return int(json.loads((folder / "holder.json").read_text())["pid"])
+
+    try:
+        console = Terminal(tmp_path, "-w", "w")
+        try:
+            console.prompt()
+            console.run(" ".join(DEFINED.split()), "^idle$")
+            process = holder_process()
+            began = time.monotonic()
+            console.type("DETACH;\r")
+            assert console.exit_code() == 0  # the terminal is free
+            assert time.monotonic() - began < 10  # two seconds on a quiet machine
+        finally:
+            console.kill()
+        assert holder_process() == process  # the same process goes on
+        assert ask("SELECT n FROM counts WHERE word = 'cat';") == "n\n2\n"
+        os.kill(process, signal.SIGKILL)
+        eventually(lambda: not holder(folder))
+        status = tmp_path / "status.json"
+        started = run_process(
+            "serve", "-w", str(folder), "--detach", "--status-file", str(status), str(script)
+        )
+        assert started.code == 0
+        assert "attaches, STOP SERVER; ends it" in started.err
+        assert (
+            ask("INSERT INTO words VALUES ('cat'); AWAIT QUERY counts IDLE; SELECT sum(n) AS n FROM counts;")
+            == "n\n4\n"
+        )
+        again = run_process("serve", "-w", str(folder))
+        assert (again.code, "holds" in again.err) == (2, True)
+        os.kill(holder_process(), signal.SIGTERM)
+        eventually(lambda: json.loads(status.read_text())["status"] == "ended" and not holder(folder))
+        assert "counts: defined already" in (folder / "server.log").read_text()
+    finally:
+        with suppress(OSError, ValueError):
+            os.kill(holder_process(), signal.SIGKILL)

@@ -25,7 +25,8 @@ def command_parser() -> argparse.ArgumentParser:
         prog="streamsql",
         description="A SQL-first console for Spark Structured Streaming. "
         "streamsql fmt FILE… formats scripts (streamsql fmt --help).",
-        epilog="streamsql test FILE … runs tests of scripts, streamsql fmt FILE … formats scripts. "
+        epilog="streamsql test FILE … runs tests of scripts, streamsql fmt FILE … formats scripts, streamsql "
+        "serve runs the session of a workspace as a server, streamsql ps lists servers (each has --help). "
         "exit codes: 0 success, 1 a statement failed, 2 usage, 3 Spark could not start, 4 time-out, "
         "5 a query failed while running, 129 SIGHUP, 130 interrupted, 143 SIGTERM",
     )

@@ -12,7 +12,7 @@ from streamsql.output.messages import Messages
 if TYPE_CHECKING:
     from streamsql.server.client import RemoteSession
 
-_OF_SPARK = ("master", "conf", "packages", "jars", "java", "trust_workspace")
+_OF_SPARK = ("master", "conf", "packages", "jars", "java", "warm")
 """The flags that only count when Spark is started."""
 
 
@@ -24,7 +24,7 @@ def attached(
     """
     if not (interactive or options.workspace or options.read_only):
         return None
-    folder = workspace_folder(options)
+    folder = workspace_folder(options).absolute()
     if not (folder / "server.sock").exists():
         return None
     from streamsql.server.calls import Calls

@@ -44,7 +44,7 @@ def open_prompt(
             from streamsql.cli.serve_command import open_server
 
             assert folder is not None  # DETACH refuses a temporary workspace
-            servers.append(open_server(sessions[0], folder, messages))
+            servers.append(open_server(sessions[0], folder.absolute(), messages))
 
         can_detach = folder is not None and not options.read_only
         shell = Prompt(open_both, messages, resume=options.resume, detach=detach if can_detach else None)
@@ -90,7 +90,7 @@ def _go_on(parent: Parent, session: Session, server: Server, folder: Path, messa
     running = session.summary().running
     messages.say(
         f"detached: {running} {'query goes' if running == 1 else 'queries go'} on in process "
-        f"{server.status()['process']}; streamsql -w '{folder}' attaches"
+        f"{server.status()['process']}; streamsql -w '{folder.absolute()}' attaches"
     )
     parent.detach(str(folder / LOG))
     messages.width = lambda: 0

@@ -13,6 +13,7 @@ from streamsql.cli.arguments import command_parser
 from streamsql.cli.attach import attached
 from streamsql.cli.hosting_loop import HostingLoop
 from streamsql.cli.open_workspace import held_workspace, workspace_folder
+from streamsql.cli.server_script import ServerScripts
 from streamsql.cli.terminal_parent import redirect
 from streamsql.errors import Source, UsageFault
 from streamsql.output.messages import Messages
@@ -48,7 +49,9 @@ def serve(
     options: argparse.Namespace, printer: Printer, sources: list[Source], open_session: OpenSession
 ) -> int:
     """Run a server until it is told to end. Returns the exit code; raises faults when it cannot start."""
-    options.workspace = str(workspace_folder(options))  # the default one, too, is not replaced by another
+    options.workspace = str(
+        workspace_folder(options).absolute()
+    )  # the default one, too, is not replaced by another
     if attached(options, printer, {}, interactive=False):
         raise UsageFault(
             f"a server holds {options.workspace} already",
@@ -71,7 +74,8 @@ def serve(
 
         def begin(cancel: CancelToken) -> int:
             loop.resume()
-            runner = ScriptRunner(session, printer, cancel, keep_going=options.on_error == "continue")
+            scripts = ServerScripts(session.parts)
+            runner = ScriptRunner(scripts, printer, cancel, keep_going=options.on_error == "continue")
             for source in sources:
                 if not runner.run_source(source):
                     break
@@ -103,7 +107,8 @@ def _fork(options: argparse.Namespace) -> Callable[[], None]:
         os.close(writing)
         if os.read(reading, 1):
             folder = workspace_folder(options)
-            print(f"streamsql -w '{folder}' attaches, STOP SERVER; ends it", file=sys.stderr, flush=True)
+            words = f"it goes on in the background: streamsql -w '{folder}' attaches, STOP SERVER; ends it"
+            print(words, file=sys.stderr, flush=True)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1)

@@ -92,10 +92,13 @@ class BackgroundNews:
         queries = self.parts.queries.all.values()
         for cause in lost:
             ran = [q.name for q in queries if q.fault and not self._known(q)]
-            lines.append(
-                f"Spark has ended: {cause}. Definitions are kept; the next statement that needs "
-                "Spark restarts it" + (", START QUERY ALL; resumes the queries" if ran else "")
+            restarts = (
+                "Definitions are kept; the next statement that needs Spark restarts it"
+                + (", START QUERY ALL; resumes the queries" if ran else "")
+                if self.parts.hosting.host is None
+                else "The server starts it again and resumes its queries"
             )
+            lines.append(f"Spark has ended: {cause}. {restarts}")
             for running in queries:
                 self._tell(running)  # this line reports it
         for running in queries:

@@ -194,6 +194,24 @@ class StatementSession:
         """What completion shows beside the name of a query."""
         return session_summary.query_state(self.parts, name)
 
+    def open(self) -> tuple[str, ...]:
+        """Load the workspace and start Spark in the background. Returns what is to be told, a line each."""
+        opened = reopen(self.parts)
+        self.parts.engine.begin_start()
+        self.parts.workspace.mark_told()
+        return tuple(opened.lines())
+
+    def on_news(self, say: Callable[[str], None], *, restarts_only: bool = False) -> None:
+        """Call a function with a line about each event of the background."""
+        BackgroundNews(self.parts, say, restarts_only=restarts_only)
+
+    def close(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
+        """Nothing: the session that owns the parts closes them."""
+
+    def kill(self) -> None:
+        """Kill the JVM: what `close` could not end."""
+        self.parts.engine.kill()
+
 
 class Session(StatementSession):
     """The session of a prompt, a script or a server: it owns its parts."""
@@ -231,17 +249,6 @@ class Session(StatementSession):
         """The SparkSession; waits until it has started. Raises StartFault when it could not."""
         return self.parts.spark
 
-    def open(self) -> tuple[str, ...]:
-        """Load the workspace and start Spark in the background. Returns what is to be told, a line each."""
-        opened = reopen(self.parts)
-        self.parts.engine.begin_start()
-        self.parts.workspace.mark_told()
-        return tuple(opened.lines())
-
-    def on_news(self, say: Callable[[str], None], *, restarts_only: bool = False) -> None:
-        """Call a function with a line about each event of the background."""
-        BackgroundNews(self.parts, say, restarts_only=restarts_only)
-
     def close(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
         """Stop all queries, then Spark if this session started it. limit: the seconds that their
         micro-batches have to complete; cancel: aborts them.
@@ -256,7 +263,3 @@ class Session(StatementSession):
         parts.queries.close()
         parts.kept.close()
         parts.engine.close()
-
-    def kill(self) -> None:
-        """Kill the JVM: what `close` could not end."""
-        self.parts.engine.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -39,6 +40,9 @@ from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.open_groups import gave_none
 from streamsql.runtime.why.start_advice import start_advice
 from streamsql.runtime.workspace.owned_folders import remove
+
+_NUMBERS = itertools.count(1)
+"""Of the queries of SELECTs in scripts."""
 
 
 def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
@@ -145,7 +149,7 @@ def _rows(parts: SessionParts, plan: plans.Run) -> Result:
 
 
 def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> Any:
-    name = f"select_{len(parts.queries.all) + 1}_{os.getpid()}"
+    name = f"select_{next(_NUMBERS)}_{os.getpid()}"
     plan = plan.named(name, parts.places.transient(name))
     running = parts.queries.started(start_query(parts, plan))
     try:

@@ -106,7 +106,16 @@ def _column(name: Name, rows: LiveRows, table: str) -> str:
 
 def follow(plan: plans.Run, parts: SessionParts) -> Live:
     """A SELECT over a stream at a prompt: its query runs while the result is shown."""
-    name = _free_name(parts)
+    with parts.queries.starting:  # another client may look for a name, too
+        name = _free_name(parts)
+        parts.queries.reserved.add(name)
+    try:
+        return _follow(plan, parts, name)
+    finally:
+        parts.queries.reserved.discard(name)
+
+
+def _follow(plan: plans.Run, parts: SessionParts, name: str) -> Live:
     plan = plan.named(name, parts.places.transient(name), retain=TRANSIENT_ROWS)
     plan = replace(plan, query=replace(plan.query, trigger=None, live_table=True))
     running = parts.queries.started(start_query(parts, plan, replaces=True))
@@ -141,7 +150,14 @@ def follow(plan: plans.Run, parts: SessionParts) -> Live:
 def _free_name(parts: SessionParts) -> str:
     """The first of q1, q2, … that is not in use."""
     catalog = parts.catalog
-    taken = {*catalog.streams, *catalog.sinks, *catalog.queries, *catalog.tables, *parts.queries.all}
+    taken = {
+        *catalog.streams,
+        *catalog.sinks,
+        *catalog.queries,
+        *catalog.tables,
+        *parts.queries.all,
+        *parts.queries.reserved,
+    }
     return next(f"q{n}" for n in range(1, len(taken) + 2) if f"q{n}" not in taken)
 
 

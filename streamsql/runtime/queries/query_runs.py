@@ -36,6 +36,7 @@ class Queries:
     SELECT over live tables after it that gave no rows. failures: the newest failures of
     each query, oldest first, including those of earlier sessions. starting: the lock held while a query is
     started, so that none is started twice. refreshes: those of live tables over live tables.
+    reserved: names of transient queries that are being started.
     """
 
     def __init__(self, events: Events, refreshes: Refreshes) -> None:
@@ -45,6 +46,7 @@ class Queries:
         self.starting = threading.RLock()
         self.newest: Running | None = None
         self.empty_select = ""
+        self.reserved: set[str] = set()
         self._all: Mapping[str, Running] = {}
         self._changing = threading.Lock()
         self._followed: dict[Monitor, Callable[[], None]] = {}
