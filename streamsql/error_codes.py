@@ -25,6 +25,7 @@ CODES = {
     # of single errors
     "ALREADY_EXISTS": "there is already an entry of that name",
     "AMBIGUOUS_STATE": "it is not clear which of several states is meant",
+    "BAD_ADDRESS": "an address of this machine cannot be read or opened",
     "BAD_ARGUMENT": "an argument of a table function or a backslash command is missing or not as it takes it",
     "BAD_CONFIG": "the configuration file cannot be read, or holds a wrong value",
     "BAD_DATE_PATTERN": "a date pattern holds a letter that Spark refuses",

@@ -12,6 +12,7 @@ import pytest
 from conftest import ROOT
 from scripts import run_process
 from spark_cluster import Cluster
+from terminal import Terminal
 
 FLAGS = ("-p", "no:cacheprovider", "-q", "-x")
 TESTS = (
@@ -69,3 +70,13 @@ def test_a_cluster_is_checked_before_anything_starts(tmp_path: Path) -> None:
         2,
         "error: spark://localhost names no port\nhint: spark://localhost:7077\n",
     )
+
+
+def test_a_prompt_whose_session_cannot_open_ends_with_the_reason(tmp_path: Path) -> None:
+    prompt = Terminal(tmp_path, "-w", "w", "--no-config", "--master", "spark://localhost")
+    try:
+        prompt.until(r"error: spark://localhost names no port\s+hint: spark://localhost:7077")
+        assert prompt.exit_code() == 2
+        assert "Traceback" not in prompt.scrollback
+    finally:
+        prompt.kill()

@@ -162,6 +162,8 @@ RUNTIME = [
     "session_config hosting",
     "parts",
     "workspace.reopen",
+    "metrics.query_metrics",
+    "metrics.endpoint",
     "export.job_arguments",
     "export.job",
     "export.job_readme",

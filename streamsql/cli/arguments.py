@@ -93,6 +93,7 @@ def _add_workspace_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="open a workspace without changing it, also while another console has it open",
     )
+    add("--metrics", metavar="[HOST:]PORT", help="serve metrics for Prometheus (HOST default: 127.0.0.1)")
     add("--resume", action="store_true", help="resume the queries of the workspace")
     add("--no-config", action="store_true", help="read no config file")
     add(

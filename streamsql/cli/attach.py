@@ -53,6 +53,8 @@ def attached(
         messages.warn(
             f"{', '.join(given)} {'is' if one else 'are'} not applied: the server has started Spark already"
         )
+    if options.metrics:
+        messages.warn("--metrics is not applied: it is a flag of streamsql serve, which holds the session")
     session = RemoteSession(calls, messages.preferences)
     session.variables.update(variables)
     return session

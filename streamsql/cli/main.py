@@ -267,6 +267,10 @@ def _session(
         trusted=options.trust_workspace,
     )
     session = Session(config)
+    if options.metrics and not options.check:
+        from streamsql.runtime.metrics.endpoint import open_endpoint
+
+        printer.say(f"metrics: {open_endpoint(session.parts, options.metrics).url}")
     session.variables.update(variables)
     return session
 

@@ -119,6 +119,15 @@ class Prompt:
             self.prompt.app.invalidate()
         except BaseException as error:
             self._failure = error
+            loop = self.prompt.app.loop
+            if loop is not None:
+                loop.call_soon_threadsafe(self._give_up)
+
+    def _give_up(self) -> None:
+        """End the prompt with the error that the session could not be opened for."""
+        assert self._failure is not None
+        if self.prompt.app.is_running and not self.prompt.app.is_done:
+            self.prompt.app.exit(exception=self._failure)
 
     def desk(self) -> Desk:
         """The statement runner of the prompt; waits until the session is open."""
@@ -132,7 +141,7 @@ class Prompt:
 
     def close(self) -> None:
         """Stop the queries after their micro-batches, then Spark. Ctrl-C aborts the micro-batches."""
-        if self._opening is None:
+        if self._opening is None or self._failure is not None:
             return
         from streamsql.runtime.engine.cancel import CancelToken
         from streamsql.runtime.queries.stop import LEAVING, PATIENCE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -34,7 +35,8 @@ class Queries:
     """All queries of a session. events: receives QueryReported, on Spark's callback thread, when a query
     has reported or ended. newest: the run that a statement started last; empty_select: the
     SELECT over live tables after it that gave no rows. failures: the newest failures of
-    each query, oldest first, including those of earlier sessions. starting: the lock held while a query is
+    each query, oldest first, including those of earlier sessions; failure_counts,
+    restart_counts: of this session, by folded name. starting: the lock held while a query is
     started, so that none is started twice. refreshes: those of live tables over live tables.
     reserved: names of transient queries that are being started.
     """
@@ -43,6 +45,8 @@ class Queries:
         self.events = events
         self.refreshes = refreshes
         self.failures: dict[str, list[Failure]] = {}
+        self.failure_counts: Counter[str] = Counter()
+        self.restart_counts: Counter[str] = Counter()
         self.starting = threading.RLock()
         self.newest: Running | None = None
         self.empty_select = ""
@@ -134,6 +138,7 @@ class Queries:
             known = self.failures.setdefault(running.name.casefold(), [])
             known.append(Failure.of(running))
             del known[: -Failure.KEPT]
+            self.failure_counts[running.name.casefold()] += 1
         if worked is None and running.plan.query.restart:
             running.catch_up()
         owner = self.all.get(running.plan.query.owner.casefold()) if running.plan.query.owner else None

@@ -100,6 +100,7 @@ class RestartSupervisor:
                 return  # it was stopped, started or dropped meanwhile
             try:
                 start_query(self.parts, start_plan(query, self.parts.context()))
+                queries.restart_counts[key] += 1
             except Exception as error:
                 if self.parts.cancel.cancelled:
                     return  # the session is being closed

@@ -1,0 +1,147 @@
+"""What the metrics endpoint tells of queries: their progress reports as samples of Prometheus."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.progress import Reports
+from streamsql.runtime.queries.run import GOING_ON, Running
+
+_GAUGES = {
+    "running": "whether the query runs: 1 or 0",
+    "rows_per_second": "rows read per second over the last ten seconds",
+    "batch_seconds": "duration of the last micro-batch",
+    "watermark_lag_seconds": "how far the watermark is behind the clock",
+    "state_rows": "rows of the state",
+    "state_bytes": "memory that the state uses on the workers",
+}
+_COUNTERS = {
+    "rows": "rows read",
+    "late_rows": "rows dropped because they came behind the watermark",
+    "malformed_rows": "messages and rows that could not be read",
+    "restarts": "restarts of the query after a failure",
+    "failures": "failures of the query",
+}
+_BACKLOG = "what the source has and the query has not read yet, by unit: offsets, files or bytes"
+
+
+class QueryMetrics:
+    """A collector of prometheus_client: computes all samples when it is asked, from what Spark has reported.
+    Counters count from the start of the console.
+    """
+
+    def __init__(self, parts: SessionParts) -> None:
+        self.parts = parts
+        self._runs: dict[str, Reports] = {}
+        self._before: dict[str, Counter[str]] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        """See prometheus_client.registry.Collector."""
+        gauges = {
+            n: GaugeMetricFamily(f"streamsql_query_{n}", h, labels=["query"]) for n, h in _GAUGES.items()
+        }
+        counters = {
+            n: CounterMetricFamily(f"streamsql_query_{n}", h, labels=["query"]) for n, h in _COUNTERS.items()
+        }
+        backlog = GaugeMetricFamily("streamsql_query_backlog", _BACKLOG, labels=["query", "source", "unit"])
+        for query in self.parts.catalog.named(None):
+            running = self.parts.queries.all.get(query.name.casefold())
+            for name, value in self._values(running).items():
+                gauges[name].add_metric([query.name], value)
+            for name, total in self._totals(query.name, running).items():
+                counters[name].add_metric([query.name], total)
+            for number, source in enumerate(_report(running).get("sources", [])):
+                for unit, amount in behind(source).items():
+                    backlog.add_metric([query.name, str(number), unit], amount)
+        yield from (*gauges.values(), *counters.values(), backlog)
+        spark = GaugeMetricFamily("streamsql_spark_running", "whether Spark runs: 1 or 0")
+        spark.add_metric([], float(self.parts.engine.started))
+        yield spark
+
+    def _values(self, running: Running | None) -> dict[str, float]:
+        if running is None:
+            return {"running": 0.0}
+        values = {"running": float(running.status() in GOING_ON), "rows_per_second": running.reports.rate()}
+        report = _report(running)
+        if "batchDuration" in report:
+            values["batch_seconds"] = report["batchDuration"] / 1000
+        lag = watermark_lag(report.get("eventTime", {}).get("watermark", ""))
+        if lag is not None:
+            values["watermark_lag_seconds"] = lag
+        states = report.get("stateOperators", [])
+        if states:
+            values["state_rows"] = float(sum(s.get("numRowsTotal", 0) for s in states))
+            values["state_bytes"] = float(sum(s.get("memoryUsedBytes", 0) for s in states))
+        return values
+
+    def _totals(self, name: str, running: Running | None) -> Counter[str]:
+        """The counters of a query, over all its runs."""
+        key = name.casefold()
+        before = self._before.setdefault(key, Counter())
+        reports = running.reports if running else None
+        known = self._runs.get(key)
+        if known is not None and known is not reports:
+            before += _counts(known)
+            del self._runs[key]
+        if reports is not None:
+            self._runs[key] = reports
+        totals = Counter(dict.fromkeys(_COUNTERS, 0))
+        totals.update(before)
+        totals.update(_counts(reports) if reports else {})
+        totals["failures"] += self.parts.queries.failure_counts[key]
+        totals["restarts"] += self.parts.queries.restart_counts[key]
+        return totals
+
+
+def _counts(reports: Reports) -> Counter[str]:
+    return Counter(rows=reports.rows_in, late_rows=reports.late, malformed_rows=reports.malformed)
+
+
+def _report(running: Running | None) -> dict[str, Any]:
+    """The newest report of a query."""
+    newest = running.reports.newest(1) if running else []
+    return newest[-1] if newest else {}
+
+
+def watermark_lag(watermark: str) -> float | None:
+    """The seconds from a watermark to now; None without one."""
+    if not watermark or watermark.startswith("1970-01-01T00:00:00"):
+        return None
+    return time.time() - datetime.fromisoformat(watermark).timestamp()
+
+
+def behind(source: dict[str, Any]) -> dict[str, float]:
+    """The backlog of a source in a report, by unit; empty where the source does not tell."""
+    metrics = source.get("metrics") or {}
+    backlog: dict[str, float] = {}
+    for unit, key in (("files", "numFilesOutstanding"), ("bytes", "numBytesOutstanding")):
+        if key in metrics:
+            backlog[unit] = float(metrics[key])
+    end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+    if latest:
+        backlog["offsets"] = float(sum(max(0, latest[place] - end.get(place, 0)) for place in latest))
+    return backlog
+
+
+def _offsets(value: Any) -> dict[str, int]:
+    """The offsets of a source by partition."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    if isinstance(value, int):
+        return {"": value}
+    places: dict[str, int] = {}
+    for topic, partitions in value.items() if isinstance(value, dict) else ():
+        if isinstance(partitions, dict):
+            places |= {f"{topic}/{n}": offset for n, offset in partitions.items() if isinstance(offset, int)}
+    return places
