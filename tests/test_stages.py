@@ -211,6 +211,21 @@ def test_what_spark_alone_would_refuse_runs_in_stages(
     assert console.rows("SELECT * FROM t;") == rows
 
 
+def test_a_union_of_rows_and_of_groups_keeps_all_rows(console: Console) -> None:
+    # In output mode complete Spark gives all groups, and the rows of the newest micro-batch only.
+    groups = "SELECT word, count(*) AS n FROM words GROUP BY word"
+    console.run(
+        f"""{WORDS} CREATE LIVE TABLE both AS SELECT word, n FROM words UNION ALL {groups};
+        CREATE LIVE TABLE piped AS FROM words |> SELECT word, n |> UNION ALL ({groups});
+        INSERT INTO words VALUES ('a', 5); AWAIT QUERY ALL IDLE;
+        INSERT INTO words VALUES ('b', 6); AWAIT QUERY ALL IDLE;"""
+    )
+    expected = [("a", 1), ("a", 5), ("b", 1), ("b", 6)]
+    assert sorted(console.rows("SELECT * FROM both;")) == expected
+    assert sorted(console.rows("SELECT * FROM piped;")) == expected
+    assert sorted(console.rows(f"SELECT word, n FROM words UNION ALL {groups};")) == expected
+
+
 SIZES = "(SELECT word AS w, count(*) AS size, max(n) AS m FROM words GROUP BY word)"
 # Live tables of queries with clauses that only Spark reads, and their rows.
 READ_BY_SPARK = {

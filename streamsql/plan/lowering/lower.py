@@ -200,7 +200,7 @@ class _Lowering(Blocks):
     def set_operation(self, frame: Frame, tails: tuple[SetTail, ...]) -> Frame:
         frame = frame.shown()
         union, streaming, known = frame.node, frame.shape.streaming, frame.shape.known
-        ops = list(frame.shape.ops)
+        ops, grouped = list(frame.shape.ops), bool(frame.shape.aggregates)
         # As in Spark, the names and the event time are those of the first side. Keys do not identify a group,
         # because both sides can have a group with the same keys.
         for tail in tails:
@@ -208,8 +208,10 @@ class _Lowering(Blocks):
             sides = (streaming, right.shape.streaming)
             streaming, known = any(sides), known and right.shape.known
             ops += right.shape.ops
+            half = grouped != bool(right.shape.aggregates)
+            grouped = grouped and not half
             if streaming:
-                ops.append(Op(tail.kind, tail.span, len(ops), sides=sides))
+                ops.append(Op(tail.kind, tail.span, len(ops), sides=sides, half=half))
             union = union.call("union", right.node)
             if tail.kind != "union":
                 self.leave(tail.kind.upper())

@@ -27,7 +27,8 @@ class Op:
     of the call of a stateful processor; sides: whether each side is a stream; equi: whether the join has
     an equality; timed: whether the condition and the watermarks bound the time of a row's last match, None
     if only Spark can decide; for distinct_on: whether event time is among its keys.
-    clock: whether a processor's timers or times to live use processing time.
+    clock: whether a processor's timers or times to live use processing time. half: of a union, whether one
+    side is of groups, and the other is not.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Op:
     equi: bool = True
     timed: bool | None = None
     clock: bool = False
+    half: bool = False
 
     @property
     def replaces(self) -> bool:

@@ -175,6 +175,10 @@ def choices(shape: Shape, takes: tuple[str, ...], *, keyed: bool) -> list[Choice
     """
     reasons = _reasons(shape, keyed)
     order = [m for m in reasons if m in takes and verdict(shape, m) is None]
+    if any(op.half for op in shape.ops):
+        order = [
+            m for m in order if m != "complete"
+        ]  # it has all groups, and the newest of the other rows only
     return [Choice(m, reasons[m]) for m in order]
 
 

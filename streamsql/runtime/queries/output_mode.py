@@ -10,6 +10,8 @@ from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
 from streamsql.runtime.engine.spark_errors import translate
 
+_MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
+
 
 def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
     """The first output mode of a plan that Spark accepts for its result. Raises RuleFault."""
@@ -17,11 +19,36 @@ def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
     for choice in plan.choices:
         trigger = plan.query.trigger.kind if plan.query.trigger else ""
         refusal = spark_verdict(spark, result, choice.mode, trigger)
+        if refusal is None and choice.mode == "complete" and not (plan.shape.known or plan.mode_span):
+            refusal = _loses_rows(result)
         if refusal is None:
             return choice
         refusals.append(placed(refusal, plan))
     # A refusal in every output mode tells more than a refusal in one.
     raise next((r for r in refusals if r.code != OUTPUT_MODE), refusals[0])
+
+
+def _loses_rows(result: Any) -> RuleFault | None:
+    """The refusal of output mode complete for a UNION with groups on one side only, which Spark accepts: it
+    gives all groups, and of the other rows those of the newest micro-batch.
+    """
+
+    def has_groups(node: Any) -> bool:
+        return node.nodeName() in ("Aggregate", "Distinct") or any(map(has_groups, children(node)))
+
+    def mixes(node: Any) -> bool:
+        sides = {has_groups(each) for each in children(node)} if node.nodeName() == "Union" else set()
+        return len(sides) > 1 or any(map(mixes, children(node)))
+
+    def children(node: Any) -> list[Any]:
+        nodes = node.children()
+        return [nodes.apply(n) for n in range(nodes.size())]
+
+    if not mixes(result._jdf.queryExecution().analyzed()):
+        return None
+    return RuleFault(
+        "output mode complete loses rows of a UNION of groups and of other rows", condition=_MODE
+    )
 
 
 def placed(verdict: StreamsqlError, plan: Run) -> StreamsqlError:
