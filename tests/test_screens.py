@@ -22,6 +22,7 @@ WIDTHS = (40, 80, 110)
 LINES = 64
 
 SETUP = """\
+SET streamsql.pager = off;
 CREATE STREAM clicks (user STRING, n INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '10 minutes';
 CREATE LIVE TABLE counts AS SELECT window.start AS since, user, count(*) AS n, sum(n) / 10 AS share
 FROM clicks GROUP BY window(ts, '10 minutes'), user;
@@ -51,7 +52,7 @@ VIEWS = {
     "error": "SELECT * FROM cuonts;",
     "help": "HELP AWAIT QUERY;",
 }
-LIVE = {"watch": "WATCH counts;", "chart": "WATCH counts AS CHART (since, n);"}
+LIVE = {"watch": "WATCH counts;", "chart": "WATCH counts AS CHART (since, share);"}
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,9 @@ def steady(name: str, shown: str) -> str:
         parts = footer.partition("\n")[0].split(" · ")
         keys = footer.partition("\n")[2]
         return "\n".join([body, " · ".join([f"counts: {parts[0]}", "…", *parts[-1:]]), keys]).rstrip()
-    shown = MOMENT.sub(lambda found: "#" * len(found[0]), shown)
+    shown = re.sub(r", [\d.]+ s\)", ", # s)", MOMENT.sub(lambda found: "#" * len(found[0]), shown))
+    if name == "why":
+        return shown.partition("\nSTOP QUERY")[0]  # the proposal has the rows in the order of files
     if name in ("queries", "progress", "batches"):
         shown = MILLISECONDS.sub(" #", MEASURED.sub(blank, shown))
     if name in ("progress", "batches"):

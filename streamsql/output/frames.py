@@ -63,7 +63,7 @@ def frame(
     failed is in the footer; help: what stands below the footer.
     """
     status = live.status()
-    helping = _wrapped(tuple(help.split("\n")), view.width, view.height // 2) if help else []
+    helping = [part for line in help.split("\n") for part in _whole_parts(line, view.width)] if help else []
     footer_lines = 1 + len(helping)
     if view.mode == "chart" and live.chart:
         snapshot = live.take(POINTS * 4, None, None)
@@ -73,7 +73,9 @@ def frame(
         take = live.changes if view.mode == "changes" else live.take
         snapshot = take(room, view.first, view.order)
     still = (
-        before is not None and before.snapshot is snapshot and _drawn_from(before.view) == _drawn_from(view)
+        before is not None
+        and before.snapshot is snapshot
+        and (_drawn_from(before.view), len(before.footer)) == (_drawn_from(view), footer_lines)
     )
     why = live.why() if not snapshot.total else ()
     if why:
@@ -92,6 +94,18 @@ def frame(
 def _wrapped(lines: tuple[str, ...], width: int, height: int) -> list[str]:
     """Lines that fit the window; those beyond its end are left out."""
     return [part for line in lines for part in wrap(visible(line), width)][:height]
+
+
+def _whole_parts(line: str, width: int) -> list[str]:
+    """A line of parts with separators as lines that begin and end with whole parts."""
+    lines = [""]
+    for part in line.split(" · "):
+        longer = f"{lines[-1]} · {part}" if lines[-1] else part
+        if cells(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines += wrap(visible(part), width)
+    return lines
 
 
 def _drawn_from(view: View) -> View:

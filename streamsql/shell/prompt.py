@@ -194,12 +194,10 @@ class Prompt:
             else:
                 buffer.newline()
 
+        @keys.add("c-j")
         @keys.add("escape", "enter")
         def _(event: KeyPressEvent) -> None:
-            if self.multiline:
-                event.current_buffer.validate_and_handle()
-            else:
-                event.current_buffer.newline()
+            event.current_buffer.validate_and_handle()
 
         @keys.add(Keys.BracketedPaste)
         def _(event: KeyPressEvent) -> None:
