@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamsql.catalog import Catalog
+from streamsql.connectors.option_values import in_full, placed
 from streamsql.definitions import Function, Query, Sink, Stream
 from streamsql.errors import NameFault, StreamsqlError
 from streamsql.language.statements.base import Name, QueryClauses, Statement
+from streamsql.language.statements.insert import Insert
 from streamsql.plan import planner
 from streamsql.results import Done, Result
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import StatementSession
 
-_KINDS = ("streams", "sinks", "queries", "functions")
+_KINDS = {
+    "stream": ("streams",),
+    "sink": ("sinks",),
+    "function": ("functions",),
+    "live_table": ("sinks", "queries"),
+    "query": ("queries",),
+}
+"""What a statement defines → the fields of the catalog that hold it."""
 
 
 class ServerScripts(StatementSession):
@@ -27,14 +35,17 @@ class ServerScripts(StatementSession):
             return super().execute(statement, cancel)
         except NameFault as error:
             names = _names(statement)
-            if error.code != "ALREADY_EXISTS" or not self._same(statement, names):
+            if error.code != "ALREADY_EXISTS" or not statement.defines or not self._same(statement, names):
                 raise
             return Done(message=f"{', '.join(names)}: defined already")
 
     def _same(self, statement: Statement, names: list[str]) -> bool:
         """Whether the entries of these names are what the statement defines."""
-        there = self.catalog
-        without = _without(there, names)
+        there, kinds = self.catalog, _KINDS[statement.defines]
+        without = there
+        for kind in kinds:
+            for name in names:
+                without = without.without(kind, name)
         try:
             plan = planner.plan(statement, replace(self.parts.context(), catalog=without))
             defined = plan.applied(without)
@@ -42,7 +53,7 @@ class ServerScripts(StatementSession):
             return False
         pairs = [
             (getattr(there, kind).get(key), getattr(defined, kind).get(key))
-            for kind in _KINDS
+            for kind in kinds
             for key in map(str.casefold, names)
         ]
         known = [(old, new) for old, new in pairs if old is not None or new is not None]
@@ -53,20 +64,18 @@ def _names(statement: Statement) -> list[str]:
     """The names that a statement may define."""
     name = getattr(statement, "name", None)
     names = [name] if isinstance(name, Name) else []
-    if isinstance(statement, QueryClauses) and statement.query_name:
-        names.append(statement.query_name)
+    if isinstance(statement, QueryClauses):
+        targets = statement.targets if isinstance(statement, Insert) else ()
+        names += [statement.query_name] if statement.query_name else targets
     return [name.value for name in names]
 
 
-def _without(catalog: Catalog, names: list[str]) -> Catalog:
-    for kind in _KINDS:
-        for name in names:
-            catalog = catalog.without(kind, name)
-    return catalog
-
-
 def _text(entry: Stream | Sink | Query | Function) -> str:
-    """The statement that makes an entry, as it is written: without columns that were inferred."""
+    """The statement that makes an entry, with absolute paths and without columns that were inferred."""
     if isinstance(entry, Stream) and entry.inferred:
         entry = replace(entry, columns=(), inferred=False)
+    if isinstance(entry, (Stream, Sink)):
+        return str(placed(entry).sql())
+    if isinstance(entry, Query) and entry.checkpoint:
+        entry = replace(entry, checkpoint=in_full(entry.checkpoint))
     return entry.sql()
