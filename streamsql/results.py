@@ -180,7 +180,7 @@ class Snapshot:
     rows: at most as many as were asked for, of `total`; first: the number of the first of them
     among all, from 0. dropped: rows that came earlier and are no longer kept. changes: whether the
     first column tells what happened to a row (+I new, -U before, +U after, -D gone). version grows
-    with each micro-batch; batch: the one that the rows are of.
+    with each micro-batch; batch: the one that the rows are of; batches: of changes, that of each row.
     """
 
     columns: tuple[str, ...] = ()
@@ -192,6 +192,7 @@ class Snapshot:
     version: int = 0
     batch: int = -1
     changes: bool = False
+    batches: Sequence[int] = ()
 
 
 Take = Callable[[int, int | None, tuple[str, bool] | None], Snapshot]

@@ -239,13 +239,15 @@ def test_watching_in_a_script_writes_what_changed_until_the_query_ends(spark: An
 
 def test_changes_in_a_script_are_records(spark: Any, tmp_path: Path) -> None:
     outcome = run_here(spark, tmp_path, Source("s.sql", WORDS + "WATCH counts AS CHANGES;"), format="jsonl")
-    total = {}
+    total, batches = {}, list[int]()
     for line in outcome.out.splitlines():
         change = json.loads(line)
         assert change["batch_id"] >= 0
+        batches.append(change["batch_id"])
         if change["op"] in ("+I", "+U"):
             total[change["word"]] = change["total"]
     assert (outcome.code, total) == (0, {"a": 7, "b": 1})
+    assert batches == sorted(batches)
 
 
 def test_a_watched_query_that_fails_ends_the_script(spark: Any, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
     """The lines of a table about the console, in a window of that width."""
     if is_properties(rows):
         return Glance(list(_properties(rows, width, style)))
+    rows = replace(rows, rows=[tuple("" if value is None else value for value in row) for row in rows.rows])
     rows, equal = _without_repeats(_filled(rows))
     said = tuple(
         Note("NOT_ALL_SHOWN", f"{column} equals {other} and is not shown") for column, other in equal

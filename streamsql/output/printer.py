@@ -152,7 +152,8 @@ class Printer(Messages):
             if live.mode == "changes":
                 snapshot = live.changes(CHANGES_AT_ONCE, 0, None)
                 new = snapshot.total + snapshot.dropped - written
-                snapshot = replace(snapshot, rows=snapshot.rows[max(0, len(snapshot.rows) - new) :])
+                start = max(0, len(snapshot.rows) - new)
+                snapshot = replace(snapshot, rows=snapshot.rows[start:], batches=snapshot.batches[start:])
                 written += new
             else:
                 # The table is converted to values only if it has changed.
@@ -190,11 +191,11 @@ class Printer(Messages):
         rows = Rows((), unique_names(snapshot.columns), snapshot.rows, snapshot.numeric)
         if self.format() != "jsonl" or "batch_id" in rows.columns:
             return rows
-        batch = snapshot.batch
+        batches = snapshot.batches or [snapshot.batch] * len(rows.rows)
         return replace(
             rows,
             columns=("batch_id", *rows.columns),
-            rows=[(batch, *row) for row in rows.rows],
+            rows=[(batch, *row) for batch, row in zip(batches, rows.rows, strict=True)],
             numeric=(True, *rows.numeric),
         )
 

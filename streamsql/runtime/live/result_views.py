@@ -128,10 +128,11 @@ class ChangesView:
         self.numeric = (False, *(is_numeric(f.dataType) for f in rows.schema.fields))
         self._values = in_zone(rows.schema, zone)
         self._lock = threading.Lock()
-        self._changes: deque[tuple[Any, ...]] = deque(maxlen=KEPT_CHANGES)
+        self._changes: deque[tuple[int, tuple[Any, ...]]] = deque(maxlen=KEPT_CHANGES)
+        """Each with its micro-batch."""
         self._count = 0
         self._version = 0
-        self._still: deque[tuple[Any, ...]] | None = None
+        self._still: deque[tuple[int, tuple[Any, ...]]] | None = None
         current = rows.watch(self._batch)
         if current is not None:
             self._batch(None, current, current)
@@ -150,18 +151,19 @@ class ChangesView:
             changes = self._changes if self._still is None else self._still
             total = len(changes)
             first = max(0, total - count) if first is None else max(0, min(first, total - 1))
-            rows = list(islice(changes, first, first + count))
+            taken = list(islice(changes, first, first + count))
             dropped, version = self._count - total, self._version
         return Snapshot(
             self.columns,
             self.numeric,
-            rows,
+            [row for _, row in taken],
             total,
             first,
             dropped,
             version,
             self.rows.last_batch,
             changes=True,
+            batches=[batch for batch, _ in taken],
         )
 
     def _batch(self, before: Any, after: Any, new: Any) -> None:
@@ -171,7 +173,7 @@ class ChangesView:
         except Exception:
             changes = []  # an error of a reader must never fail the query
         with self._lock:
-            self._changes.extend(changes)
+            self._changes.extend((self.rows.last_batch, change) for change in changes)
             self._count += len(changes)
             self._version += 1
 
