@@ -66,7 +66,7 @@ def serve(
         session.engine.begin_start()
         server = open_server(session, folder, printer)
         printer.say(f"server of {folder}, process {os.getpid()}")
-        for line in opened.lines():
+        for line in opened.lines(resumes=True):
             printer.say(line)
         session.on_news(printer.warn)
         status = Path(options.status_file) if options.status_file else None

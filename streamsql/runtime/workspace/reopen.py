@@ -27,14 +27,20 @@ from streamsql.runtime.workspace.trust import can_run_code
 
 @dataclass(frozen=True)
 class Reopened:
-    """The report on an opened workspace. words: what it contains; notes: what was done; warnings."""
+    """The report on an opened workspace. words: what it contains; notes: what was done; warnings; stopped:
+    the queries that stopped with the last console.
+    """
 
     words: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
     warnings: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, *, resumes: bool = False) -> Iterator[str]:
+        """resumes: the queries are resumed now."""
         yield from self.words
+        if self.stopped and not resumes:
+            yield f"stopped with the last console: {', '.join(self.stopped)}; START QUERY ALL; resumes"
         yield from (f"note: {n}" for n in self.notes)
         yield from (f"warning: {w}" for w in self.warnings)
 
@@ -60,7 +66,7 @@ def reopen(parts: SessionParts) -> Reopened:
             kept = f"kept in {store.folder / CATALOG}: {_start(written.text)}"
             warnings.append(f"{translate(error).message}; {kept}")
     notes = [] if store.unread else _clear_up(parts, store.folder)
-    return Reopened(_words(parts, store), (*_withheld(store), *notes), tuple(warnings))
+    return Reopened(_words(parts, store), (*_withheld(store), *notes), tuple(warnings), _stopped(parts))
 
 
 def _withheld(store: Store) -> Iterator[Note]:
@@ -109,7 +115,7 @@ def _follow(parts: SessionParts, store: Store) -> Reopened:
     parts.events.subscribe(StatementBegins, lambda event: again())
     who = holder(store.folder)
     words = (*_words(parts, store), f"read-only: it is held by {who}" if who else "read-only")
-    return Reopened(words, tuple(_withheld(store)), tuple(warnings))
+    return Reopened(words, tuple(_withheld(store)), tuple(warnings), _stopped(parts))
 
 
 def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
@@ -122,12 +128,14 @@ def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
         ("function", len(catalog.functions)),
     )
     there = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
-    words = [f"{store.folder} holds {', '.join(there)}"] if there else []
+    return (f"{store.folder} holds {', '.join(there)}",) if there else ()
+
+
+def _stopped(parts: SessionParts) -> tuple[str, ...]:
+    """The queries that stopped with the last console, if the prompt has not named them yet."""
+    catalog = parts.catalog
     past = {q.name: parts.workspace.past(q.name) for q in catalog.named(None)}
-    ended = [name for name, known in past.items() if known.console and not known.told]
-    if ended:
-        words.append(f"stopped with the last console: {', '.join(ended)}; START QUERY ALL; resumes")
-    return tuple(words)
+    return tuple(name for name, known in past.items() if known.console and not known.told)
 
 
 def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
