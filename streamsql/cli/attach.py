@@ -5,12 +5,29 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from streamsql.cli.open_workspace import check_workspace, workspace_folder
+from streamsql.cli.open_workspace import workspace_folder
 from streamsql.errors import UsageFault
 from streamsql.output.messages import Messages
 
 if TYPE_CHECKING:
     from streamsql.server.client import RemoteSession
+
+
+def has_server(options: argparse.Namespace) -> bool:
+    """Whether a server listens on the workspace; known before the first prompt, so it imports little."""
+    folder = workspace_folder(options)
+    if not (folder / "server.sock").exists():
+        return False
+    from streamsql.runtime.workspace import marker
+    from streamsql.server.address import connect
+
+    marker.check(folder, trusted=options.trust_workspace)  # it may be another user's
+    try:
+        connect(folder).close()
+    except OSError:
+        return False
+    return True
+
 
 _OF_SPARK = ("master", "conf", "packages", "jars", "java", "warm")
 """The flags that only count when Spark is started."""
@@ -27,10 +44,11 @@ def attached(
     folder = workspace_folder(options).absolute()
     if not (folder / "server.sock").exists():
         return None
+    from streamsql.runtime.workspace import marker
     from streamsql.server.calls import Calls
     from streamsql.server.client import RemoteSession
 
-    check_workspace(options)  # it may be another user's
+    marker.check(folder, trusted=options.trust_workspace)  # it may be another user's
     hello = {
         "interactive": interactive,
         "read_only": options.read_only,

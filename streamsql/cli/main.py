@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamsql.cli.arguments import command_parser, in_order, open_closed_streams
-from streamsql.cli.attach import attached
+from streamsql.cli.attach import attached, has_server
 from streamsql.cli.open_workspace import working_place, workspace_folder, workspace_to_read
 from streamsql.config.config_file import ConfigFile, read_config
 from streamsql.config.name_values import name_value_pairs
@@ -285,9 +285,9 @@ def _prompt(
     messages.width = lambda: window().columns
     path = None if options.no_init else config_file.init_script()
     init = _read_init(path, messages) if path else None
-    client = attached(options, messages, variables, interactive=True)
-    if client is not None:
-        return attached_prompt(client, messages, init, resume=options.resume)
+    if has_server(options):
+        attach = lambda: attached(options, messages, variables, interactive=True)  # noqa: E731
+        return attached_prompt(attach, messages, init, resume=options.resume)
 
     def open_session(printer: Printer, run: Path, folder: Path | None) -> Session:
         return _session(options, variables, printer, config_file, run, folder, interactive=True)
@@ -322,7 +322,6 @@ def _scripts(
     from streamsql.cli.signals import Supervisor, needs_spark
     from streamsql.output.script_runner import ScriptRunner
     from streamsql.runtime.engine.cancel import CancelToken
-    from streamsql.runtime.workspace.reopen import reopen
 
     client = attached(options, printer, variables, interactive=False)
     if client is not None:
@@ -330,6 +329,8 @@ def _scripts(
             sources = [Source("--resume", "START QUERY ALL;"), *sources]
         remote = ScriptRunner(client, printer, CancelToken(), keep_going=options.on_error == "continue")
         return Supervisor(remote, sources, options.timeout).run()
+    from streamsql.runtime.workspace.reopen import reopen
+
     with working_place(options, printer) as (folder, workspace):
         session = _session(options, variables, printer, config_file, folder, workspace, interactive=False)
         opened = reopen(session.parts)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from streamsql.cli.open_workspace import held_workspace
 from streamsql.cli.terminal_parent import Parent, fork_console
-from streamsql.errors import Source
+from streamsql.errors import EngineFault, Source
 from streamsql.output.messages import Messages
 from streamsql.output.window import window
 
@@ -61,18 +61,33 @@ def open_prompt(
 
 
 def attached_prompt(
-    client: RemoteSession, messages: Messages, init: Source | None, *, resume: bool = False
+    attach: Callable[[], RemoteSession | None], messages: Messages, init: Source | None, *, resume: bool
 ) -> int:
-    """Open the prompt on the server of a workspace. Returns the exit code."""
+    """Open the prompt on the server of a workspace. attach: called after the first prompt is shown. Returns
+    the exit code.
+    """
     from streamsql.shell.prompt import Prompt
 
-    shell = Prompt(lambda: (client, _printer(messages)), messages, resume=resume)
+    clients: list[RemoteSession] = []
+
+    def open_both() -> tuple[ConsoleSession, Printer]:
+        client = attach()
+        if client is None:
+            raise EngineFault(
+                "the server has ended", hint="streamsql opens the workspace", code="SERVER_LOST"
+            )
+        clients.append(client)
+        return client, _printer(messages)
+
+    shell = Prompt(open_both, messages, resume=resume)
     try:
         return shell.run(init)
     finally:
-        client.close()
-        if client.attached:
-            messages.say(f"the queries go on in the server (process {client.calls.server.process})")
+        for client in clients:
+            client.close()
+            if client.attached:
+                server = client.calls.server
+                messages.say(f"the queries go on in the server (process {server.process})")
 
 
 def _printer(messages: Messages) -> Printer:

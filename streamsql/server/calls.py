@@ -133,7 +133,7 @@ class Calls:
         header = {"id": number, "call": name, "args": message.value, "reads": reads}
         with self._connecting:
             if self._closed:
-                raise self.server.lost
+                raise Cancelled("cancelled")
             if self._frames is None:
                 try:
                     self._connect()

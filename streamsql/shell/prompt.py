@@ -119,6 +119,7 @@ class Prompt:
             self.prompt.app.invalidate()
         except BaseException as error:
             self._failure = error
+            self._end_prompt()  # which raises it
             loop = self.prompt.app.loop
             if loop is not None:
                 loop.call_soon_threadsafe(self._give_up)
@@ -265,7 +266,15 @@ class Prompt:
             os._exit(EXIT_INTERRUPTED)
         self.leaving = True
         self.interrupted.set()
-        app = get_app_or_none()
+        self._end_prompt()
+
+    def _end_prompt(self) -> None:
+        """End the prompt that is shown, from any thread, as Ctrl-D does."""
+        app = (
+            self.prompt.app
+            if threading.current_thread() is not threading.main_thread()
+            else get_app_or_none()
+        )
         if app is not None and app.loop is not None:
             app.loop.call_soon_threadsafe(
                 lambda: app.exit(exception=EOFError) if app.is_running and not app.is_done else None
