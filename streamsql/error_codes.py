@@ -84,6 +84,7 @@ CODES = {
     "NOT_A_CHECKPOINT": "a folder is not a checkpoint that can be inspected",
     "NOT_A_WORKSPACE": "a folder is not a workspace, or cannot be opened as one",
     "NOT_ON_STREAMS": "an operation that Spark does not have on streams",
+    "NO_CONNECT": "the console does not run on a Spark Connect server",
     "NO_PROGRAM": "EXPLAIN of a statement that runs no program",
     "NO_QUERY": "a live table has no query yet",
     "NO_RECORDS": "there are no records to show",

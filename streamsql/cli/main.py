@@ -140,6 +140,10 @@ def _main(options: argparse.Namespace) -> int:
     except OSError:
         raise UsageFault("the current folder no longer exists", hint="cd to another one") from None
     options.check |= options.check_cluster
+    if options.remote:
+        from streamsql.runtime.engine.settings import connect_refused
+
+        raise connect_refused(options.remote)
     preferences, config = _preferences(options)
     options.color = preferences["color"]
     messages = Messages(preferences, Terminal(sys.stdout, sys.stderr), quiet=options.quiet)

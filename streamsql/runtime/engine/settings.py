@@ -77,8 +77,23 @@ PER_CORE = 2
 _FORMS = r"spark://[^,/\s]+:\d+(,[^,/\s]+:\d+)*|yarn|k8s://\S+|local\S*"
 
 
+def connect_refused(url: str) -> UsageFault:
+    """The fault for the address of a Spark Connect server."""
+    host = url.removeprefix("sc://").partition(":")[0].partition("/")[0] or "HOST"
+    return UsageFault(
+        f"the console does not run on Spark Connect ({url})",
+        detail="live tables, checkpoints, STOP QUERY and the places of errors need the JVM of the driver",
+        hint=f"a cluster: --master spark://{host}:7077\n"
+        "or EXPORT QUERY q TO 'jobs'; which writes a program that runs there:\n"
+        f"SPARK_REMOTE={url} python jobs/query_q.py --checkpoint DIR",
+        code="NO_CONNECT",
+    )
+
+
 def check_form(master: str) -> None:
     """Raise UsageFault for a text that names no master of Spark."""
+    if master.startswith("sc://"):
+        raise connect_refused(master)
     if re.fullmatch(_FORMS, master):
         return
     host = re.fullmatch(r"spark://([^,/:\s]+)/?", master)
