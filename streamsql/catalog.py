@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -106,18 +107,18 @@ class Catalog:
 
     def stages_of(self, table: str) -> list[Query]:
         """The queries of the stages of a live table, in their order."""
-        return [q for q in self.queries.values() if q.owner and q.owner.casefold() == table.casefold()]
+        return list(self._of_queries["owner"].get(table.casefold(), ()))
 
     def query(self, name: Name) -> Query:
         return _get(self.queries, name, "query")
 
     def queries_into(self, sink: str) -> list[Query]:
         """The queries that write into a sink."""
-        return [q for q in self.queries.values() if q.writes_into(sink)]
+        return list(self._of_queries["sink"].get(sink.casefold(), ()))
 
     def late_into(self, sink: str) -> list[Query]:
         """The queries whose late rows are written into a sink."""
-        return [q for q in self.queries.values() if q.late.casefold() == sink.casefold()]
+        return list(self._of_queries["late"].get(sink.casefold(), ()))
 
     def writers_of(self, sink: str) -> list[Query]:
         """The queries that write into a sink, those of which it takes the late rows among them."""
@@ -125,7 +126,23 @@ class Catalog:
 
     def readers_of(self, table: str) -> list[Query]:
         """The queries that compute live tables from a live table."""
-        return [q for q in self.queries.values() if table.casefold() in map(str.casefold, q.inputs)]
+        return list(self._of_queries["input"].get(table.casefold(), ()))
+
+    @cached_property
+    def _of_queries(self) -> Mapping[str, dict[str, list[Query]]]:
+        """The queries by what they name, folded: their sinks, inputs, sink of late rows and owner."""
+        queries: dict[str, dict[str, list[Query]]] = {"sink": {}, "input": {}, "late": {}, "owner": {}}
+        for query in self.queries.values():
+            named = {
+                "sink": query.sinks,
+                "input": query.inputs,
+                "late": (query.late,),
+                "owner": (query.owner,),
+            }
+            for kind, names in named.items():
+                for name in {name.casefold() for name in names if name}:
+                    queries[kind].setdefault(name, []).append(query)
+        return queries
 
     def function(self, name: Name) -> Function:
         return _get(self.functions, name, "function written in Python")

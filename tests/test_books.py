@@ -434,3 +434,25 @@ def test_a_script_that_reads_the_books_is_checked_without_spark() -> None:
     ):
         with pytest.raises(StreamsqlError, match="there is no query tt"):
             check(script)
+
+
+def test_a_checkpoint_of_many_micro_batches_is_described_by_the_newest(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("offsets", "commits"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "metadata").write_text('{"id": "x"}')
+    for number in range(2_500):
+        known = f'{{"batchWatermarkMs": {number}, "batchTimestampMs": {number}, "conf": {{}}}}'
+        (tmp_path / "offsets" / str(number)).write_text(f'v1\n{known}\n{{"logOffset": {number}}}')
+        if number not in (7, 2_499):
+            (tmp_path / "commits" / str(number)).write_text('v1\n{"nextBatchWatermarkMs": 1}')
+    read: list[str] = []
+    original = LocalFiles.read
+    monkeypatch.setattr(LocalFiles, "read", lambda self, path: read.append(path) or original(self, path))
+    told = dict(answer(console, f"DESCRIBE CHECKPOINT '{tmp_path}'").rows)
+    assert told["micro-batches"] == "2500 in the log: 0 to 2499"
+    assert (told["last committed"], told["planned, not committed"]) == (2_498, "7, 2499")
+    assert told["source 0"] == "files: up to logOffset 2499"
+    assert len(read) < 2_010
+    assert len(answer(console, f"SHOW BATCHES OF CHECKPOINT '{tmp_path}' LAST 3").rows) == 3

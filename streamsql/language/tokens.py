@@ -161,7 +161,7 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
             if test:  # only END TEST closes it, whatever is inside
                 depth = int((depth or word == "BEGIN") and not (word == "END" and after == "TEST"))
             elif compound and word in ("BEGIN", "CASE"):
-                depth += not (piece and piece[-1].upper == "END")  # END CASE
+                depth += not (word == "CASE" and piece[-1].upper == "END")  # END CASE
             elif compound and word == "END" and depth and tokens[index - 1].text != ".":
                 depth -= after not in _BLOCK_ENDS
         head = head and token.upper in _BEFORE_HEAD

@@ -46,7 +46,7 @@ def _verdict_of(op: Op, shape: Shape, number: int, mode: str) -> Refusal | None:
         return _NEVER[op.kind]
     if op.kind == CHANGES and mode != "update":
         return refusals.CHANGES_MODE
-    inputs = shape.inputs(number)
+    inputs = shape.inputs(number) if op.kind in _AFTER_GROUPS else ()
     groups = [i for i in inputs if i.kind in ("aggregate", "distinct")]
     if op.kind == "limit" and mode == "update":
         return refusals.UPDATE_LIMIT
@@ -75,6 +75,8 @@ def _verdict_of(op: Op, shape: Shape, number: int, mode: str) -> Refusal | None:
     return _filled(refusals.ORDER_OF_STATE, mode) if stateful and groups and mode != "append" else None
 
 
+# What may be refused because of groups before it; the inputs of a long UNION ALL are not collected.
+_AFTER_GROUPS = ("order", "aggregate", "distinct", "join", "distinct_on")
 _NEVER = {"over": refusals.OVER, "offset": refusals.OFFSET, "sample": refusals.SAMPLE}
 # Spark's names for the kinds of join in its errors.
 _KINDS = {"left": "LeftOuter", "left_outer": "LeftOuter", "right": "RightOuter", "right_outer": "RightOuter",

@@ -20,6 +20,14 @@ class Files(Protocol):
 
     def entries(self, folder: str) -> list[Entry]: ...
 
+    def names(self, folder: str) -> list[str]:
+        """The names of the entries; of many files quicker than these."""
+        ...
+
+    def written(self, path: str) -> float:
+        """When a file was written, in seconds since 1970."""
+        ...
+
     def read(self, path: str) -> bytes: ...
 
     def size(self, folder: str) -> tuple[int, int]:
@@ -40,6 +48,12 @@ class LocalFiles:
                 except FileNotFoundError:
                     pass  # a running query has just removed it
         return entries
+
+    def names(self, folder: str) -> list[str]:
+        return os.listdir(folder)
+
+    def written(self, path: str) -> float:
+        return os.stat(path).st_mtime
 
     def read(self, path: str) -> bytes:
         with open(path, "rb") as file:

@@ -36,6 +36,9 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 RETAINED = "spark.sql.streaming.minBatchesToRetain"
 """The setting for the number of micro-batches that Spark keeps, 100 by default; it is not in the log."""
 
+DETAILED = 1_000
+"""The newest micro-batches, whose files are read where all are asked for; older ones are only counted."""
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -231,16 +234,27 @@ class Checkpoint:
 
     def last_written(self) -> float | None:
         """When the log was last written, in seconds since 1970; None when there is none."""
-        times = [e.written for n in ("offsets", "commits") for e in self._entries(n) if e.name.isdigit()]
+        times = []
+        for name in ("offsets", "commits"):
+            for number in self._numbers(name)[-1:]:
+                try:
+                    times.append(self.files.written(f"{self.root}/{name}/{number}"))
+                except OSError:
+                    pass  # it was removed
         return max(times, default=None)
 
     def unfinished(self) -> list[str]:
         """Files of the log whose write was aborted (`.N.uuid.tmp`)."""
-        return [f"{n}/{e.name}" for n in ("offsets", "commits") for e in self._entries(n)
-                if e.name.endswith(".tmp")]  # fmt: skip
+        return [f"{n}/{e}" for n in ("offsets", "commits") for e in self._names(n) if e.endswith(".tmp")]
 
     def _numbers(self, name: str) -> list[int]:
-        return sorted(int(e.name) for e in self._entries(name) if e.name.isdigit())
+        return sorted(int(e) for e in self._names(name) if e.isdigit())
+
+    def _names(self, name: str) -> list[str]:
+        try:
+            return self.files.names(f"{self.root}/{name}")
+        except OSError:
+            return []
 
     def _entries(self, name: str) -> list[Entry]:
         try:
@@ -257,7 +271,7 @@ class Checkpoint:
 
     def has_files(self, folder: str, ending: str) -> bool:
         """Whether a folder of the checkpoint has files whose names have that ending."""
-        return any(e.name.endswith(ending) for e in self._entries(folder))
+        return any(name.endswith(ending) for name in self._names(folder))
 
     def _operator(self, number: int) -> Operator:
         place = f"state/{number}/_metadata"

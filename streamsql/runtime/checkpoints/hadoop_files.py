@@ -28,6 +28,16 @@ class HadoopFiles:
             for s in statuses
         ]
 
+    def names(self, folder: str) -> list[str]:
+        return [entry.name for entry in self.entries(folder)]
+
+    def written(self, path: str) -> float:
+        try:
+            place, files = self._of(path)
+            return float(files.getFileStatus(place).getModificationTime() / 1000)
+        except Exception as error:
+            raise _as_python(error, path) from None
+
     def read(self, path: str) -> bytes:
         try:
             place, files = self._of(path)

@@ -10,6 +10,7 @@ from streamsql.errors import Note
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, Owner, ShowBatches
 from streamsql.results import Rows
 from streamsql.runtime.checkpoints.checkpoint_log import (
+    DETAILED,
     PROVIDER,
     RETAINED,
     Batch,
@@ -126,7 +127,7 @@ def _steps(before: Batch | None, batch: Batch) -> str:
 def describe_checkpoint(parts: SessionParts, statement: DescribeCheckpoint) -> Rows:
     """The contents of a checkpoint as pairs of property and value."""
     checkpoint = _checkpoint(statement.owner, parts)
-    batches = checkpoint.batches()
+    batches = checkpoint.batches(DETAILED)
     pairs: list[tuple[str, Any]] = [("folder", checkpoint.folder), *_whose(checkpoint)]
     pairs += _of_log(checkpoint, batches, session_zone(parts))
     newest = next((b for b in reversed(batches) if b.planned), None)
@@ -160,19 +161,26 @@ def _of_log(checkpoint: Checkpoint, batches: list[Batch], zone: str) -> Iterator
     if not batches:
         yield "micro-batches", "none has been planned yet"
         return
-    numbers = [b.number for b in batches]
+    committed = set(checkpoint.committed_numbers())
+    numbers = sorted({*checkpoint.planned_numbers(), *committed, *(b.number for b in batches)})
     yield "micro-batches", f"{len(numbers)} in the log: {_range(numbers)}"
-    done = [b for b in batches if b.committed]
-    yield "last committed", done[-1].number if done else "none"
-    for word in ("planned", "damaged"):
-        listed = ", ".join(str(b.number) for b in batches if b.status == word)
-        yield ("planned, not committed" if word == "planned" else word), listed
+    done = [b.number for b in batches if b.committed]
+    yield "last committed", done[-1] if done else max(committed, default="none")
+    damaged = [b.number for b in batches if b.status == "damaged"]
+    planned = [n for n in numbers if n not in committed and n not in damaged]
+    yield "planned, not committed", _listed(planned)
+    yield "damaged", _listed(damaged)
     marks = [b.planned.watermark for b in batches if b.planned]
     marks += [b.committed.watermark for b in batches if b.committed]
     yield "watermark", _time(max((m for m in marks if m is not None), default=None), zone)
     yield "unfinished files", ", ".join(checkpoint.unfinished())
     written = checkpoint.last_written()
     yield "last written", _time(None if written is None else int(written * 1000), zone)
+
+
+def _listed(numbers: list[int]) -> str:
+    more = ", …" if len(numbers) > DETAILED else ""
+    return ", ".join(map(str, numbers[:DETAILED])) + more
 
 
 def _sources(checkpoint: Checkpoint, newest: Batch) -> Iterator[tuple[str, str]]:

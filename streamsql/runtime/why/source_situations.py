@@ -14,7 +14,7 @@ from streamsql.errors import did_you_mean
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
-from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
+from streamsql.runtime.checkpoints.checkpoint_log import DETAILED, Checkpoint
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.moments import length
@@ -318,7 +318,8 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
             proposal=proposals.restart(evidence, "FROM BEGINNING"),
         )
     began = running.started.timestamp() * 1_000
-    before = [b for b in checkpoint.batches() if b.committed and b.planned and (b.planned.at or 0) < began]
+    newest = checkpoint.batches(DETAILED)
+    before = [b for b in newest if b.committed and b.planned and (b.planned.at or 0) < began]
     there = [evidence.files(s) for s in evidence.streams]
     if not before or any(_unread(evidence, s) for s in evidence.streams) or not evidence.streams:
         return None
@@ -329,7 +330,8 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
     rows = sum(n[0] for key, n in kept.items() if key[0] == checkpoint.id)
     last = before[-1].planned
     assert last is not None
-    facts: list[Fact] = [*_since(evidence), ("micro-batches before", len(before)), ("rows read before", rows)]
+    number = sum(n <= before[-1].number for n in checkpoint.committed_numbers())
+    facts: list[Fact] = [*_since(evidence), ("micro-batches before", number), ("rows read before", rows)]
     if last.at:
         when = datetime.fromtimestamp(last.at / 1_000).isoformat(" ", "seconds")
         facts.append(("last of them", when))
