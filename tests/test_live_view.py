@@ -104,6 +104,35 @@ def test_a_chart_of_several_lines_names_each() -> None:
     assert "line 2" in text
 
 
+def test_few_points_far_away_do_not_squeeze_the_others() -> None:
+    start = dt.datetime(2026, 1, 1, 12)
+    rows = [(start + dt.timedelta(minutes=i), i, None) for i in range(30)]
+    lines = chart([(start - dt.timedelta(days=40), 7, None), *rows], 70, 14, "n over at")
+    assert [line.strip() for line in lines[:2]] == ["n over at", "not drawn, far away: 1 before"]
+    assert "12:00:00" in lines[-1]
+    assert "12:29:00" in lines[-1]
+    assert len(lines) == 14
+
+
+def test_a_chart_draws_as_many_lines_as_can_be_told_apart_the_largest() -> None:
+    rows = [(i, k, f"key {k:02}") for i in range(5) for k in range(12)]
+    legend = chart(rows, 110, 14, "n over i")[1]
+    assert "key 11" in legend and "key 04" in legend and "key 03" not in legend
+    assert "(4 smaller, not drawn)" in legend
+
+
+def test_a_chart_of_several_rows_for_a_value_names_the_column_that_tells_them_apart() -> None:
+    rows = [(i, name, i * 1.0) for i in range(5) for name in ("ann", "bob")]
+    made = frame(replace(live(rows), chart=("id", "price")), View(width=90, height=20, mode="chart"))
+    assert "AS CHART (id, price, name) draws a line for each name" in made.lines[0]
+
+
+def test_ticks_are_in_the_units_of_the_data() -> None:
+    text = "\n".join(chart([(i, i * 1000, None) for i in range(20)], 60, 14))
+    assert "10,000┤" in text
+    assert "0.00" not in text
+
+
 def test_a_chart_without_rows() -> None:
     assert chart([], 60, 12)[-1] == "(no rows to draw yet)"
 

@@ -18,12 +18,13 @@ import pytest
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import NameFault, Note, Source, Span, cells
-from streamsql.output.cells import cut, plain, text
+from streamsql.output.cells import cut, plain, text, texts
 from streamsql.output.chart import chart
 from streamsql.output.colors import unpainted, wants_color
 from streamsql.output.control_characters import harmless, visible
 from streamsql.output.error_text import format_error
 from streamsql.output.formats import FORMATS, Style, draw
+from streamsql.output.glance import at_a_glance
 from streamsql.output.pager import page, pager_command
 from streamsql.output.printer import Printer
 from streamsql.results import Done, Rows, Text
@@ -582,6 +583,48 @@ def test_only_formats_for_programs_write_data_as_it_is(format: str) -> None:
 def test_a_chart_writes_names_so_that_they_steer_nothing() -> None:
     drawn = chart([("a\x1b[2J", 1, None), ("b", 2, "c\x9b")], 60, 12, "t\x07")
     assert not re.search("[\x00-\x09\x0b-\x1a\x9b]", "\n".join(drawn))
+
+
+def test_floats_and_times_have_the_digits_that_their_column_needs() -> None:
+    at = dt.datetime(2024, 5, 1, 12)
+    rows = [(0.1 + 0.2, at, 100 / 3), (2.0, at.replace(microsecond=500_000), 1.5), (None, None, None)]
+    assert texts(rows) == [
+        ["0.3", "2024-05-01 12:00:00.0", "33.3333333333333"],
+        ["2.0", "2024-05-01 12:00:00.5", "1.5"],
+        ["NULL", "NULL", "NULL"],
+    ]
+    assert texts([(1e22,), (float("nan"),)]) == [["1e+22"], ["nan"]]
+
+
+@pytest.mark.parametrize("width", range(20, 130, 7))
+def test_tables_about_the_console_break_no_word(width: int) -> None:
+    words = "the value is too large for the column of this table".split()
+    rows = [("first", "running", 17, None, " ".join(words)), ("second", "FAILED", 4, None, " ".join(words))]
+    about = Rows(
+        (), ("name", "status", "rows", "empty", "error"), rows, glance=True, matters=("name", "error")
+    )
+    shown = at_a_glance(about, width, Style())
+    assert max(map(cells, shown.lines)) <= width
+    seen = set(re.findall(r"\w+", " ".join(shown.lines)))
+    assert seen <= {
+        *words,
+        "name",
+        "status",
+        "rows",
+        "error",
+        "first",
+        "second",
+        "running",
+        "FAILED",
+        "17",
+        "4",
+    }
+    pairs = Rows(
+        (), ("property", "value"), [("a long name", " ".join(words)), ("b", "1,234 rows")], glance=True
+    )
+    lines = at_a_glance(pairs, width, Style()).lines
+    assert max(map(cells, lines)) <= width
+    assert " ".join(" ".join(lines).split()) == f"a long name {' '.join(words)} b 1,234 rows"
 
 
 def test_messages_break_between_words_in_a_window() -> None:

@@ -116,6 +116,14 @@ def test_statements_over_several_lines_and_errors_in_between(
         assert "|   3 |" in shown
 
 
+def test_ctrl_j_and_esc_enter_run_what_has_no_semicolon(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with typing(console, "SELECT 8 AS d\nSELECT 9\rAS e\x1b\rexit\r", tmp_path, monkeypatch) as shown:
+        assert "|   8 |" in shown
+        assert "|   9 |" in shown
+
+
 def test_ctrl_c_on_text_throws_it_away(
     console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,7 +136,8 @@ def _wrapped(line: str, room: int) -> list[str]:
     if cells(line) <= room:
         return [line]
     lead = line[: len(line) - len(line.lstrip())][: room // 2]
-    lines, going_on = [lead], lead + "  " if lead else ""
+    going_on = lead + "  " if lead or line.startswith("- ") else ""
+    lines = [lead]
     for word in _WORDS.findall(line):
         blank = "" if lines[-1] in (lead, going_on) else " "
         if cells(lines[-1] + blank + word) <= room:

@@ -85,9 +85,11 @@ def _legend(names: list[Any], others: int, width: int) -> str:
     if names == [None]:
         return ""
     listed = [f"{marker} {text(name)}" for marker, name in zip(MARKERS, names, strict=False)]
-    more = [f"({others} smaller ones are not drawn)"] if others else []
-    room = max(6, (width - sum(map(cells, more))) // len(listed) - 3)
-    return "   ".join([cut(one, room) if cells("   ".join(listed)) > width else one for one in listed] + more)
+    more = [f"({others} smaller, not drawn)"] if others else []
+    if cells("   ".join(listed + more)) > width:
+        room = max(6, (width - sum(cells(one) + 3 for one in more)) // len(listed) - 3)
+        listed = [cut(one, room) for one in listed]
+    return "   ".join(listed + more)
 
 
 def place(x: Any) -> Any:
