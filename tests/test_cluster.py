@@ -16,12 +16,11 @@ from terminal import Terminal
 
 FLAGS = ("-p", "no:cacheprovider", "-q", "-x")
 TESTS = (
-    "test_examples.py::test_example[windowed_word_count.sql]",
     "test_examples.py::test_example[sessions.sql]",
     "test_examples.py::test_example_with_kafka",
     "on_a_cluster.py",
 )
-"""Windows; a processor in Python; Kafka; then those that kill the cluster."""
+"""A processor in Python; Kafka; then those that kill the cluster."""
 
 
 @pytest.mark.timeout(600)
