@@ -55,7 +55,7 @@ def test_rows_that_cannot_be_read_are_counted_in_both_modes(
     assert console.rows("SELECT * FROM n;") == [(len(rows),)]
     assert malformed(console, "t") == malformed(console, "n") == bad
     [shown] = [r for r in console.run("SHOW QUERIES EXTENDED;")[0].rows if r[0] == "t"]  # type: ignore[attr-defined]
-    assert shown[16] == bad
+    assert shown[17] == bad
 
 
 def test_on_malformed_into_brings_each_row_once_to_a_sink_with_its_file(
