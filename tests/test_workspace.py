@@ -26,7 +26,7 @@ def test_a_second_prompt_is_told_and_works_in_a_folder_of_its_own(tmp_path: Path
     try:
         first.until(r"^sql>")
         second = Terminal(tmp_path)
-        held = rf"warning: the workspace .* is held by another console \(process {first.child.pid}"
+        held = r"warning: the workspace .* is held by another console \(process \d+ on"
         second.until(held.replace(" ", r"\s+"))  # its lines end where the window does
         second.until(r"^sql>")
         third = Terminal(tmp_path, "-w", str(tmp_path / "data" / "streamsql" / "workspace"))
