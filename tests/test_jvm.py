@@ -275,6 +275,13 @@ def test_the_cache_is_used(tmp_path: Path) -> None:
     assert (out, err) == ("1\n", "")
 
 
+@pytest.mark.parametrize("conf", [{"spark.jars": "/x/own.jar"}, {"spark.master": "spark://host:7077"}])
+def test_the_cache_serves_consoles_with_jars_and_on_clusters(conf: dict[str, str]) -> None:
+    """Java uses a cache when the class path begins with that of the cache, which is of a local console."""
+    of_the_cache = java_command.class_path({"spark.master": "local[2]"})
+    assert java_command.class_path(conf).startswith(of_the_cache)
+
+
 def test_a_spark_that_dies_while_it_starts_is_not_taken_for_one_that_runs(tmp_path: Path) -> None:
     program = f"""
 import threading

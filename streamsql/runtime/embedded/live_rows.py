@@ -34,6 +34,8 @@ class RowsAt:
 
     def handed(self, spark, table, schema):
         """A DataFrame of an Arrow table."""
+        if not table.num_rows:
+            return spark.createDataFrame([], schema)
         # Without empty chunks: Spark leaves out what stands behind one of them.
         batches = [batch for batch in table.to_batches() if batch.num_rows]
         frame = spark.createDataFrame(pa.Table.from_batches(batches, table.schema), schema)

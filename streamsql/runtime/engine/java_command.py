@@ -172,13 +172,15 @@ def log4j_file(cache: Path, private: Path) -> Path:
 
 
 def class_path(conf: Mapping[str, str]) -> str:
+    """The class path of Spark's JVM, in an order with which one start-up cache serves all consoles."""
     parts = [conf.get("spark.driver.extraClassPath", "")]
     folder = os.environ.get("SPARK_CONF_DIR") or str(spark_home() / "conf")
     parts += [folder, *(os.environ.get(v, "") for v in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"))]
     parts = [part for part in parts if part and (part == parts[0] or os.path.isdir(part))]
     parts += [str(spark_home() / "jars" / "*"), os.environ.get("SPARK_DIST_CLASSPATH", "")]
+    # On a cluster, too, and before other jars: the start-up cache is for the class path up to here.
+    parts.append(str(LOCAL_FILES_JAR))
     parts += [jar.removeprefix("file://").removeprefix("file:") for jar in _jars(conf)]
-    parts += [str(LOCAL_FILES_JAR)] if is_local(conf) else []
     return os.pathsep.join(part for part in parts if part)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from streamsql.runtime.engine import jvm
 from streamsql.runtime.engine.java import find_java
-from streamsql.runtime.engine.typical_work import typical_work
+from streamsql.runtime.engine.typical_work import first_work
 from streamsql.runtime.engine.warm_engine import read_message, send_message, socket_path, stop_keeper
 
 POLL = 0.2
@@ -46,7 +46,7 @@ class Keeper:
             spark: Any = jvm.start_session(conf, Path(self.order["log"]), self.cache, java)
             gateway = spark.sparkContext._gateway
             self.process = gateway.proc
-            typical_work(spark, scratch)
+            first_work(spark, scratch)
             _leave_nothing(spark)
             parameters = gateway.gateway_parameters
             self.deadline = time.monotonic() + float(self.order["seconds"])
