@@ -109,9 +109,9 @@ def test_a_query_that_fails_while_running_gives_5(folder: Path) -> None:
 
 def test_a_time_limit_gives_4(folder: Path) -> None:
     script = "CREATE STREAM r USING rate; CREATE SINK n USING noop; INSERT INTO n SELECT * FROM r;"
-    outcome = run_process("--timeout", "15", "-e", script, cwd=folder)
+    outcome = run_process("--timeout", "5", "-e", script, cwd=folder)
     assert outcome.code == 4
-    assert "the script was not done after 15 s" in outcome.err
+    assert "the script was not done after 5 s" in outcome.err
 
 
 def test_spark_that_cannot_start_gives_3(folder: Path) -> None:
