@@ -129,7 +129,7 @@ RUNTIME = [
     "engine.row_fetch engine.file_errors engine.settings engine.start_failures engine.java_command",
     "engine.kept_tables",
     "engine.spark_errors engine.package_loader engine.cluster engine.cluster_cores engine.temporary_views",
-    "engine.aot_cache engine.typical_work",
+    "engine.aot_cache engine.typical_work engine.unix_sockets",
     "engine.warm_engine",
     "engine.jvm",
     "engine.aot_build engine.warm_keeper",

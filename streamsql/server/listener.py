@@ -13,9 +13,10 @@ from typing import Any
 
 from streamsql.config.preferences import LAYERS, Preferences
 from streamsql.errors import EngineFault, StreamsqlError
+from streamsql.runtime.engine.unix_sockets import peer_of
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_summary import spark_state
-from streamsql.server.address import SOCKET, listen, peer_of
+from streamsql.server.address import SOCKET, listen
 from streamsql.server.calls import PROTOCOL, own_version
 from streamsql.server.client_session import ClientSession
 from streamsql.server.connection import ClientConnection

@@ -85,7 +85,8 @@ def launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> Gatew
     appended to. cache: the folder of the start-up cache; need not be writable. Raises SparkStartError.
     """
     conf = {**spark_defaults(), **conf}
-    return _launch(conf, log, cache, java, _cache_options(conf, cache, java))
+    archive = aot_cache.cache_file(java, cache, spark_home())
+    return _launch(conf, log, cache, java, _cache_options(conf, archive))
 
 
 def _launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: list[str]) -> Gateway:
@@ -119,11 +120,11 @@ def _launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached:
     return Gateway(gateway, process, log)
 
 
-def _cache_options(conf: Mapping[str, str], cache: Path, java: Java) -> list[str]:
+def _cache_options(conf: Mapping[str, str], archive: Path) -> list[str]:
     own = conf.get("spark.driver.extraJavaOptions", "")
     if re.search(r"AOT|-Xshare|SharedArchive|ArchiveClasses", own):
         return []  # the user, or a build of the cache, has options of that kind
-    return aot_cache.use_options(aot_cache.cache_file(java, cache, spark_home()))
+    return aot_cache.use_options(archive)
 
 
 def _private(path: str, flags: int) -> int:
@@ -256,16 +257,15 @@ def _start_session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if warm() and (session := _warm_session(wanted, conf)):
         return session
-    cached = _cache_options(conf, cache, java)
-    file = aot_cache.cache_file(java, cache, spark_home())
+    cached = _cache_options(conf, wanted.archive)
     try:
         session = _try_session(conf, log, cache, java, cached)
     except Crash:
         if not cached:
             raise
-        file.unlink(missing_ok=True)  # a damaged cache can cause that; it is built again
+        wanted.archive.unlink(missing_ok=True)  # a damaged cache can cause that; it is built again
         session = _try_session(conf, log, cache, java, [])
-    aot_cache.build_at_exit(java, cache, file)
+    aot_cache.build_at_exit(java, cache, wanted.archive)
     return session
 
 

@@ -25,6 +25,7 @@ from typing import Any
 from streamsql.runtime.engine import aot_cache
 from streamsql.runtime.engine.java import Java, spark_home
 from streamsql.runtime.engine.java_command import needs_submit
+from streamsql.runtime.engine.unix_sockets import connect_to
 
 ANSWER_TIMEOUT = 2.0
 """The seconds that a keeper may take to answer; a console starts a Spark of its own after that."""
@@ -43,7 +44,9 @@ WAREHOUSE = "spark.sql.warehouse.dir"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an engine must have been started with. key: a digest of all of it."""
+    """What an engine must have been started with. archive: the start-up cache of such a JVM, whether it
+    exists or not; key: a digest of all of it.
+    """
 
     conf: dict[str, str]
     environment: dict[str, str]
@@ -51,6 +54,7 @@ class Wanted:
     java: Java
     cache: Path
     log: Path
+    archive: Path
     key: str
 
 
@@ -69,7 +73,7 @@ def wanted_engine(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -
         str(log),
     ]
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return Wanted(kept, dict(os.environ), folder, java, cache, log, key)
+    return Wanted(kept, dict(os.environ), folder, java, cache, log, archive, key)
 
 
 def socket_path(cache: Path) -> Path:
@@ -142,14 +146,10 @@ def take(wanted: Wanted) -> WarmJvm | None:
 
 
 def _connect(cache: Path) -> socket.socket | None:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(ANSWER_TIMEOUT)
     try:
-        connection.connect(str(socket_path(cache)))
-    except OSError:  # none waits, or the path is too long for a socket
-        connection.close()
-        return None
-    return connection
+        return connect_to(socket_path(cache), ANSWER_TIMEOUT)
+    except OSError:
+        return None  # none waits
 
 
 def keep_at_exit(wanted: Wanted, seconds: Callable[[], float]) -> None:
@@ -160,8 +160,7 @@ def keep_at_exit(wanted: Wanted, seconds: Callable[[], float]) -> None:
 
 def _start_keeper(wanted: Wanted, seconds: Callable[[], float]) -> None:
     try:
-        archive = aot_cache.cache_file(wanted.java, wanted.cache, spark_home())
-        if not seconds() or aot_cache.wants_build(archive) or not aot_cache.has_room(wanted.cache):
+        if not seconds() or aot_cache.wants_build(wanted.archive) or not aot_cache.has_room(wanted.cache):
             return
         order = {
             "conf": wanted.conf,

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import socket
-import struct
 import sys
 import tempfile
 import threading
@@ -17,6 +16,7 @@ from typing import Any
 from streamsql.runtime.engine import jvm
 from streamsql.runtime.engine.java import find_java
 from streamsql.runtime.engine.typical_work import first_work
+from streamsql.runtime.engine.unix_sockets import listen_at, peer_of
 from streamsql.runtime.engine.warm_engine import read_message, send_message, socket_path, stop_keeper
 
 POLL = 0.2
@@ -67,7 +67,7 @@ class Keeper:
             except TimeoutError:
                 continue
             connection.settimeout(1.0)
-            if not _own_user(connection):
+            if peer_of(connection)[1] != os.geteuid():
                 connection.close()
                 continue
             try:
@@ -124,29 +124,6 @@ def _leave_nothing(spark: Any) -> None:
     view.System.gc()
 
 
-def _own_user(connection: socket.socket) -> bool:
-    """Whether the peer is a process of this user."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return True  # the folder is the user's own
-    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    _, user, _ = struct.unpack("3i", data)
-    return bool(user == os.getuid())
-
-
-def _listener(cache: Path) -> socket.socket:
-    """A socket that only this user may connect to, in place of that of an ended keeper."""
-    path = socket_path(cache)
-    path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        listener.bind(str(path))
-    finally:
-        os.umask(mask)
-    listener.listen(8)
-    return listener
-
-
 def main() -> int:
     """`python -m streamsql.runtime.engine.warm_keeper`: the order is JSON on standard input."""
     from filelock import FileLock
@@ -157,7 +134,7 @@ def main() -> int:
     connection = None
     try:
         with lock:
-            listener = _listener(keeper.cache)
+            listener = listen_at(socket_path(keeper.cache))
             threading.Thread(target=keeper.start, daemon=True).start()
             try:
                 connection = keeper.wait(listener)
