@@ -174,6 +174,16 @@ def test_another_sink_and_a_stream_that_is_a_query(place: Place) -> None:
     assert "connector of other: foreach_batch → noop" in caught.value.detail
 
 
+def test_a_console_killed_while_it_wrote_the_first_entry_of_a_log(place: Place) -> None:
+    offsets = place.folder / "ck" / "offsets"
+    offsets.mkdir(parents=True)
+    for name in (".0.5f0e.tmp", "..0.5f0e.tmp.crc"):
+        (offsets / name).write_text("v1")
+    place.insert(COUNT)
+    assert place.rows() == [{"n": 1, "user": "ann"}, {"n": 1, "user": "bob"}]
+    assert not list(offsets.glob(".*.tmp"))
+
+
 def test_from_beginning_reads_all_again(place: Place) -> None:
     place.insert(COUNT)
     place.rows()

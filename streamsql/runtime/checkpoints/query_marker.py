@@ -68,6 +68,20 @@ class Folder:
         names = (status.getPath().getName() for status in self.files.listStatus(folder))
         return max((int(n) for n in (name.partition(".")[0] for name in names) if n.isdigit()), default=-1)
 
+    def remove_unfinished(self) -> None:
+        """Remove what a killed process has left of the first entry of its logs, where there is none: the
+        part of a file that was not yet renamed. Spark refuses to begin in a folder that holds any file
+        (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY), although nothing was processed.
+        """
+        for log in ("offsets", "commits"):
+            folder = self._path(self.path, log)
+            if not self.files.exists(folder):
+                continue
+            rests = [status.getPath() for status in self.files.listStatus(folder)]
+            if all(_is_unfinished(rest.getName()) for rest in rests):
+                for rest in rests:
+                    self.files.delete(rest, False)
+
     def set_aside(self) -> str:
         """Rename the folder, so that a new one can be created. Returns its new path; empty if there was no
         folder. Raises OSError.
@@ -78,6 +92,11 @@ class Folder:
         if not self.files.rename(self.path, aside):
             raise OSError(f"{self.path.toString()} cannot be renamed")
         return str(aside.toString())
+
+
+def _is_unfinished(name: str) -> bool:
+    """Whether a file of a log is a part that its writer has not renamed, or its checksum."""
+    return name.startswith(".") and name.endswith((".tmp", ".crc"))
 
 
 def read_marker(folder: Folder) -> dict[str, Any]:

@@ -138,6 +138,8 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
             notes = _begin_anew(parts, plan, choice, env, folder)
         else:
             _make_private(plan)
+            if begun < 0:
+                folder.remove_unfinished()
         output = _keep_rows(parts, plan, choice, env)
         begin_late(parts, plan, env)
         code = parts.modules.digests(plan.reads.functions)
