@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,3 +47,22 @@ def _resident(pid: int) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("VmRSS")), 0)
+
+
+def each() -> tuple[float, float]:
+    """The processor seconds so far of this process, and of its descendants."""
+    own, *others = [_seconds(pid) for pid in _family(os.getpid())]
+    return own, sum(others)
+
+
+def threads() -> Counter[str]:
+    """The processor seconds so far of the threads of all descendants, by name without numbers."""
+    used: Counter[str] = Counter()
+    for pid in list(_family(os.getpid()))[1:]:
+        for task in Path(f"/proc/{pid}/task").glob("*/stat"):
+            try:
+                name, _, rest = task.read_text().partition("(")[2].rpartition(")")
+            except OSError:
+                continue
+            used[re.sub(r"\d+", "N", name)] += sum(map(int, rest.split()[11:13])) / TICK
+    return used

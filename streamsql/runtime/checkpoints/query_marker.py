@@ -16,6 +16,7 @@ from streamsql.language.redaction import redact
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.query_changes import REFUSED, Change, changes, facts_of
 from streamsql.runtime.checkpoints.checkpoint_log import MARKER
+from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.workspace.formats import CHECKPOINT, check_version
 
 _KEPT = {
@@ -29,8 +30,8 @@ class Folder:
     """A folder on any file system that Spark supports."""
 
     def __init__(self, spark: Any, folder: str) -> None:
-        self._path = spark._jvm.org.apache.hadoop.fs.Path
-        self._io = spark._jvm.org.apache.commons.io.IOUtils
+        self._path = java_class(spark, "org.apache.hadoop.fs.Path")
+        self._io = java_class(spark, "org.apache.commons.io.IOUtils")
         self.path = self._path(folder)
         self.files = self.path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
 

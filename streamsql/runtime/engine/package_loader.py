@@ -21,6 +21,7 @@ from streamsql.calls import Program
 from streamsql.connectors.packages import Package, Release, needed
 from streamsql.errors import EngineFault, Note
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.java_classes import java_class
 
 NOTES = "packages.json"
 POLL = 0.1
@@ -210,7 +211,7 @@ class _NotFetched(Exception):
 
 def use_added_jars(spark: Any) -> None:
     """Make the classes of ADD JAR visible to this thread; Spark itself does so only for the adding thread."""
-    thread = spark._jvm.java.lang.Thread.currentThread()
+    thread = java_class(spark, "java.lang.Thread").currentThread()
     thread.setContextClassLoader(spark._jsparkSession.sharedState().jarClassLoader())
 
 

@@ -21,29 +21,19 @@ _LOSING = frozenset({"socket"})
 
 
 def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
-    """STOP QUERY name or ALL. With DRAIN the queries are drained one by one, in the order in which they
-    were created, so that a query comes after those whose output it reads. Raises Cancelled, TimeFault, or
-    (once all are stopped) the fault of the first query that could not be drained.
+    """STOP QUERY name or ALL, together. With DRAIN the queries are drained one by one, in the order in which
+    they were created, so that a query comes after those whose output it reads. Raises Cancelled, TimeFault,
+    or (once all are stopped) the fault of the first query that could not be drained.
     """
-    began = time.monotonic()
-    stopped, notes, faults = [], list[Note](), list[StreamsqlError]()
-    for query in parts.catalog.named(statement.name):
-        running = parts.queries.all.get(query.name.casefold())
-        if running is None or running.status() not in GOING_ON:
-            continue
-        stopped.append(query.name)
-        if statement.drain and running.status() in BUSY and not running.stopped:
-            spent = time.monotonic() - began
-            left = None if statement.timeout is None else max(0.0, statement.timeout - spent)
-            try:
-                _drain(running, parts, left)
-            except StreamsqlError as fault:
-                if parts.cancel.cancelled:
-                    raise
-                faults.append(fault)
-        elif not parts.queries.stop(running, parts.cancel, _patience(statement.timeout)):
-            notes += _abort_note(running)
-        running = parts.queries.all[query.name.casefold()]
+    known = (parts.queries.all.get(query.name.casefold()) for query in parts.catalog.named(statement.name))
+    runs = [running for running in known if running is not None and running.status() in GOING_ON]
+    stopped, notes = [running.name for running in runs], list[Note]()
+    faults = _drain_each(runs, parts, statement.timeout) if statement.drain else []
+    if not statement.drain:
+        complete = parts.queries.stop_together(runs, parts.cancel, _patience(statement.timeout))
+        notes += [n for run, done in zip(runs, complete, strict=True) if not done for n in _abort_note(run)]
+    for name in stopped:
+        running = parts.queries.all[name.casefold()]
         if running.status() == "FAILED" and running.fault and running.fault not in faults:
             faults.append(running.fault)
     if faults:
@@ -51,6 +41,22 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
     if statement.name and not stopped:
         return Done(message=f"query {statement.name} was not running")
     return Done(tuple(notes), f"stopped: {', '.join(stopped)}" if stopped else "no query was running")
+
+
+def _drain_each(runs: list[Running], parts: QueryParts, timeout: float | None) -> list[StreamsqlError]:
+    """Drain queries one by one. Returns the faults of those that could not be drained."""
+    left, faults = _countdown(timeout), list[StreamsqlError]()
+    for running in runs:
+        if running.status() not in BUSY or running.stopped:
+            parts.queries.stop(running, parts.cancel, _patience(timeout))
+            continue
+        try:
+            _drain(running, parts, left())
+        except StreamsqlError as fault:
+            if parts.cancel.cancelled:
+                raise
+            faults.append(fault)
+    return faults
 
 
 def _abort_note(running: Running) -> Iterator[Note]:

@@ -34,7 +34,7 @@ class LateWrites:
         writer: Any,
         active: Callable[[], bool],
         reports: Reports,
-        catch_up: Callable[[], None],
+        catch_up: Callable[[], object],
         ready: Callable[[CancelToken], object],
         fail: Callable[[QueryFault], object],
     ) -> None:

@@ -8,6 +8,7 @@ from streamsql.error_codes import OUTPUT_MODE
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
+from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.spark_errors import translate
 
 _MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
@@ -76,13 +77,13 @@ def spark_verdict(spark: Any, frame: Any, mode: str, trigger: str = "") -> Strea
     """Run Spark's own checker on a streaming DataFrame, an output mode and a trigger, without a start.
     Returns its refusal, or None.
     """
-    jvm = spark._jvm
-    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    checker = java_class(spark, "org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker")
+    modes = java_class(spark, "org.apache.spark.sql.streaming.OutputMode")
     check = checker.checkForContinuous if trigger == "continuous" else checker.checkForStreaming
     try:
         check(
             frame._jdf.queryExecution().analyzed(),
-            getattr(jvm.org.apache.spark.sql.streaming.OutputMode, mode.capitalize())(),
+            getattr(modes, mode.capitalize())(),
         )
     except Exception as error:
         fault = translate(error)

@@ -187,7 +187,7 @@ class Monitor:
             _Listener(self)
         )
         spark._jsparkSession.streams().addListener(wrapper)
-        self._bus = context._jsc.sc().listenerBus()
+        self._bus = _queue(context._jsc.sc().listenerBus())
 
     def run(self, run_id: str) -> Reports:
         """The reports of a run; empty for a run that has not reported yet."""
@@ -208,12 +208,23 @@ class Monitor:
         if reports.claimed:
             self.runs.pop(run_id, None)
 
-    def catch_up(self, milliseconds: int = 500) -> None:
-        """Wait until all events that Spark has sent are received. For statements, never for a key press."""
+    def catch_up(self, milliseconds: int = 500) -> bool:
+        """Wait until all reports that Spark has sent are received; returns whether they are. For statements,
+        never for a key press.
+        """
         try:
-            self._bus.waitUntilEmpty(milliseconds)
+            return bool(self._bus.waitUntilEmpty(int(time.time() * 1000) + milliseconds))
         except Exception:
-            pass  # Spark is busy or has ended: the reports received so far are used
+            return False  # Spark has ended: the reports received so far are used
+
+
+def _queue(bus: Any) -> Any:
+    """The queue of Spark's listener bus that holds the events of streaming queries. Others, such as that of
+    the status of jobs, are hardly ever empty where many queries run.
+    """
+    field = bus.getClass().getDeclaredField("queues")
+    field.setAccessible(True)
+    return next(queue for queue in field.get(bus) if queue.name() == "streams")
 
 
 class _Listener:

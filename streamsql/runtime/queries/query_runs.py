@@ -104,15 +104,16 @@ class Queries:
         facts: dict[str, Any] | None = None,
         code: dict[str, str] | None = None,
         beside: Callable[[Running], None] = lambda running: None,
+        folder: Folder | None = None,
     ) -> Running:
         """Start a prepared query. facts: what its checkpoint records about it; code: the digests of its
-        functions, by module; beside: starts what runs beside it.
+        functions, by module; beside: starts what runs beside it; folder: its checkpoint.
         """
         monitor = Monitor.of(env["spark"])
         if monitor not in self._followed:
             self._followed[monitor] = monitor.events.subscribe(QueryReported, self.events.publish)
         writer = plan.writer(choice.mode)
-        folder = Folder(env["spark"], plan.checkpoint)
+        folder = folder or Folder(env["spark"], plan.checkpoint)
         before = read_marker(folder).get("code", {})
         run(writer, env)
         handle = env["query"]
@@ -183,9 +184,7 @@ class Queries:
             running.handle.stop()
             running.status()
             return True
-        trigger = running.plan.query.trigger
-        batches = trigger is None or trigger.kind not in ("continuous", "real_time")
-        if batches and limit > 0 and self._finish(running, cancel, limit):
+        if running.has_batches and limit > 0 and self._finish(running, cancel, limit):
             return True
         running.stopped = running.aborted = True
         try:
@@ -201,9 +200,9 @@ class Queries:
         """Start no further micro-batch. Returns whether the current one completed in time."""
         deadline = time.monotonic() + limit
         try:
-            ending = running.ending or Ending(running.handle)
-            running.stopped, running.ending = True, ending
-            ending.begin()
+            ending = running.end_after_batch()
+            if ending.waits_for_its_trigger():
+                running.handle.stop()
             while not ending.wait(POLL):
                 cancel.check(f"cancelled: {running.name} stops after its current micro-batch")
                 if ending.waits_for_its_trigger():
@@ -222,20 +221,26 @@ class Queries:
         running.status()
         return True
 
-    def stop_all(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
-        """Stop all queries in parallel. limit: as in `stop`; cancel: aborts their micro-batches."""
-        token = cancel or CancelToken()
-
-        def stop(running: Running) -> None:
+    def stop_together(self, runs: list[Running], cancel: CancelToken, limit: float = PATIENCE) -> list[bool]:
+        """Stop queries; none of them begins a micro-batch while another is waited for. Returns of each, and
+        raises, what `stop` does.
+        """
+        like: Ending | None = None
+        for running in runs if limit > 0 else ():
             try:
-                self.stop(running, token, limit)
-            except Cancelled:
-                self.stop(running, token, 0)
+                if running.has_batches and not running.is_refresh and running.in_spark():
+                    like = running.end_after_batch(like)
+            except Exception:
+                pass  # it has just ended, or the JVM has: `stop` says so
+        with ThreadPoolExecutor(max(1, min(8, len(runs)))) as threads:
+            return list(threads.map(lambda running: self.stop(running, cancel, limit), runs))
 
-        runs = list(self.all.values())
-        if runs:
-            with ThreadPoolExecutor(min(8, len(runs))) as threads:
-                list(threads.map(stop, runs))
+    def stop_all(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
+        """Stop all queries. limit: as in `stop`; cancel: aborts their micro-batches."""
+        try:
+            self.stop_together(list(self.all.values()), cancel or CancelToken(), limit)
+        except Cancelled:
+            self.stop_together(list(self.all.values()), CancelToken(), 0)
 
     def close(self) -> None:
         """Unsubscribe from Spark's reports: Spark may outlive the session."""

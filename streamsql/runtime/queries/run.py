@@ -43,7 +43,7 @@ class Running:
     source: Source | None = None
     span: Span | None = None
     reports: Reports = field(default_factory=Reports)
-    catch_up: Callable[[], None] = lambda: None
+    catch_up: Callable[[], bool] = lambda: True
     notes: tuple[Note, ...] = ()
     stopped: bool = False
     aborted: bool = False
@@ -83,6 +83,19 @@ class Running:
         """Whether it is no streaming query: its live table is computed from others."""
         return isinstance(self.plan, Refresh)
 
+    @property
+    def has_batches(self) -> bool:
+        """Whether it runs in micro-batches, which a stop lets complete."""
+        trigger = self.plan.query.trigger
+        return trigger is None or trigger.kind not in ("continuous", "real_time")
+
+    def end_after_batch(self, like: Ending | None = None) -> Ending:
+        """Let Spark start no further micro-batch. like: as for Ending."""
+        self.ending = self.ending or Ending(self.handle, like)
+        self.stopped = True
+        self.ending.begin()
+        return self.ending
+
     def status(self) -> str:
         """running, stopping (its last micro-batch runs), restarting (it failed and waits for its
         restart), stopped (by a statement), finished (its trigger has ended it) or FAILED.
@@ -96,6 +109,12 @@ class Running:
         if self.again_at is not None:
             return "restarting"
         return "FAILED" if self.fault else "stopped" if self.stopped else "finished"
+
+    def told_status(self) -> str:
+        """The status by what Spark has reported, without a call of Spark where the query runs. To be used
+        after a `catch_up` that succeeded.
+        """
+        return self.status() if self.over or self.stopped or self.is_refresh else "running"
 
     def is_active(self) -> bool:
         """Whether Spark runs it, or its last late rows are being written."""

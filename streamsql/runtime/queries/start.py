@@ -144,7 +144,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
         begin_late(parts, plan, env)
         code = parts.modules.digests(plan.reads.functions)
         beside = lambda running: write_late(parts, running, env)  # noqa: E731
-        running = parts.queries.launch(plan, env, choice, facts, code, beside)
+        running = parts.queries.launch(plan, env, choice, facts, code, beside, folder)
         running.notes = (*notes, *running.notes)
         running.reports.output = output or running.reports.output
     if not plan.transient:

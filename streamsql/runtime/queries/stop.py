@@ -17,15 +17,15 @@ LEAVING = 20.0
 
 
 class Ending:
-    """The stop of a query after its current micro-batch. handle: PySpark's StreamingQuery."""
+    """The stop of a query after its current micro-batch. handle: PySpark's StreamingQuery; like: the stop of
+    another query of the same Spark, which saves half of the calls.
+    """
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, like: Ending | None = None) -> None:
         execution = handle._jsq.streamingQuery()
         self._state = execution.state()
         self._thread = execution.queryExecutionThread()
-        kind = self._state.get().getClass()
-        words = kind.getClassLoader().loadClass(f"{kind.getPackageName()}.TERMINATED$")
-        self._terminated = words.getField("MODULE$").get(None)
+        self._terminated: Any = like._terminated if like else _terminated(self._state.get().getClass())
 
     def begin(self) -> None:
         self._state.set(self._terminated)
@@ -43,3 +43,9 @@ class Ending:
         be interrupted.
         """
         return any(frame.getMethodName() == "waitTillTime" for frame in self._thread.getStackTrace())
+
+
+def _terminated(kind: Any) -> Any:
+    """Spark's state TERMINATED. kind: the class of another state."""
+    words = kind.getClassLoader().loadClass(f"{kind.getPackageName()}.TERMINATED$")
+    return words.getField("MODULE$").get(None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamsql.connectors.base import Places
 from streamsql.definitions import Stream
-from streamsql.runtime.queries.run import BUSY, Running
+from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.open_groups import GROUPS
 
 ANSWERED = 10.0
@@ -13,7 +13,7 @@ ANSWERED = 10.0
 
 def waiting_for(running: Running, places: Places) -> str:
     """data, window to close, watermark, watermark of a stream, or nothing; "" for a query that is over."""
-    if running.status() not in BUSY:
+    if running.over:
         return ""
     reports = running.reports
     if not (reports.rows_in or reports.took_input):
