@@ -221,6 +221,7 @@ VERDICTS = {
     "TIME_ZONE": "the session time zone shifts the times away from those that a SELECT asks for",
     "ROWS_WRITTEN": "the sink has the rows",
     "STATE_GROWS": "the state grows, and nothing removes rows from it",
+    "FILES_TOO_OLD": "files are not read, because they are older than maxFileAge allows",
     "NOTHING_WRONG": "rows came out, and none waits",
     "NOT_EXPLAINED": "no situation that WHY knows holds",
 }

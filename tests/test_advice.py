@@ -40,7 +40,22 @@ def advice(statement: str) -> list[Note]:
         (
             "CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b ON a.id = b.id",
             "UNBOUNDED_STATE",
-            "the join keeps all rows of both streams in state: the state is unbounded. WITH WATERMARK on b, and AND ",
+            "WITH WATERMARK bt DELAY OF INTERVAL 10 MINUTES on b, and AND b.bt BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR",
+        ),
+        (
+            "CREATE LIVE TABLE t AS SELECT id, count(*) AS n FROM b GROUP BY id",
+            "UNBOUNDED_STATE",
+            "WITH WATERMARK bt DELAY OF INTERVAL 10 MINUTES on b, and GROUP BY window(bt, '1 hour'), … would bound it",
+        ),
+        (
+            "CREATE LIVE TABLE t AS SELECT window, count(*) AS n FROM b GROUP BY window(bt, '1 hour')",
+            "UNBOUNDED_STATE",
+            "WITH WATERMARK bt DELAY OF INTERVAL 10 MINUTES on b would bound it",
+        ),
+        (
+            "CREATE LIVE TABLE t AS SELECT window.start AS w, count(*) AS n FROM a GROUP BY window(id, '1 hour')",
+            "TIME_AS_TEXT",
+            "WITH WATERMARK timestamp_seconds(id) AS ts DELAY OF INTERVAL 10 MINUTES uses it as event time",
         ),
         (
             "CREATE LIVE TABLE t AS SELECT DISTINCT ON (id) id FROM b",
@@ -81,6 +96,56 @@ def fix(notes: list[Note], code: str, start: str, end: str) -> str:
     return start + text.partition(start)[2].partition(end)[0]
 
 
+@pytest.mark.parametrize(
+    ("statement", "code", "parts", "typed"),
+    [
+        (
+            "CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b ON a.id = b.id",
+            "UNBOUNDED_STATE",
+            [("WITH WATERMARK", "on b,"), ("AND b.bt", "in its")],
+            "CREATE OR REPLACE STREAM b (id INT, bt TIMESTAMP) USING values {0}; {statement} {1}",
+        ),
+        (
+            "CREATE LIVE TABLE t AS SELECT id, count(*) AS n FROM b GROUP BY id",
+            "UNBOUNDED_STATE",
+            [("WITH WATERMARK", "on b,"), ("GROUP BY", ", …")],
+            "CREATE OR REPLACE STREAM b (id INT, bt TIMESTAMP) USING values {0}; "
+            "CREATE LIVE TABLE t AS SELECT id, count(*) AS n FROM b {1}, id",
+        ),
+        (
+            "CREATE LIVE TABLE t AS SELECT DISTINCT ON (id) id FROM a",
+            "UNBOUNDED_STATE",
+            [("WITHIN WATERMARK", " would")],
+            "CREATE LIVE TABLE t AS SELECT DISTINCT ON (id) {0} id FROM a",
+        ),
+        (
+            "CREATE LIVE TABLE t AS SELECT a.id FROM a JOIN c ON a.id = c.id AND ct BETWEEN ts AND ts + INTERVAL 7 DAYS",
+            "LONG_RANGE",
+            [("AND ct", "in its")],
+            "CREATE LIVE TABLE t AS SELECT a.id FROM a JOIN c ON a.id = c.id AND ct >= ts {0}",
+        ),
+        (
+            "CREATE LIVE TABLE t AS SELECT id, count(*) AS n FROM a GROUP BY id",
+            "WATERMARK_UNUSED",
+            [("GROUP BY", ", …")],
+            "CREATE LIVE TABLE t AS SELECT id, count(*) AS n FROM a {0}, id",
+        ),
+        (
+            "CREATE LIVE TABLE t AS SELECT window.start AS w, count(*) AS n FROM a GROUP BY window(day, '1 hour')",
+            "TIME_AS_TEXT",
+            [("WITH WATERMARK", "uses it")],
+            "CREATE OR REPLACE STREAM a (id INT, day STRING) USING values {0}; "
+            "CREATE LIVE TABLE t AS SELECT window.start AS w, count(*) AS n FROM a GROUP BY window(ts, '1 hour')",
+        ),
+    ],
+)  # fmt: skip
+def test_the_fix_of_a_plan_ends_the_advice(
+    statement: str, code: str, parts: list[tuple[str, str]], typed: str
+) -> None:
+    words = [fix(advice(statement), code, start, end) for start, end in parts]
+    assert code not in [n.code for n in advice(typed.format(*words, statement=statement))]
+
+
 def test_advice_at_a_start_ends_when_it_is_typed(console: Console) -> None:
     console.run(STREAMS.partition("CREATE SINK")[0])
     console.run("SET spark.sql.shuffle.partitions = 200;")
@@ -113,7 +178,8 @@ def test_advice_at_a_start_ends_when_it_is_typed(console: Console) -> None:
     "statement",
     [
         "CREATE LIVE TABLE t AS SELECT id FROM a WHERE id > 1",
-        "CREATE LIVE TABLE t AS SELECT id, count(*) AS n FROM b GROUP BY id",
+        "CREATE LIVE TABLE t AS SELECT count(*) AS n FROM b",
+        "CREATE LIVE TABLE t OUTPUT MODE COMPLETE AS SELECT id, count(*) AS n FROM b GROUP BY id",
         "CREATE LIVE TABLE t AS SELECT window.start AS w, count(*) AS n FROM a GROUP BY window(ts, '1 hour')",
         "SELECT id, count(*) AS n FROM a GROUP BY id",
     ],

@@ -173,7 +173,7 @@ RUNTIME = [
     "why.proposals why.open_groups why.lateness why.event_times",
     "why.time_situations why.source_situations why.row_situations why.filter_situation why.join_situation "
     "why.wrong_times",
-    "why.outcome_situations why.waiting why.start_advice why.hidden_rows",
+    "why.outcome_situations why.old_files why.waiting why.start_advice why.hidden_rows",
     "why.diagnose",
     "why.live_verdict",
     "handlers",

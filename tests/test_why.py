@@ -158,6 +158,25 @@ def test_g_one_input_holds_the_watermark(console: Console) -> None:
     assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:05:00", "2")]
 
 
+def test_g_an_input_without_events_holds_the_watermark(console: Console, tmp_path: Path) -> None:
+    for name, text in {"a": "1,2024-05-01 12:00:00\n2,2024-05-01 13:00:00\n", "b": ""}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.csv").write_text(text)
+        console.run(
+            f"CREATE STREAM {name} (id INT, at TIMESTAMP) USING csv OPTIONS (path '{tmp_path}/{name}') {WATERMARK};"
+        )
+    union = FIVE.format("(SELECT * FROM a UNION ALL SELECT * FROM b)")
+    console.run(f"CREATE LIVE TABLE t OUTPUT MODE APPEND AS {union}; AWAIT QUERY t IDLE;")
+    shown, facts = why(console, "QUERY t")
+    assert shown.verdict == (
+        "the watermark has not begun: b has no event time yet, and the smallest watermark of all inputs counts"
+    )
+    assert facts["newest event time of b"] == "none, delay 10 minutes"
+    assert facts["watermark unchanged since"].startswith("micro-batch 0, 20")
+    assert {r[0]: r[12] for r in console.rows("SHOW QUERIES;")} == {"t": "watermark of b"}
+    assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:05:00", "1")]
+
+
 def test_j_what_waits_in_state(console: Console) -> None:
     console.run(
         f"""CREATE STREAM a (id STRING, at TIMESTAMP) USING values {WATERMARK};

@@ -87,6 +87,18 @@ def test_e_no_key_is_on_both_sides(console: Console) -> None:
     assert texts(resolved(console, shown, "t")) == [("x", "2024-05-01 12:01:00")]
 
 
+def test_e_keys_that_nothing_has_in_common(console: Console) -> None:
+    console.run(
+        f"""{TWO} CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b {JOIN};
+        INSERT INTO a VALUES ('x', '2024-05-01 12:00:00'); INSERT INTO b VALUES ('y', '2024-05-01 12:01:00');
+        AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert (facts["keys a.id"], facts["keys b.id"]) == ("'x'", "'y'")
+    # No statement gives them a partner: the proposal shows the keys of both sides.
+    assert sorted(console.rows(shown.proposal)) == [("left", "x"), ("right", "y")]
+
+
 def test_e_the_nearest_miss_of_a_range(console: Console) -> None:
     console.run(
         f"""{TWO} CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b {JOIN};
@@ -176,6 +188,7 @@ def test_i_one_row_of_the_future(console: Console) -> None:
     assert shown.code == "EVENT_TIME_WRONG"
     assert shown.verdict.startswith("1 row of 2091-01-01 00:00:00 has moved the watermark of s ahead by ")
     assert facts["newest of the others"] == "2024-05-01 13:30:00"
+    assert facts["arrived in"].startswith("micro-batch 0, 20")
     assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:00:00", "1")]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,8 +44,13 @@ def test_a_files_older_than_the_newest_by_more_than_max_file_age(console: Consol
     os.utime(folder / "b.csv", (old, old))
     console.run("AWAIT QUERY t IDLE;")
     shown, facts = why(console, "QUERY t")
-    assert (shown.code, facts["rows in"]) == ("NOTHING_WRONG", 1)
+    assert (shown.code, facts["rows in"]) == ("FILES_TOO_OLD", 1)
+    assert shown.verdict == (
+        "1 file of s is never read: older than the newest file by more than maxFileAge, 1h"
+    )
     assert facts["files not read: older than maxFileAge allows"] == "1, such as b.csv"
+    assert facts["older than the newest file by"] == "2 hours"
+    assert resolved(console, shown, "t") == [("a",), ("b",)]
 
 
 def test_a_an_empty_folder_of_a_similar_name(console: Console, tmp_path: Path) -> None:
@@ -58,6 +64,42 @@ def test_a_an_empty_folder_of_a_similar_name(console: Console, tmp_path: Path) -
     assert (shown.code, shown.verdict) == ("NO_DATA", f"no data: the folder {tmp_path}/order of s is empty")
     assert facts["similar folder with files"] == f"{tmp_path}/orders"
     assert resolved(console, shown, "t") == [("a",)]
+
+
+def test_a_wrong_globs_empty_folders_and_files_that_are_being_written(
+    console: Console, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    glob, hidden = files(tmp_path / "glob", a__txt="a\n"), files(tmp_path / "hidden", _a__csv="a\n")
+    (hidden / "b.csv._COPYING_").write_text("b\n")
+    paths = {"g": f"{glob}/*.csv", "h": str(hidden), "e": f"{tmp_path}/empty"}
+    for name, path in paths.items():
+        console.run(
+            f"""CREATE STREAM {name} (k STRING) USING csv OPTIONS (path '{path}');
+            CREATE LIVE TABLE t_{name} AS SELECT k FROM {name};"""
+        )
+    console.run("AWAIT QUERY ALL IDLE;")
+    shown, facts = why(console, "QUERY t_g")
+    assert (shown.code, shown.verdict) == (
+        "NO_DATA",
+        f"no data: the folder {glob} has no file that g reads; 1 file there is not matched by the path",
+    )
+    assert facts["files not read: not matched by the path"] == "1, such as a.txt"
+    assert resolved(console, shown, "t_g") == [("a",)]
+    # No statement writes a file, or renames one: the proposal shows what the source gives then.
+    shown, facts = why(console, "QUERY t_h")
+    assert (
+        facts["files not read: hidden, or still being written (names with _ or . in front)"]
+        == "2, such as _a.csv"
+    )
+    assert facts["to resolve it"] == "a complete file needs a name without _ or . in front: mv _a.csv a.csv"
+    assert console.rows(shown.proposal) == []
+    (hidden / "_a.csv").rename(hidden / "a.csv")
+    assert console.rows(shown.proposal) == [("a",)]
+    assert console.rows("AWAIT QUERY t_h IDLE; SELECT * FROM t_h;") == [("a",)]
+    shown, facts = why(console, "QUERY t_e")
+    assert shown.verdict == f"no data: the folder {tmp_path}/empty of e is empty"
+    assert (shown.proposal, console.rows(shown.proposal)) == ("PREVIEW e;", [])
 
 
 def test_b_a_micro_batch_that_is_under_way(
@@ -88,6 +130,15 @@ def test_b_a_micro_batch_that_is_under_way(
     assert shown.code == "ALL_READ_BEFORE"
 
 
+def send_to_all(server: socket.socket, connections: contextlib.ExitStack) -> None:
+    """Send a line to each new connection; one is that of the check before the start."""
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            connection = connections.enter_context(server.accept()[0])
+            with contextlib.suppress(OSError):
+                connection.sendall(b"one\n")
+
+
 def test_a_a_socket_that_sends_nothing(console: Console, eventually: Callable[..., None]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = f"127.0.0.1:{server.getsockname()[1]}"
@@ -103,11 +154,14 @@ def test_a_a_socket_that_sends_nothing(console: Console, eventually: Callable[..
         assert facts["to resolve it"].startswith("the server has to send a line")
         server.setblocking(False)
         with contextlib.ExitStack() as connections:
-            with contextlib.suppress(BlockingIOError):
-                while True:  # one is that of the check before the start
-                    connection = connections.enter_context(server.accept()[0])
-                    with contextlib.suppress(OSError):
-                        connection.sendall(b"one\n")
+            send_to_all(server, connections)
+            shown_line: list[object] = []
+            typed = threading.Thread(target=lambda: shown_line.extend(console.rows(shown.proposal)))
+            typed.start()  # PREVIEW s has a connection of its own
+            while typed.is_alive():
+                send_to_all(server, connections)
+                typed.join(0.05)
+            assert shown_line == [("one",)]
             eventually(lambda: console.rows("SELECT * FROM t;") == [("one",)])
             assert why(console, "QUERY t")[0].code == "NOTHING_WRONG"
             console.run("STOP QUERY t;")
@@ -179,4 +233,5 @@ def test_c_no_row_can_be_read(console: Console, tmp_path: Path) -> None:
     assert shown.code == "ROWS_UNREADABLE"
     assert shown.verdict == "none of the 2 rows of s can be read as declared"
     assert (facts["rows in"], facts["malformed"]) == (2, 2)
-    assert sorted(row[0] for row in console.rows(shown.proposal)) == ["one", "two"]
+    assert facts["n is not INT in"] == "2, such as 'one'"
+    assert resolved(console, shown, "t") == [("one",), ("two",)]

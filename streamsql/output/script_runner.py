@@ -101,6 +101,8 @@ class ScriptRunner:
             self.printer.note(self.session.await_queries(self._durable, self.cancel))
             self.printer.note(self.session.why_silent(self._durable, self.cancel))
         self.report_failures()
+        if self.cancel.happened:
+            self.printer.say(f"cancelled: {self.cancel.happened}")
         return self.exit_code
 
     def run_source(self, source: Source) -> bool:
@@ -151,6 +153,8 @@ class ScriptRunner:
     def _failed(self, error: StreamsqlError) -> bool:
         if not isinstance(error, Cancelled) and not self.cancel.abandoned:
             self.printer.error(error)
+        if isinstance(error, Cancelled):
+            self.cancel.happened = error.message.removeprefix("cancelled").removeprefix(": ")
         self.session.reported(error)
         self.exit_code = self.exit_code or error.exit_code
         if self.cancel.cancelled:

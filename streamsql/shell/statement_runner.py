@@ -184,6 +184,8 @@ class Desk:
             self._work = None
         took = f"{time.monotonic() - began:.1f} s"
         late = "" if not work.is_alive() else _READS_ON if cancel.only_reads else _DOES_NOT_RESPOND
+        if not late and cancel.happened:
+            late = f": {cancel.happened}"
         self.printer.say(f"cancelled after {took}{late}")
         return True
 

@@ -28,7 +28,8 @@ def advice(text: str, shape: Shape, mode: str, streams: Iterable[Stream]) -> tup
     windows = list(_windows(text))
     notes = [
         *_first_window(windows, shape, mode, read),
-        *_unbounded_join(shape, read),
+        *_unbounded_join(text, shape, read),
+        *_unbounded_groups(text, shape, mode, windows, read),
         *_long_range(text, shape, read),
         *_unused_watermark(shape, read),
         *_texts_as_times(windows, read),
@@ -81,18 +82,73 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60 % 24:02}:{minutes % 60:02}"
 
 
-def _unbounded_join(shape: Shape, streams: list[Stream]) -> Iterator[Note]:
+def _unbounded_join(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note]:
     """A join of two streams of which no row is ever too old."""
     joins = [op for op in shape.ops if op.kind == "join" and all(op.sides) and op.timed is False]
     if not joins:
         return
-    without = [s.name for s in streams if not s.watermark and s.connector]
-    first = f"WITH WATERMARK on {' and '.join(without)}, and " if without else ""
+    a, b = _times_of_join(text, streams) or ("a.ts", "b.ts")
+    without = [s for s in streams if not s.watermark and s.connector]
+    first = f"{' and '.join(map(_watermark_on, without))}, and " if without else ""
     yield Note(
         "UNBOUNDED_STATE",
         "the join keeps all rows of both streams in state: the state is unbounded. "
-        f"{first}AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR in its condition would bound it",
+        f"{first}AND {b} BETWEEN {a} AND {a} + INTERVAL 1 HOUR in its condition would bound it",
     )
+
+
+def _times_of_join(text: str, streams: list[Stream]) -> tuple[str, str] | None:
+    """The event times of both sides of the first join of two streams; None where a side has none."""
+    columns = {s.name.casefold(): _time_of(s) for s in streams}
+    try:
+        body = read_query(text).body
+    except StreamsqlError:
+        return None
+    for block in _blocks(body) if body else ():
+        sides = [block.relation, *(j.relation for j in block.joins[:1])]
+        known = [(r, columns.get(r.name.casefold(), "")) for r in sides if r is not None]
+        if len(known) == 2 and all(column for _, column in known):
+            a, b = (f"{quote_name(r.alias or r.name)}.{quote_name(column)}" for r, column in known)
+            return a, b
+    return None
+
+
+def _time_of(stream: Stream) -> str:
+    """The column that is, or could be, the event time of a stream; "" if there is none."""
+    if stream.watermark:
+        return stream.watermark.column.value
+    return next((c.name for c in stream.columns if c.type.upper().startswith("TIMESTAMP")), "")
+
+
+def _watermark_on(stream: Stream) -> str:
+    column = _time_of(stream)
+    clause = f"{quote_name(column)} DELAY OF INTERVAL 10 MINUTES " if column else ""
+    return f"WITH WATERMARK {clause}on {stream.name}"
+
+
+def _unbounded_groups(
+    text: str, shape: Shape, mode: str, windows: list[Expression], streams: list[Stream]
+) -> Iterator[Note]:
+    """Groups of a stream that has a time and no watermark: none is ever closed."""
+    stream = next((s for s in streams if s.connector and _time_of(s)), None)
+    groups = any(op.kind == "aggregate" for op in shape.ops) and _has_keys(text)
+    if stream is None or not groups or mode == "complete" or any(s.watermark for s in streams):
+        return
+    keys = "" if windows else f", and GROUP BY window({quote_name(_time_of(stream))}, '1 hour'), …"
+    yield Note(
+        "UNBOUNDED_STATE",
+        "each group is kept in state, and none is ever closed: the state is unbounded. "
+        f"{_watermark_on(stream)}{keys} would bound it",
+    )
+
+
+def _has_keys(text: str) -> bool:
+    """Whether a query groups by something: one group for all rows is no unbounded state."""
+    try:
+        body = read_query(text).body
+    except StreamsqlError:
+        return False
+    return any(block.group_by and block.group_by.keys for block in _blocks(body)) if body else False
 
 
 def _long_range(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note]:

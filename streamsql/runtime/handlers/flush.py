@@ -7,6 +7,7 @@ from dataclasses import replace
 from streamsql.errors import Cancelled, NameFault
 from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.query import FlushQuery
+from streamsql.language.tokens import quote_name
 from streamsql.plan.event_time_plans import Flush
 from streamsql.plan.plans import Run
 from streamsql.results import Done
@@ -34,7 +35,10 @@ def _flush(parts: SessionParts, plan: Flush, statement: FlushQuery) -> Done:
     before = parts.queries.all.get(name)
     went_on = before is not None and before.status() in GOING_ON
     bounded = plan.run.query.trigger is not None and plan.run.query.trigger.kind in _BOUNDED
-    running = _at_its_end(parts, plan.run, before)
+    try:
+        running = _at_its_end(parts, plan.run, before)
+    except Cancelled:
+        raise Cancelled(f"cancelled: {plan.run.query.name} is not flushed") from None
     evidence = Evidence(parts, plan.run, running)
     newest = newest_event(evidence)
     if newest is None:
@@ -51,8 +55,12 @@ def _flush(parts: SessionParts, plan: Flush, statement: FlushQuery) -> Done:
     # From here until it runs again nothing is cancelled: the query would stay stopped.
     steady = parts.under(CancelToken())
     parts.queries.stop(running, steady.cancel)
-    plan_no_data_batch(checkpoint, Folder(parts.spark, plan.run.checkpoint), watermark)
-    last = _to_its_end(parts, plan.run, bounded or not went_on)
+    number = plan_no_data_batch(checkpoint, Folder(parts.spark, plan.run.checkpoint), watermark)
+    try:
+        last = _to_its_end(parts, plan.run, bounded or not went_on)
+    except Cancelled:
+        emitted = number in checkpoint.committed_numbers()
+        raise Cancelled(_not_undone(plan.run.query.name, number, emitted, went_on)) from None
     return Done(message=_told(last, watermark, evidence.zone))
 
 
@@ -100,6 +108,14 @@ def _to_its_end(parts: SessionParts, run: Run, bounded: bool) -> Running:
         raise
     running.catch_up()
     return running
+
+
+def _not_undone(name: str, number: int, emitted: bool, goes_on: bool) -> str:
+    """What a FLUSH that is cancelled has done: a micro-batch that is planned cannot be taken back."""
+    if emitted:
+        return f"cancelled: too late, {name} is flushed: micro-batch {number} has emitted what it held back"
+    when = "now" if goes_on else f"at the next START QUERY {quote_name(name)}"
+    return f"cancelled: too late, micro-batch {number} is planned, and {name} emits what it holds back {when}"
 
 
 def _told(running: Running, watermark: int, zone: str) -> str:

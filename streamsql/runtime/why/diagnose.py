@@ -11,6 +11,7 @@ from streamsql.runtime.why.evidence import Evidence, StreamEvidence
 from streamsql.runtime.why.filter_situation import filtered_out
 from streamsql.runtime.why.join_situation import no_partner
 from streamsql.runtime.why.moments import length, shown
+from streamsql.runtime.why.old_files import too_old
 from streamsql.runtime.why.outcome_situations import (
     grows,
     not_running,
@@ -44,6 +45,7 @@ SITUATIONS: tuple[Situation, ...] = (
     seen_before,
     written_elsewhere,
     grows,
+    too_old,
     nothing_wrong,
 )
 """Nearest to the source first."""

@@ -11,7 +11,7 @@ from streamsql.language.query import Join
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.moments import interval, length
-from streamsql.runtime.why.query_parts import Part, changed
+from streamsql.runtime.why.query_parts import Part, changed, relations_of
 from streamsql.runtime.why.verdict import Fact, Verdict, count, some
 
 
@@ -93,7 +93,7 @@ def _no_key(evidence: Evidence, part: Part, sides: _Sides, facts: list[Fact]) ->
         grouped = f"SELECT {key.text} AS k, count(*) FROM {side} GROUP BY {key.text} ORDER BY k LIMIT 6"
         rows = evidence.probes.rows(part.head + grouped, True)
         facts.append((f"keys {key.text}", some([r[0] for r in rows or ()])))
-    proposal = ""
+    proposal = _keys_shown(evidence, part, sides)
     forms = "lower(trim(CAST({} AS STRING)))"
     alike = f"{forms.format(a.text)} = {forms.format(b.text)}"
     row = evidence.probes.row(
@@ -102,13 +102,27 @@ def _no_key(evidence: Evidence, part: Part, sides: _Sides, facts: list[Fact]) ->
     if row and row[0] and len(sides.equal) == 1:
         facts.append(("equal but for case and blanks", count(row[0], "pair")))
         edits = [(key.span, forms.format(key.text)) for key in (a, b)]
-        proposal = proposals.requeried(evidence, changed(part.text, edits)) if not part.stream else ""
+        proposal = proposals.requeried(evidence, changed(part.text, edits)) if not part.stream else proposal
     return Verdict(
         situation="NO_JOIN_PARTNER",
         sentence=f"the join finds no partner: no value of {a.text} is one of {b.text}",
         facts=tuple(facts),
         proposal=proposal,
     )
+
+
+def _keys_shown(evidence: Evidence, part: Part, sides: _Sides) -> str:
+    """A SELECT of the keys of both sides; of a static side alone, which has no UNION with a stream."""
+    key = "CAST({} AS STRING) AS key FROM {}"
+    a, b = sides.equal[0]
+    left, right = key.format(a.text, sides.left), key.format(b.text, sides.right)
+    names = [r.name.casefold() for r in relations_of(part.block)[:2]]
+    streams = [name in evidence.parts.catalog.streams for name in names]
+    if all(streams):
+        return proposals.join(
+            f"{part.head}SELECT 'left' AS side, {left} UNION ALL SELECT 'right' AS side, {right}"
+        )
+    return proposals.join(f"{part.head}SELECT {left if streams[1] else right} LIMIT 10")
 
 
 def _no_range(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 from datetime import datetime
@@ -213,7 +212,7 @@ def waits_in_state(evidence: Evidence) -> Verdict | None:
         sentence=f"{count(kept, 'row')} of the join {'waits' if kept == 1 else 'wait'} in state: a row "
         "without partner is emitted once the watermark has passed its time range",
         facts=(*clock(evidence), ("rows in state", kept)),
-        proposal=moving_on(evidence),
+        proposal=moving_on(evidence) or proposals.state_shown(evidence),
     )
 
 
@@ -242,7 +241,7 @@ def grows(evidence: Evidence) -> Verdict | None:
             ("state rows", sizes[-1]),
             ("state memory", f"{memory:,} bytes"),
         ),
-        proposal=_bounding(evidence),
+        proposal=_bounding(evidence) or proposals.state_shown(evidence),
     )
 
 
@@ -267,11 +266,15 @@ def _bounding(evidence: Evidence) -> str:
     ranged = _with_range(evidence)
     if ranged:
         return ranged
-    part = next((p for p in evidence.query_parts if p.block.distinct and p.block.distinct.on), None)
-    if part is None or part.stream or part.block.distinct is None or part.block.distinct.within:
+    part = next((p for p in evidence.query_parts if p.block.distinct), None)
+    distinct = part.block.distinct if part is not None else None
+    if part is None or distinct is None or part.stream or distinct.within:
         return ""
-    place = Span(part.block.distinct.span.end, part.block.distinct.span.end)
-    again = proposals.requeried(evidence, changed(part.text, [(place, " WITHIN WATERMARK")]))
+    if not distinct.on and not all(i.expression.bare_column() for i in part.block.items):
+        return ""
+    keys = "" if distinct.on else f" ON ({', '.join(i.expression.text for i in part.block.items)})"
+    place = Span(distinct.span.end, distinct.span.end)
+    again = proposals.requeried(evidence, changed(part.text, [(place, f"{keys} WITHIN WATERMARK")]))
     if evidence.event_times:
         return again
     for stream in evidence.streams:
@@ -311,21 +314,12 @@ def nothing_wrong(evidence: Evidence) -> Verdict | None:
         facts.append(("late rows dropped", evidence.late))
     if evidence.state_rows:
         facts.append(("state rows", evidence.state_rows))
-    facts += _too_old(evidence)
     return Verdict(
         situation="NOTHING_WRONG",
         sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} came out, the last {ago} ago",
         facts=tuple(facts),
         healthy=True,
     )
-
-
-def _too_old(evidence: Evidence) -> list[Fact]:
-    """The files that came so long after others that maxFileAge lets them out."""
-    listed = [files for stream in evidence.streams if (files := evidence.files(stream)) is not None]
-    old = sorted(place for files in listed for place in files.old if place not in evidence.read)
-    what = "files not read: older than maxFileAge allows"
-    return [(what, f"{len(old)}, such as {os.path.basename(old[0])}")] if old else []
 
 
 def unexplained(evidence: Evidence) -> Verdict:
@@ -359,4 +353,5 @@ def unexplained(evidence: Evidence) -> Verdict:
     else:
         sentence = f"{count(evidence.rows_out, 'row')} came out, and nothing since; nothing that WHY examines"
         sentence += " explains it"
-    return Verdict(situation="NOT_EXPLAINED", sentence=sentence, facts=tuple(facts))
+    proposal = "" if evidence.plan.transient else f"SHOW PROGRESS {quote_name(evidence.name)};"
+    return Verdict(situation="NOT_EXPLAINED", sentence=sentence, facts=tuple(facts), proposal=proposal)

@@ -97,6 +97,17 @@ def shown_now(evidence: Evidence) -> str:
     return join(f"CREATE LIVE TABLE {quote_name(name)} OUTPUT MODE UPDATE AS {text}")
 
 
+def previewed(stream: Stream) -> str:
+    """Show what the source of a stream gives."""
+    return join(f"PREVIEW {quote_name(stream.name)}")
+
+
+def state_shown(evidence: Evidence) -> str:
+    """Show what a query keeps in its state; "" for a SELECT, whose query has no name."""
+    name = quote_name(evidence.name)
+    return "" if evidence.plan.transient else join(f"SELECT * FROM STATE OF QUERY {name} LIMIT 10")
+
+
 def inserted(stream: Stream, values: Mapping[str, str]) -> str:
     """INSERT one row into a values stream. values: SQL by the folded name of a column; others are NULL, or
     where that is not allowed a value of their type.

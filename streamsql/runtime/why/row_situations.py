@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from streamsql.definitions import ROW_FILES, Stream
 from streamsql.language.query import read_expression
-from streamsql.language.statements.base import Watermark
+from streamsql.language.statements.base import Column, Watermark
 from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.statements.schema_guesses import is_iso, time_expression, time_pattern
 from streamsql.runtime.why import proposals
@@ -34,12 +35,48 @@ def _malformed(evidence: Evidence, stream: Stream) -> Verdict | None:
     if not stream.may_be_malformed or not bad or bad < evidence.rows_in or len(evidence.streams) > 1:
         return None
     rejected = quote_name(f"{stream.name}$malformed")
+    facts: list[Fact] = [("rows in", evidence.rows_in), ("malformed", bad)]
+    wider = stream
+    for column, number, example in _unfit(evidence, stream):
+        facts.append((f"{column.name} is not {column.type} in", f"{number:,}, such as {example!r}"))
+        wider = proposals.with_column(wider, column.name, "STRING")
+    change = proposals.replaced(evidence, wider) if wider is not stream else ""
     return Verdict(
         situation="ROWS_UNREADABLE",
         sentence=f"none of the {count(evidence.rows_in, 'row')} of {stream.name} can be read as declared",
-        facts=(("rows in", evidence.rows_in), ("malformed", bad)),
-        proposal=f"SELECT * FROM {rejected} LIMIT 10;",
+        facts=tuple(facts),
+        proposal=change or f"SELECT * FROM {rejected} LIMIT 10;",
     )
+
+
+def _unfit(evidence: Evidence, stream: Stream) -> Iterator[tuple[Column, int, str]]:
+    """The columns of a stream of files whose text is no value of their type: in how many rows, and one."""
+    mark = stream.watermark.column.value.casefold() if stream.watermark else ""
+    columns = [c for c in stream.columns if c.type.upper() != "STRING" and c.name.casefold() != mark]
+    if stream.connector not in ROW_FILES or not columns:
+        return
+    raw = replace(stream, watermark=None)
+    for column in columns:
+        raw = proposals.with_column(raw, column.name, "STRING")
+    names = [quote_name(c.name) for c in columns]
+    tests = [
+        f"{n} IS NOT NULL AND try_cast({n} AS {c.type}) IS NULL" for n, c in zip(names, columns, strict=True)
+    ]
+    listed = (
+        f"count_if({test}) AS c{at}, first(if({test}, {name}, NULL), true) AS v{at}"
+        for at, (test, name) in enumerate(zip(tests, names, strict=True))
+    )
+    row = evidence.probes.row(f"SELECT {', '.join(listed)} FROM {quote_name(stream.name)}", True, stream=raw)
+    for at, column in enumerate(columns):
+        if row is not None and row[f"c{at}"]:
+            yield column, row[f"c{at}"], row[f"v{at}"]
+
+
+def _messages(stream: Stream) -> str:
+    """PREVIEW of the messages of a stream, whose columns it infers."""
+    shown = ((k, v) for k, v in stream.options if k.casefold() in ("servers", "topic", "subscribe"))
+    options = ", ".join(f"{k} {quote(v)}" for k, v in shown)
+    return f"PREVIEW USING {stream.connector} OPTIONS ({options});"
 
 
 def _all_null(evidence: Evidence, stream: Stream) -> Verdict | None:
@@ -54,7 +91,9 @@ def _all_null(evidence: Evidence, stream: Stream) -> Verdict | None:
     if row is None or not row["n"] or row["filled"]:
         return None
     place = stream.option("path")
-    preview = f"PREVIEW USING {stream.connector} OPTIONS (path {quote(place)});" if place else ""
+    preview = (
+        f"PREVIEW USING {stream.connector} OPTIONS (path {quote(place)});" if place else _messages(stream)
+    )
     return Verdict(
         situation="ROWS_UNREADABLE",
         sentence=f"all columns of {stream.name} are NULL in all {count(row['n'], 'row')}: its data has other "
@@ -87,8 +126,12 @@ def _null_times(evidence: Evidence, event_time: EventTime) -> Verdict | None:
         sentence=f"the event time {event_time.column} of {event_time.relation} is NULL in {row['bad']:,} of "
         f"{count(row['n'], 'row')}: those rows are in no window",
         facts=tuple(facts),
-        proposal=proposals.replaced(evidence, change) if change else "",
+        proposal=proposals.replaced(evidence, change) if change else _shown(stream),
     )
+
+
+def _shown(stream: Stream | None) -> str:
+    return proposals.previewed(stream) if stream is not None and stream.connector else ""
 
 
 def _empty(evidence: Evidence, event_time: EventTime) -> bool:

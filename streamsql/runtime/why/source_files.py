@@ -26,7 +26,8 @@ _SECONDS = {"": 1e-3, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 8
 class Listing:
     """The files in the folder of a stream. matching: those that Spark reads; hidden: names that begin with _
     or a dot, and files that are being written; unmatched: not of pathGlobFilter; old: older than maxFileAge;
-    nested: in sub-folders that are not read. Each maps a path to the time of its last change.
+    nested: in sub-folders that are not read; other: of other names than the glob in the path. Each maps a
+    path to the time of its last change.
     """
 
     folder: str
@@ -36,6 +37,7 @@ class Listing:
     unmatched: dict[str, float] = field(default_factory=dict)
     old: dict[str, float] = field(default_factory=dict)
     nested: dict[str, float] = field(default_factory=dict)
+    other: dict[str, float] = field(default_factory=dict)
 
     @property
     def passed_over(self) -> list[tuple[str, dict[str, float]]]:
@@ -45,6 +47,7 @@ class Listing:
             ("not matched by pathGlobFilter", self.unmatched),
             ("older than maxFileAge allows", self.old),
             ("in sub-folders", self.nested),
+            ("not matched by the path", self.other),
         ]
         return [(why, files) for why, files in kinds if files]
 
@@ -59,6 +62,8 @@ def listing(stream: Stream, folder: str = "") -> Listing | None:
         return None
     roots = sorted(glob.glob(local)) if any(c in local for c in "*?[{") else [local]
     files = Listing(local, any(os.path.exists(r) for r in roots))
+    if not roots:
+        return _beside_glob(local) or files
     deep = stream.option("recursiveFileLookup").casefold() == "true"
     wanted = stream.option("pathGlobFilter")
     for number, (root, place) in enumerate(_files(roots)):
@@ -71,6 +76,19 @@ def listing(stream: Stream, folder: str = "") -> Listing | None:
         kind = _kind(files, root, place, wanted, deep)
         kind[place] = changed
     _set_old_aside(files, stream)
+    return files
+
+
+def _beside_glob(path: str) -> Listing | None:
+    """The files beside those that a glob at the end of a path would match; None where it is elsewhere."""
+    folder, _ = os.path.split(path)
+    if any(c in folder for c in "*?[{") or not os.path.isdir(folder):
+        return None
+    files = Listing(folder)
+    for entry in os.scandir(folder):
+        if entry.is_file():
+            hidden = entry.name.startswith(("_", ".")) or entry.name.endswith("._COPYING_")
+            (files.hidden if hidden else files.other)[entry.path] = entry.stat().st_mtime
     return files
 
 

@@ -60,10 +60,13 @@ def empty(evidence: Evidence, stream: Stream) -> Verdict | None:
             situation="NO_DATA",
             sentence=f"no data: {place} is connected and has sent no line since the query started",
             facts=(("source", f"socket {place}"), *_since(evidence), ("to resolve it", _LINE)),
+            proposal=proposals.previewed(stream),
         )
     return None
 
 
+_FILE = "a file in that folder, or the folder that has the files: OPTIONS (path …)"
+_NAME = "a complete file needs a name without _ or . in front: mv _a.csv a.csv"
 _LINE = "the server has to send a line, with a line feed at its end; nc -lk PORT sends what is typed"
 
 
@@ -94,20 +97,22 @@ def _of_folder(evidence: Evidence, stream: Stream, listed: Listing) -> Verdict:
         return Verdict(
             situation="NO_DATA",
             sentence=f"no data: the folder {listed.folder} of {stream.name} {what}",
-            facts=tuple(facts),
-            proposal=_replaced(evidence, change) if change else "",
+            facts=(*facts, ("to resolve it", _FILE)),
+            proposal=_replaced(evidence, change) if change else proposals.previewed(stream),
         )
     for why, files in listed.passed_over:
         example = os.path.basename(sorted(files)[0])
         facts.append((f"files not read: {why}", f"{len(files)}, such as {example}"))
     why, files = max(listed.passed_over, key=lambda kind: len(kind[1]))
     change = _reading(stream, listed)
+    if change is None:
+        facts.append(("to resolve it", _NAME))
     return Verdict(
         situation="NO_DATA",
         sentence=f"no data: the folder {listed.folder} has no file that {stream.name} reads; "
         f"{count(len(files), 'file')} there {'is' if len(files) == 1 else 'are'} {why}",
         facts=tuple(facts),
-        proposal=_replaced(evidence, change) if change else "",
+        proposal=_replaced(evidence, change) if change else proposals.previewed(stream),
     )
 
 
@@ -127,6 +132,9 @@ def _reading(stream: Stream, listed: Listing) -> Stream | None:
     if listed.unmatched:
         ending = os.path.splitext(sorted(listed.unmatched)[0])[1]
         return proposals.with_options(stream, {"pathGlobFilter": f"*{ending}" if ending else None})
+    if listed.other:
+        ending = os.path.splitext(sorted(listed.other)[0])[1]
+        return proposals.with_options(stream, {"path": os.path.join(listed.folder, f"*{ending}")})
     if listed.nested:
         return proposals.with_options(stream, {"recursiveFileLookup": "true"})
     return None

@@ -8,7 +8,7 @@ from streamsql.definitions import Stream
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import EventTime, Evidence
-from streamsql.runtime.why.moments import length, shown
+from streamsql.runtime.why.moments import length, millis, shown
 from streamsql.runtime.why.verdict import Fact, Verdict, count
 
 FUTURE = 86_400_000
@@ -56,11 +56,12 @@ def _ahead(evidence: Evidence, time: EventTime, row: Any, facts: list[Fact], lim
     """Some rows are ahead of all others, and the watermark with them."""
     newest = shown(row["newest"], evidence.zone)
     facts.append(("newest of the others", shown(row["sane"], evidence.zone)))
+    facts += [("arrived in", when)] if (when := _arrival(evidence, limit)) else []
     facts.append(("late rows dropped", evidence.late))
     which = f"1 row of {newest} has" if row["ahead"] == 1 else f"{row['ahead']:,} rows up to {newest} have"
     by = length((row["newest"] - row["sane"]) / 1_000)
     day = shown(limit, evidence.zone).partition(" ")[0]
-    column, stream, proposal = quote_name(time.column), time.stream, ""
+    column, stream, proposal = quote_name(time.column), time.stream, _shown(time)
     if stream is not None and stream.watermark and not stream.watermark.computed:
         guard = f"if({column} < {proposals.timestamp(day)}, {column}, NULL)"
         proposal = proposals.replaced(evidence, proposals.computed(stream, time.column, guard))
@@ -70,6 +71,20 @@ def _ahead(evidence: Evidence, time: EventTime, row: Any, facts: list[Fact], lim
         facts=tuple(facts),
         proposal=proposal,
     )
+
+
+def _arrival(evidence: Evidence, limit: int) -> str:
+    """The micro-batch in which an event time beyond the limit came first, with its time."""
+    for report in evidence.reports:
+        newest = millis(report.get("eventTime", {}).get("max"))
+        if newest is not None and newest > limit:
+            at = millis(report.get("timestamp"))
+            return f"micro-batch {report['batchId']}" + (f", {shown(at, evidence.zone)}" if at else "")
+    return ""
+
+
+def _shown(time: EventTime) -> str:
+    return proposals.previewed(time.stream) if time.stream and time.stream.connector else ""
 
 
 def _far_future(
@@ -83,11 +98,14 @@ def _far_future(
     unit, factor, call = fitting[0]
     facts.append((f"read as {unit}", shown(row["newest"] // factor, evidence.zone)))
     stream: Stream | None = time.stream
-    proposal = ""
-    if stream and stream.watermark and not stream.watermark.computed and stream.connector:
-        change = proposals.with_column(stream, time.column, "BIGINT")
-        change = proposals.computed(change, time.column, f"{call}({quote_name(time.column)})")
-        proposal = proposals.replaced(evidence, change)
+    proposal = _shown(time)
+    if stream and stream.watermark and stream.connector:
+        change, text = stream, f"{call}({quote_name(time.column)})"
+        if stream.watermark.computed:
+            text = stream.watermark.computed.text.replace("timestamp_seconds", call)
+        else:
+            change = proposals.with_column(stream, time.column, "BIGINT")
+        proposal = proposals.replaced(evidence, proposals.computed(change, time.column, text))
     return Verdict(
         situation="EVENT_TIME_WRONG",
         sentence=f"the event times of {time.relation} are in the far future: {unit} were read as seconds",
@@ -99,7 +117,7 @@ def _far_future(
 def _in_1970(evidence: Evidence, time: EventTime, row: Any, facts: list[Fact]) -> Verdict:
     """Seconds that were read as milliseconds, or zeros."""
     mark = time.stream.watermark if time.stream else None
-    proposal = ""
+    proposal = _shown(time)
     if time.stream and mark and mark.computed and "timestamp_millis" in mark.computed.text:
         text = mark.computed.text.replace("timestamp_millis", "timestamp_seconds")
         proposal = proposals.replaced(evidence, proposals.computed(time.stream, time.column, text))
