@@ -78,17 +78,15 @@ class LiveRows:
         self._lock = threading.Lock()
         self._now: Any = (None, None, None)
 
-    def feed(self, batch, batch_id):
-        """Apply one micro-batch; one that was applied before is skipped (exactly once)."""
+    def feed(self, batch, batch_id, keyed=False):
+        """Apply one micro-batch; one that was applied before is skipped (exactly once). keyed: its rows have
+        the text of their keys.
+        """
         if batch_id <= self.last_batch:
             # It is computed nevertheless: the state of the query may not have been saved then.
             batch.write.format("noop").mode("append").save()
             return
-        if self.keys is not None:
-            batch = batch.selectExpr("*", f"{self._key_text()} AS {self.KEY}")
-            if self.hidden:
-                batch = batch.drop(*self.hidden)
-        self.take(self._newest(batch.toArrow()), batch_id)
+        self.take(self._newest((batch if keyed else self.keyed(batch)).toArrow()), batch_id)
 
     def take(self, new, batch_id, whole=False):
         """Apply the rows of one micro-batch; whole: they replace all rows."""
@@ -111,6 +109,12 @@ class LiveRows:
             watchers = list(self.watchers)
         for tell in watchers:
             tell(before, after, new)
+
+    def keyed(self, frame):
+        """The rows with the text of their keys, without the columns that are only keys."""
+        if self.keys is None:
+            return frame
+        return frame.selectExpr("*", f"{self._key_text()} AS {self.KEY}").drop(*self.hidden)
 
     def _key_text(self):
         """An expression that turns a key of any types into a unique string."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.calls import evaluate, run
+from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.option_values import check_secrets
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink, Stream
@@ -142,6 +143,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
                 folder.remove_unfinished()
         output = _keep_rows(parts, plan, choice, env)
         begin_late(parts, plan, env)
+        _add_keys(plan, env)
         code = parts.modules.digests(plan.reads.functions)
         beside = lambda running: write_late(parts, running, env)  # noqa: E731
         running = parts.queries.launch(plan, env, choice, facts, code, beside, folder)
@@ -183,6 +185,25 @@ def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str
         rows.watchers[:] = list(others)
         rows.watch(TableOutput(output, rows).watch)
     return output if len(plan.live) == len(plan.targets) else None
+
+
+class _KeyedRows:
+    """The rows of a live table, fed with micro-batches that have the text of their keys."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def feed(self, batch: Any, batch_id: int) -> None:
+        self.rows.feed(batch, batch_id, keyed=True)
+
+
+def _add_keys(plan: plans.Run, env: dict[str, Any]) -> None:
+    """Let the query itself compute the text of the keys of its live table. In LiveRows.feed it would be a
+    second query to analyse and plan in each micro-batch.
+    """
+    if plan.live and len(plan.targets) == 1 and not plan.feeds_batches:
+        variable = rows_variable(plan.sink.name)
+        env["result"], env[variable] = env[variable].keyed(env["result"]), _KeyedRows(env[variable])
 
 
 def _make_private(plan: plans.Run) -> None:
