@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,8 @@ from conftest import ROOT
 from scripts import run_process
 from spark_cluster import Cluster
 from terminal import Terminal
+
+from streamsql.runtime.engine.master_probe import why_no_master
 
 FLAGS = ("-p", "no:cacheprovider", "-q", "-x")
 WITH_KAFKA = ["test_examples.py::test_example_with_kafka"] if os.environ.get("STREAMSQL_KILLS") else []
@@ -71,6 +75,26 @@ def test_a_cluster_is_checked_before_anything_starts(tmp_path: Path) -> None:
         2,
         "error: spark://localhost names no port\nhint: spark://localhost:7077\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "word"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it is the server of a web page"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "it speaks another protocol"),
+        (b"", "it closes the connection"),
+        (None, "it has not answered within 0 s"),
+        (struct.pack(">qB", 40, 8) + bytes(31), ""),  # Spark: there is no such file
+    ],
+)
+def test_a_server_that_is_no_master_is_told_from_one(answer: bytes | None, word: str) -> None:
+    """Spark itself waits a minute."""
+    here, there = socket.socketpair()
+    with here, there:
+        if answer is not None:
+            there.sendall(answer)
+            there.shutdown(socket.SHUT_WR)
+        assert why_no_master(here, 0.3) == word
 
 
 def test_a_prompt_whose_session_cannot_open_ends_with_the_reason(tmp_path: Path) -> None:

@@ -24,11 +24,12 @@ from scripts import run_process
 from terminal import Terminal
 
 from streamsql.config.preferences import Preferences
-from streamsql.errors import Cancelled, Source, StreamsqlError, UsageFault
+from streamsql.errors import Cancelled, Source, Span, StreamsqlError, UsageFault
 from streamsql.language.parser import parse, split_script
-from streamsql.results import Live, Result, Rows, RowStream, discard
+from streamsql.results import Live, Result, Rows, RowStream, Started, discard
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.folder import Workspace, holder
@@ -168,6 +169,52 @@ def test_settings_and_variables_are_each_clients_own(host: Host) -> None:
     assert rows_of(one, "SELECT current_timezone();") == rows_of(other, "SELECT current_timezone();")
 
 
+def test_a_query_starts_with_its_clients_settings_and_no_other_client_sees_them(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other client reads while the first one's query is being started."""
+    one, other, seen = host.attach(), host.attach(), list[Any]()
+    begin = Queries.launch
+
+    def launch(*arguments: Any) -> Any:
+        seen.append(rows_of(other, "SELECT current_timezone(), hour(TIMESTAMP'2024-05-01 00:00:00Z');"))
+        return begin(*arguments)
+
+    monkeypatch.setattr(Queries, "launch", launch)
+    run(one, "SET spark.sql.session.timeZone = Asia/Tokyo;")
+    run(one, "CREATE TEMPORARY VIEW noon AS SELECT hour(TIMESTAMP'2024-05-01 00:00:00Z') AS hour;")
+    run(one, "CREATE LIVE TABLE hours AS SELECT word, hour(timestamp_seconds(0)) AS h FROM words;")
+    zone = rows_of(host.session, "SELECT current_timezone();")[0][0]
+    assert seen == [rows_of(other, f"SELECT '{zone}', hour(TIMESTAMP'2024-05-01 00:00:00Z');")]
+    run(one, "AWAIT QUERY hours IDLE;")
+    assert {h for _, h in rows_of(other, "SELECT * FROM hours;")} == {9}
+    # The view is shared, and keeps the settings with which it was created, as Spark's views do.
+    assert rows_of(other, "SELECT * FROM noon;") == [(9,)]
+    assert host.session.queries.all["hours"].status() == "running"
+    run(other, "DROP QUERY hours; DROP VIEW noon;")
+
+
+def test_why_is_about_the_clients_own_query_and_a_script_is_told_of_its_restarts(
+    host: Host, tmp_path: Path, eventually: Callable[..., None]
+) -> None:
+    one, other, lines = host.attach(), host.attach(), list[str]()
+    run(one, "CREATE LIVE TABLE mine AS SELECT word FROM words WHERE word = 'none';")
+    (tmp_path / "failing.py").write_text("def write(batch, n):\n    raise RuntimeError('the disk is away')\n")
+    other.on_news(lines.append, restarts_only=True)
+    other.set_folder(str(tmp_path))
+    started = run(
+        other,
+        "CREATE SINK away USING foreach_batch OPTIONS (function 'failing.write');"
+        "INSERT INTO away RESTART 1 TIMES EVERY '100 milliseconds' SELECT word FROM words;",
+    )
+    assert isinstance(started, Started)
+    other.place(started, Source("-e", ""), Span(0, 0))
+    assert "mine" in str(run(one, "WHY;"))
+    assert "away" in str(run(other, "WHY;"))
+    eventually(lambda: any("the disk is away; it restarts at" in line for line in lines))
+    run(other, "DROP QUERY away; DROP QUERY mine;")
+
+
 def test_one_watches_and_the_other_stops(host: Host, eventually: Callable[..., None]) -> None:
     one, other = host.attach(interactive=True), host.attach(interactive=True)
     lines: list[str] = []
@@ -303,7 +350,7 @@ def test_another_version_is_told_how_to_restart(host: Host, monkeypatch: pytest.
 def test_a_server_that_ends_leaves_no_client_waiting(spark: Any, tmp_path: Path) -> None:
     host = Host(tmp_path / "w", spark)
     client = host.attach()
-    number = client.calls.begin("news", [])  # not answered while nothing happens
+    number = client.calls.begin("news", [False])  # not answered while nothing happens
     host.server.close()
     with pytest.raises(StreamsqlError) as caught:
         client.calls.answer(number)

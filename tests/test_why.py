@@ -125,7 +125,7 @@ def test_b_the_trigger_has_not_come(
         f"""CREATE STREAM s (k STRING) USING csv OPTIONS (path '{tmp_path}/*.csv');
         CREATE LIVE TABLE t TRIGGER EVERY INTERVAL 10 HOURS AS SELECT k FROM s;"""
     )
-    running = console.session.queries.newest
+    running = console.session.parts.newest.run
     assert running is not None
     eventually(lambda: bool(running.reports.last))
     (tmp_path / "b.csv").write_text("b\n")

@@ -196,7 +196,7 @@ def test_b_a_limit_and_the_time_that_is_left(
         f"""CREATE STREAM s USING {using};
         CREATE LIVE TABLE t TRIGGER EVERY INTERVAL 10 HOURS AS SELECT value FROM s;"""
     )
-    running = console.session.queries.newest
+    running = console.session.parts.newest.run
     assert running is not None
     eventually(lambda: bool(running.reports.last))
     shown, facts = why(console, "QUERY t")

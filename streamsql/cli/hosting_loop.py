@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain, repeat
 from pathlib import Path
 
 from streamsql.errors import Source, StartFault, StreamsqlError
@@ -27,7 +28,7 @@ STATUS_EVERY = 5.0
 CLOSING = 60.0
 """The seconds within which queries and Spark must stop; then Spark is killed."""
 AGAIN_AFTER = (1.0, 5.0, 30.0)
-"""The seconds before each attempt to start Spark again."""
+"""The seconds before each attempt to start Spark again; the last for all further ones."""
 
 
 class HostingLoop:
@@ -43,6 +44,9 @@ class HostingLoop:
         self._signals = 0
         self._code = 0
         self._cancel = CancelToken()
+        self._starting = threading.Lock()
+        self._waiting = set[str]()
+        """The queries that wait for the next start of Spark, as it ended while they were started."""
         session.parts.events.subscribe(SparkLost, lambda event: self._spark_lost())
 
     def run(self, begin: Callable[[CancelToken], int]) -> int:
@@ -111,27 +115,45 @@ class HostingLoop:
         """
         past = self.session.parts.workspace.past
         names = [q.name for q in self.session.catalog.named(None) if past(q.name).console]
+        for seconds in AGAIN_AFTER:
+            try:
+                return self._start(names)
+            except StartFault as error:
+                if error.code != "SPARK_LOST":  # the machine had no memory left, or somebody killed it
+                    raise
+                self.messages.error(error)
+                if self.server.ended.wait(seconds):
+                    return
         self._start(names)
 
     def _start(self, names: list[str]) -> None:
-        for name in names:
-            try:
-                source = Source("resume", f"START QUERY {quote_name(name)};")
-                self.session.execute(parse(split_script(source)[0]))
-                self.messages.say(f"resumed: {name}")
-            except StartFault:
-                raise
-            except StreamsqlError as error:
-                self.messages.error(error)
+        with self._starting:
+            self._waiting |= set(names)
+            for name in names:
+                running = self.session.queries.all.get(name.casefold())
+                if name.casefold() not in self.session.catalog.queries or running and not running.over:
+                    self._waiting.discard(name)
+                    continue
+                try:
+                    source = Source("resume", f"START QUERY {quote_name(name)};")
+                    self.session.execute(parse(split_script(source)[0]))
+                    self.messages.say(f"resumed: {name}")
+                except StartFault:
+                    raise
+                except StreamsqlError as error:
+                    self.messages.error(error)
+                    if error.code == "SPARK_LOST":
+                        continue  # it waits for the next start of Spark
+                self._waiting.discard(name)
 
     def _spark_lost(self) -> None:
-        lost = [q.name for q in self.session.queries.all.values() if q.ended_with_spark]
-        names = [name for name in lost if name.casefold() in self.session.catalog.queries]
+        lost = {q.name for q in self.session.queries.all.values() if q.ended_with_spark} | self._waiting
+        names = [q.name for q in self.session.catalog.named(None) if q.name in lost]
         threading.Thread(target=self._recover, args=(names,), daemon=True, name="recover").start()
 
     def _recover(self, names: list[str]) -> None:
         """Start Spark again, and the queries that it ran."""
-        for seconds in AGAIN_AFTER:
+        for seconds in chain(AGAIN_AFTER, repeat(AGAIN_AFTER[-1])):
             if self.server.ended.wait(seconds):
                 return
             try:

@@ -331,6 +331,7 @@ def _scripts(
     if client is not None:
         if options.resume:
             sources = [Source("--resume", "START QUERY ALL;"), *sources]
+        client.on_news(printer.warn, restarts_only=True)
         remote = ScriptRunner(client, printer, CancelToken(), keep_going=options.on_error == "continue")
         return Supervisor(remote, sources, options.timeout).run()
     from streamsql.runtime.workspace.reopen import reopen

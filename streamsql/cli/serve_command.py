@@ -15,7 +15,7 @@ from streamsql.cli.hosting_loop import HostingLoop
 from streamsql.cli.open_workspace import held_workspace, workspace_folder
 from streamsql.cli.server_script import ServerScripts
 from streamsql.cli.terminal_parent import redirect
-from streamsql.errors import Source, UsageFault
+from streamsql.errors import Source, StartFault, UsageFault
 from streamsql.output.messages import Messages
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
@@ -38,7 +38,10 @@ def serve_parser() -> argparse.ArgumentParser:
         "Runs the session of a workspace as a server: resumes its queries, runs the scripts, and lives until "
         "it is told to end (SIGTERM, STOP SERVER). streamsql on the same workspace attaches to it."
     )
-    parser.epilog = "exit codes: 0 it was told to end, 1 a script failed, 2 usage, 3 Spark could not start"
+    parser.epilog = (
+        "exit codes: 0 it was told to end, 1 a script failed, 2 usage, 3 Spark could not start. A script "
+        "that fails ends the server, unless --on-error continue is given"
+    )
     add = parser.add_argument
     add("--detach", action="store_true", help="go on in the background once the server accepts clients")
     add("--status-file", metavar="FILE", help="write the status, as JSON, every 5 seconds")
@@ -75,11 +78,13 @@ def serve(
         def begin(cancel: CancelToken) -> int:
             loop.resume()
             scripts = ServerScripts(session.parts)
-            runner = ScriptRunner(scripts, printer, cancel, keep_going=options.on_error == "continue")
+            keep_going = options.on_error == "continue"
+            runner = ScriptRunner(scripts, printer, cancel, keep_going=keep_going)
             for source in sources:
                 if not runner.run_source(source):
                     break
-            return runner.failure_code
+            failed = runner.failure_code
+            return 0 if keep_going and failed != StartFault.exit_code else failed
 
         ready()
         return loop.run(begin)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from streamsql.connectors.option_values import in_full, placed
 from streamsql.definitions import Function, Query, Sink, Stream
-from streamsql.errors import NameFault, StreamsqlError
+from streamsql.errors import NameFault, StartFault, StreamsqlError
 from streamsql.language.statements.base import Name, QueryClauses, Statement
 from streamsql.language.statements.insert import Insert
 from streamsql.plan import planner
@@ -14,6 +14,8 @@ from streamsql.results import Done, Result
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import StatementSession
 
+ATTEMPTS = 3
+"""How often a statement is executed at most, while Spark ends under it."""
 _KINDS = {
     "stream": ("streams",),
     "sink": ("sinks",),
@@ -26,11 +28,22 @@ _KINDS = {
 
 class ServerScripts(StatementSession):
     """A session for the scripts of a server. A statement that defines what the workspace holds, word for
-    word, is no error: the server has been started with this script before.
+    word, is no error: the server has been started with this script before. One that was cut short by the end
+    of Spark is executed again.
     """
 
     def execute(self, statement: Statement, cancel: CancelToken | None = None) -> Result:
         """Execute one statement. Raises StreamsqlError."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return self._execute_once(statement, cancel)
+            except StreamsqlError as error:
+                repeatable = statement.defines or isinstance(error, StartFault)
+                if error.code != "SPARK_LOST" or not repeatable:
+                    raise
+        return self._execute_once(statement, cancel)
+
+    def _execute_once(self, statement: Statement, cancel: CancelToken | None) -> Result:
         try:
             return super().execute(statement, cancel)
         except NameFault as error:

@@ -50,6 +50,23 @@ def definition_of(text: str) -> Definition:
     return Definition(creates=name, written=written, temporary=temporary, view_query=query)
 
 
+_OF_SESSION = frozenset(
+    ("USE", "CACHE", "UNCACHE", "CLEAR", "REFRESH", "ADD", "DROP", "ALTER", "DECLARE", "SET", "RESET")
+)
+_OF_SESSION_WHEN_CREATED = frozenset(("FUNCTION", "VARIABLE"))
+
+
+def changes_session(text: str) -> bool:
+    """Whether a statement changes something of the Spark session itself: its current schema, caches,
+    functions, variables or resources.
+    """
+    words = [t.upper for t in tokenize(text, strict=False)[:6]]
+    if words[:1] == ["CREATE"]:
+        kind = next((w for w in words[1:] if w not in _BEFORE_KIND), "")
+        return kind in _OF_SESSION_WHEN_CREATED
+    return not _OF_SESSION.isdisjoint(words[:1])
+
+
 _TARGETS = (
     ("DROP", "TABLE"), ("DROP", "VIEW"), ("DELETE", "FROM"), ("UPDATE",), ("MERGE", "INTO"),
     ("ALTER", "TABLE"), ("ALTER", "VIEW"), ("TRUNCATE", "TABLE"), ("ANALYZE", "TABLE"),

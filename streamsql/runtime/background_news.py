@@ -16,7 +16,7 @@ class BackgroundNews:
     """Reports each event once. say: called with a line, on a thread of its own: neither Spark's callbacks nor
     a key press waits for it. restarts_only: failed queries are reported otherwise, and a script, which may
     end at any moment, is told on the event's own thread. shared: others report the same queries to other
-    readers, so that what was reported to them is news here.
+    readers, so that what was reported to them is news here. of: which restarts are reported.
     """
 
     def __init__(
@@ -26,11 +26,13 @@ class BackgroundNews:
         *,
         restarts_only: bool = False,
         shared: bool = False,
+        of: Callable[[Running], bool] = lambda running: True,
     ) -> None:
         self.parts = parts
         self.say = say
         self.restarts_only = restarts_only
         self.shared = shared
+        self.of = of
         self._told = {id(q) for q in parts.queries.all.values() if q.over} if shared else set[int]()
         self._wake = threading.Event()
         self._closed = False
@@ -66,7 +68,7 @@ class BackgroundNews:
         self._wake.set()
 
     def _restarting(self, running: Running) -> None:
-        if running.fault:
+        if running.fault and self.of(running):
             self._line(f"{running.fault.message}; {running.when_again()}")
 
     def _run(self) -> None:

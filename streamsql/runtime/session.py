@@ -24,7 +24,7 @@ from streamsql.runtime.console_session import Activity, JobProgress, Summary
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.settings import Settings
-from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.engine.spark_errors import spark_lost, translate
 from streamsql.runtime.handlers import (
     Answers,
     checkpoints,
@@ -122,7 +122,7 @@ class StatementSession:
         parts.events.publish(StatementBegins())
         if parts.config.read_only and parts.store:
             read_only.refuse(statement, parts.store.folder)
-        plan = planner.plan(statement, parts.context())
+        plan, losses = planner.plan(statement, parts.context()), parts.engine.losses
         parts.cancel.check()
         try:
             result = self._dispatch(plan, statement, parts)
@@ -135,6 +135,8 @@ class StatementSession:
         except Exception as error:
             if parts.cancel.cancelled:
                 raise Cancelled("cancelled") from None
+            if parts.engine.losses > losses:  # whatever it is, that is its cause
+                raise spark_lost() from error
             raise translate(error, statement, parts.catalog.relation_names()) from error
 
     def _dispatch(self, plan: plans.Plan, statement: Statement, parts: SessionParts) -> Result:

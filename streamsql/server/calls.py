@@ -18,7 +18,7 @@ from streamsql.server.address import connect
 from streamsql.server.encoding import Message, decode, decode_error
 from streamsql.server.frames import BadFrame, Disconnected, FrameSocket
 
-PROTOCOL = 1
+PROTOCOL = 2
 HELLO = 10.0
 """The seconds within which a server answers the first frame."""
 

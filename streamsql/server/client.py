@@ -39,6 +39,7 @@ class RemoteSession:
         self._known = False
         self._numbers: dict[CancelToken, int] = {}
         self._closed = threading.Event()
+        self._restarts_to: Callable[[str], None] | None = None
 
     @property
     def variables(self) -> dict[str, str]:
@@ -148,6 +149,9 @@ class RemoteSession:
     def place(self, started: Started, source: Source, span: Span) -> None:
         """Record the statement that started queries."""
         self.calls.call("place", [started, source, span])
+        if self._restarts_to is not None:
+            self._follow_news(self._restarts_to, True)
+            self._restarts_to = None
 
     def await_queries(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
         """Wait for the queries that end by themselves. Returns a note on the others."""
@@ -212,18 +216,25 @@ class RemoteSession:
             self._catalog, self._columns, self._states = catalog, columns, states
 
     def on_news(self, say: Callable[[str], None], *, restarts_only: bool = False) -> None:
-        """Call a function with a line about each event of the background; not in a script."""
-        if not restarts_only:
-            threading.Thread(target=self._news, args=(say,), daemon=True, name="announcer").start()
+        """Call a function with a line about each event of the background. restarts_only: about the restarts
+        of the queries that this client starts.
+        """
+        if restarts_only:
+            self._restarts_to = say
+        else:
+            self._follow_news(say, False)
 
-    def _news(self, say: Callable[[str], None]) -> None:
+    def _follow_news(self, say: Callable[[str], None], restarts_only: bool) -> None:
+        threading.Thread(target=self._news, args=(say, restarts_only), daemon=True, name="announcer").start()
+
+    def _news(self, say: Callable[[str], None], restarts_only: bool) -> None:
         attached = True
         while not self._closed.is_set():
             try:
-                lines = self.calls.call("news", [])
+                lines = self.calls.call("news", [restarts_only])
                 attached = True
             except StreamsqlError as error:
-                lines = [f"{error.message}; {error.hint}"] if attached else []
+                lines = [f"{error.message}; {error.hint}"] if attached and not restarts_only else []
                 attached = False
                 self._closed.wait(FACTS_EVERY)
             for line in lines if not self._closed.is_set() else ():

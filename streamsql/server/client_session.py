@@ -10,8 +10,10 @@ from typing import Any
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Note, RuleFault, Source, Span, StreamsqlError
+from streamsql.language.spark_definitions import Definition, changes_session, definition_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Reset, Set
+from streamsql.language.statements.spark import Spark
 from streamsql.results import Live, Result, Started
 from streamsql.runtime import script_queries
 from streamsql.runtime.background_news import BackgroundNews
@@ -19,13 +21,12 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.parts import Newest
 from streamsql.runtime.session import Session, StatementSession
 
 ENDS_BY_ITSELF = ("available_now", "once")
 _DEFINING = threading.Lock()
 """Held by a statement that only defines a name: two clients do not define the same one at a time."""
-_SETTING = threading.RLock()
-"""Held while Spark has the settings of one client."""
 
 
 class ClientSession(StatementSession):
@@ -42,6 +43,7 @@ class ClientSession(StatementSession):
             config=replace(base.config, interactive=interactive, preferences=preferences),
             settings=own,
             variables={},
+            newest=Newest(),
             stages=lambda: preferences["stages"] == "on",
             times=lambda: preferences["event_times"] == "on",
         )
@@ -83,20 +85,21 @@ class ClientSession(StatementSession):
 
     @contextlib.contextmanager
     def _settings_for(self, statement: Statement, parts: SessionParts) -> Iterator[SessionParts]:
-        """The parts of a statement, so that Spark has the client's settings: for one that reads in a session
-        of its own, for one that defines or starts something in the shared one, until it has started.
+        """The parts of a statement, with a Spark session that has the client's settings: a copy of the shared
+        one, so that no other client sees them. A query that is started in it keeps them.
         """
         own = self._own_settings()
-        if isinstance(statement, (Set, Reset)):
-            yield replace(parts, variant=_variant(own))
-        elif not own:
+        shared = isinstance(statement, Spark) and changes_session(statement.text)
+        if (shared or not own) and not isinstance(statement, (Set, Reset)):
             yield parts
-        elif statement.changes_workspace or not statement.read_only:
-            spark = parts.spark if statement.needs_spark or parts.engine.started else None
-            with _SETTING if spark is not None else contextlib.nullcontext(), _set_in(spark, own):
-                yield parts
-        else:
-            yield replace(parts, variant=_variant(own))
+            return
+        sessions = _Sessions(own)
+        try:
+            yield replace(parts, variant=sessions.of)
+            if isinstance(statement, Spark):
+                sessions.share_view(parts, definition_of(statement.text))
+        finally:
+            sessions.over()
 
     # ---- the queries of a script ----------------------------------------------------------
 
@@ -123,8 +126,11 @@ class ClientSession(StatementSession):
         self._told |= {id(fault) for fault in new}
         return new
 
-    def news(self, say: Callable[[str], None]) -> BackgroundNews:
-        """Lines about background events, until it is closed."""
+    def news(self, say: Callable[[str], None], *, restarts_only: bool) -> BackgroundNews:
+        """Lines about background events, until it is closed. restarts_only: of the queries of this client."""
+        if restarts_only:
+            of = lambda running: running.name.casefold() in self._placed  # noqa: E731
+            return BackgroundNews(self.parts, say, restarts_only=True, of=of)
         return BackgroundNews(self.parts, say, shared=True)
 
 
@@ -142,31 +148,37 @@ def _turn(statement: Statement, cancel: CancelToken) -> Iterator[None]:
         _DEFINING.release()
 
 
-def _variant(own: Mapping[str, str | None]) -> Callable[[Any], Any]:
-    """A function that gives the SparkSession with settings, one for a statement."""
-    sessions: list[Any] = []
+class _Sessions:
+    """The Spark sessions with settings of a client's own: one for a statement, then one for each use, as a
+    refresh is to see the views as they are now.
+    """
 
-    def variant(spark: Any) -> Any:
-        if not sessions:
-            sessions.append(own_session(spark))
-            _apply(sessions[0], own)
-        return sessions[0]
+    def __init__(self, own: Mapping[str, str | None]) -> None:
+        self._own = own
+        self._session: Any = None
+        self._over = False
 
-    return variant
+    def of(self, spark: Any) -> Any:
+        """The session that is derived from the shared one."""
+        if self._session is not None:
+            return self._session
+        session = own_session(spark)
+        _apply(session, self._own)
+        if not self._over:
+            self._session = session
+        return session
 
+    def over(self) -> None:
+        """The statement has ended."""
+        self._over, self._session = True, None
 
-@contextlib.contextmanager
-def _set_in(spark: Any, own: Mapping[str, str | None]) -> Iterator[None]:
-    """Settings in the shared session for a while. spark: None when it has not started."""
-    if spark is None:
-        yield
-        return
-    before = {key: spark.conf.get(key, None) for key in own}
-    _apply(spark, own)
-    try:
-        yield
-    finally:
-        _apply(spark, before)
+    def share_view(self, parts: SessionParts, definition: Definition) -> None:
+        """Give the shared session the temporary view that the statement has created."""
+        if definition.temporary and "." not in definition.written:
+            name = definition.creates
+            there = self._session._jsparkSession.sessionState().catalog()
+            shared = parts.spark._jsparkSession.sessionState().catalog()
+            shared.createTempView(name, there.getRawTempView(name).get(), True)
 
 
 def _apply(spark: Any, settings: Mapping[str, str | None]) -> None:

@@ -233,10 +233,10 @@ class ClientConnection:
         self._sent = (id(catalog), columns, states)
         return (session.summary(), *more)
 
-    def _take_news(self) -> list[str]:
+    def _take_news(self, restarts_only: bool) -> list[str]:
         """Lines about background events; waits for one, but not for ever."""
         if self._reporter is None:
-            self._reporter = self.session.news(self._news.put)
+            self._reporter = self.session.news(self._news.put, restarts_only=restarts_only)
         try:
             line = self._news.get(timeout=NEWS_EVERY)
         except queue.Empty:

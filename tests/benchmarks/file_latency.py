@@ -88,7 +88,9 @@ def pyspark(asked: argparse.Namespace, folder: Path, arrivals: Arrivals, *, tune
         spark = SparkSession.builder.master("local[*]").getOrCreate()
         spark.sparkContext.setLogLevel("ERROR")
     spark.readStream.schema("n BIGINT").json(str(folder / "in")).createOrReplaceTempView("s")
-    writer = spark.sql(SELECTS[asked.kind]).writeStream.outputMode("update" if asked.kind == "count" else "append")
+    writer = spark.sql(SELECTS[asked.kind]).writeStream.outputMode(
+        "update" if asked.kind == "count" else "append"
+    )
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
     query = writer.foreachBatch(lambda batch, number: arrivals.saw(batch.toArrow())).start()
     return spark, lambda: [json.loads(p.json()) for p in query._jsq.recentProgress()]
@@ -119,7 +121,11 @@ def measure(way: str, asked: argparse.Namespace) -> dict[str, float]:
             print(way, {k: round(statistics.median(v), 1) for k, v in phases.items()}, file=sys.stderr)
         getattr(world, "close", getattr(world, "stop", None))()
     took, used = took[asked.first :], used[asked.first :]
-    figures = {"p50 ms": percentile(took, 0.5), "p90 ms": percentile(took, 0.9), "p99 ms": percentile(took, 0.99)}
+    figures = {
+        "p50 ms": percentile(took, 0.5),
+        "p90 ms": percentile(took, 0.9),
+        "p99 ms": percentile(took, 0.99),
+    }
     return figures | {"least ms": min(took), "cpu ms": statistics.median(used)}
 
 
@@ -147,7 +153,9 @@ def main() -> None:
     table: dict[str, dict[str, float]] = {}
     for way in asked.ways:
         rest = [a for a in sys.argv[1:] if a not in WAYS]
-        done = subprocess.run([sys.executable, __file__, way, "--one", *rest], stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [sys.executable, __file__, way, "--one", *rest], stdout=subprocess.PIPE, text=True
+        )
         if done.returncode:
             sys.exit(done.returncode)
         table[way] = json.loads(done.stdout.splitlines()[-1])

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamsql.errors import StartFault
+from streamsql.runtime.engine.master_probe import why_no_master
 
 EVERY = 1.0
 """The seconds between two checks."""
@@ -51,9 +52,9 @@ def _connect(master: str) -> tuple[socket.socket | None, str]:
     return None, "; ".join(why)
 
 
-def check_master(master: str) -> None:
-    """Raise StartFault when no master accepts a connection, or what Spark needs to find it is missing. Spark
-    itself would say so after a minute, or in words of Java.
+def check_master(master: str, *, authenticated: bool = False) -> None:
+    """Raise StartFault when no master answers, or what Spark needs to find it is missing. Spark itself would
+    say so after a minute, or in words of Java. authenticated: whether Spark has a secret to show first.
     """
     if master == "yarn" and not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
         raise StartFault(
@@ -81,7 +82,17 @@ def check_master(master: str) -> None:
                 hint="is it running? the next statement that needs Spark retries; --master names another",
                 code="NO_SERVER",
             )
-        connection.close()
+        with connection:
+            host, port = connection.getpeername()[:2]
+            why = "" if authenticated else why_no_master(connection)
+        if why:
+            raise StartFault(
+                f"the server at {host}:{port} is no Spark master",
+                detail=why,
+                hint="a master tells its address, spark://HOST:7077, on its web page and in its log; "
+                "--master names it",
+                code="NO_SERVER",
+            )
 
 
 class ClusterWatch:

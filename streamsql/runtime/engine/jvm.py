@@ -260,8 +260,8 @@ def _start_session(
     cached = _cache_options(conf, wanted.archive)
     try:
         session = _try_session(conf, log, cache, java, cached)
-    except Crash:
-        if not cached:
+    except Crash as crash:
+        if not cached or not crash.own:
             raise
         wanted.archive.unlink(missing_ok=True)  # a damaged cache can cause that; it is built again
         session = _try_session(conf, log, cache, java, [])

@@ -84,6 +84,8 @@ class Engine:
         self.events = events
         self.warm = warm
         self.doing = ""
+        self.losses = 0
+        """The JVMs that have ended unexpectedly."""
         self._lock = threading.Lock()
         self._spark = spark
         self._own = spark is None
@@ -116,6 +118,8 @@ class Engine:
             self._start_session(attempt)
         except StartFault as error:
             attempt.failure = error
+        except jvm.Crash as error:
+            attempt.failure = StartFault(error.message, hint=error.hint, code="SPARK_LOST")
         except (jvm.JavaNotFound, jvm.SparkStartError) as error:
             attempt.failure = StartFault(error.message, hint=error.hint)
         except Exception as error:
@@ -123,7 +127,9 @@ class Engine:
         with self._lock:
             if attempt.failure is None and attempt.lost:
                 attempt.failure = StartFault(
-                    f"Spark ended while it started: {attempt.lost}", hint=f"see {self.log}"
+                    f"Spark ended while it started: {attempt.lost}",
+                    hint=f"see {self.log}",
+                    code="SPARK_LOST",
                 )
             if attempt.failure is None:
                 self._spark = attempt.spark
@@ -137,7 +143,7 @@ class Engine:
         conf = self.settings.start_conf()
         conf.setdefault("spark.sql.warehouse.dir", str(self.folder / "warehouse"))
         master = conf["spark.master"]
-        check_master(master)
+        check_master(master, authenticated=conf.get("spark.authenticate") == "true")
         spark = attempt.spark = jvm.start_session(conf, self.log, self.cache, java, self.warm)
         attempt.process = spark.sparkContext._gateway.proc
         # It would print a traceback over the prompt when the JVM ends.
@@ -169,6 +175,7 @@ class Engine:
             if self._closing:
                 return
             attempt.lost = attempt.lost or f"its JVM ended {how}"
+            self.losses += 1
             # Before another one can start: PySpark supports one Spark in a process.
             jvm.forget_session()
             if self._spark is attempt.spark:

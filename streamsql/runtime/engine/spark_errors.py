@@ -86,21 +86,39 @@ def translate(
     return fault
 
 
+def spark_lost() -> EngineFault:
+    """The error of a statement that was running when the JVM ended."""
+    return EngineFault(
+        "the connection to Spark is lost",
+        detail="its JVM has ended",
+        hint="the next statement that needs Spark restarts it; definitions are kept",
+        code="SPARK_LOST",
+    )
+
+
+def is_spark_lost(error: BaseException) -> bool:
+    """Whether the error of a call of Spark is that its JVM has ended."""
+    from py4j.protocol import Py4JError, Py4JNetworkError
+
+    if isinstance(error, StreamsqlError):
+        return error.code == "SPARK_LOST"
+    return isinstance(error, (Py4JNetworkError, ConnectionError)) or (
+        isinstance(error, Py4JError) and any(words in str(error) for words in _OF_NO_JVM)
+    )
+
+
+_OF_NO_JVM = ("Answer from Java side is empty", "does not exist in the JVM")
+"""What Py4J says when nobody answers."""
+
+
 def _translated(error: BaseException, text: str, known: Iterable[str]) -> StreamsqlError:
-    from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     if isinstance(error, Py4JJavaError):
         return _of_java(error.java_exception, text, known)
-    if isinstance(error, (Py4JNetworkError, ConnectionError)) or (
-        isinstance(error, Py4JError) and "Answer from Java side is empty" in str(error)
-    ):
-        return EngineFault(
-            "the connection to Spark is lost",
-            detail="its JVM has ended",
-            hint="the next statement that needs Spark restarts it; definitions are kept",
-            code="SPARK_LOST",
-        )
+    if is_spark_lost(error):
+        return spark_lost()
     if is_no_space(_texts(error)):
         return EngineFault(NO_SPACE, hint=_MAKE_SPACE, code="DISK_FULL")
     if isinstance(error, PySparkException):
@@ -243,6 +261,10 @@ def query_fault(error: Any, name: str, places: Iterable[str] = ()) -> QueryFault
     that it writes into.
     """
     subject = f"query {name} failed"
+    if is_spark_lost(error):
+        lost = spark_lost()
+        hint = f"START QUERY {name}; resumes from its checkpoint"
+        return QueryFault(lost.message, subject=subject, detail=lost.detail, hint=hint, code=lost.code)
     texts = _texts(error)
     words = in_plain_words(texts) or file_words(texts)
     if words:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,13 @@ from streamsql.runtime.engine.java import SparkStartError
 
 
 class Crash(SparkStartError):
-    """The JVM was ended by a signal."""
+    """The JVM was ended by a signal. own: of its own, not by somebody or for lack of memory."""
+
+    def __init__(self, status: int, hint: str) -> None:
+        super().__init__(f"Java crashed (signal {status})", hint)
+        self.own = status not in (signal.SIGKILL, signal.SIGTERM)
+        if not self.own:
+            self.message = f"Java was ended by signal {status} while it started"
 
 
 def start_failure(
@@ -27,7 +34,7 @@ def start_failure(
             message = _log_cause(log, start)
         return SparkStartError(message, hint)
     if status < 0:
-        return Crash(f"Java crashed (signal {-status})", hint)
+        return Crash(-status, hint)
     return SparkStartError(_log_cause(log, start), hint)
 
 

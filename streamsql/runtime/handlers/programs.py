@@ -78,7 +78,7 @@ def _collected(
     )
     if plan.reads.live:
         empty = isinstance(rows, Rows) and not rows.rows
-        parts.queries.empty_select = _select_text(statement) if empty else ""
+        parts.newest.empty_select = _select_text(statement) if empty else ""
     return replace(rows, seconds=time.monotonic() - began)
 
 

@@ -54,7 +54,7 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
         place = in_full(plan.query.checkpoint)
         plan = replace(plan, query=replace(plan.query, checkpoint=place), checkpoint=place)
     try:
-        running = parts.queries.started(start_query(parts, plan, replaces=plan.define))
+        running = parts.newest.started(start_query(parts, plan, replaces=plan.define))
     except Exception as error:
         if plan.otherwise is None or translate(error).code not in REFUSED:
             raise
@@ -151,7 +151,7 @@ def _rows(parts: SessionParts, plan: plans.Run) -> Result:
 def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> Any:
     name = f"select_{next(_NUMBERS)}_{os.getpid()}"
     plan = plan.named(name, parts.places.transient(name))
-    running = parts.queries.started(start_query(parts, plan))
+    running = parts.newest.started(start_query(parts, plan))
     try:
         parts.queries.wait([name.casefold()], parts.cancel, idle=plan.query.trigger is None, timeout=None)
         rows = use(parts.live[name.casefold()].frame(parts.spark))
@@ -181,7 +181,7 @@ def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statem
             if again.run is None:
                 raise again.why or AssertionError(query.name)
             run = _in_the_mode_of_its_rows(parts, again.run)
-            running = parts.queries.started(start_query(parts, run))
+            running = parts.newest.started(start_query(parts, run))
             notes += running.notes if run is again.run else (*running.notes, *running.mode_notes)
             notes += start_advice(parts, running) if statement.name else ()
         except Exception as error:

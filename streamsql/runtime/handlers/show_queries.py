@@ -147,7 +147,7 @@ def _unlisted(parts: SessionParts, name: Name) -> Running | None:
     if key in parts.catalog.sinks:
         feeding = parts.catalog.writers_of(name.value)
         return parts.queries.all.get(feeding[0].name.casefold()) if len(feeding) == 1 else None
-    newest = parts.queries.newest
+    newest = parts.newest.run
     return newest if newest is not None and newest.name.casefold() == key else None
 
 

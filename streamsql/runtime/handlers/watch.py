@@ -118,7 +118,7 @@ def follow(plan: plans.Run, parts: SessionParts) -> Live:
 def _follow(plan: plans.Run, parts: SessionParts, name: str) -> Live:
     plan = plan.named(name, parts.places.transient(name), retain=TRANSIENT_ROWS)
     plan = replace(plan, query=replace(plan.query, trigger=None, live_table=True))
-    running = parts.queries.started(start_query(parts, plan, replaces=True))
+    running = parts.newest.started(start_query(parts, plan, replaces=True))
     rows = parts.live[name.casefold()]
     kept: list[str] = []
 

@@ -34,7 +34,7 @@ def _why(parts: SessionParts, statement: WhyStatement) -> Why:
         assert statement.name
         table = parts.catalog.live_table(statement.name)
         feeding = parts.catalog.queries_into(table.name)
-        empty = parts.queries.empty_select
+        empty = parts.newest.empty_select
         hidden = hidden_rows(parts, empty, table) if empty else None
         if hidden:
             return result(hidden)
@@ -44,10 +44,10 @@ def _why(parts: SessionParts, statement: WhyStatement) -> Why:
         return result(_of_query(parts, feeding[0]))
     if statement.name:
         return result(_of_query(parts, parts.catalog.query(statement.name)))
-    hidden = hidden_rows(parts, parts.queries.empty_select) if parts.queries.empty_select else None
+    hidden = hidden_rows(parts, parts.newest.empty_select) if parts.newest.empty_select else None
     if hidden:
         return result(hidden)
-    newest = parts.queries.newest
+    newest = parts.newest.run
     if newest is not None:
         return result(_of_run(parts, newest.plan, newest))
     queries = list(parts.catalog.queries.values())

@@ -32,11 +32,27 @@ from streamsql.runtime.live.part_of_rows import PartOfRows
 from streamsql.runtime.preflight.function_kinds import Modules
 from streamsql.runtime.program_helpers import HELPERS, helper
 from streamsql.runtime.queries.query_runs import Queries
+from streamsql.runtime.queries.run import Running
 
 SHOWN = 20
 """The number of rows of a micro-batch that the sink `console` shows."""
 
 P = TypeVar("P", bound="QueryParts")
+
+
+@dataclass
+class Newest:
+    """What WHY without a name is about; of each client its own. run: the one that a statement started last;
+    empty_select: the SELECT over live tables after it that gave no rows.
+    """
+
+    run: Running | None = None
+    empty_select: str = ""
+
+    def started(self, running: Running) -> Running:
+        """Take note of the run that a statement has started."""
+        self.run, self.empty_select = running, ""
+        return running
 
 
 class FunctionChanged(EngineFault):
@@ -68,6 +84,7 @@ class QueryParts:
     stages: Callable[[], bool]
     times: Callable[[], bool]
     variant: Callable[[Any], Any] = field(default=lambda spark: spark, kw_only=True)
+    newest: Newest = field(default_factory=Newest, kw_only=True)
 
     def under(self: P, cancel: CancelToken) -> P:
         """The same parts with another cancel token, for one statement."""

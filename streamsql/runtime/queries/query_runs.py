@@ -33,9 +33,8 @@ POLL = 0.1
 
 class Queries:
     """All queries of a session. events: receives QueryReported, on Spark's callback thread, when a query
-    has reported or ended. newest: the run that a statement started last; empty_select: the
-    SELECT over live tables after it that gave no rows. failures: the newest failures of
-    each query, oldest first, including those of earlier sessions; failure_counts,
+    has reported or ended. failures: the newest failures of each query,
+    oldest first, including those of earlier sessions; failure_counts,
     restart_counts: of this session, by folded name. starting: the lock held while a query is
     started, so that none is started twice. refreshes: those of live tables over live tables.
     reserved: names of transient queries that are being started.
@@ -48,8 +47,6 @@ class Queries:
         self.failure_counts: Counter[str] = Counter()
         self.restart_counts: Counter[str] = Counter()
         self.starting = threading.RLock()
-        self.newest: Running | None = None
-        self.empty_select = ""
         self.reserved: set[str] = set()
         self._all: Mapping[str, Running] = {}
         self._changing = threading.Lock()
@@ -59,11 +56,6 @@ class Queries:
     def all(self) -> Mapping[str, Running]:
         """The newest run of each query by its folded name. The mapping is never changed in place."""
         return self._all
-
-    def started(self, running: Running) -> Running:
-        """Take note of the run that a statement has started."""
-        self.newest, self.empty_select = running, ""
-        return running
 
     def forget(self, name: str) -> None:
         """Remove a query that has ended."""

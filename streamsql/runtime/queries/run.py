@@ -144,6 +144,7 @@ class Running:
                 return
             if isinstance(error, QueryFault):
                 self.fault, self.certain = error, recurs(error.__cause__ or error)
+                self.ended_with_spark = error.code == "SPARK_LOST"
             elif error is not None:
                 sinks = (t.sink.option("path") for t in self.plan.targets)
                 places = (self.plan.checkpoint, *filter(None, sinks))
@@ -160,6 +161,8 @@ class Running:
     def lost(self, cause: str) -> None:
         """Mark the query as ended, because Spark has ended. cause: a message."""
         with self.lock:
+            if self.ended is not None and self.ended_with_spark and not self.stopped:
+                self.fault = self._ended_with(cause)  # it saw the end before the cause was known
             if self.ended is None:
                 if not self.stopped:
                     self.ended_with_spark = True
@@ -171,6 +174,7 @@ class Running:
             cause,
             subject=f"query {self.name} ended with Spark",
             hint=f"START QUERY {self.name}; resumes from its checkpoint",
+            code="SPARK_LOST",
         )
 
     def give_up(self) -> None:
