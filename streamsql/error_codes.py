@@ -148,6 +148,7 @@ NOTES = {
     "DELAY_TOO_LONG": "the delay of a watermark is many times as long as the latest row needs",
     "DELAY_TOO_SHORT": "rows arrive later than the delay of the watermark",
     "FIRST_ROW_KEPT": "row_number() over a stream keeps the first row to arrive",
+    "LATENESS_OF_MICRO_BATCHES": "of a source that cannot be read again, micro-batches tell the lateness",
     "LATE_ROWS_OF_JOIN": "late rows that are dropped behind a join are not listed",
     "LONG_RANGE": "the time range of a join is much longer than rows may be late",
     "EVENT_TIMES_APART": "the event times of joined streams are years apart",

@@ -211,7 +211,7 @@ class Live(Result):
     stays, and tells so; None where it stays anyway. mode: table, changes or chart; chart: columns
     x, y and perhaps the one that tells the lines apart. every: seconds between two frames, None for
     the default. enough: the number of rows that ends it, 0 for none. why(): what to show instead of
-    an empty table, as lines; () while that is not known.
+    an empty table, as lines; () while that is not known; proposal(): what resolves that, as statements.
     """
 
     title: str = ""
@@ -228,6 +228,7 @@ class Live(Result):
     every: float | None = None
     enough: int = 0
     why: Callable[[], tuple[str, ...]] = tuple
+    proposal: Callable[[], str] = str
 
 
 def discard(result: Result) -> None:

@@ -12,6 +12,7 @@ from conftest import Console, notes_of
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import StreamsqlError
+from streamsql.output.frames import View, frame
 from streamsql.results import Live
 
 WORDS = "CREATE STREAM words (word STRING, n INT, `a.b` STRING, who STRUCT<name: STRING>) USING values;"
@@ -115,6 +116,10 @@ def test_windows_that_are_not_selected_leave_the_state_when_the_watermark_passes
         "INSERT INTO times VALUES (3, '2024-05-01 15:00:00'); START QUERY window_cast; AWAIT QUERY ALL;"
     )
     assert len(console.rows("SELECT * FROM window_cast;")) == 4
+    [live] = console.run("WATCH window_cast;")
+    assert isinstance(live, Live)
+    assert len(frame(live, View(width=80)).lines) > 4  # none of its keys is shown
+    live.close()
     last = console.session.queries.all["window_cast"].progress()[-1]
     assert last["stateOperators"][0]["numRowsTotal"] == 1
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +14,9 @@ import pytest
 from conftest import Console, notes_of
 from test_advance import refusal
 
-from streamsql.errors import RuleFault
+from streamsql.errors import InputFault, RuleFault
 from streamsql.results import Rows
+from streamsql.runtime.why.event_times import event_times
 
 
 def shown(console: Console, more: str = "") -> tuple[Rows, dict[str, Any]]:
@@ -86,18 +91,75 @@ def test_lateness_of_known_rows(console: Console) -> None:
     [
         ("unread", "no query has read the stream unread"),
         ("plain", "the lateness of plain is not known: it has no watermark"),
-        ("r", "the rows of r cannot be read again: its source is rate"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(stream: str, said: str) -> None:
     fault = refusal(
         f"""CREATE STREAM unread (at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 1 HOUR;
         CREATE STREAM plain (at TIMESTAMP) USING values;
-        CREATE STREAM r USING rate OPTIONS (rampUpTime '5s') WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
         SHOW LATENESS OF STREAM {stream};"""
     )
     assert isinstance(fault, RuleFault)
     assert said in fault.message
+
+
+def test_lateness_of_a_source_that_cannot_be_read_again(
+    console: Console, eventually: Callable[..., None]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, contextlib.ExitStack() as connections:
+        console.run(
+            f"""CREATE STREAM w USING socket OPTIONS (host '127.0.0.1', port {server.getsockname()[1]})
+            WITH WATERMARK to_timestamp(value) AS at DELAY OF INTERVAL 10 MINUTES;"""
+        )
+        with pytest.raises(InputFault, match="no query has read rows of w yet"):
+            console.run("SHOW LATENESS OF STREAM w;")
+        console.run("CREATE LIVE TABLE t AS SELECT at FROM w;")
+        server.setblocking(False)
+        there: list[socket.socket] = []  # one is that of the check before the start
+
+        def sent(line: str, seen: int, done: set[socket.socket]) -> bool:
+            with contextlib.suppress(BlockingIOError):
+                there.append(connections.enter_context(server.accept()[0]))
+            for each in set(there) - done:
+                done.add(each)
+                with contextlib.suppress(OSError):
+                    each.sendall(line.encode())
+            return len(console.rows("SELECT * FROM t;")) == seen
+
+        for number, minute in enumerate(("12:00", "13:00", "13:10", "12:59"), 1):
+            done = set[socket.socket]()
+            eventually(partial(sent, f"2024-05-01 {minute}:00\n", number, done))
+        result, facts = shown(console)
+        assert (facts["rows"], facts["late by the delay or more"]) == (
+            "4 in 4 micro-batches of t",
+            "1 (33.33%)",
+        )
+        assert facts["delay that keeps 99 %"] == "INTERVAL 12 MINUTES"
+        assert notes_of(result)[0] == (
+            "a socket source cannot be read again: all rows of a micro-batch count as late as its latest"
+        )
+        result, _ = shown(console, " AS CHART")
+        assert [(row[0], row[1]) for row in result.rows if row[1]] == [("on time", 2), ("up to 1 hour", 1)]
+        assert dict(console.rows("DESCRIBE STREAM w;"))["event times in t"] == (
+            "4 rows in 4 micro-batches: 2024-05-01 12:00:00 to 2024-05-01 13:10:00, late by at most 11 minutes"
+        )
+        console.run("STOP QUERY t;")
+
+
+def test_what_share_of_the_rows_came_how_late_by_their_micro_batches() -> None:
+    def report(rows: int, oldest: str, newest: str) -> dict[str, Any]:
+        times = {"min": f"2024-05-01T{oldest}:00.000Z", "max": f"2024-05-01T{newest}:00.000Z"}
+        return {"numInputRows": rows, "sources": [{}], "eventTime": times | {"avg": times["max"]}}
+
+    times = event_times(
+        [report(5, "12:00", "12:10"), report(990, "12:09", "12:20"), report(10, "11:20", "12:20")]
+    )
+    assert times is not None
+    assert (times.within(0.99), times.within(0.999)) == (60_000, 3_600_000)
+    assert times.text("UTC") == (
+        "1,005 rows in 3 micro-batches: 2024-05-01 11:20:00 to 2024-05-01 12:20:00, late by at most 1 hour, "
+        "99 % of the rows by at most 1 minute"
+    )
 
 
 def test_event_times_of_each_stream_of_a_join(console: Console, tmp_path: Path) -> None:

@@ -31,7 +31,9 @@ class Measurable:
 
 @dataclass(frozen=True)
 class Lateness(Plan):
-    """SHOW LATENESS. queries: those that read the stream; chart: whether the distribution is asked for."""
+    """SHOW LATENESS. queries: those that read the stream; none if its source cannot be read again, so that
+    their reports tell its lateness; chart: whether the distribution is asked for.
+    """
 
     stream: Stream
     queries: tuple[Measurable, ...]

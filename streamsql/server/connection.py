@@ -261,4 +261,4 @@ class _Answered:
 
 
 _ANSWERED = _Answered()
-_LIVE_CALLS = ("take", "changes", "freeze", "status", "close", "fault", "said", "keep", "why")
+_LIVE_CALLS = ("take", "changes", "freeze", "status", "close", "fault", "said", "keep", "why", "proposal")

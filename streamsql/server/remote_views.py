@@ -25,6 +25,7 @@ def remote_live(calls: Calls, number: int, live: Live, *, keeps: bool) -> Live:
         said=lambda: view.call("said", ""),
         keep=(lambda: view.call("keep", "")) if keeps else None,
         why=lambda: view.call("why", ()),
+        proposal=lambda: view.call("proposal", ""),
     )
 
 

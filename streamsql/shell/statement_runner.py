@@ -254,6 +254,8 @@ class Desk:
             shown.wait()
         if threading.current_thread() is not self._work:
             return discard(live)  # it was cancelled
+        proposal = live.proposal()
+        proposal = "" if proposal and live.take(1, None, None).total else proposal
         live.close()
         fault = live.fault()
         if fault is not None:
@@ -261,6 +263,8 @@ class Desk:
         said = live.said()
         if said:
             self.printer.say(said)
+        if proposal:
+            self.printer.note(self._offer(proposal))
 
     def _show(self, live: Live) -> None:
         view = LiveView(

@@ -117,8 +117,8 @@ def _computed(query: Query, run: Run, statement: FlushQuery, context: Context) -
 
 
 def show_lateness(statement: ShowLateness, context: Context) -> Plan:
-    """SHOW LATENESS: the queries whose micro-batches of the stream can be read again. Raises NameFault or
-    RuleFault.
+    """SHOW LATENESS: the queries whose micro-batches of the stream can be read again; none if its source
+    cannot. Raises NameFault or RuleFault.
     """
     stream, name = context.catalog.stream(statement.name), statement.name
     if stream.watermark is None or not stream.connector:
@@ -130,7 +130,10 @@ def show_lateness(statement: ShowLateness, context: Context) -> Plan:
             span=name.span,
             code="MISSING_WATERMARK",
         )
-    check_sources([stream], name.span)
+    try:
+        check_sources([stream], name.span)
+    except RuleFault:
+        return Lateness(stream, (), statement.chart)
     queries = []
     for query in context.catalog.queries.values():
         if not query.together and not query.inputs:

@@ -12,13 +12,15 @@ from streamsql.language.durations import seconds
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.statements.stream import ShowLateness
+from streamsql.language.tokens import quote_name
 from streamsql.plan.event_time_plans import Lateness
 from streamsql.results import Result
 from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.why.lateness import BUCKETS, Measured, keeping, measure
+from streamsql.runtime.why.event_times import EventTimes, measured_of
+from streamsql.runtime.why.lateness import BUCKETS, SHARES, Measured, keeping, measure
 from streamsql.runtime.why.moments import interval, length, shown
 from streamsql.runtime.why.start_advice import LONG
 from streamsql.runtime.why.verdict import count
@@ -31,6 +33,8 @@ def _lateness(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> R
     """Measure the stream in the query with the most micro-batches. Raises InputFault."""
     stream = plan.stream
     assert stream.watermark
+    if not plan.queries:
+        return _as_reported(parts, plan, statement)
     best = max(plan.queries, key=lambda q: len(_committed(parts, q.query)))
     delay = seconds(stream.watermark.delay)
     measured = None
@@ -49,6 +53,52 @@ def _lateness(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> R
         return replace(table(("late by", "rows", "share", ""), _bars(measured), (1, 2)), notes=notes)
     zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))
     return replace(pairs_of(_facts(measured, delay, best.query, zone)), notes=notes)
+
+
+def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> Result:
+    """What the newest micro-batches of a query have reported about a source that cannot be read again.
+    Raises InputFault.
+    """
+    stream = plan.stream
+    assert stream.watermark
+    for each in parts.queries.all.values():
+        each.catch_up()
+    known = measured_of(stream, parts.queries.all.values())
+    again = f"a {stream.connector} source cannot be read again"
+    if not known:
+        raise InputFault(
+            f"no query has read rows of {stream.name} yet",
+            detail=f"{again}: the reports of queries tell its lateness",
+            hint=f"CREATE LIVE TABLE name AS SELECT * FROM {quote_name(stream.name)};",
+            span=statement.name.span,
+            code="NO_RECORDS",
+        )
+    running, times = max(known, key=lambda pair: pair[1].rows)
+    delay = seconds(stream.watermark.delay)
+    measured = _of_micro_batches(times, delay)
+    text = f"{again}: all rows of a micro-batch count as late as its latest"
+    notes = (Note("LATENESS_OF_MICRO_BATCHES", text), *_advice(stream, measured, delay))
+    if plan.chart and measured.compared:
+        return replace(table(("late by", "rows", "share", ""), _bars(measured), (1, 2)), notes=notes)
+    zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))
+    return replace(pairs_of(_facts(measured, delay, running.name, zone)), notes=notes)
+
+
+def _of_micro_batches(times: EventTimes, delay: float) -> Measured:
+    """The distribution in which all rows of a micro-batch are as late as the latest of them."""
+    rows = sum(n for _, n in times.each)
+    up_to = [sum(n for late, n in times.each if late <= limit * 1_000) for _, limit in BUCKETS]
+    return Measured(
+        rows=times.rows,
+        batches=times.batches,
+        nulls=times.nulls,
+        oldest=times.oldest,
+        newest=times.newest,
+        compared=rows,
+        beyond=sum(n for late, n in times.each if late >= delay * 1_000),
+        late=tuple(times.within(share) for share in (*SHARES, 1.0)) if times.each else (),
+        classes=tuple(b - a for a, b in zip([0, *up_to], [*up_to, rows], strict=True)),
+    )
 
 
 def _committed(parts: SessionParts, query: str) -> list[int]:

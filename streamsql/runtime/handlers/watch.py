@@ -196,8 +196,9 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
     why = verdict.lines if parts.engine.started else tuple
     status = partial(_status, title, current, parts, zone)
     return Live(
-        (), title, table.take, take_changes, freeze, status, close, _fault_of(current, parts), why=why
-    )
+        (), title, table.take, take_changes, freeze, status, close, _fault_of(current, parts), why=why,
+        proposal=lambda: verdict.proposal,
+    )  # fmt: skip
 
 
 def _status(title: str, current: Callable[[], Running | None], parts: SessionParts, zone: str) -> Status:

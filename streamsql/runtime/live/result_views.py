@@ -78,11 +78,11 @@ class TableView:
         )
 
     def _in_order(self, table: Any, version: int, order: tuple[str, bool] | None) -> Any:
-        keys = list(self.rows.keys or ()) if order is None else []
+        keys = [k for k in self.rows.keys or () if k in self.columns] if order is None else []
         if not (keys or order) or table.num_rows > SORTED_ROWS:
             return table
         if self._sorted[0] != (version, order):
-            by = [(k, False) for k in keys if k in self.columns] if order is None else [order]
+            by = [(k, False) for k in keys] if order is None else [order]
             self._sorted = ((version, order), _sort(table, by))
         return self._sorted[1]
 

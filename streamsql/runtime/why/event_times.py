@@ -25,7 +25,8 @@ class EventTimes:
     """rows, batches: those with event times that were read; nulls: the event times that are NULL, about that
     many where they are not exact;
     oldest, newest: in milliseconds, None if not known; compared: the micro-batches that are compared with
-    those before; latest: by how many milliseconds the latest row of these came after the newest one before.
+    those before; latest: by how many milliseconds the latest row of these came after the newest one before;
+    each: (this of one micro-batch, its rows), the least late first.
     """
 
     rows: int
@@ -36,6 +37,18 @@ class EventTimes:
     compared: int
     latest: int
     exact: bool = False
+    each: tuple[tuple[int, int], ...] = ()
+
+    def within(self, share: float) -> int:
+        """By how many milliseconds at least that share of the rows came late at most: the rows of a
+        micro-batch count as late as the latest of them.
+        """
+        enough, counted = share * sum(rows for _, rows in self.each), 0
+        for late, rows in self.each:
+            counted += rows
+            if counted >= enough:
+                return late
+        return self.latest
 
     @property
     def nulls_text(self) -> str:
@@ -51,6 +64,11 @@ class EventTimes:
             parts.append(f"NULL in {self.nulls_text}")
         if self.compared:
             parts.append(f"late by at most {length(self.latest / 1_000)}" if self.latest else "none late")
+            most = self.within(0.99)
+            if most < self.latest:
+                parts.append(
+                    f"99 % of the rows {f'by at most {length(most / 1_000)}' if most else 'on time'}"
+                )
         return ", ".join(parts)
 
 
@@ -72,15 +90,17 @@ def event_times(reports: Sequence[dict[str, Any]], stream: str = "") -> EventTim
     read = [batch for r in reports if (batch := _counted(r, stream) or _of_watermark(r))]
     if not read:
         return None
-    compared, latest, newest = 0, 0, read[0].newest
+    each, newest = list[tuple[int, int]](), read[0].newest
     for batch in read[1:]:
         if batch.oldest is not None:
-            compared, latest = compared + 1, max(latest, newest - batch.oldest)
+            each.append((max(0, newest - batch.oldest), batch.rows))
         newest = max(newest, batch.newest)
+    each.sort()
     rows, nulls = sum(b.rows for b in read), sum(b.nulls for b in read)
     oldest = min((b.oldest for b in read if b.oldest is not None), default=None)
     exact = all(b.exact for b in read)
-    return EventTimes(rows, len(read), nulls, oldest, newest, compared, latest, exact)
+    latest = each[-1][0] if each else 0
+    return EventTimes(rows, len(read), nulls, oldest, newest, len(each), latest, exact, tuple(each))
 
 
 def _counted(report: dict[str, Any], stream: str) -> _Batch | None:

@@ -28,6 +28,8 @@ class LiveVerdict:
         self._parts = parts.under(self._cancel)
         self._current = current
         self._lines: tuple[str, ...] = ()
+        self.proposal = ""
+        """What resolves the newest verdict."""
         self._thread: threading.Thread | None = None
         self._at = 0.0
         self._seen: object = None
@@ -61,7 +63,8 @@ class LiveVerdict:
 
     def _work(self, running: Running) -> None:
         try:
-            self._lines = lines_of(diagnose(Evidence(self._parts, running.plan, running)))
+            verdict = diagnose(Evidence(self._parts, running.plan, running))
+            self._lines, self.proposal = lines_of(verdict), verdict.proposal
         except Cancelled:
             pass
         except Exception:  # Spark may have ended: the status of the query tells why
@@ -71,5 +74,5 @@ class LiveVerdict:
 def lines_of(verdict: Verdict) -> tuple[str, ...]:
     """A verdict as the lines of a picture: the sentence, what closes the next window, what to type."""
     facts = (f"{name}: {value}" for name, value in verdict.facts if value not in ("", None))
-    typed = ("", *verdict.proposal.split("\n")) if verdict.proposal else ()
+    typed = ("", "resolve it with:", *verdict.proposal.split("\n")) if verdict.proposal else ()
     return (verdict.sentence, "", *(f"  {fact}" for fact in facts), *typed)

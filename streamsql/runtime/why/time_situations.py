@@ -215,11 +215,13 @@ def _needed_delay(
     """
     measured = measured_in(evidence, stream)
     if measured is None or not measured.late:
-        return (
-            (delay + worst, (("delay that keeps all of them", length(delay + worst)),))
-            if worst
-            else (None, ())
-        )
+        times, kept = event_times(evidence.reports), list[Fact]()
+        for most in (0.99, 0.999) if times and times.compared else ():
+            enough = max(delay, keeping(times.within(most)) if times else 0)
+            kept.append((f"delay that keeps at least {most * 100:g} % of the rows", length(enough)))
+        if not worst:
+            return None, tuple(kept)
+        return delay + worst, (*kept, ("delay that keeps all of them", length(delay + worst)))
     _, most, nearly, latest = measured.late
     share = f"{measured.beyond / measured.compared:.2%}"
     facts: list[Fact] = [("rows late by the delay or more", f"{measured.beyond:,} ({share})")]
