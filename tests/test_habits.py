@@ -11,6 +11,7 @@ from streamsql.cli.dry_run import Checker
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.habits import Habit, habits
+from streamsql.language.lexical import trailing_command
 from streamsql.language.parser import parse_script
 from streamsql.plan.context import Context
 from streamsql.shell.backslash_commands import expand
@@ -82,7 +83,12 @@ def test_a_command_of_another_prompt_is_a_statement(habit: Habit) -> None:
             expand(line, Preferences())
         assert caught.value.proposal
         return
-    [statement] = parse_script(Source("line", expand(line, Preferences()) or ""))
+    own = expand(line, Preferences()) or ""
+    if own.startswith("\\"):  # a short form of the console
+        assert is_complete(own)
+        assert expand(own, Preferences())
+        return
+    [statement] = parse_script(Source("line", own))
     assert not statement.read_as
 
 
@@ -116,6 +122,23 @@ def test_copy_of_psql_takes_a_file_name_without_quotes(line: str, statement: str
 ORDERS = "(id BIGINT, ts TIMESTAMP(3), tags ARRAY<STRING>, price DECIMAL(10, 2), name VARCHAR(20) NOT NULL, PRIMARY KEY (id) NOT ENFORCED"
 OWN_ORDERS = "(id BIGINT, ts TIMESTAMP, tags ARRAY<STRING>, price DECIMAL(10, 2), name STRING)"
 DEFINITIONS = [
+    (
+        "CREATE TABLE gen (id BIGINT, name STRING, price DOUBLE, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
+        "WITH ('connector' = 'datagen', 'rows-per-second' = '5', 'fields.id.kind' = 'sequence', "
+        "'fields.id.start' = '1', 'fields.id.end' = '9', 'fields.price.min' = '1', 'fields.price.max' = '9', "
+        "'fields.name.length' = '5')",
+        "CREATE STREAM gen (id BIGINT, name STRING, price DOUBLE, ts TIMESTAMP) USING datagen "
+        "OPTIONS (rowsPerSecond '5', fields.id 'sequence from 1', fields.price 'random 1 to 9') "
+        "WITH WATERMARK ts DELAY OF INTERVAL 0 SECONDS;",
+    ),
+    (
+        "CREATE STREAM a (id TEXT PRIMARY KEY, n BIGINT UNSIGNED, at TIMESTAMPTZ) USING values",
+        "CREATE STREAM a (id STRING, n DECIMAL(20), at TIMESTAMP) USING values;",
+    ),
+    (
+        "CREATE TABLE a (id INT, name VARCHAR(20), d double precision, PRIMARY KEY (id) NOT ENFORCED)",
+        "CREATE TABLE a (id INT, name VARCHAR(20), d DOUBLE);",
+    ),
     (
         f"CREATE TABLE orders {ORDERS}, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'kafka', "
         "'topic' = 'orders', 'properties.bootstrap.servers' = 'h:9092', 'format' = 'json', "
@@ -216,10 +239,67 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
     last_notes(f"{DEFINED}CREATE STREAM n (id INT) USING values; DROP STREAM n;")
 
 
+@pytest.mark.parametrize(
+    ("typed", "own"),
+    [
+        (
+            "SELECT id, WINDOWSTART, count(*) AS n FROM clicks WINDOW TUMBLING (SIZE 10 MINUTES) WHERE id > 1 "
+            "GROUP BY id EMIT CHANGES",
+            "SELECT id, TUMBLE_START(INTERVAL '10' MINUTES) AS WINDOWSTART, count(*) AS n FROM clicks "
+            "WHERE id > 1 GROUP BY id, TUMBLE(INTERVAL '10' MINUTES);",
+        ),
+        (
+            "CREATE TABLE t AS SELECT id, count(*) AS n FROM clicks WINDOW HOPPING (SIZE 10 MINUTES, ADVANCE BY 1 "
+            "MINUTE) GROUP BY id EMIT CHANGES",
+            "CREATE LIVE TABLE t AS SELECT id, count(*) AS n FROM clicks "
+            "GROUP BY id, HOP(INTERVAL '1' MINUTE, INTERVAL '10' MINUTES);",
+        ),
+        (
+            "SELECT id, count(*) AS n FROM clicks WINDOW SESSION (30 SECONDS) GROUP BY id EMIT CHANGES LIMIT 2",
+            "SELECT id, count(*) AS n FROM clicks GROUP BY id, SESSION(INTERVAL '30' SECONDS) LIMIT 2;",
+        ),
+        (
+            "SELECT (regexp_match('ab1', '([a-z]+)([0-9]+)'))[2] AS m, id::text FROM counts",
+            "SELECT regexp_extract('ab1', '([a-z]+)([0-9]+)', 2) AS m, id::STRING FROM counts;",
+        ),
+        (
+            "CREATE FUNCTION next(x INT) RETURNS INT LANGUAGE SQL AS $$ SELECT x + 1 $$",
+            "CREATE FUNCTION next(x INT) RETURNS INT RETURN x + 1;",
+        ),
+    ],
+    ids=["tumbling", "hopping", "session", "postgres", "function"],
+)
+def test_a_query_with_words_of_another_console_runs(typed: str, own: str) -> None:
+    assert f"read as {own}" in last_notes(f"{DEFINED}{typed};")
+    last_notes(DEFINED + own)
+
+
+def test_places_stay_behind_words_of_another_console() -> None:
+    script = f"{DEFINED}SELECT id::text FROM clicks WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY idd EMIT CHANGES;"
+    notes = last_notes(script.replace("idd", "id"))
+    assert "a grace period" not in str(notes)
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(script.replace("clicks WINDOW", "clicsk WINDOW"))
+    span = caught.value.span
+    assert span and script.replace("clicks WINDOW", "clicsk WINDOW")[span.start : span.end] == "clicsk"
+    graced = script.replace("(SIZE 1 HOUR)", "(SIZE 1 HOUR, GRACE PERIOD 1 MINUTE)").replace("idd", "id")
+    assert "DELAY OF INTERVAL '1' MINUTE" in last_notes(graced)[0]
+
+
+def test_a_command_behind_a_statement_ends_it() -> None:
+    assert trailing_command("SELECT 1 AS a \\gx") == ("SELECT 1 AS a", "\\gx")
+    assert trailing_command("SELECT 1\n\\g /tmp/a.txt") == ("SELECT 1", "\\g /tmp/a.txt")
+    for text in ("SELECT 'a \\gx", "SELECT 'a \\gx'", "SELECT 1 -- \\gx", "\\gx", "SELECT 1"):
+        assert trailing_command(text) is None, text
+    assert is_complete("SELECT 1 \\gx")
+    assert not is_complete("SELECT 'a \\gx")
+
+
 def test_exclude_is_except_and_places_stay() -> None:
-    assert last_notes(f"{DEFINED}SELECT * EXCLUDE (id) FROM clicks;")[0] == (
-        "read as SELECT * EXCEPT  (id) FROM clicks;"
-    )
+    for columns in ("(id)", "id"):
+        assert last_notes(f"{DEFINED}SELECT * EXCLUDE {columns} FROM clicks;")[0] == (
+            "read as SELECT * EXCEPT (id) FROM clicks;"
+        )
     script = f"{DEFINED}SELECT * EXCLUDE (id) FROM clicsk;"
     with pytest.raises(StreamsqlError) as caught:
         last_notes(script)

@@ -57,6 +57,7 @@ LANGUAGE = [
     "names_read json_arrows",
     "habits",
     "other_definitions",
+    "other_words",
     "parser redaction conditions",
     "query_clauses",
     "unfinished.query_cursor unfinished.coloring",

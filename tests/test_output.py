@@ -252,7 +252,8 @@ def test_a_wide_table_without_a_pager_says_what_is_left_out() -> None:
     assert "| … |" in out
     assert max(map(cells, out.splitlines())) <= 45
     assert words == (
-        "(1 row)\nnote: 2 of 5 columns do not fit (…): SET streamsql.expanded = auto; shows them row by row\n"
+        "(1 row)\nnote: 2 of 5 columns do not fit (…): second, third; \\last shows all of them, "
+        "SET streamsql.expanded = auto; row by row\n"
     )
 
 

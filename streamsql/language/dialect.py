@@ -77,9 +77,9 @@ def parse_tokens(tokens: list[Any], text: str) -> tuple[Any, Span | None]:
 
     retagged = []
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        # `window(` is a function; sqlglot reads WINDOW as the start of a clause.
+        # `window(` and `session(` are functions; sqlglot reads WINDOW as the start of a clause.
         if (
-            token.token_type == TokenType.WINDOW
+            token.token_type in (TokenType.WINDOW, TokenType.SESSION)
             and after is not None
             and after.token_type == TokenType.L_PAREN
         ):

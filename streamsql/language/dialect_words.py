@@ -17,6 +17,8 @@ from streamsql.language.tree_nodes import exp_module
 FUNCTIONS = {
     "approx_distinct": "approx_count_distinct({0})",
     "unnest": "explode({0})",
+    "latest_by_offset": "last({0})",
+    "earliest_by_offset": "first({0})",
 }
 """A function of another dialect, folded → Spark's, over the same arguments."""
 
@@ -179,8 +181,8 @@ def _check_quoted(token: Token) -> None:
 
 
 _FORMATS = frozenset(
-    """date_format to_timestamp to_date unix_timestamp from_unixtime to_unix_timestamp try_to_timestamp
-    try_to_date to_timestamp_ntz to_timestamp_ltz""".split()
+    """date_format to_timestamp to_date to_char unix_timestamp from_unixtime to_unix_timestamp
+    try_to_timestamp try_to_date to_timestamp_ntz to_timestamp_ltz""".split()
 )
 _REFUSED_LETTERS = "YWwuecABnNpI"
 """Letters that Spark refuses in a date pattern (those of weeks, those that only Java has, and that of MI)."""
@@ -202,6 +204,8 @@ def check_date_patterns(query: Query) -> None:
         pattern = tokens[close - 1]
         letters = "".join(pattern.text[1:-1].split("'")[::2])
         refused = next((c for c in letters if c in _REFUSED_LETTERS), "")
+        if token.upper == "TO_CHAR" and "YY" not in letters:
+            continue  # its pattern may be one of numbers
         if refused:
             better = _as_spark(pattern.text) if refused in "YI" else pattern.text
             raise RuleFault(

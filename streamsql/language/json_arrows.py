@@ -52,6 +52,8 @@ def _operand(tokens: Sequence[Token], arrow: int) -> int:
         if at > 0 and tokens[at - 1].kind == "word" and tokens[at - 1].end == tokens[at].start:
             at -= 1
         return max(at, 0)
+    if tokens[at].kind == "string":
+        return at
     if tokens[at].kind not in ("word", "quoted"):
         return arrow
     while at > 1 and tokens[at - 1].text == "." and tokens[at - 2].kind in ("word", "quoted"):

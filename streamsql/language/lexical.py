@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from streamsql.errors import Span, StreamsqlError, nearest
@@ -15,6 +16,26 @@ def is_ended(text: str) -> bool:
     except StreamsqlError:
         return False  # a quote or comment is not closed
     return bool(tokens) and tokens[-1].text == ";"
+
+
+_COMMAND = re.compile(r"\\(?:\?|!|[A-Za-z]+\+?)(?:[ \t][^\n\\]*)?\s*\Z")
+
+
+def trailing_command(text: str) -> tuple[str, str] | None:
+    """(the text before, the command) of a text that ends with a backslash command, as `SELECT 1 \\gx` does.
+    None if it ends with none, or has nothing before it.
+    """
+    found = _COMMAND.search(text)
+    if found is None or not text[: found.start()].strip():
+        return None
+    before = text[: found.start()]
+    try:
+        tokens = tokenize(f"{before} x")
+    except StreamsqlError:
+        return None  # it stands inside a quote
+    if tokens[-1].end <= len(before):
+        return None  # it stands inside a comment
+    return before.strip(), found[0].strip()
 
 
 def word_at(text: str, offset: int) -> Span:

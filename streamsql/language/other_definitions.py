@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from streamsql.errors import Span, SyntaxFault
 from streamsql.language.habits import PREFIX
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.tokens import Token, quote_name, unquote
@@ -55,8 +54,8 @@ def _with_own_watermark(text: str, tokens: list[Token]) -> str:
     if words[:1] != ["CREATE"] or "STREAM" not in words[1:4] or "WATERMARK" not in words:
         return ""
     opening = next((n for n, t in enumerate(tokens) if t.text == "("), len(tokens))
-    close = _close(tokens, opening)
-    items = list(_items(tokens[opening + 1 : close]))
+    close = closing(tokens, opening)
+    items = list(items_of(tokens[opening + 1 : close]))
     if close == len(tokens) or not any([t.upper for t in i[:2]] == ["WATERMARK", "FOR"] for i in items):
         return ""
     parts = _Definition("")
@@ -78,8 +77,8 @@ def _parts(text: str, tokens: list[Token]) -> _Definition | None:
     parts = _Definition(unquote(tokens[at]))
     at += 1
     if at < len(tokens) and tokens[at].text == "(":
-        close = _close(tokens, at)
-        for item in _items(tokens[at + 1 : close]):
+        close = closing(tokens, at)
+        for item in items_of(tokens[at + 1 : close]):
             _column(parts, text, item)
         at = close + 1
     level = [n for n in range(at, len(tokens)) if words[n] == "WITH"]
@@ -87,8 +86,8 @@ def _parts(text: str, tokens: list[Token]) -> _Definition | None:
         return None  # a statement of Spark, or of the console
     if not level or level[0] + 1 >= len(tokens) or tokens[level[0] + 1].text != "(":
         return None
-    close = _close(tokens, level[0] + 1)
-    for item in _items(tokens[level[0] + 2 : close]):
+    close = closing(tokens, level[0] + 1)
+    for item in items_of(tokens[level[0] + 2 : close]):
         _option(parts, item)
     if words[close + 1 : close + 2] == ["AS"]:
         parts.query = text[tokens[close + 2].start : tokens[-1].end] if close + 2 < len(tokens) else ""
@@ -147,6 +146,8 @@ def _statement(parts: _Definition) -> str:
             secret = is_secret_key(form)
             options.append(f"{form} '{'${env:' + form.upper() + '}' if secret else value}'")
     connector = connector or "kafka"
+    if connector == "datagen":
+        options += _generated(parts)
     if connector == "kafka" and not any(o.startswith("servers ") for o in options):
         options.insert(0, "servers 'localhost:9092'")
     if connector == "<format>":
@@ -159,6 +160,23 @@ def _statement(parts: _Definition) -> str:
     if parts.time and not sink:
         lines.append(f"WITH WATERMARK {_event_time(parts)} DELAY OF {parts.delay}")
     return " ".join(lines)
+
+
+_FIELD = re.compile(r"fields\.(?P<name>.+)\.(kind|start|end|min|max)")
+
+
+def _generated(parts: _Definition) -> list[str]:
+    """The options fields.name of datagen, for those of Flink: a sequence, or random values of a range."""
+    names = {found["name"] for key in parts.options if (found := _FIELD.fullmatch(key))}
+    types = {name.strip("`").casefold(): kind for name, kind in parts.columns}
+    options = []
+    for name in sorted(names):
+        of = lambda what, default: parts.options.get(f"fields.{name}.{what}", default)  # noqa: B023, E731
+        if of("kind", "") == "sequence":
+            options.append(f"fields.{quote_name(name)} 'sequence from {of('start', '0')}'")
+        elif types.get(name) not in (None, "STRING") and (of("min", "") or of("max", "")):
+            options.append(f"fields.{quote_name(name)} 'random {of('min', '0')} to {of('max', '1000000')}'")
+    return options
 
 
 def _event_time(parts: _Definition) -> str:
@@ -189,7 +207,7 @@ def _options() -> tuple[tuple[str, str | None, str], ...]:
     return tuple((r["key"], r["value"], r["form"]) for page in pages for r in _OPTION.finditer(page))
 
 
-def _items(tokens: list[Token]) -> Iterator[list[Token]]:
+def items_of(tokens: list[Token]) -> Iterator[list[Token]]:
     """The tokens between commas outside of parentheses and `< >`."""
     item: list[Token] = []
     depth = 0
@@ -205,7 +223,7 @@ def _items(tokens: list[Token]) -> Iterator[list[Token]]:
         yield item
 
 
-def _close(tokens: list[Token], at: int) -> int:
+def closing(tokens: list[Token], at: int) -> int:
     """The parenthesis that closes the one at that token; the end if there is none."""
     depth = 0
     for n in range(at, len(tokens)):
@@ -213,41 +231,3 @@ def _close(tokens: list[Token], at: int) -> int:
         if depth == 0:
             return n
     return len(tokens)
-
-
-def in_own_words(text: str, tokens: Sequence[Token]) -> str:
-    """A statement without the EMIT CHANGES of ksqlDB at its end, and with EXCEPT for the EXCLUDE of DuckDB,
-    which takes the same room; "" if it has neither.
-    """
-    _check_unsigned(tokens)
-    own = text
-    for star, word, opening in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if star.text == "*" and word.upper == "EXCLUDE" and opening.text == "(":
-            own = own[: word.start] + "EXCEPT".ljust(len(word.text)) + own[word.end :]
-    if [t.upper for t in tokens[-2:]] == ["EMIT", "CHANGES"] and len(tokens) > 3:
-        own = own[: tokens[-2].start].rstrip()
-        if [t.upper for t in tokens[:2]] == ["CREATE", "TABLE"]:
-            own = f"CREATE LIVE TABLE{own[tokens[1].end :]}"
-    return own if own != text else ""
-
-
-_UNSIGNED = {
-    "TINYINT": "SMALLINT",
-    "SMALLINT": "INT",
-    "INT": "BIGINT",
-    "INTEGER": "BIGINT",
-    "BIGINT": "DECIMAL(20)",
-}
-"""A whole number → the type here that has the values of it UNSIGNED."""
-
-
-def _check_unsigned(tokens: Sequence[Token]) -> None:
-    """Raise SyntaxFault for a column whose type is UNSIGNED."""
-    for kind, word in zip(tokens, tokens[1:], strict=False):
-        if word.upper == "UNSIGNED" and tokens[0].upper == "CREATE" and kind.upper in _UNSIGNED:
-            raise SyntaxFault(
-                "Spark has no UNSIGNED types",
-                hint=f"{kind.upper} UNSIGNED of other systems is {_UNSIGNED[kind.upper]} here",
-                span=Span(kind.start, word.end),
-                code="UNKNOWN_TYPE",
-            )

@@ -10,7 +10,8 @@ from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault, nearest
 from streamsql.language.grammar import Node, State, load, syntax_fault
 from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
-from streamsql.language.other_definitions import in_own_words, own_definition
+from streamsql.language.other_definitions import own_definition
+from streamsql.language.other_words import OwnText, in_own_words
 from streamsql.language.script import Written, split_script
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.explain import Explain
@@ -61,21 +62,22 @@ def parse_text(
     whole = Span(0, len(source.text))
     with origin.errors():
         statement = _read(source, tokens if tokens is not None else tokenize(source.text), in_test)
-    if isinstance(statement, str):  # the console's own statement in place of one of another console
-        part = source.text.startswith(statement) or len(source.text) == len(statement)
-        own = parse_text(Source(source.name, statement), origin if part else Origin.of(origin.span(whole)))
-        return replace(own, read_as=statement)
+    if isinstance(statement, OwnText):  # the console's own statement in place of one of another console
+        points = [(offset, origin.span(Span(place, place + 1)).start) for offset, place in statement.points]
+        inner = Origin(tuple(points)) if points else Origin.of(origin.span(whole))
+        own = parse_text(Source(source.name, statement.text), inner)
+        return replace(own, read_as=own.read_as or statement.text)
     placed: Statement = located(replace(statement, text=source.text, span=whole), origin)
     return placed
 
 
-def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | str:
+def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | OwnText:
     """The statement, or the text of the console's own statement for one of another console."""
     if not tokens:
         raise SyntaxFault("the statement is empty", span=Span(0, 1), code="UNKNOWN_STATEMENT")
     # In a test KILL is a crash; elsewhere it is the word of other consoles for STOP QUERY.
-    form = "" if in_test and tokens[0].upper == "KILL" else _of_another_console(source.text, tokens)
-    if form:
+    form = None if in_test and tokens[0].upper == "KILL" else _of_another_console(source.text, tokens)
+    if form is not None:
         return form
     grammar = load()
     furthest: State | None = None
@@ -100,9 +102,9 @@ def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | str
     return _left_to_spark(tokens, furthest)
 
 
-def _of_another_console(text: str, tokens: list[Token]) -> str:
-    """The console's own statement for one of another console, "" if it is none. Raises SyntaxFault with that
-    statement where it is to be completed first.
+def _of_another_console(text: str, tokens: list[Token]) -> OwnText | None:
+    """The console's own statement for one of another console, None if it is none. Raises SyntaxFault with
+    that statement where it is to be completed first.
     """
     span = Span(tokens[0].start, tokens[min(1, len(tokens) - 1)].end)
     definition = own_definition(text, tokens)
@@ -119,7 +121,7 @@ def _of_another_console(text: str, tokens: list[Token]) -> str:
         return in_own_words(text, tokens)
     habit, form = known
     if habit.runs:
-        return form
+        return OwnText(form)
     raise SyntaxFault(
         f"this is a statement of {habit.console}", proposal=f"{form};", span=span, code="OTHER_CONSOLE"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streamsql.config.preferences import PREFIX
 from streamsql.errors import Note
 from streamsql.results import Rows, RowStream, unique_names
@@ -18,6 +20,16 @@ def renamed_columns(rows: Rows | RowStream) -> tuple[tuple[str, ...], list[Note]
         if old != new
     ]
     return columns, [Note("COLUMNS_RENAMED", f"{', '.join(renamed)}: name it with AS")] if renamed else []
+
+
+NAMED = 8
+"""The largest number of columns that a note names."""
+
+
+def listed(columns: Sequence[str]) -> str:
+    """The names of columns for a note."""
+    more = len(columns) - NAMED
+    return ", ".join(columns[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def cut_note(max_cell: int) -> Note:

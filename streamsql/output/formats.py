@@ -35,13 +35,14 @@ PLAIN = Style()
 @dataclass
 class Drawn:
     """A table as lines. width: of each line, in cells; cut: whether a value was cut; left_out: the number
-    of columns that did not fit.
+    of columns that did not fit; hidden: their names.
     """
 
     lines: list[str] = field(default_factory=list)
     width: int = 0
     cut: bool = False
     left_out: int = 0
+    hidden: tuple[str, ...] = ()
 
 
 def draw(rows: Rows, style: Style = PLAIN) -> Drawn:
@@ -58,7 +59,8 @@ def draw(rows: Rows, style: Style = PLAIN) -> Drawn:
     blanks = 0 if style.compact else 2
     widths = _widths(names, body, blanks)
     shown = _that_fit(widths, style.width)
-    drawn.left_out = len(widths) - sum(i is not None for i in shown)
+    drawn.hidden = tuple(name for i, name in enumerate(names) if i not in shown)
+    drawn.left_out = len(drawn.hidden)
     room = style.width - len("|  |") - (len(" … |") if drawn.left_out else 0)
     squeezed = bool(style.width and shown and widths[0] > room > 0)
     if squeezed:

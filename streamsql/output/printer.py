@@ -17,13 +17,14 @@ from streamsql.output.cells import wrap
 from streamsql.output.colors import is_terminal, unpainted
 from streamsql.output.control_characters import harmless
 from streamsql.output.copy_file import copy_to_file
-from streamsql.output.fitting import cut_note, renamed_columns
+from streamsql.output.fitting import cut_note, listed, renamed_columns
 from streamsql.output.formats import FORMATS, RAW, Style, draw
 from streamsql.output.glance import at_a_glance, is_properties
 from streamsql.output.messages import Messages
 from streamsql.output.pager import page, pager_command
 from streamsql.output.row_streams import print_stream
 from streamsql.output.terminal import Terminal
+from streamsql.output.window import window
 from streamsql.results import (
     Copied,
     Done,
@@ -70,6 +71,8 @@ class Printer(Messages):
         self.height = height
         self.present: Callable[[Live], None] = self._follow
         self.last: Rows | Text | None = None
+        self.expanded = False
+        """Whether tables are vertical for now, as with \\gx."""
         self.paging = threading.Event()
         """Set while a pager runs: Ctrl-C is for the pager then."""
         self.fetching = threading.Event()
@@ -243,7 +246,20 @@ class Printer(Messages):
     def format(self) -> str:
         """The output format; a table becomes vertical with expanded = on."""
         format = self.preferences["format"]
-        return "vertical" if format == "table" and self.preferences["expanded"] == "on" else format
+        expanded = self.expanded or self.preferences["expanded"] == "on"
+        return "vertical" if format == "table" and expanded else format
+
+    def room(self) -> int:
+        """The width of the window that rows are written to, also by a script; 0 for a file or pipe."""
+        return self.width() or (window().columns if is_terminal(self.out) else 0)
+
+    def format_that_fits(self, rows: Rows) -> str:
+        """The output format of a script: at a terminal a table that is wider than it becomes vertical, as
+        with `\\x auto` of psql.
+        """
+        format, room = self.format(), self.room()
+        wide = bool(rows.rows) and format == "table" and 0 < room < draw(rows, self.style()).width
+        return "vertical" if wide else format
 
     def footer(self, rows: Rows, shown: int) -> str:
         count = len(rows.rows)
@@ -256,11 +272,11 @@ class Printer(Messages):
 
     def _rows(self, rows: Rows, *, paging: bool) -> tuple[int, list[Note]]:
         """Write rows. Returns the number of rows written, and notes."""
-        if not self.width():
-            self.write(self.formatted(self.format(), rows, self.style()))
-            return len(rows.rows), []
-        if rows.glance and self.format() == "table":
+        if rows.glance and self.format() == "table" and (self.width() or (rows.rows and self.room())):
             return self._glance(rows, paging=paging)
+        if not self.width():
+            self.write(self.formatted(self.format_that_fits(rows), rows, self.style()))
+            return len(rows.rows), []
         if paging and self.pager():
             lines, notes = self._whole(rows)
             if self._page(lines):
@@ -272,11 +288,11 @@ class Printer(Messages):
     def _glance(self, rows: Rows, *, paging: bool) -> tuple[int, list[Note]]:
         """Write a table about the console, fitted to the window; one with more rows than lines is paged."""
         style = self.style(glance=True)
-        shown = at_a_glance(rows, self.width(), style)
+        shown = at_a_glance(rows, self.room(), style)
         lines, notes = shown.lines, list(shown.notes)
-        if shown.left_out and self.preferences["expanded"] == "auto":
+        if shown.left_out and (self.preferences["expanded"] == "auto" or not self.width()):
             lines, notes = list(self.formatted("vertical", rows, style)), []
-        tall = len(rows.rows) >= self.height() - FOOTER
+        tall = bool(self.width()) and len(rows.rows) >= self.height() - FOOTER
         if not (paging and tall and self.pager() and self._page(lines)):
             self.write(lines)
         return len(rows.rows), notes
@@ -306,8 +322,8 @@ class Printer(Messages):
             return list(self.formatted("vertical", part, style)), len(part.rows), notes
         if drawn.left_out:
             text = (
-                f"{drawn.left_out} of {len(rows.columns)} columns do not fit (…): "
-                f"SET {PREFIX}expanded = auto; shows them row by row"
+                f"{drawn.left_out} of {len(rows.columns)} columns do not fit (…): {listed(drawn.hidden)}; "
+                f"\\last shows all of them, SET {PREFIX}expanded = auto; row by row"
             )
             notes.append(Note("NOT_ALL_SHOWN", text))
         if drawn.cut:

@@ -19,11 +19,18 @@ AGAIN = "\\g"
 """The result of `expand` for the last statement again."""
 FORMAT = "\\fmt"
 """The result of `expand` for the last statement, formatted, at the next prompt."""
+AGAIN_EXPANDED = "\\gx"
+"""The same, with a line for each column."""
 VERBOSE = "\\errverbose"
 """The result of `expand` for the last error, whole."""
-SHELL, OUTPUT, REPEAT = "\\!", "\\o", "\\watch"
-"""The first words of the results of `expand` for a command of the shell, a file for rows, and the last
-statement again and again; their argument follows after a blank.
+PRINT, CLEARED = "\\p", "\\r"
+"""The results of `expand` for the statement that is being typed, to show it or to discard it."""
+CONNECTION = "\\conninfo"
+"""The result of `expand` for where the statements run."""
+SHELL, OUTPUT, REPEAT, ONCE = "\\!", "\\o", "\\watch", "\\once"
+"""The first words of the results of `expand` for a command of the shell, a file for rows, the last
+statement again and again, and a file for the rows of the next statement; their argument follows after a
+blank.
 """
 LIST = "\\?"
 """The result of `expand` for the list of short forms: `listing()`, and HELP."""
@@ -77,16 +84,28 @@ def _copy(given: str, preferences: Preferences) -> str:
 
 
 def _source(given: str, preferences: Preferences) -> str:
+    return f"SOURCE {_quoted(given)}"
+
+
+def _quoted(given: str) -> str:
     from streamsql.language.tokens import quote
 
     quoted = given[:1] in ("'", '"') and given[-1:] == given[:1] and len(given) > 1
-    return f"SOURCE {quote(given[1:-1] if quoted else given)}"
+    return quote(given[1:-1] if quoted else given)
+
+
+def _again(given: str, preferences: Preferences) -> str:
+    """\\g FILE writes the rows of the last statement to a file, as in psql."""
+    return f"{AGAIN} {given}".rstrip()
 
 
 def _set(given: str, preferences: Preferences) -> str:
     """\\set name value, \\set name = value; preferences of the console need no `streamsql.`."""
     if not given:
         return "SET"
+    name, _, text = given.partition(" ")
+    if text.strip() and name.isidentifier() and name.casefold() not in SPECS and "=" not in given:
+        return f"DEFINE {name} = {_quoted(text.strip())}"  # a variable of psql
     key, _, value = given.partition("=") if "=" in given else given.partition(" ")
     key, value = key.strip(), value.strip()
     key = PREFIX + key if key.casefold() in SPECS or "." not in key else key
@@ -102,7 +121,10 @@ SHORT = (
     Short(("q", "quit", "exit"), "", "leave", _fixed("EXIT")),
     Short(("?",), "", "list the short forms", _fixed(LIST)),
     Short(("h", "help"), "[words]", "help on a statement or topic", _with("HELP {}", "HELP")),
-    Short(("d",), "[name]", "list the streams, or describe one", _with("DESCRIBE STREAM {}", "SHOW STREAMS")),
+    Short(
+        ("d",), "[name]", "list all that FROM can read, or describe one thing",
+        _with("DESCRIBE TABLE {}", "SHOW TABLES"),
+    ),
     Short(("ds",), "[name]", "list the sinks, or describe one", _with("DESCRIBE SINK {}", "SHOW SINKS")),
     Short(
         ("dl",), "[name]", "list the live tables, or describe one",
@@ -130,12 +152,17 @@ SHORT = (
     ),
     Short(("set",), "[name value]", "show the settings, or change one", _set),
     Short(("reset",), "[name]", "reset a setting to its default", _reset),
-    Short(("g",), "", "run the last statement again", _fixed(AGAIN)),
+    Short(("g",), "[file]", "run the statement, or the last one again; its rows into a file", _again),
+    Short(("gx",), "", "the same, with one line per column", _fixed(AGAIN_EXPANDED)),
+    Short(("p",), "", "show the statement that is being typed", _fixed(PRINT)),
+    Short(("r",), "", "discard the statement that is being typed", _fixed(CLEARED)),
     Short(("last",), "", "show the last result again, in full", _fixed(LAST)),
     Short(("e", "edit"), "", "open the last statement in your editor", _fixed(EDIT)),
     Short(("o",), "[file]", "write rows to a file; without one, here again", _marker(OUTPUT)),
+    Short(("once",), "file", "write the rows of the next statement to a file", _marker(ONCE)),
     Short(("!",), "[command]", "run a command in your shell", _marker(SHELL)),
     Short(("errverbose",), "", "show the last error, whole", _fixed(VERBOSE)),
+    Short(("conninfo",), "", "show where statements run", _fixed(CONNECTION)),
     Short(("fmt",), "", "format the last statement, as streamsql fmt does, for editing", _fixed(FORMAT)),
 )  # fmt: skip
 _BY_NAME = {name: short for short in SHORT for name in short.names}
@@ -157,7 +184,8 @@ def expand(text: str, preferences: Preferences) -> str | None:
     name, given = (*line[1:].split(None, 1), "", "")[:2]
     start = text.index(line[0])
     span = Span(start, start + 1 + len(name))
-    short = (_BY_NAME.get(name) or _BY_NAME.get(name.casefold())) if line[0] == "\\" else None
+    plain = name.rstrip("+") or name  # \\d+ of psql shows more than \\d; here \\d shows all
+    short = (_BY_NAME.get(plain) or _BY_NAME.get(plain.casefold())) if line[0] == "\\" else None
     if short is None:
         return _of_another_prompt(line, name, span)
     usage = f"\\{short.names[0]} {short.takes}".strip()
@@ -177,11 +205,11 @@ def _of_another_prompt(line: str, name: str, span: Span) -> str:
     """
     from streamsql.language.habits import command_form
 
-    known = command_form(line)
+    known = command_form(line.replace("+", "", 1) if name.endswith("+") else line)
     if known is not None:
         habit, statement = known
         if habit.runs:
-            return statement + ";"
+            return statement if statement.startswith("\\") else statement + ";"
         raise InputFault(
             f"{habit.typed.split()[0]} is a command of {habit.console}",
             proposal=f"{statement};",

@@ -19,19 +19,18 @@ _AT_ONCE = re.compile(r"\s*(help|exit|quit|clear)\s*\Z", re.IGNORECASE)
 
 
 def is_complete(text: str) -> bool:
-    """Whether Enter runs a text: it ends with `;` outside quotes and comments, is empty, is a short form,
-    or is a word that needs no `;`.
+    """Whether Enter runs a text: it ends with `;` outside quotes and comments or with a backslash command,
+    is empty, is a short form, or is a word that needs no `;`.
     """
     if not text.strip() or _AT_ONCE.match(text):
         return True
     # Imported with the first Enter: the first prompt is on the screen by then.
-    from streamsql.language.lexical import is_ended
+    from streamsql.language.lexical import is_ended, trailing_command
     from streamsql.shell.backslash_commands import SIGNS
 
     if text.lstrip().startswith(SIGNS):
         return True
-
-    return is_ended(text)
+    return is_ended(text) or ("\\" in text and trailing_command(text) is not None)
 
 
 def edit(text: str, messages: Messages) -> str:

@@ -6,11 +6,14 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 
+from streamsql.catalog import Catalog
 from streamsql.errors import Cancelled, InputFault, StreamsqlError
 from streamsql.output.error_text import format_error
 from streamsql.output.printer import Printer
+from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.secrets import redact_text
 from streamsql.shell.echo import echo
@@ -20,6 +23,30 @@ def run_in_shell(command: str) -> None:
     """Run a command in the user's shell; without one, the shell itself."""
     with echo():
         subprocess.call(command or os.environ.get("SHELL", "/bin/sh"), shell=True)
+
+
+def described(statement: str, catalog: Catalog) -> str:
+    """DESCRIBE TABLE name, of \\d, as the DESCRIBE for what has that name; any other statement as it is."""
+    head, _, name = statement.removesuffix(";").partition("DESCRIBE TABLE ")
+    if head or not name:
+        return statement
+    key = name.strip('`"').casefold()
+    sink = catalog.sinks.get(key)
+    if key in catalog.streams:
+        return f"DESCRIBE STREAM {name};"
+    if sink is not None:
+        return f"DESCRIBE {'LIVE TABLE' if sink.is_live else 'SINK'} {name};"
+    return f"DESCRIBE QUERY {name};" if key in catalog.queries else statement
+
+
+def connection(session: ConsoleSession) -> str:
+    """Where statements run, as \\conninfo of psql says it."""
+    facts = session.summary()
+    place = f"in the server {facts.server}" if facts.server else "in this process"
+    return (
+        f"statements run {place}, with Spark {version('pyspark')} ({facts.spark})\n"
+        f"{facts.running} queries running; SHOW QUERIES; lists them, SET; the settings"
+    )
 
 
 def printer_to(path: str, like: Printer) -> Printer:

@@ -16,6 +16,7 @@ from typing import Any
 
 from streamsql.errors import EngineFault, Note, QueryFault, Source, StreamsqlError
 from streamsql.language.formatting.format_script import format_script
+from streamsql.language.lexical import trailing_command
 from streamsql.language.parser import split_script
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
@@ -25,13 +26,19 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.shell.background_events import Announcer
 from streamsql.shell.backslash_commands import (
     AGAIN,
+    AGAIN_EXPANDED,
+    CLEARED,
+    CONNECTION,
     EDIT,
     FORMAT,
     LAST,
     LIST,
+    ONCE,
     OUTPUT,
+    PRINT,
     REPEAT,
     SHELL,
+    SIGNS,
     VERBOSE,
     expand,
     listing,
@@ -40,7 +47,14 @@ from streamsql.shell.editing import edit
 from streamsql.shell.highlighting import PLAIN, STYLE
 from streamsql.shell.live_view import LiveView
 from streamsql.shell.progress import ProgressLine
-from streamsql.shell.prompt_commands import in_full, printer_to, repeat, run_in_shell
+from streamsql.shell.prompt_commands import (
+    connection,
+    described,
+    in_full,
+    printer_to,
+    repeat,
+    run_in_shell,
+)
 
 GIVING_UP = 10.0
 """The seconds that the prompt waits for a cancelled statement that changes something to end."""
@@ -74,6 +88,8 @@ class Desk:
         self.detach = False
         """Whether the last statement was DETACH."""
         self._last_text = ""
+        self._once = False
+        """Whether rows go to a file for one statement only."""
         self._views: queue.Queue[tuple[Live, threading.Event]] = queue.Queue()
         self._work: threading.Thread | None = None
         """The thread of the statement that is waited for."""
@@ -96,52 +112,110 @@ class Desk:
     # ---- statements -----------------------------------------------------------------------
 
     def execute(self, text: str) -> bool:
-        """Execute the typed text: statements, or a short form. False: leave the console."""
+        """Execute the typed text: statements, a short form, or a statement with a short form behind it.
+        False: leave the console.
+        """
+        parts = None if text.lstrip().startswith(SIGNS) else trailing_command(text)
+        if parts is not None:
+            return self._with_command(*parts)
         try:
             short = expand(text, self.printer.preferences)
         except StreamsqlError as error:
             self.printer.error(error.at(Source("sql", text)))
             return True
-        if short == EDIT:
-            self.next_text = edit(self._last_text, self.printer)
-            return True
-        if short == FORMAT:
-            self._format_last()
-            return True
-        if short == LAST:
-            return self._on_thread(self._show_last)
-        if short is not None and short.startswith("\\") and short not in (AGAIN, LIST):
+        if short is not None and short.startswith("\\"):
             return self._command(*short.partition(" ")[::2])
-        if short == AGAIN:
-            short = self._last_text
-        if short == LIST:
-            self.printer.show(Text(text=listing()))
-            return True
         if short is None:
             self._last_text = text
-        text = (short or text).strip()
-        return self.run(Source("sql", text if text.endswith(";") else text + ";"))
+        else:
+            short = described(short, self.session.catalog)
+        return self._run_text(short or text)
+
+    def _run_text(self, text: str) -> bool:
+        text = text.strip()
+        try:
+            return self.run(Source("sql", text if text.endswith(";") else text + ";"))
+        finally:
+            if self._once:
+                self._write_to("")
+
+    def _with_command(self, typed: str, command: str) -> bool:
+        """Execute a short form behind a statement that is being typed. \\g runs the statement; others leave
+        it at the prompt. False: leave the console.
+        """
+        try:
+            name = (expand(command, self.printer.preferences) or "").partition(" ")[0]
+        except StreamsqlError as error:
+            self.printer.error(error.at(Source("sql", command)))
+            self.next_text = typed
+            return True
+        if name == CLEARED:
+            return True
+        if name == PRINT:
+            self.printer.show(Text(text=typed))
+        elif name in (AGAIN, AGAIN_EXPANDED, REPEAT, EDIT, FORMAT):
+            self._last_text = typed if typed.endswith(";") else typed + ";"
+            return self.execute(command)
+        elif not self.execute(command):
+            return False
+        self.next_text = typed
+        return True
 
     def _command(self, name: str, given: str) -> bool:
         """Run a command that no statement corresponds to. False: leave the console."""
+        texts = {
+            LIST: listing,
+            VERBOSE: self._last_error,
+            PRINT: lambda: self._last_text,
+            CONNECTION: lambda: connection(self.session),
+        }
         try:
-            if name == SHELL:
+            if name in texts:
+                self.printer.show(Text(text=texts[name]()))
+            elif name in (AGAIN, AGAIN_EXPANDED, REPEAT) and self._last_text:
+                return self._again(name, given)
+            elif name == SHELL:
                 run_in_shell(given)
-            elif name == OUTPUT:
-                if self.rows_to is not self.printer:
-                    self.rows_to.out.close()
-                self.rows_to = printer_to(given, self.printer) if given else self.printer
-            elif name == VERBOSE:
-                error = self.printer.terminal.last_error
-                self.printer.show(Text(text=in_full(error) if error else "there was no error"))
-            elif name == REPEAT and self._last_text:
-                source, seconds = Source("sql", self._last_text), float(given)
-                return self._on_thread(
-                    lambda cancel: repeat(lambda: self._execute(source, cancel), seconds, cancel)
-                )
+            elif name in (OUTPUT, ONCE):
+                self._write_to(given, once=name == ONCE)
+            elif name == EDIT:
+                self.next_text = edit(self._last_text, self.printer)
+            elif name == FORMAT:
+                self._format_last()
+            elif name == LAST:
+                return self._on_thread(self._show_last)
         except StreamsqlError as error:
             self.printer.error(error)
         return True
+
+    def _again(self, name: str, given: str) -> bool:
+        """Run the last statement again: row by row, into a file, or every so many seconds. False: leave."""
+        if name == REPEAT:
+            source, seconds = Source("sql", self._last_text), float(given)
+            return self._on_thread(
+                lambda cancel: repeat(lambda: self._execute(source, cancel), seconds, cancel)
+            )
+        if name == AGAIN_EXPANDED:
+            self.printer.expanded = self.rows_to.expanded = True
+        elif given:
+            self._write_to(given, once=True)
+        try:
+            return self._run_text(self._last_text)
+        finally:
+            self.printer.expanded = self.rows_to.expanded = False
+
+    def _write_to(self, path: str, *, once: bool = False) -> None:
+        """Write rows to a file, here again without one. Raises InputFault."""
+        if self.rows_to is not self.printer:
+            self.rows_to.out.close()
+            self.rows_to = self.printer
+        self._once = once
+        if path:
+            self.rows_to = printer_to(path, self.printer)
+
+    def _last_error(self) -> str:
+        error = self.printer.terminal.last_error
+        return in_full(error) if error else "there was no error"
 
     def _format_last(self) -> None:
         try:

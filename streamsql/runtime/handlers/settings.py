@@ -6,8 +6,9 @@ from streamsql.config.preferences import PREFIX, is_preference, spec_of
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.session import Define, Reset, Set
-from streamsql.results import Done, Result, Rows
+from streamsql.results import Done, Result
 from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.info_table import table
 from streamsql.runtime.parts import SessionParts
 from streamsql.secrets import redact_option
 
@@ -50,7 +51,7 @@ def _show_settings(parts: SessionParts, key: Name | None) -> Result:
             except Exception:
                 value = "<undefined>"
             rows = [(key.value, redact_option(key.value, value), "Spark")]
-    return Rows((), ("key", "value", "from"), rows, (False, False, False))
+    return table(("key", "value", "from"), rows, matters=("value",))
 
 
 def _reset(parts: SessionParts, statement: Reset) -> Result:
