@@ -103,6 +103,10 @@ class Original:
     keeps_in_step: bool = False
 
 
+ON_SERVER = Original("memory", ("append", "complete"))
+"""What a live table stands for whose rows Spark's memory sink keeps, as a view of a Spark Connect session."""
+
+
 @dataclass(frozen=True)
 class Sink:
     """Something to write to. A sink USING memory is a live table, unless it stands_for another one in a
@@ -124,6 +128,11 @@ class Sink:
     @property
     def is_live(self) -> bool:
         return self.connector == "memory"
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it is a live table whose rows are a view of a Spark Connect session."""
+        return self.stands_for == ON_SERVER
 
     @property
     def keeps_groups(self) -> bool:

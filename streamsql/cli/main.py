@@ -140,10 +140,11 @@ def _main(options: argparse.Namespace) -> int:
     except OSError:
         raise UsageFault("the current folder no longer exists", hint="cd to another one") from None
     options.check |= options.check_cluster
+    options.server = None
     if options.remote:
-        from streamsql.runtime.engine.settings import connect_refused
+        from streamsql.cli.remote import check_remote
 
-        raise connect_refused(options.remote)
+        check_remote(options)
     preferences, config = _preferences(options)
     options.color = preferences["color"]
     messages = Messages(preferences, Terminal(sys.stdout, sys.stderr), quiet=options.quiet)
@@ -180,9 +181,10 @@ def _check(
     """Check scripts against what a workspace holds, if one is named; nothing in it is changed."""
     from streamsql.catalog import Catalog
     from streamsql.cli.dry_run import check
+    from streamsql.cli.remote import server_of
     from streamsql.plan.context import Context
 
-    context, session = Context(Catalog()), None
+    context, session = Context(Catalog(), server=server_of(options)), None
     if options.workspace or options.read_only:
         from streamsql.runtime.workspace.reopen import reopen
 
@@ -246,9 +248,9 @@ def _session(
     """A session in a folder, with what the flags and the config file choose, and what its workspace
     holds; Spark is not started.
     """
+    from streamsql.cli.remote import session_of
     from streamsql.config.folders import cache_folder
     from streamsql.runtime.engine.settings import Settings
-    from streamsql.runtime.session import Session
     from streamsql.runtime.session_config import Config
     from streamsql.runtime.workspace.store import Store
 
@@ -257,8 +259,14 @@ def _session(
         if getattr(options, flag):
             given[key] = getattr(options, flag)
     preferences = printer.preferences
+    if options.server:
+        settings = Settings.of_server(options.server.shown, given, config_file.spark)
+    else:
+        settings = Settings.make(
+            preferences["master"], given, config_file.spark, preferences.origin("master")
+        )
     config = Config(
-        Settings.make(preferences["master"], given, config_file.spark, preferences.origin("master")),
+        settings,
         folder,
         cache_folder() / "spark.log",
         cache_folder(),
@@ -270,7 +278,7 @@ def _session(
         read_only=options.read_only or options.check,
         trusted=options.trust_workspace,
     )
-    session = Session(config)
+    session = session_of(options, config)
     if options.metrics and not options.check:
         from streamsql.runtime.metrics.endpoint import open_endpoint
 
@@ -349,7 +357,11 @@ def _scripts(
         if any(needs_spark(source) for source in sources):
             session.engine.begin_start()
         runner = ScriptRunner(session, printer, CancelToken(), keep_going=options.on_error == "continue")
-        return Supervisor(runner, sources, options.timeout).run()
+        try:
+            return Supervisor(runner, sources, options.timeout).run()
+        finally:
+            if going_on := session.left_running():
+                printer.say(going_on)
 
 
 if __name__ == "__main__":

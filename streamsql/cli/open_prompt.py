@@ -46,7 +46,7 @@ def open_prompt(
             assert folder is not None  # DETACH refuses a temporary workspace
             servers.append(open_server(sessions[0], folder.absolute(), messages))
 
-        can_detach = folder is not None and not options.read_only
+        can_detach = folder is not None and not options.read_only and not options.server
         shell = Prompt(open_both, messages, resume=options.resume, detach=detach if can_detach else None)
         try:
             code = shell.run(init)
@@ -55,6 +55,8 @@ def open_prompt(
             raise
         if not shell.detached:
             shell.close()
+            if going_on := "".join(session.left_running() for session in sessions):
+                messages.say(going_on)
             return code
         assert folder is not None
         return _go_on(parent, sessions[0], servers[0], folder, messages)

@@ -17,19 +17,24 @@ _READ_ONLY_HINT = "; --read-only shows this one"
 def workspace_folder(options: argparse.Namespace) -> Path:
     from streamsql.config.folders import data_folder
 
-    return Path(options.workspace) if options.workspace else data_folder() / "workspace"
+    if options.workspace:
+        return Path(options.workspace)
+    server = getattr(options, "server", None)
+    return data_folder() / (f"remote/{server.host}_{server.port}" if server else "workspace")
 
 
 def check_workspace(options: argparse.Namespace) -> bool:
     """Whether there is a workspace; changes nothing. Raises faults when it must not be opened, or when its
     catalog cannot be read: folders that it does not name would be removed as leftovers.
     """
+    from streamsql.runtime.connect.session_record import check_record
     from streamsql.runtime.workspace import marker
     from streamsql.runtime.workspace.catalog_file import read_statements
 
     folder = workspace_folder(options)
     there = marker.check(folder, trusted=options.trust_workspace)
     if there:
+        check_record(folder, options.server.shown if getattr(options, "server", None) else "")
         read_statements(folder)
     return there
 

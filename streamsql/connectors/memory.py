@@ -31,7 +31,11 @@ class Memory(Connector):
 
     def write_batch(self, sink: Sink, frame: Node) -> Node | None:
         """In a test, the rows are kept beside those of queries."""
-        return Call(Var("keep_rows"), (lit(sink.name), frame)) if sink.stands_for else None
+        in_test = sink.stands_for is not None and not sink.is_view
+        return Call(Var("keep_rows"), (lit(sink.name), frame)) if in_test else None
+
+    def write_stream(self, sink: Sink, writer: Node) -> Node:
+        return writer.call("format", "memory") if sink.is_view else super().write_stream(sink, writer)
 
     def batch_writer(self, sink: Sink) -> Node:
         return Var(rows_variable(sink.name)).attr("feed")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
-from streamsql.definitions import Stream
+from streamsql.definitions import ON_SERVER, Sink, Stream
 from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment
@@ -16,9 +16,21 @@ from streamsql.plan.plans import Reads
 
 
 @dataclass(frozen=True)
+class ConnectServer:
+    """A Spark Connect server, as far as planning knows it. address: sc://HOST:PORT; checkpoints: its folder
+    for checkpoints, "" if none is set; others: the folded names of active queries that the catalog does not
+    have.
+    """
+
+    address: str
+    checkpoints: str = ""
+    others: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Context:
-    """The input of planning besides the statement: the catalog, the console's folders, and the folder of the
-    current script (here).
+    """The input of planning besides the statement: the catalog, the console's folders, the folder of the
+    current script (here), and the Spark Connect server, if the console runs on one.
     """
 
     catalog: Catalog
@@ -26,6 +38,11 @@ class Context:
     here: str = ""
     stages: bool = True
     times: bool = True
+    server: ConnectServer | None = None
+
+    def live_table(self, sink: Sink) -> Sink:
+        """A new live table, kept where this console keeps them."""
+        return replace(sink, stands_for=ON_SERVER) if self.server else sink
 
     def sources(self, *, counts: bool = True) -> Sources:
         """The empty sources of a new program. counts: whether it counts malformed messages."""

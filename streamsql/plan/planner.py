@@ -27,7 +27,8 @@ from streamsql.language.statements.test import Advance, Given
 from streamsql.language.statements.verify import Verify
 from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
-from streamsql.plan.context import Context, reads_of
+from streamsql.plan.connect_limits import check_plan, check_statement
+from streamsql.plan.context import ConnectServer, Context, reads_of
 from streamsql.plan.lowering.lower import lower_statement
 from streamsql.plan.plans import Collect, Direct, Drop, Explain, Plan, Run, Start, Write
 from streamsql.plan.statements.advances import advance_stream, flush_query, show_lateness
@@ -59,12 +60,28 @@ __all__ = ["beginning", "plan", "start_plan"]
 
 def plan(statement: Statement, context: Context) -> Plan:
     """The plan of a statement. Raises faults with spans in the statement's source."""
-    make = PLANNERS.get(type(statement))
-    planned = make(statement, context) if make else named(statement, context)
+    if context.server:
+        planned = _on_server(statement, context, context.server)
+    else:
+        planned = _planned(statement, context)
     if statement.read_as:
         note = Note("READ_AS", f"read as {statement.read_as};")
         return replace(planned, notes=(note, *planned.notes))
     return planned
+
+
+def _planned(statement: Statement, context: Context) -> Plan:
+    make = PLANNERS.get(type(statement))
+    return make(statement, context) if make else named(statement, context)
+
+
+def _on_server(statement: Statement, context: Context, server: ConnectServer) -> Plan:
+    """The plan for a Spark Connect session. Raises RuleFault for what that has not."""
+    check_statement(statement)
+    name = getattr(statement, "name", None)
+    if statement.refers == "query" and name and name.value.casefold() in server.others:
+        return Direct(statement)
+    return check_plan(_planned(statement, context), statement, server)
 
 
 def _spark(statement: Statement, context: Context) -> Plan:

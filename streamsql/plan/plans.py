@@ -150,7 +150,7 @@ class Collect(Plan):
 
     def applied(self, catalog: Catalog) -> Catalog:
         creates = self.defines.creates
-        live = tuple(table.name for table in self.reads.live) if self.defines.temporary else ()
+        live = tuple(t.name for t in self.reads.live if not t.is_view) if self.defines.temporary else ()
         return catalog.having(Table(creates, self.streaming, live)) if creates else catalog
 
 
@@ -197,8 +197,9 @@ class Run(Plan):
 
     transient: a SELECT over a stream, which is only shown. define: the statement also creates its sink
     (CREATE LIVE TABLE). begins: the start position: "" (the checkpoint), now or beginning (a new checkpoint),
-    accept (the checkpoint, although the query has changed). late: what ON LATE INTO does. otherwise: what
-    runs where only Spark knows the operations of the query, and refuses it in every output mode.
+    accept (the checkpoint, although the query has changed). checkpoint: "" for Spark's temporary one. late:
+    what ON LATE INTO does. otherwise: what runs where only Spark knows the operations of the query, and
+    refuses it in every output mode.
     """
 
     query: Query
@@ -265,7 +266,7 @@ class Run(Plan):
                 ),
             )
             for t in self.targets
-            if t.sink.is_live
+            if t.sink.is_live and not t.sink.is_view
         )
 
     def writer(self, mode: str) -> Program:
@@ -278,7 +279,8 @@ class Run(Plan):
         writer = writer.call("outputMode", mode)
         if self.query.trigger:
             writer = writer.call("trigger", **_trigger(self.query.trigger))
-        writer = writer.call("option", "checkpointLocation", self._place)
+        if self.checkpoint:  # else Spark's own, which ends with the query
+            writer = writer.call("option", "checkpointLocation", self._place)
         if self.feeds_batches:
             pairs, steps = self._pairs()
             each = _call(Var("EachSink"), *pairs).attr("write")

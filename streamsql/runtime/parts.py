@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from streamsql.config.preferences import COMMAND_LINE, SET, Preferences
 from streamsql.connectors.base import Places
 from streamsql.language.statements.base import Statement
 from streamsql.plan import planner, plans
+from streamsql.plan.context import ConnectServer
 from streamsql.runtime.checkpoints.batch_history import KeptBatches
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event, Events, SparkLost, SparkStarted
@@ -75,11 +77,28 @@ def _live_tables(config: Config, places: Places, current: CurrentCatalog) -> Liv
     return tables(places if config.store else None, lambda name: name in current.snapshot.sinks)
 
 
-def session_parts(config: Config, spark: Any = None) -> SessionParts:
-    """The parts of a new session. spark: a running SparkSession that the session does not own (tests)."""
-    events, current, settings, places = Events(), CurrentCatalog(), config.settings, _places(config)
+def local_engine(config: Config, events: Events, spark: Any) -> Engine:
+    """Spark in a JVM of this machine. spark: a running SparkSession that the session does not own (tests)."""
     warm = lambda: warm_seconds(config.preferences)  # noqa: E731
-    engine = Engine(settings, config.folder, config.log, config.cache, config.java, events, spark, warm)
+    return Engine(config.settings, config.folder, config.log, config.cache, config.java, events, spark, warm)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """What runs the statements of a session: the engine, how it gets packages, and the Spark Connect server
+    behind it, if there is one.
+    """
+
+    engine: Callable[[Config, Events, Any], Engine] = local_engine
+    packages: Callable[[Config, Engine], Packages] = _packages
+    server: Callable[[], ConnectServer | None] = lambda: None
+
+
+def session_parts(config: Config, spark: Any = None, backend: Backend | None = None) -> SessionParts:
+    """The parts of a new session. spark: as for local_engine."""
+    backend = backend or Backend()
+    events, current, settings, places = Events(), CurrentCatalog(), config.settings, _places(config)
+    engine = backend.engine(config, events, spark)
     live = _live_tables(config, places, current)
     queries = Queries(events, Refreshes(live, current))
 
@@ -94,7 +113,7 @@ def session_parts(config: Config, spark: Any = None) -> SessionParts:
         settings=settings,
         places=places,
         variables={},
-        packages=_packages(config, engine),
+        packages=backend.packages(config, engine),
         modules=Modules(),
         live=live,
         kept=KeptBatches(places, lasting=config.store is not None),
@@ -102,6 +121,7 @@ def session_parts(config: Config, spark: Any = None) -> SessionParts:
         show_batch=config.show_batch,
         stages=lambda: config.preferences["stages"] == "on",
         times=lambda: config.preferences["event_times"] == "on",
+        server=backend.server,
         config=config,
         store=config.store,
         temporary=temporary,

@@ -17,7 +17,7 @@ from streamsql.plan.lowering.python_functions import module_variable
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Collect, Plan, Reads, Refresh, Run, Write
 from streamsql.plan.streaming.rules import Choice
-from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.engine.settings import CONNECT, Settings
 from streamsql.runtime.program_helpers import sources
 from streamsql.secrets import redact_option
 
@@ -99,7 +99,10 @@ class ProgramSource:
         wait = plan.late.follow if plan.late else Var("query").call("awaitTermination")
         text += self._run(plan) + self.part((Assign("", wait),))
         if plan.transient:
-            text += f"{rows_variable(plan.sink.name)}.frame(spark).show(truncate=False)\n"
+            rows = f"{rows_variable(plan.sink.name)}.frame(spark)"
+            text += (
+                f"{f'spark.table({plan.sink.name!r})' if plan.sink.is_view else rows}.show(truncate=False)\n"
+            )
         return text
 
     def _keeping(self, plan: Run) -> Program:
@@ -261,7 +264,8 @@ def _prelude(body: str, steps: Program, settings: Settings, modules: str, packag
     for key, value in packages.items():
         conf[key] = ",".join(v for v in (settings.start_conf().get(key), value) if v)
     options = "".join(f"\n    .config({k!r}, {redact_option(k, v)!r})" for k, v in conf.items())
-    session = f"spark = (\n    SparkSession.builder{options}\n    .getOrCreate()\n)\n"
+    remote = f".remote({settings.master!r})" if settings.master.startswith(CONNECT) else ""
+    session = f"spark = (\n    SparkSession.builder{remote}{options}\n    .getOrCreate()\n)\n"
     begin = f"{imports}from pyspark.sql import SparkSession, functions as F\n{helpers}"
     return f"{begin}\n{modules}{session}\n"
 

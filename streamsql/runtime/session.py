@@ -87,6 +87,10 @@ DIRECT: Answers = {
 class StatementSession:
     """Passes each statement to its handler, with the parts of a session."""
 
+    of_plans: Answers = PLANS
+    of_statements: Answers = DIRECT
+    """The handlers."""
+
     def __init__(self, parts: SessionParts) -> None:
         self.parts = parts
 
@@ -141,7 +145,7 @@ class StatementSession:
 
     def _dispatch(self, plan: plans.Plan, statement: Statement, parts: SessionParts) -> Result:
         if isinstance(plan, plans.Direct):
-            return DIRECT[type(plan.statement)](parts, plan.statement)
+            return self.of_statements[type(plan.statement)](parts, plan.statement)
         parts.temporary.check(statement, lambda: parts.engine.wait(parts.cancel))
         if not isinstance(plan, plans.Explain) or plan.mode != "pyspark":
             with statement.origin.errors():
@@ -151,7 +155,7 @@ class StatementSession:
                         owner, parts.catalog, parts.places, parts.settings, lambda: parts.spark
                     ),
                 )
-        return PLANS[type(plan)](parts, plan, statement)
+        return self.of_plans[type(plan)](parts, plan, statement)
 
     # ---- the queries of a script
 
@@ -218,8 +222,8 @@ class StatementSession:
 class Session(StatementSession):
     """The session of a prompt, a script or a server: it owns its parts."""
 
-    def __init__(self, config: Config, spark: Any = None) -> None:
-        super().__init__(session_parts(config, spark))
+    def __init__(self, config: Config, spark: Any = None, parts: SessionParts | None = None) -> None:
+        super().__init__(parts or session_parts(config, spark))
         self._supervisor = RestartSupervisor(self.parts, self.parts.workspace.save_status)
 
     @property
@@ -250,6 +254,10 @@ class Session(StatementSession):
     def spark(self) -> Any:
         """The SparkSession; waits until it has started. Raises StartFault when it could not."""
         return self.parts.spark
+
+    def left_running(self) -> str:
+        """What goes on after `close`, as a line; empty if nothing does."""
+        return ""
 
     def close(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
         """Stop all queries, then Spark if this session started it. limit: the seconds that their

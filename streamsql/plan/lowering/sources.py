@@ -226,6 +226,8 @@ class Sources:
     def live_table(self, sink: Sink, limit: int | None) -> Node:
         """The current rows of a live table, at most limit of them if it is given."""
         self.live[sink.name.casefold()] = sink
+        if sink.is_view:
+            return Var("spark").call("table", quote_name(sink.name))
         rows = Var(rows_variable(sink.name))
         arguments = () if limit is None else (limit,)
         return rows.call("frame", Var("spark"), *arguments)
@@ -305,6 +307,9 @@ class Sources:
             if entry is None and name.casefold() not in self.calls:
                 view = self.catalog.tables.get(name.casefold())
                 streaming = streaming or bool(view and view.streaming)
+                continue
+            if isinstance(entry, Sink) and entry.is_view:
+                self.live[entry.name.casefold()] = entry
                 continue
             name = entry.name if entry else name
             node, shape = self.relation(name)

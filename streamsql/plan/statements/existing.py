@@ -15,6 +15,7 @@ from streamsql.language.statements.sink import DropSink
 from streamsql.language.statements.stream import DropStream
 from streamsql.language.statements.why import Why
 from streamsql.language.tokens import quote_name
+from streamsql.plan.connect_limits import checked_run
 from streamsql.plan.context import Context
 from streamsql.plan.plans import Again, Direct, Drop, Export, Plan, Run, Start
 from streamsql.plan.statements.queries import restart
@@ -163,7 +164,10 @@ def start_query(statement: StartQuery, context: Context) -> Start:
 def _again(query: Query, statement: StartQuery, context: Context) -> Again:
     span = statement.name.span if statement.name else None
     try:
-        return Again(query, beginning(restart(query, context, span), statement.begins))
+        run = beginning(restart(query, context, span), statement.begins)
+        if context.server:
+            run = checked_run(run, span or statement.span, context.server)
+        return Again(query, run)
     except StreamsqlError as fault:
         return Again(query, why=fault)
 

@@ -51,7 +51,8 @@ def select(statement: Select, context: Context) -> Plan:
 
 
 def _select(statement: Select, context: Context) -> Plan:
-    shown = Sink("select", "memory", retain=sys.maxsize)  # every row that is read is shown
+    # Every row that is read is shown.
+    shown = context.live_table(Sink("select", "memory", retain=sys.maxsize))
     sources, lowered = with_kept_keys(
         (shown,), "", context.sources, lambda sources: lower_fragment(statement.query, sources)
     )
@@ -87,6 +88,7 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
         retain=statement.retain or DEFAULT_RETAIN,
         comment=statement.comment,
     )
+    sink = context.live_table(sink)
     refresh = create_refreshed(statement, sink, context)
     if refresh is not None:
         return replace(refresh, skip_existing=statement.if_not_exists)

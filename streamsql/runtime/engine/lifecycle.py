@@ -226,7 +226,10 @@ class Engine:
         self.doing = doing
 
     def run_jobs_of(self, cancel: CancelToken, spark: Any) -> None:
-        """Cancel the jobs that this thread starts from now on, and no others, when the token is set."""
+        """Cancel the jobs that this thread starts from now on, and no others, when the token is set. The
+        session becomes the active one of the thread.
+        """
+        activate(spark)
         spark.sparkContext.setJobGroup(cancel.jobs, "a statement")
 
         def end_jobs() -> None:
@@ -237,6 +240,12 @@ class Engine:
                 pass  # Spark has ended, and the jobs with it
 
         cancel.on_cancel(end_jobs)
+
+    def functions(self) -> Any:
+        """The module with Spark's functions, for programs."""
+        from pyspark.sql import functions
+
+        return functions
 
     def progress(self, cancel: CancelToken) -> Progress | None:
         """The progress of the running jobs of a statement; None when none runs. Calls Spark, so it is not

@@ -47,6 +47,20 @@ def fetch(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Excepti
     return RowStream((), names, numeric, first, _translated(rest, cancel, failed), time.monotonic() - began)
 
 
+def fetch_rows(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Exception]) -> Rows | RowStream:
+    """The same without a call of the JVM: each row as Spark hands it over."""
+    began = time.monotonic()
+    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    blocks, first = _of_rows(frame, in_zone(frame.schema, zone), cancel), list[tuple[Any, ...]]()
+    while len(first) <= FIRST:
+        block = next(blocks, None)
+        if block is None:
+            return Rows((), *_columns(frame, first), time.monotonic() - began)
+        first += block
+    names, first, numeric = _columns(frame, first)
+    return RowStream((), names, numeric, first, _translated(blocks, cancel, failed), time.monotonic() - began)
+
+
 def _columns(frame: Any, rows: Block) -> tuple[tuple[str, ...], Block, tuple[bool, ...]]:
     """(names, rows, whether each is numeric)."""
     fields = frame.schema.fields

@@ -71,29 +71,22 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
+CONNECT = "sc://"
+"""What the address of a Spark Connect server begins with."""
 PARTITIONS = "spark.sql.shuffle.partitions"
 PER_CORE = 2
 """The shuffle partitions for each core of a cluster."""
 _FORMS = r"spark://[^,/\s]+:\d+(,[^,/\s]+:\d+)*|yarn|k8s://\S+|local\S*"
 
 
-def connect_refused(url: str) -> UsageFault:
-    """The fault for the address of a Spark Connect server."""
-    host = url.removeprefix("sc://").partition(":")[0].partition("/")[0] or "HOST"
-    return UsageFault(
-        f"the console does not run on Spark Connect ({url})",
-        detail="live tables, checkpoints, STOP QUERY and the places of errors need the JVM of the driver",
-        hint=f"a cluster: --master spark://{host}:7077\n"
-        "or EXPORT QUERY q TO 'jobs'; which writes a program that runs there:\n"
-        f"SPARK_REMOTE={url} python jobs/query_q.py --checkpoint DIR",
-        code="NO_CONNECT",
-    )
-
-
 def check_form(master: str) -> None:
     """Raise UsageFault for a text that names no master of Spark."""
-    if master.startswith("sc://"):
-        raise connect_refused(master)
+    if master.startswith(CONNECT):
+        raise UsageFault(
+            "the address of a Spark Connect server is no master",
+            hint="--remote sc://HOST:PORT",
+            code="NO_CONNECT",
+        )
     if re.fullmatch(_FORMS, master):
         return
     host = re.fullmatch(r"spark://([^,/:\s]+)/?", master)
@@ -140,10 +133,15 @@ class Settings:
             defaults |= local_defaults(cores_of(master))
         return cls(master, defaults, given, configured=configured or {}, master_from=master_from)
 
+    @classmethod
+    def of_server(cls, address: str, given: dict[str, str], configured: dict[str, str]) -> Settings:
+        """For a Spark Connect server, which has defaults of its own."""
+        return cls(address, {}, given, configured=configured, master_from=COMMAND_LINE)
+
     def fits_partitions(self) -> bool:
         """Whether the console chooses the number of shuffle partitions from the cores of a cluster."""
         chosen = PARTITIONS in self.configured or PARTITIONS in self.given or PARTITIONS in self.changed
-        return not self.master.startswith("local") and not chosen
+        return not self.master.startswith(("local", CONNECT)) and not chosen
 
     def start_conf(self) -> dict[str, str]:
         """The settings that Spark is started with."""

@@ -14,7 +14,7 @@ from streamsql.connectors.base import Places
 from streamsql.connectors.memory import rows_variable
 from streamsql.definitions import DEFAULT_RETAIN, Function, Query, Sink, Stream, Table
 from streamsql.errors import EngineFault, Note
-from streamsql.plan.context import Context
+from streamsql.plan.context import ConnectServer, Context
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.plans import Reads
@@ -23,7 +23,7 @@ from streamsql.runtime.checkpoints.batch_history import KeptBatches
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.cluster_cores import fit_partitions
 from streamsql.runtime.engine.events import Events
-from streamsql.runtime.engine.lifecycle import Engine, activate
+from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.settings import Settings
@@ -65,7 +65,8 @@ class QueryParts:
 
     cancel: the token of the statement that is being executed. current: the catalog. show_batch: called
     with the rows of a micro-batch of the sink `console`, on Spark's callback thread. variant: makes the
-    SparkSession of a statement of the engine's: one with settings of a client's own.
+    SparkSession of a statement of the engine's: one with settings of a client's own. server: the Spark
+    Connect server that the console runs on, if it does.
     """
 
     cancel: CancelToken
@@ -85,6 +86,7 @@ class QueryParts:
     times: Callable[[], bool]
     variant: Callable[[Any], Any] = field(default=lambda spark: spark, kw_only=True)
     newest: Newest = field(default_factory=Newest, kw_only=True)
+    server: Callable[[], ConnectServer | None] = field(default=lambda: None, kw_only=True)
 
     def under(self: P, cancel: CancelToken) -> P:
         """The same parts with another cancel token, for one statement."""
@@ -135,27 +137,28 @@ class QueryParts:
         """What planning may read: the catalog, the places of files and the current folder."""
         here = self.variables.get("here", "")
         place = os.path.abspath(here) if here else os.getcwd()
-        return Context(self.catalog, self.places, place, stages=self.stages(), times=self.times())
+        server = self.server()
+        stages = self.stages() and server is None
+        return Context(self.catalog, self.places, place, stages=stages, times=self.times(), server=server)
 
     def env(self, program: Program, reads: Reads | None = None, spark: Any = None) -> dict[str, Any]:
         """The variables that a program starts with. Loads the packages that it needs first.
 
         spark: a SparkSession to use instead of the engine's, such as one that is just starting.
         """
-        from pyspark.sql import functions
-
         spark = spark or self.spark
         self.packages.provide(spark, program, self.cancel)
         fit_partitions(spark, self.settings)
         self.engine.run_jobs_of(self.cancel, spark)
-        activate(spark)
-        env: dict[str, Any] = {"spark": spark, "F": functions, "show_batch": self._show_batch,
+        env: dict[str, Any] = {"spark": spark, "F": self.engine.functions(), "show_batch": self._show_batch,
                                "checkpoint": self.places.transient, "keep_rows": self._keep_rows}  # fmt: skip
         env |= {name: helper(name) for name, module in HELPERS.items() if module != "live_rows"}
         reads = reads or Reads()
         self._load(reads.functions)
         env |= self.modules.env(reads.functions)
         for table in reads.live:
+            if table.is_view:
+                continue
             rows = self.live.get(table.name.casefold())
             if rows is None:
                 raise EngineFault(

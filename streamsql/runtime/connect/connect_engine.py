@@ -1,0 +1,228 @@
+"""The engine of a console on a Spark Connect server: the connection in place of a JVM."""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from streamsql.errors import EngineFault, StartFault
+from streamsql.runtime.connect.server_address import ServerAddress, check_answers
+from streamsql.runtime.connect.session_record import SessionRecord
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.events import ClusterNews, Event, Events, SparkStarted
+from streamsql.runtime.engine.lifecycle import Attempt, Engine, Progress
+from streamsql.runtime.engine.spark_errors import clean
+from streamsql.runtime.session_config import Config
+
+_CLOSED = (
+    "INVALID_HANDLE.SESSION_CLOSED",
+    "INVALID_HANDLE.SESSION_CHANGED",
+    "INVALID_HANDLE.SESSION_NOT_FOUND",
+)
+
+
+@dataclass(frozen=True)
+class ServerAttached(Event):
+    """A session on the server is there: its queries can be listed. spark: its SparkSession."""
+
+    spark: Any
+
+
+def connection_lost(error: BaseException) -> bool:
+    """Whether an exception tells that the server is gone, or has forgotten the session."""
+    from pyspark.errors import PySparkException
+
+    texts = [str(error)] if isinstance(error, PySparkException) else []
+    code = getattr(error, "code", None)
+    if callable(code):
+        with suppress(Exception):
+            texts.append(str(code()))
+    if isinstance(error, PySparkException) and any(closed in texts[0] for closed in _CLOSED):
+        return True
+    return any("UNAVAILABLE" in text for text in texts)
+
+
+class ConnectEngine(Engine):
+    """One session on a Connect server at a time. record: names it; keeps: it goes on after `close`."""
+
+    def __init__(
+        self, config: Config, events: Events, address: ServerAddress, record: SessionRecord, *, keeps: bool
+    ) -> None:
+        super().__init__(config.settings, config.folder, config.log, config.cache, config.java, events, None)
+        self.address = address
+        self.record = record
+        self.keeps = keeps
+
+    def _start_session(self, attempt: Attempt) -> None:
+        check_answers(self.address)
+        self.say(f"connecting to {self.address.shown}")
+        try:
+            attempt.spark = spark = self._connected()
+        finally:
+            self.say("")
+        self._apply_settings(spark)
+        if self._is_new(spark):
+            self.record.queries.clear()
+            self.events.publish(SparkStarted(spark))
+        self.events.publish(ServerAttached(spark))
+        with suppress(OSError):
+            self.record.save()
+
+    def _connected(self) -> Any:
+        try:
+            return self._open()
+        except Exception as error:
+            if not any(closed in str(error) for closed in _CLOSED):
+                raise self._not_connected(error) from error
+        self.record.renew()
+        try:
+            return self._open()
+        except Exception as error:
+            raise self._not_connected(error) from error
+
+    def _open(self) -> Any:
+        try:
+            from pyspark.sql.connect.client.retries import DefaultPolicy
+            from pyspark.sql.connect.session import SparkSession
+        except ImportError as error:
+            raise StartFault(
+                f"the client of Spark Connect is not installed: {error.name or error}",
+                hint="pip install 'streamsql[connect]'",
+                code="PACKAGE_NOT_AVAILABLE",
+            ) from None
+        for name in (
+            "pyspark.sql.connect.client.core",
+            "pyspark.sql.connect.logging",
+            "SQLQueryContextLogger",
+        ):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        # Retries that were in vain, listeners that were not removed: the console says it in its own words.
+        warnings.filterwarnings("ignore", module=r"pyspark\.sql\.connect")
+        spark = SparkSession(self.address.with_session(self.record.session, _user()))
+        spark.release_session_on_close = not self.keeps
+        spark.client.set_retry_policies([DefaultPolicy(max_retries=3, initial_backoff=100, max_backoff=1000)])
+        major = str(spark.version).partition(".")[0]
+        if major != "4":
+            raise StartFault(
+                f"{self.address.shown} runs Spark {spark.version}, and this console needs Spark 4",
+                hint="a Connect server of Spark 4.3",
+                code="NO_CONNECT",
+            )
+        return spark
+
+    def _not_connected(self, error: Exception) -> StartFault:
+        if isinstance(error, StartFault):
+            return error
+        text = str(error)
+        secure = "token" in self.address.parameters or self.address.parameters.get("use_ssl") == "true"
+        hint = "is that port the one of a Spark Connect server?"
+        if "UNAUTHENTICATED" in text or "PERMISSION_DENIED" in text:
+            hint = f"--remote '{self.address.shown}/;token=…'"
+        elif secure:
+            hint = "does the server take TLS? a token and use_ssl=true need it"
+        reason = getattr(error, "details", None)
+        detail = clean(str(reason() if callable(reason) else text))[1].splitlines()
+        return StartFault(
+            f"{self.address.shown} is no Spark Connect server that takes this console",
+            detail=detail[0] if detail else "",
+            hint=hint,
+            code="NO_CONNECT",
+        )
+
+    def _apply_settings(self, spark: Any) -> None:
+        given = self.settings.given | self.settings.changed
+        for key, value in (self.settings.configured | given).items():
+            try:
+                spark.conf.set(key, value)
+            except Exception as error:
+                if connection_lost(error):
+                    raise
+                if key not in given:
+                    continue  # the config file is for any Spark
+                raise StartFault(
+                    f"{key} cannot be set for a session of {self.address.shown}",
+                    detail=clean(str(error))[1],
+                    hint="set it where the server is started",
+                    code="BAD_SETTING",
+                ) from None
+
+    def _is_new(self, spark: Any) -> bool:
+        """Whether the server has begun the session now; notes its id for it."""
+        now = str(getattr(spark.client, "_server_session_id", "") or "")
+        before, self.record.instance = self.record.instance, now
+        return not before or before != now
+
+    @property
+    def session(self) -> Any:
+        """The SparkSession; None while there is no connection."""
+        return self._spark
+
+    def lost(self, spark: Any, cause: str) -> None:
+        """Take notice that the server does not answer; the next statement connects again."""
+        with self._lock:
+            if self._closing or self._spark is not spark:
+                return
+            self._spark = self._attempt = None
+        spark.release_session_on_close = False
+        self.events.publish(ConnectionLost(cause))
+        self.events.publish(
+            ClusterNews(
+                f"{self.address.shown} does not answer ({cause}); its queries may go on there; the next "
+                "statement connects again"
+            )
+        )
+
+    def fault(self) -> EngineFault:
+        """The error of a statement during which the connection was lost."""
+        return EngineFault(
+            f"the connection to {self.address.shown} is lost",
+            detail="the server has ended, does not answer, or has closed the session",
+            hint="the next statement connects again, SHOW QUERIES; lists what runs there",
+            code="SPARK_LOST",
+        )
+
+    def run_jobs_of(self, cancel: CancelToken, spark: Any) -> None:
+        spark.clearTags()
+        spark.addTag(cancel.jobs)
+
+        def interrupt() -> None:
+            with suppress(Exception):
+                spark.interruptTag(cancel.jobs)
+
+        cancel.on_cancel(interrupt)
+
+    def functions(self) -> Any:
+        from pyspark.sql.connect import functions
+
+        return functions
+
+    def progress(self, cancel: CancelToken) -> Progress | None:
+        return None
+
+    def close(self) -> None:
+        """Leave the session, which goes on if it is kept."""
+        self._closing = True
+        if self._spark is not None:
+            with suppress(Exception):
+                self._spark.stop()
+
+    def kill(self) -> None:
+        self._closing = True
+
+
+@dataclass(frozen=True)
+class ConnectionLost(Event):
+    """The server does not answer any more. cause: a short message."""
+
+    cause: str
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "streamsql"

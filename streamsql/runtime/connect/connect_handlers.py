@@ -1,0 +1,270 @@
+"""The handlers of statements that differ on a Spark Connect server: they have no JVM to ask."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from streamsql.calls import evaluate, run
+from streamsql.connectors.option_values import check_secrets
+from streamsql.errors import EngineFault, InputFault, Note, StreamsqlError
+from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.language.statements.query import AwaitQuery, ShowQueries, StartQuery, StopQuery
+from streamsql.language.statements.select import Select
+from streamsql.language.tokens import quote_name
+from streamsql.plan import plans
+from streamsql.plan.statements.stale_views import table_of
+from streamsql.results import Done, Result, Rows, Started, Text
+from streamsql.runtime.connect.server_queries import PATIENCE, Other, ServerQueries
+from streamsql.runtime.engine.kept_tables import is_table
+from streamsql.runtime.engine.row_fetch import fetch_rows
+from streamsql.runtime.engine.row_values import collect
+from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.info_table import without_secrets
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.program_source import program_text
+from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
+
+_NUMBERS = itertools.count(1)
+
+
+class ConnectHandlers:
+    """server: the queries of the session; local: the handlers of a console with its own Spark."""
+
+    def __init__(self, server: ServerQueries, plans_of: Answers, direct: Answers) -> None:
+        self.server = server
+        self.plans: Answers = {
+            **plans_of,
+            plans.Collect: self._collect,
+            plans.Write: self._write,
+            plans.Explain: self._explain,
+            plans.DefineStream: self._define_stream,
+            plans.Drop: self._drop,
+            plans.Run: self._run,
+            plans.Start: self._start_again,
+        }
+        self.direct: Answers = {kind: self._synced(answer) for kind, answer in direct.items()}
+        self.direct[StopQuery] = self._stop
+        self.direct[ShowQueries] = self._show_queries(direct[ShowQueries])
+        self.direct[AwaitQuery] = self._await(direct[AwaitQuery])
+
+    def _synced(self, answer: Callable[..., Result]) -> Callable[..., Result]:
+        """An answer of the console after a look at the server, where it is about queries."""
+
+        def synced(parts: SessionParts, statement: Statement) -> Result:
+            if statement.topic == "queries":
+                self.server.sync(parts)
+            return answer(parts, statement)
+
+        return synced
+
+    # ---- programs
+
+    def _collect(self, parts: SessionParts, plan: plans.Collect, statement: Statement) -> Result:
+        began = time.monotonic()
+        frame = run(plan.program, parts.env(plan.program, plan.reads))
+        if plan.defines.creates:
+            streaming = parts.spark.table(plan.defines.written).isStreaming
+            parts.define(table_of(statement, plan, parts.catalog, streaming))
+        if not is_table(statement):  # tables are the server's
+            parts.temporary.remember(statement, plan.defines)
+        if frame.isStreaming:
+            raise EngineFault(
+                "this query reads a stream that only Spark knows",
+                hint="CREATE STREAM name AS SELECT … FROM STREAM table;  then SELECT from that",
+                code="FOREIGN_STREAM",
+            )
+        if isinstance(statement, Select):
+            failed = lambda error: translate(error, statement, parts.catalog.relation_names())  # noqa: E731
+            return replace(fetch_rows(frame, parts.cancel, failed), seconds=time.monotonic() - began)
+        rows = collect(frame)
+        if not rows.columns:
+            return Done(message="done")
+        return replace(without_secrets(rows), seconds=time.monotonic() - began)
+
+    def _write(self, parts: SessionParts, plan: plans.Write, statement: Statement) -> Result:
+        check_secrets(plan.sinks, statement.text)
+        run(plan.program, parts.env(plan.program, plan.reads))
+        return Done(message=plan.message)
+
+    def _explain(self, parts: SessionParts, plan: plans.Explain, statement: Statement) -> Result:
+        shown = plan.plan
+        assert isinstance(shown, (plans.Collect, plans.Write, plans.Run))
+        if plan.mode == "pyspark":
+            text = program_text(shown, parts.context(), parts.settings, lambda program: {})
+            return Text(text=text)
+        program = tuple(s for s in shown.program if s.name or not isinstance(shown, plans.Write))
+        env = parts.env(program, shown.reads)
+        run(program, env)
+        mode = plan.mode or "simple"
+        return Text(text=env["result"]._explain_string(mode=_MODES.get(mode, mode)))
+
+    # ---- definitions
+
+    def _define_stream(self, parts: SessionParts, plan: plans.DefineStream, statement: Statement) -> Result:
+        entry, notes = plan.stream, tuple[Note, ...]()
+        if plan.exists(parts.catalog):
+            return Done(message=f"stream {entry.name} already exists")
+        if plan.infer is not None:
+            columns = self._inferred(parts, plan)
+            entry = replace(entry, columns=columns, inferred=True)
+            listed = ", ".join(f"{c.name} {c.type}" for c in columns)
+            text = f"columns of {entry.name}, as inferred and recorded: {listed}"
+            notes = (Note("COLUMNS_INFERRED", text),)
+        parts.update(replace(plan, stream=entry).applied)
+        return Done(notes, f"stream {entry.name} created")
+
+    def _inferred(self, parts: SessionParts, plan: plans.DefineStream) -> tuple[Column, ...]:
+        assert plan.infer is not None
+        mark = plan.stream.watermark
+        frame = plan.infer_times if mark is not None and plan.infer_times is not None else plan.infer
+        fields = evaluate(frame, parts.env(())).schema.fields
+        if not fields:
+            raise InputFault(
+                f"the columns of {plan.stream.name} cannot be inferred: there are no rows yet",
+                hint=f"declare them: CREATE STREAM {plan.stream.name} (id INT, ts TIMESTAMP) USING …",
+                code="MISSING_COLUMNS",
+            )
+        return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
+
+    def _drop(self, parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result:
+        if not plan.entries:
+            none = f"is no {plan.kind} {plan.name}" if plan.name else f"are no {plan.kind}"
+            return Done(message=f"there {none}")
+        self.server.sync(parts)
+        for field, name in plan.entries:
+            running = parts.queries.all.get(name.casefold())
+            if field == "queries" and running is not None:
+                self.server.stop(running, parts.cancel)
+                self.server.forget(parts, name)
+            sink = parts.catalog.sinks.get(name.casefold())
+            if field == "sinks" and sink is not None and sink.is_view:
+                parts.spark.catalog.dropTempView(quote_name(name))
+        parts.current.update(plan.applied)
+        return Done(message=f"{plan.kind} {plan.name} dropped")
+
+    # ---- queries
+
+    def _run(self, parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
+        if plan.exists(parts.catalog):
+            return Done(message=f"live table {plan.sink.name} already exists")
+        check_secrets((*plan.reads.streams, plan.sink), plan.query.text)
+        if plan.transient:
+            return self._rows_of_stream(parts, plan)
+        old = parts.queries.all.get(plan.query.name.casefold()) if plan.define else None
+        if old is not None:
+            self.server.stop(old, parts.cancel, 0)
+        running = self.server.start(parts, plan)
+        parts.current.update(replace(plan, skip_existing=False).applied)
+        what = f"live table {plan.sink.name}" if plan.define else f"query {plan.query.name}"
+        return Started(running.mode_notes, (plan.query.name,), f"{what} started", not plan.sink.is_live)
+
+    def _rows_of_stream(self, parts: SessionParts, plan: plans.Run) -> Result:
+        """The rows of a SELECT over a stream after all available input."""
+        began, name = time.monotonic(), f"select_{next(_NUMBERS)}_{os.getpid()}"
+        running = self.server.start(parts, plan.named(name, ""))
+        try:
+            parts.queries.wait([name], parts.cancel, idle=plan.query.trigger is None, timeout=None)
+            rows = collect(parts.spark.table(name))
+        finally:
+            parts.queries.forget(name)
+            running.handle.stop()
+            parts.spark.catalog.dropTempView(name)
+        return replace(rows, seconds=time.monotonic() - began)
+
+    def _start_again(self, parts: SessionParts, plan: plans.Start, statement: StartQuery) -> Result:
+        self.server.sync(parts)
+        started, notes, faults = list[str](), tuple[Note, ...](), list[StreamsqlError]()
+        for again in plan.queries:
+            running = parts.queries.all.get(again.query.name.casefold())
+            if running and running.status() in BUSY:
+                continue
+            try:
+                if again.run is None:
+                    raise again.why or AssertionError(again.query.name)
+                check_secrets((*again.run.reads.streams, again.run.sink), again.query.text)
+                notes += self.server.start(parts, again.run).mode_notes
+                started.append(again.query.name)
+            except Exception as error:
+                if parts.cancel.cancelled:
+                    raise
+                faults.append(translate(error, None, parts.catalog.relation_names()))
+        if faults:
+            raise faults[0]
+        if not started:
+            return Done(message="already running" if parts.catalog.queries else "there are no queries")
+        lasting = any(not parts.catalog.query(Name(n)).live_table for n in started)
+        return Started(notes, tuple(started), f"started: {', '.join(started)}", lasting)
+
+    def _stop(self, parts: SessionParts, statement: StopQuery) -> Result:
+        self.server.sync(parts)
+        other = self.server.others.get(statement.name.value.casefold()) if statement.name else None
+        if other is not None:
+            other.handle.stop()
+            return Done(message=f"stopped: {other.name}")
+        limit = PATIENCE if statement.timeout is None else statement.timeout
+        stopped, notes = list[str](), list[Note]()
+        for query in parts.catalog.named(statement.name):
+            running = parts.queries.all.get(query.name.casefold())
+            if running is None or running.status() not in GOING_ON:
+                continue
+            stopped.append(query.name)
+            if not self.server.stop(running, parts.cancel, limit):
+                notes.append(_aborted(running))
+        if statement.name and not stopped:
+            return Done(message=f"query {statement.name} was not running")
+        return Done(tuple(notes), f"stopped: {', '.join(stopped)}" if stopped else "no query was running")
+
+    def _show_queries(self, answer: Callable[..., Result]) -> Callable[..., Result]:
+        """SHOW QUERIES, with the queries that other programs have started in the session."""
+
+        def shown(parts: SessionParts, statement: ShowQueries) -> Result:
+            self.server.sync(parts)
+            rows = answer(parts, statement)
+            assert isinstance(rows, Rows)
+            more = [_row_of(other, rows.columns) for other in self.server.others.values()]
+            return replace(rows, rows=[*rows.rows, *more])
+
+        return shown
+
+    def _await(self, answer: Callable[..., Result]) -> Callable[..., Result]:
+        """AWAIT QUERY of queries that run; the others have ended."""
+
+        def awaited(parts: SessionParts, statement: AwaitQuery) -> Result:
+            self.server.sync(parts)
+            names = [q.name.casefold() for q in parts.catalog.named(statement.name)]
+            names = [n for n in names if n in parts.queries.all]
+            parts.queries.wait(names, parts.cancel, idle=statement.idle, timeout=statement.timeout)
+            return Done(message="idle" if statement.idle else "ended")
+
+        return awaited
+
+
+_MODES = {"logical": "extended"}
+
+
+def _aborted(running: Running) -> Note:
+    return Note(
+        "MICRO_BATCH_ABORTED",
+        f"the micro-batch of {running.name} did not complete in time and was aborted: it is retried on "
+        "restart",
+    )
+
+
+def _row_of(other: Other, columns: tuple[str, ...]) -> tuple[Any, ...]:
+    """The row of a query of which the console knows no more than the server tells."""
+    last = other.handle.lastProgress
+    told = {
+        "name": other.name,
+        "status": "running",
+        "batch": last.batchId if last else None,
+        "rows in": last.numInputRows if last else None,
+        "sink": last.sink.description if last else "",
+        "trigger": "of another program",
+    }
+    return tuple(told.get(column) for column in columns)

@@ -1,0 +1,219 @@
+"""A console on a Spark Connect server: one server, of the pyspark package, for all tests."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import notes_of
+from scripts import run_process
+
+from streamsql.catalog import Catalog
+from streamsql.errors import Source, StartFault, StreamsqlError
+from streamsql.language.parser import parse, split_script
+from streamsql.language.topics import topics
+from streamsql.plan.connect_limits import ABILITIES
+from streamsql.plan.context import ConnectServer, Context
+from streamsql.plan.planner import plan
+from streamsql.results import Result, Rows
+from streamsql.runtime.connect.connect_session import ConnectSession
+from streamsql.runtime.connect.server_address import read_address
+from streamsql.runtime.engine.java import spark_home
+from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.session_config import Config
+from streamsql.runtime.workspace.store import Store
+
+
+class Server:
+    """A Connect server in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        conf = {"spark.connect.grpc.binding.port": str(self.port), "spark.ui.enabled": "false",
+                "spark.sql.shuffle.partitions": "1", "spark.sql.warehouse.dir": str(folder / "warehouse"),
+                "spark.default.parallelism": "1"}  # fmt: skip
+        self.log = folder / "server.log"
+        flags = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+        command = [
+            f"{spark_home()}/bin/spark-submit",
+            "--driver-memory",
+            "768m",
+            "--master",
+            "local[2]",
+            *flags,
+        ]
+        env = os.environ | {"SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": "127.0.0.1"}
+        name = "org.apache.spark.sql.connect.service.SparkConnectServer"
+        self.process = subprocess.Popen(
+            [*command, "--class", name, "spark-internal"],
+            cwd=folder, env=env, stdout=self.log.open("w"), stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while not self.answers():
+            assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.1)  # how often one looks
+
+    def answers(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    @property
+    def url(self) -> str:
+        return f"sc://127.0.0.1:{self.port}"
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    pytest.importorskip("grpc")
+    there = Server(tmp_path_factory.mktemp("connect"))
+    yield there
+    there.end()
+
+
+class Remote:
+    """A console on the server, in a workspace."""
+
+    def __init__(self, server: Server, folder: Path) -> None:
+        (folder / "ws" / "run").mkdir(parents=True, exist_ok=True)
+        address = read_address(server.url)
+        settings = Settings.of_server(address.shown, {}, {})
+        store = Store(folder / "ws")
+        config = Config(settings, folder / "ws" / "run", folder / "log", folder, store=store)
+        self.session = ConnectSession(config, address)
+        self.said = self.session.open()
+
+    def run(self, script: str) -> list[Result]:
+        return [self.session.execute(parse(s)) for s in split_script(Source("", script))]
+
+    def rows(self, text: str) -> list[tuple[object, ...]]:
+        (result,) = self.run(text)
+        return list(result.whole().rows)  # type: ignore[attr-defined]
+
+    def query(self, name: str) -> dict[str, object]:
+        """The line of SHOW QUERIES about a query."""
+        (shown,) = self.run("SHOW QUERIES;")
+        assert isinstance(shown, Rows)
+        return next(dict(zip(shown.columns, row, strict=True)) for row in shown.rows if row[0] == name)
+
+    def refused(self, text: str) -> StreamsqlError:
+        with pytest.raises(StreamsqlError) as caught:
+            self.run(text)
+        return caught.value
+
+
+DEFINITIONS = """
+CREATE STREAM words (word STRING, at TIMESTAMP) USING csv OPTIONS (path '{0}/in', header true)
+  WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES;
+CREATE SINK copies USING parquet OPTIONS (path '{0}/out');
+INSERT INTO copies CHECKPOINT '{0}/checkpoint' SELECT word, at FROM words;
+CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM words GROUP BY word;
+AWAIT QUERY ALL IDLE;
+"""
+
+
+def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually: Callable[..., None]) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("word,at\ncat,2024-05-01 12:02:00\ndog,2024-05-01 12:07:00\n")
+    first = Remote(server, tmp_path)
+    started = first.run(DEFINITIONS.format(tmp_path))
+    assert "output mode complete: the whole result is emitted each time" in notes_of(started[3])
+    assert first.rows("SELECT word, n FROM counts ORDER BY word;") == [("cat", 1), ("dog", 1)]
+    assert first.rows("SELECT word FROM words WHERE word > 'd';") == [("dog",)]
+    assert first.rows(f"SELECT count(*) FROM parquet.`{tmp_path}/out`;") == [(2,)]
+    assert first.session.summary().running == 2
+    assert first.session.left_running() == f"2 queries go on at {server.url}: copies, counts"
+    first.session.close()
+
+    (tmp_path / "in" / "b.csv").write_text("word,at\ncat,2024-05-01 12:09:00\n")
+    second = Remote(server, tmp_path)
+    assert not any("stopped" in line for line in second.said)
+    assert (second.query("copies")["status"], second.query("copies")["mode"]) == ("running", "append")
+    second.run("AWAIT QUERY ALL IDLE;")
+    assert second.rows("SELECT word, n FROM counts ORDER BY word;") == [("cat", 2), ("dog", 1)]
+    assert second.query("copies")["rows in"] == 3
+    # A query that another program has started in this session, and one that has failed while nobody saw.
+    spark = second.session.spark
+    spark.readStream.format("rate").load().writeStream.format("noop").queryName("foreign").start()
+    second.run("CREATE SINK bad USING noop; INSERT INTO bad SELECT raise_error('boom') AS x FROM words;")
+    assert second.query("foreign")["trigger"] == "of another program"
+    assert second.run("STOP QUERY foreign;")[0].message == "stopped: foreign"  # type: ignore[attr-defined]
+    second.session.close()
+
+    third = Remote(server, tmp_path)
+    eventually(lambda: third.query("bad")["status"] == "FAILED")
+    assert "boom" in str(third.query("bad")["last error"])
+    third.run("STOP QUERY ALL;")
+    assert third.query("copies")["status"] == "stopped"
+    third.run("START QUERY copies; AWAIT QUERY copies IDLE; DROP QUERY ALL;")
+    assert third.rows(f"SELECT count(*) FROM parquet.`{tmp_path}/out`;") == [(3,)]
+    assert third.rows("SHOW QUERIES;") == []
+    third.session.close()
+
+
+def test_what_a_remote_console_refuses(tmp_path: Path) -> None:
+    context = Context(Catalog(), server=ConnectServer("sc://h:1"))
+    for text, word in (
+        ("WHY;", "WHY"),
+        ("CREATE STREAM v (a INT) USING values;", "a stream USING values"),
+        ("CREATE SINK j USING console;", "a sink USING console"),
+        ("CREATE LIVE TABLE t RESTART 3 TIMES EVERY INTERVAL 1 SECOND AS SELECT 1;", "RESTART"),
+    ):
+        (written,) = split_script(Source("", text))
+        with pytest.raises(StreamsqlError) as caught:
+            plan(parse(written), context)
+        assert (caught.value.code, bool(caught.value.hint), bool(caught.value.span)) == (
+            "NOT_ON_CONNECT",
+            True,
+            True,
+        )
+        assert caught.value.message.startswith(word)
+
+
+def test_help_shows_what_planning_checks() -> None:
+    page = topics()["connect"].text
+    for ability in ABILITIES.values():
+        assert f"| {ability.what} | {ability.works} | {ability.note} |" in page.splitlines()
+
+
+def test_flags_and_addresses(tmp_path: Path) -> None:
+    for flags, said in (
+        (("--remote", "sc://h:1", "--jars", "a.jar"), "--remote and --jars exclude each other"),
+        (("--remote", "http://u:secret@h"), "--remote takes the address of a Spark Connect server"),
+    ):
+        refused = run_process("--no-config", *flags, "-e", "SELECT 1;", cwd=tmp_path)
+        assert refused.code == 2
+        assert said in refused.err and "secret" not in refused.err
+    began = time.monotonic()
+    nobody = run_process(
+        "--no-config", "--remote", "sc://127.0.0.1:1/;token=abc", "-e", "SELECT 1;", cwd=tmp_path
+    )
+    assert (nobody.code, time.monotonic() - began < 20) == (3, True)
+    assert "no Spark Connect server answers at sc://127.0.0.1:1\n" in nobody.err
+    assert "start-connect-server.sh" in nobody.err and "abc" not in nobody.err
+
+
+def test_a_server_that_ends(server: Server, tmp_path: Path, eventually: Callable[..., None]) -> None:
+    """The last test: it kills the server."""
+    console = Remote(server, tmp_path)
+    console.run("CREATE STREAM r USING rate; CREATE SINK o USING noop; INSERT INTO o SELECT * FROM r;")
+    news: list[str] = []
+    console.session.on_news(news.append)
+    server.end()
+    eventually(lambda: any("does not answer" in line for line in news))
+    assert isinstance(console.refused("SELECT 1;"), StartFault)
+    assert console.rows("SHOW STREAMS;")[0][0] == "r"
+    console.session.close()
