@@ -137,7 +137,7 @@ def test_a_flush_that_is_cancelled_leaves_the_query_running(
 
     monkeypatch.setattr(flush, "plan_no_data_batch", cancel)
     with pytest.raises(
-        Cancelled, match="too late, .*micro-batch 2 (is planned, and t emits|has emitted) what it"
+        Cancelled, match="too late, .*micro-batch 2 (is planned: t emits now|has emitted) what it"
     ):
         console.run("FLUSH QUERY t;", token)
     assert [row[1] for row in console.rows("SHOW QUERIES;")] == ["running"]

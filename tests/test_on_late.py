@@ -222,3 +222,4 @@ def test_what_cannot_be_kept_is_refused(statement: str, said: str) -> None:
         {statement}"""
     )
     assert said in fault.message
+    assert "foreach" not in said or "CREATE SINK name USING foreach_batch" in fault.hint

@@ -11,7 +11,8 @@ from broker import Broker
 from conftest import Console
 
 from streamsql.errors import NameFault, QueryFault
-from streamsql.results import Why
+from streamsql.output.frames import View, frame
+from streamsql.results import Live, Why
 
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 FIVE = "SELECT window.end AS until, count(*) AS n FROM {} GROUP BY window(at, '5 minutes')"
@@ -35,7 +36,7 @@ def texts(rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
     return [tuple(map(str, row)) for row in rows]
 
 
-def test_f_a_window_that_is_not_closed(console: Console) -> None:
+def test_f_a_window_that_is_not_closed(console: Console, eventually: Callable[..., None]) -> None:
     console.run(
         f"""CREATE STREAM w (k STRING, at TIMESTAMP) USING values {WATERMARK};
         CREATE LIVE TABLE t OUTPUT MODE APPEND AS {FIVE.format("w")};
@@ -51,7 +52,19 @@ def test_f_a_window_that_is_not_closed(console: Console) -> None:
     assert facts["missing event time"] == "8 minutes"
     waiting = {r[0]: r[12] for r in console.rows("SHOW QUERIES;")}
     assert waiting == {"t": "window to close"}
+    live = console.run("WATCH t;")[0]  # shows the verdict in place of an empty table
+    assert isinstance(live, Live)
+
+    def picture() -> str:
+        return "\n".join(frame(live, View(width=200)).lines)
+
+    eventually(lambda: "closes when w receives an event of 2024-05-01 12:15:00 or later" in picture())
+    assert "next window to close: ends at 2024-05-01 12:05:00" in picture()
+    assert picture().rstrip().endswith("resolve it with:\n" + shown.proposal)
+    assert live.proposal() == shown.proposal == "ADVANCE STREAM w TO TIMESTAMP '2024-05-01 12:15:00';"
     assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:05:00", "1")]
+    assert "2024-05-01 12:05:00" in picture() and "closes when" not in picture()
+    live.close()
     shown, facts = why(console, "LIVE TABLE t")  # (p)
     assert shown.code == "NOTHING_WRONG"
     assert shown.verdict.startswith("nothing is wrong: 1 row came out, the last ")
@@ -115,26 +128,6 @@ def test_a_kafka_begins_with_the_latest(console: Console, kafka: Broker) -> None
     )
     assert facts["messages there"] == 2
     assert resolved(console, shown, "t") == [("one",), ("two",)]
-
-
-def test_b_the_trigger_has_not_come(
-    console: Console, tmp_path: Path, eventually: Callable[..., None]
-) -> None:
-    (tmp_path / "a.csv").write_text("a\n")
-    console.run(
-        f"""CREATE STREAM s (k STRING) USING csv OPTIONS (path '{tmp_path}/*.csv');
-        CREATE LIVE TABLE t TRIGGER EVERY INTERVAL 10 HOURS AS SELECT k FROM s;"""
-    )
-    running = console.session.parts.newest.run
-    assert running is not None
-    eventually(lambda: bool(running.reports.last))
-    (tmp_path / "b.csv").write_text("b\n")
-    shown, facts = why(console, "QUERY t")
-    assert shown.code == "NOT_READ_YET"
-    assert shown.verdict.startswith("1 file of s is not read yet: the next micro-batch begins in ")
-    assert facts["files not read yet"] == 1
-    console.run(shown.proposal)
-    assert console.rows("SELECT * FROM t ORDER BY k;") == [("a",), ("b",)]
 
 
 def test_g_one_input_holds_the_watermark(console: Console) -> None:
@@ -202,10 +195,13 @@ def test_j_what_waits_in_state(console: Console) -> None:
 def test_j_k_a_deduplication(console: Console) -> None:
     console.run(
         """CREATE STREAM s (k STRING, at TIMESTAMP) USING values;
-        CREATE LIVE TABLE t AS SELECT DISTINCT ON (k) k FROM s;
+        CREATE LIVE TABLE t AS SELECT DISTINCT ON (k) k FROM s; CREATE LIVE TABLE d AS SELECT DISTINCT k FROM s;
         INSERT INTO s VALUES ('a', '2024-05-01 12:00:00'); INSERT INTO s VALUES ('b', '2024-05-01 12:00:00');
-        INSERT INTO s VALUES ('c', '2024-05-01 12:00:00'); AWAIT QUERY t IDLE;"""
+        INSERT INTO s VALUES ('c', '2024-05-01 12:00:00'); AWAIT QUERY ALL IDLE;"""
     )
+    groups, _ = why(console, "QUERY d")
+    assert (groups.code, "DISTINCT ON (k) WITHIN WATERMARK k" in groups.proposal) == ("STATE_GROWS", True)
+    console.run("STOP QUERY d;")
     shown, facts = why(console, "QUERY t")
     assert shown.code == "STATE_GROWS"
     assert shown.verdict == (
@@ -218,6 +214,7 @@ def test_j_k_a_deduplication(console: Console) -> None:
     assert (facts["rows in"], facts["rows out"], facts["keys in state"]) == (4, 3, 3)
     assert resolved(console, shown, "t") == [("a",), ("b",), ("c",)]
     assert why(console, "QUERY t")[0].code == "NOTHING_WRONG"
+    assert resolved(console, groups, "d") == [("a",), ("b",), ("c",)]
 
 
 def test_l_m_stopped_failed_and_read_before(console: Console) -> None:

@@ -20,19 +20,6 @@ from test_why_rows import files
 from streamsql.results import Rows
 
 
-def test_a_files_in_sub_folders(console: Console, tmp_path: Path) -> None:
-    (tmp_path / "in" / "monday").mkdir(parents=True)
-    (tmp_path / "in" / "monday" / "a.csv").write_text("k,1\n")
-    console.run(
-        f"""CREATE STREAM s (k STRING, n INT) USING csv OPTIONS (path '{tmp_path}/in');
-        CREATE LIVE TABLE t AS SELECT k, n FROM s; AWAIT QUERY t IDLE;"""
-    )
-    shown, facts = why(console, "QUERY t")
-    assert (shown.code, facts["files not read: in sub-folders"]) == ("NO_DATA", "1, such as a.csv")
-    assert shown.verdict.endswith("has no file that s reads; 1 file there is in sub-folders")
-    assert resolved(console, shown, "t") == [("k", 1)]
-
-
 def test_a_files_older_than_the_newest_by_more_than_max_file_age(console: Console, tmp_path: Path) -> None:
     folder = files(tmp_path / "in", a__csv="a\n")
     console.run(
@@ -53,32 +40,32 @@ def test_a_files_older_than_the_newest_by_more_than_max_file_age(console: Consol
     assert resolved(console, shown, "t") == [("a",), ("b",)]
 
 
-def test_a_an_empty_folder_of_a_similar_name(console: Console, tmp_path: Path) -> None:
-    files(tmp_path / "orders", a__csv="a\n")
-    (tmp_path / "order").mkdir()
-    console.run(
-        f"""CREATE STREAM s (k STRING) USING csv OPTIONS (path '{tmp_path}/order');
-        CREATE LIVE TABLE t AS SELECT k FROM s; AWAIT QUERY t IDLE;"""
-    )
-    shown, facts = why(console, "QUERY t")
-    assert (shown.code, shown.verdict) == ("NO_DATA", f"no data: the folder {tmp_path}/order of s is empty")
-    assert facts["similar folder with files"] == f"{tmp_path}/orders"
-    assert resolved(console, shown, "t") == [("a",)]
-
-
-def test_a_wrong_globs_empty_folders_and_files_that_are_being_written(
+def test_a_wrong_globs_and_folders_sub_folders_and_files_that_are_being_written(
     console: Console, tmp_path: Path
 ) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "in" / "monday").mkdir(parents=True)
+    files(tmp_path / "in" / "monday", a__csv="a\n")
+    files(tmp_path / "orders", a__csv="a\n")
+    (tmp_path / "order").mkdir()
     glob, hidden = files(tmp_path / "glob", a__txt="a\n"), files(tmp_path / "hidden", _a__csv="a\n")
     (hidden / "b.csv._COPYING_").write_text("b\n")
     paths = {"g": f"{glob}/*.csv", "h": str(hidden), "e": f"{tmp_path}/empty"}
+    paths |= {"n": f"{tmp_path}/in", "o": f"{tmp_path}/order"}
     for name, path in paths.items():
         console.run(
             f"""CREATE STREAM {name} (k STRING) USING csv OPTIONS (path '{path}');
             CREATE LIVE TABLE t_{name} AS SELECT k FROM {name};"""
         )
     console.run("AWAIT QUERY ALL IDLE;")
+    shown, facts = why(console, "QUERY t_n")
+    assert (shown.code, facts["files not read: in sub-folders"]) == ("NO_DATA", "1, such as a.csv")
+    assert shown.verdict.endswith("has no file that n reads; 1 file there is in sub-folders")
+    assert resolved(console, shown, "t_n") == [("a",)]
+    shown, facts = why(console, "QUERY t_o")
+    assert (shown.code, shown.verdict) == ("NO_DATA", f"no data: the folder {tmp_path}/order of o is empty")
+    assert facts["similar folder with files"] == f"{tmp_path}/orders"
+    assert resolved(console, shown, "t_o") == [("a",)]
     shown, facts = why(console, "QUERY t_g")
     assert (shown.code, shown.verdict) == (
         "NO_DATA",

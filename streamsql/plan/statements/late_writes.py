@@ -16,6 +16,12 @@ from streamsql.plan.lowering.late_rows import READER, check_sources, drops_behin
 from streamsql.plan.statements.query_parts import QueryParts
 from streamsql.plan.streaming.rules import Choice
 
+_BY_BATCH = {
+    "foreach": "CREATE SINK name USING foreach_batch OPTIONS (function '…'); the function is called with "
+    "(rows, batch_id)",
+    "python": "a function that writes them: CREATE SINK name USING foreach_batch OPTIONS (function '…')",
+}
+"""What takes late rows instead of a sink that is called for each row or partition of a running stream."""
 _UNBATCHED = ("continuous", "real_time")
 """Triggers without micro-batches that can be read again."""
 
@@ -102,9 +108,10 @@ def _sink(query: Query, context: Context, name: Name) -> Sink:
     using = connector(Name(sink.connector))
     if using.batch_writer(sink) is None:
         able = [c.name for c in connectors().values() if c.writes is not None and c.writes_batches]
+        more = _BY_BATCH.get(using.name, "")
         raise RuleFault(
             f"a {using.name} sink takes no late rows: they are written micro-batch by micro-batch",
-            hint=f"connectors for it: {', '.join(able)}",
+            hint=more or f"connectors for it: {', '.join(able)}",
             span=name.span,
             code="CONNECTOR_NOT_SUPPORTED",
         )

@@ -115,7 +115,7 @@ def _not_undone(name: str, number: int, emitted: bool, goes_on: bool) -> str:
     if emitted:
         return f"cancelled: too late, {name} is flushed: micro-batch {number} has emitted what it held back"
     when = "now" if goes_on else f"at the next START QUERY {quote_name(name)}"
-    return f"cancelled: too late, micro-batch {number} is planned, and {name} emits what it holds back {when}"
+    return f"cancelled: too late, micro-batch {number} is planned: {name} emits {when} what it holds back"
 
 
 def _told(running: Running, watermark: int, zone: str) -> str:

@@ -312,6 +312,8 @@ def nothing_wrong(evidence: Evidence) -> Verdict | None:
     facts: list[Fact] = [("rows in", evidence.rows_in), ("rows out", evidence.rows_out)]
     if evidence.late:
         facts.append(("late rows dropped", evidence.late))
+        if not evidence.plan.transient and not evidence.query.together:
+            facts.append(("the late rows", f"SELECT * FROM LATE ROWS OF QUERY {quote_name(evidence.name)};"))
     if evidence.state_rows:
         facts.append(("state rows", evidence.state_rows))
     return Verdict(
