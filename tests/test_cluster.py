@@ -16,7 +16,9 @@ from scripts import run_process
 from spark_cluster import Cluster
 from terminal import Terminal
 
+from streamsql.runtime.engine.cluster_cores import EXECUTOR_OPTIONS, tune_executors
 from streamsql.runtime.engine.master_probe import why_no_master
+from streamsql.runtime.engine.settings import Settings
 
 FLAGS = ("-p", "no:cacheprovider", "-q", "-x")
 WITH_KAFKA = ["test_examples.py::test_example_with_kafka"] if os.environ.get("STREAMSQL_KILLS") else []
@@ -75,6 +77,17 @@ def test_a_cluster_is_checked_before_anything_starts(tmp_path: Path) -> None:
         2,
         "error: spark://localhost names no port\nhint: spark://localhost:7077\n",
     )
+
+
+def test_executors_compile_as_little_as_the_driver_unless_somebody_chooses() -> None:
+    for master, tuned in (("spark://h:1", True), ("local[2]", False)):
+        settings = Settings.make(master, {})
+        tune_executors(settings)
+        shown = {key: value for key, value, _ in settings.rows()}
+        assert ("Tier4InvocationThreshold" in shown.get(EXECUTOR_OPTIONS, "")) == tuned
+    own = Settings.make("spark://h:1", {EXECUTOR_OPTIONS: "-Xss2m"})
+    tune_executors(own)
+    assert own.start_conf()[EXECUTOR_OPTIONS] == "-Xss2m"
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from streamsql.config.preferences import Preferences
 from streamsql.errors import Cancelled, Source, Span, StreamsqlError, UsageFault
 from streamsql.language.parser import parse, split_script
 from streamsql.results import Live, Result, Rows, RowStream, Started, discard
+from streamsql.runtime.engine import row_fetch
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.queries.query_runs import Queries
@@ -41,7 +42,7 @@ from streamsql.server.client import RemoteSession
 from streamsql.server.encoding import Message, decode
 from streamsql.server.frames import MAGIC, FrameSocket
 from streamsql.server.listener import Server
-from streamsql.server.registry import servers, status_of
+from streamsql.server.registry import register, servers, status_of
 
 DEFINED = """
 CREATE STREAM words (word STRING) USING values;
@@ -267,6 +268,47 @@ def test_cancel_ends_the_statement_only(host: Host, eventually: Callable[..., No
     assert host.session.queries.all["counts"].status() == "running"
 
 
+def test_two_clients_insert_into_one_stream_at_the_same_time(host: Host) -> None:
+    clients, errors = [host.attach() for _ in range(3)], list[Exception]()
+    run(clients[0], "CREATE STREAM shared (n INT) USING values;")
+
+    def insert(number: int) -> None:
+        try:
+            script = "".join(f"INSERT INTO shared VALUES ({10 * number + k});" for k in range(3))
+            run(clients[number], script)
+        except StreamsqlError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=insert, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not errors
+    files = host.session.places.values("shared")
+    rows = rows_of(host.session, f"SELECT n FROM parquet.`{files}` ORDER BY n;")
+    assert rows == [(10 * n + k,) for n in range(3) for k in range(3)]
+    run(clients[0], "DROP STREAM shared;")
+
+
+def test_a_statement_that_is_cancelled_before_its_job_begins_ends(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a client is killed at that moment."""
+    cancel, collect = CancelToken(), row_fetch.collect
+
+    def cancelled(frame: Any) -> Any:
+        cancel.cancel()
+        for thread in threading.enumerate():
+            if thread.name == "cancel":
+                thread.join()
+        return collect(frame)
+
+    monkeypatch.setattr(row_fetch, "collect", cancelled)
+    with pytest.raises(Cancelled):
+        run(host.session, "SELECT count(*) FROM range(1000000000000) WHERE rand() < 0.1;", cancel)
+
+
 def test_what_a_client_may_not(host: Host) -> None:
     with pytest.raises(StreamsqlError) as caught:
         run(host.attach(read_only=True), "SHOW STREAMS; DROP STREAM words;")
@@ -315,6 +357,49 @@ def test_what_is_no_client_is_refused_in_words(
     eventually(lambda: any(word in line for line in host.said))
     frames.close()
     assert rows_of(host.attach(), "SELECT 1;") == [(1,)]
+
+
+OTHER_USER = """
+import os, sys
+import socket
+from streamsql.server.frames import FrameSocket
+os.chdir(sys.argv[1])  # while nobody may not walk there
+os.setgid(65534); os.setuid(65534)
+connection = socket.socket(socket.AF_UNIX)
+try:
+    connection.connect("server.sock")
+    print(FrameSocket(connection).receive(5)[0]["error"]["message"])
+except OSError as error:
+    print(error.strerror)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_another_user_is_refused(host: Host) -> None:
+    """By the socket's mode, and, where somebody has changed that, by the kernel's word about the other side."""
+
+    def ask() -> str:
+        command = [sys.executable, "-c", OTHER_USER, str(host.folder)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+
+    assert ask() == "Permission denied\n"
+    try:
+        host.folder.chmod(0o711)
+        (host.folder / SOCKET).chmod(0o666)
+        assert "user 65534" in (answer := ask()) and "is not the user of the server" in answer
+    finally:
+        (host.folder / SOCKET).chmod(0o600)
+        host.folder.chmod(0o700)
+
+
+def test_after_a_machine_restart_another_process_may_have_the_number_of_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    listen(tmp_path).close()  # a stale socket; the number is that of this process
+    file = register(tmp_path, "2026-01-01 00:00:00")
+    assert file.exists()
+    assert not list(servers()) and not file.exists()
 
 
 def test_calls_that_are_none_cut_a_client_off(host: Host) -> None:

@@ -24,7 +24,7 @@ from streamsql.runtime.console_session import Activity, JobProgress, Summary
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.settings import Settings
-from streamsql.runtime.engine.spark_errors import spark_lost, translate
+from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate
 from streamsql.runtime.handlers import (
     Answers,
     checkpoints,
@@ -139,7 +139,7 @@ class StatementSession:
         except Exception as error:
             if parts.cancel.cancelled:
                 raise Cancelled("cancelled") from None
-            if parts.engine.losses > losses:  # whatever it is, that is its cause
+            if may_be_lost(error) and parts.engine.has_ended(losses):
                 raise spark_lost() from error
             raise translate(error, statement, parts.catalog.relation_names()) from error
 

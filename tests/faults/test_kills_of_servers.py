@@ -26,9 +26,10 @@ from streamsql.server.registry import status_of
 
 KILLS = int(os.environ.get("STREAMSQL_SERVER_KILLS", "1"))
 LONG = KILLS >= 10
+CLIENTS = ("insert", "select", "stop", "read"), ("insert", "stream", "select", "stop")
 ROUNDS = (
-    ("server",), ("opening",), ("insert", "select", "stop", "read"),
-    ("jvm",), ("dying",), ("insert", "stream", "select", "stop"),
+    ("server",), ("opening",), *CLIENTS,
+    ("jvm",), ("dying",), *CLIENTS,
 )  # fmt: skip
 """What is killed, in turn. server, jvm: in a micro-batch, while a client inserts rows; opening, dying: the server,
 its JVM, before the queries run again; the others: clients at the same time, by what they do.
@@ -85,6 +86,8 @@ class Servers:
         self.folder = pipeline.folder
         self.notes = Notes()
         self.counted = Counter[str]()
+        self.stopping = False
+        """Whether a client has stopped queries: a server resumes only those that ran."""
         (self.folder / "definitions.sql").write_text(DEFINITIONS + MORE)
         self.words = self.folder / "server words"
         self.begin()
@@ -133,7 +136,7 @@ class Servers:
             time.sleep(self.pipeline.random.random() * 6)
             os.kill(self._jvms()[0], signal.SIGKILL)
         else:
-            self.until(self.running)
+            self.await_running()
             if kind in ("server", "jvm"):
                 self.kill_with_a_client(kind, QUERIES[number // len(ROUNDS) % len(QUERIES)])
             else:
@@ -187,15 +190,22 @@ class Servers:
         if "insert" in clients:
             self.notes.take(clients["insert"])
         self.until(lambda: self.status()["clients"] == before)
-        if "stop" in clients:
-            self.start_again()
-        self.until(self.running)
+        self.stopping |= "stop" in clients
+        self.await_running()
 
-    def start_again(self) -> None:
-        """Start what a client has stopped; a statement of it that had begun completes first."""
-        while "stopping" in self.status()["queries"].values() or not self.running():
-            again = Console(self.folder, "START QUERY ALL;")
-            assert again.process.wait(PATIENCE) == 0 or again.said("is still stopping"), again.words
+    def await_running(self) -> None:
+        """Wait until all queries run. What a client has stopped is started again: a statement of a killed client
+        that had arrived completes, and may do so late.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while not self.running():
+            assert self.process.poll() is None, self.words.read_text()
+            assert time.monotonic() < deadline, f"{self.status()}\n{self.words.read_text()}"
+            known = set(self.status().get("queries", {}).values())
+            if self.stopping and "stopped" in known and "stopping" not in known:
+                again = Console(self.folder, "START QUERY ALL;")
+                assert again.process.wait(PATIENCE) == 0 or again.said("is still stopping"), again.words
+            time.sleep(0.1)
 
     def _jvms(self) -> list[int]:
         """The process of the server's JVM, if it has one now."""
@@ -210,7 +220,7 @@ class Servers:
 
     def compare(self) -> None:
         """What a client reads is that of the whole input, row for row."""
-        self.until(self.running)
+        self.await_running()
         more = "SELECT note, times FROM noted; SELECT user, id AS newest FROM newest;"
         client = Console(self.folder, RESULT + more)
         assert client.process.wait(5 * PATIENCE) == 0, client.words

@@ -1,6 +1,7 @@
-"""The shuffle partitions of new checkpoints on a cluster, chosen from the cores that it offers.
+"""What the console chooses for a cluster: the shuffle partitions of new checkpoints, from the cores that it
+offers, and the options of the executors' JVMs.
 
-Spark's default is 200: each small micro-batch would run 200 tasks.
+Spark's default is 200 partitions: each small micro-batch would run 200 tasks.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from streamsql.runtime.engine.java_command import spark_defaults
+from streamsql.runtime.engine.java_command import TUNING, spark_defaults
 from streamsql.runtime.engine.settings import PARTITIONS, PER_CORE, Settings
 
 FIRST_WORKER = 10.0
@@ -17,6 +18,19 @@ MORE_WORKERS = 0.5
 """The seconds without a new worker after which the others are not waited for."""
 _POLL = 0.1
 _MOST = 100_000
+
+
+EXECUTOR_OPTIONS = "spark.executor.defaultJavaOptions"
+"""Options before those of the user (spark.executor.extraJavaOptions)."""
+
+
+def tune_executors(settings: Settings) -> None:
+    """Let executors start as the driver does, with less compiling. To be called before Spark starts;
+    spark-defaults.conf wins.
+    """
+    local = settings.start_conf()["spark.master"].startswith("local")
+    if not local and EXECUTOR_OPTIONS not in spark_defaults():
+        settings.defaults[EXECUTOR_OPTIONS] = " ".join(TUNING)
 
 
 def await_workers(spark: Any) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,19 @@ from typing import Any
 from streamsql.errors import StartFault
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.cluster import ClusterWatch, check_master, servers
-from streamsql.runtime.engine.cluster_cores import await_workers, fit_partitions
+from streamsql.runtime.engine.cluster_cores import await_workers, fit_partitions, tune_executors
 from streamsql.runtime.engine.events import ClusterNews, Events, SparkLost, SparkStarted
 from streamsql.runtime.engine.settings import Settings
 
 POLL = 0.1
+CANCEL_AGAIN = (0.2, 0.5, 1, 2, 5, 10, 20)
+"""The seconds after which the jobs of a cancelled statement are cancelled again: one that was just beginning
+has been seen to go on, and would keep the processors busy for nobody.
+"""
+OUT_OF_MEMORY = (3, 52)
+"""The exit codes of Java (-XX:+ExitOnOutOfMemoryError) and of Spark for that."""
+ENDING = 0.3
+"""The seconds within which the end of a JVM is known, once its connections are closed."""
 
 
 def activate(spark: Any) -> None:
@@ -90,6 +99,7 @@ class Engine:
         self._spark = spark
         self._own = spark is None
         self._attempt: Attempt | None = None
+        self._process: Any = None
         self._failed = False
         self._closing = False
 
@@ -140,12 +150,13 @@ class Engine:
         from streamsql.runtime.engine import jvm
 
         java = jvm.find_java(self.java)
+        tune_executors(self.settings)
         conf = self.settings.start_conf()
         conf.setdefault("spark.sql.warehouse.dir", str(self.folder / "warehouse"))
         master = conf["spark.master"]
         check_master(master, authenticated=conf.get("spark.authenticate") == "true")
         spark = attempt.spark = jvm.start_session(conf, self.log, self.cache, java, self.warm)
-        attempt.process = spark.sparkContext._gateway.proc
+        attempt.process = self._process = spark.sparkContext._gateway.proc
         # It would print a traceback over the prompt when the JVM ends.
         hears = getattr(spark.sparkContext, "_accumulatorServer", None)
         if hears is not None:
@@ -169,6 +180,8 @@ class Engine:
         """Wait for the end of the JVM, and report an unexpected one."""
         code = attempt.process.wait()
         how = f"by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"with code {code}"
+        if code in OUT_OF_MEMORY:
+            how = "because its memory was full: --conf spark.driver.memory=… gives it more"
         from streamsql.runtime.engine import jvm
 
         with self._lock:
@@ -201,6 +214,18 @@ class Engine:
                 self._attempt = None  # the next statement retries
         raise attempt.failure
 
+    def has_ended(self, losses: int) -> bool:
+        """Whether a JVM has ended since there were so many losses: asked after an error, which may come a
+        moment before the end of the process is known.
+        """
+        process = self._process
+        if process is not None and self.losses == losses:
+            try:
+                process.wait(ENDING)
+            except subprocess.TimeoutExpired:
+                return False
+        return process is not None
+
     @property
     def started(self) -> bool:
         return self._spark is not None
@@ -232,12 +257,16 @@ class Engine:
         activate(spark)
         spark.sparkContext.setJobGroup(cancel.jobs, "a statement")
 
-        def end_jobs() -> None:
+        def end_jobs(pauses: Sequence[float] = CANCEL_AGAIN) -> None:
             try:
                 # Future jobs, too: a cancelled statement runs nothing more.
                 spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(cancel.jobs)
             except Exception:
                 pass  # Spark has ended, and the jobs with it
+            if pauses and self._spark is not None:
+                again = threading.Timer(pauses[0], end_jobs, [pauses[1:]])
+                again.daemon = True
+                again.start()
 
         cancel.on_cancel(end_jobs)
 

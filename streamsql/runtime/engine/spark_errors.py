@@ -96,17 +96,29 @@ def spark_lost() -> EngineFault:
     )
 
 
+def may_be_lost(error: BaseException) -> bool:
+    """Whether an error of a call of Spark tells nothing of Spark's: it comes from the connection."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    return not isinstance(error, (StreamsqlError, Py4JJavaError, PySparkException))
+
+
 def is_spark_lost(error: BaseException) -> bool:
     """Whether the error of a call of Spark is that its JVM has ended."""
     from py4j.protocol import Py4JError, Py4JNetworkError
 
     if isinstance(error, StreamsqlError):
         return error.code == "SPARK_LOST"
+    if _SHUT_DOWN in str(error):
+        return True
     return isinstance(error, (Py4JNetworkError, ConnectionError)) or (
         isinstance(error, Py4JError) and any(words in str(error) for words in _OF_NO_JVM)
     )
 
 
+_SHUT_DOWN = "because SparkContext was shut down"
+"""What Spark says of a job under which it ended, as it does when its memory is full."""
 _OF_NO_JVM = ("Answer from Java side is empty", "does not exist in the JVM")
 """What Py4J says when nobody answers."""
 
@@ -115,10 +127,10 @@ def _translated(error: BaseException, text: str, known: Iterable[str]) -> Stream
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    if isinstance(error, Py4JJavaError):
-        return _of_java(error.java_exception, text, known)
     if is_spark_lost(error):
         return spark_lost()
+    if isinstance(error, Py4JJavaError):
+        return _of_java(error.java_exception, text, known)
     if is_no_space(_texts(error)):
         return EngineFault(NO_SPACE, hint=_MAKE_SPACE, code="DISK_FULL")
     if isinstance(error, PySparkException):

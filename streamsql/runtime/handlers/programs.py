@@ -13,6 +13,7 @@ from streamsql.errors import EngineFault
 from streamsql.language.redaction import redact_any
 from streamsql.language.spark_definitions import definition_of, target_of
 from streamsql.language.statements.base import Statement
+from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.spark import Spark
 from streamsql.plan import plans
@@ -118,7 +119,9 @@ def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Resu
     check_drivers(parts, plan.sinks)
     check_logs(parts, plan.sinks, keeps=False)
     check_sink_topics(parts.spark, plan.sinks, parts.cancel)
-    with parts.own_state_provider(plan.program), asked_again():
+    targets = tuple(t.value.casefold() for t in statement.targets) if isinstance(statement, Insert) else ()
+    alone = parts.writes.alone(plan.folder or targets, parts.cancel)
+    with alone, parts.own_state_provider(plan.program), asked_again():
         if plan.folder and parts.config.stand_ins:
             write_rows(plan.program, env, plan.folder)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -59,6 +60,26 @@ class FunctionChanged(EngineFault):
     """The Python of a function is of another kind than the plan assumed."""
 
 
+class BatchWrites:
+    """One batch write at a time into each place. Spark's own writes into one folder share a temporary one:
+    the first that ends takes it from the others.
+    """
+
+    def __init__(self) -> None:
+        self._locks: dict[object, threading.Lock] = {}
+
+    @contextmanager
+    def alone(self, place: object, cancel: CancelToken) -> Iterator[None]:
+        """Hold the place until the write has ended. Raises Cancelled."""
+        lock = self._locks.setdefault(place, threading.Lock())
+        while not lock.acquire(timeout=0.1):
+            cancel.check()
+        try:
+            yield
+        finally:
+            lock.release()
+
+
 @dataclass(frozen=True)
 class QueryParts:
     """The parts of a session that programs and queries need. All statements share them, except `cancel`.
@@ -87,6 +108,7 @@ class QueryParts:
     variant: Callable[[Any], Any] = field(default=lambda spark: spark, kw_only=True)
     newest: Newest = field(default_factory=Newest, kw_only=True)
     server: Callable[[], ConnectServer | None] = field(default=lambda: None, kw_only=True)
+    writes: BatchWrites = field(default_factory=BatchWrites, kw_only=True)
 
     def under(self: P, cancel: CancelToken) -> P:
         """The same parts with another cancel token, for one statement."""

@@ -14,7 +14,7 @@ from streamsql.plan import plans
 from streamsql.plan.limits import raised_limit
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
-from streamsql.runtime.engine.spark_errors import translate
+from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate
 from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.parts import QueryParts
@@ -122,7 +122,7 @@ def _frame(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt])
 
 def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt], schema: Any) -> Any:
     """The rows of the result as an Arrow table. Raises QueryFault."""
-    name, limit = plan.query.name, _limit(plan)
+    name, limit, losses = plan.query.name, _limit(plan), parts.engine.losses
     try:
         frame = _frame(parts, plan, inputs)
         if frame.schema != schema:
@@ -141,7 +141,8 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
             )
         return table
     except Exception as error:
-        fault = translate(error)
+        lost = may_be_lost(error) and parts.engine.has_ended(losses)
+        fault = spark_lost() if lost else translate(error)
         raise QueryFault(
             fault.message,
             subject=f"query {name} failed",
