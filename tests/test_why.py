@@ -115,11 +115,19 @@ def test_a_nothing_was_inserted(console: Console) -> None:
 
 
 def test_a_kafka_begins_with_the_latest(console: Console, kafka: Broker) -> None:
-    topic = kafka.topic("one", "two")
+    topic, other = kafka.topic("one", "two"), kafka.topic('{"name": "a"}')
     console.run(
         f"""CREATE STREAM s USING kafka OPTIONS (servers '{kafka.servers}', topic '{topic}',
-        startingOffsets 'latest'); CREATE LIVE TABLE t AS SELECT value FROM s; AWAIT QUERY t IDLE;"""
+        startingOffsets 'latest'); CREATE LIVE TABLE t AS SELECT value FROM s;
+        CREATE STREAM j (k STRING) USING kafka FORMAT json OPTIONS (servers '{kafka.servers}', topic '{other}');
+        CREATE LIVE TABLE u AS SELECT k FROM j WHERE k > ''; AWAIT QUERY ALL IDLE;"""
     )
+    shown, _ = why(console, "QUERY u")  # (c)
+    assert (
+        shown.verdict == "all columns of j are NULL in its only row: its data has other columns than declared"
+    )
+    [preview] = console.run(shown.proposal)
+    assert preview.columns[0] == "name"  # type: ignore[union-attr]
     shown, facts = why(console, "QUERY t")
     assert shown.code == "NO_DATA"
     assert shown.verdict == (

@@ -138,7 +138,7 @@ def result(verdict: Verdict) -> Why:
 
 def note(verdict: Verdict, of: str = "") -> tuple[Note, ...]:
     """A verdict as a note beside another result. of: the query, where it is not clear which."""
-    more = f"; resolve it with: {' '.join(verdict.proposal.split())}" if verdict.proposal else ""
+    more = f"; {verdict.lead} {' '.join(verdict.proposal.split())}" if verdict.proposal else ""
     return (Note("NO_ROWS", f"{of}{verdict.sentence}{more}"),)
 
 

@@ -74,5 +74,5 @@ class LiveVerdict:
 def lines_of(verdict: Verdict) -> tuple[str, ...]:
     """A verdict as the lines of a picture: the sentence, what closes the next window, what to type."""
     facts = (f"{name}: {value}" for name, value in verdict.facts if value not in ("", None))
-    typed = ("", "resolve it with:", *verdict.proposal.split("\n")) if verdict.proposal else ()
+    typed = ("", verdict.lead, *verdict.proposal.split("\n")) if verdict.proposal else ()
     return (verdict.sentence, "", *(f"  {fact}" for fact in facts), *typed)

@@ -91,13 +91,13 @@ def _all_null(evidence: Evidence, stream: Stream) -> Verdict | None:
     if row is None or not row["n"] or row["filled"]:
         return None
     place = stream.option("path")
+    rows = f"all {row['n']:,} rows" if row["n"] > 1 else "its only row"
     preview = (
         f"PREVIEW USING {stream.connector} OPTIONS (path {quote(place)});" if place else _messages(stream)
     )
     return Verdict(
         situation="ROWS_UNREADABLE",
-        sentence=f"all columns of {stream.name} are NULL in all {count(row['n'], 'row')}: its data has other "
-        "columns than declared",
+        sentence=f"all columns of {stream.name} are NULL in {rows}: its data has other columns than declared",
         facts=(("rows examined", row["n"]), ("declared columns", ", ".join(c.name for c in stream.columns))),
         proposal=preview,
     )

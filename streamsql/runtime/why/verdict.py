@@ -20,6 +20,15 @@ class Verdict:
     proposal: str = ""
     healthy: bool = False
 
+    @property
+    def lead(self) -> str:
+        """What the proposal does: some only show the data or the state."""
+        return f"{'examine' if self.proposal.startswith(_SHOWING) else 'resolve'} it with:"
+
+
+_SHOWING = ("PREVIEW ", "SHOW ", "SELECT * FROM STATE ", "SELECT 'left' AS side")
+"""How the statements begin that show what there is, where none can resolve a situation."""
+
 
 def count(number: int, what: str) -> str:
     """1 row, 2 rows, 1,000 rows."""
