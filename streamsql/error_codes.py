@@ -189,6 +189,7 @@ NOTES = {
     "ROWS_DROPPED": "older rows of a live table are no longer kept",
     "SAMPLED": "the rows are made from the first records of a source",
     "SECRET_NOT_KEPT": "the workspace does not keep a secret",
+    "SESSION_ENDED": "the session of a Spark Connect server in which queries were left has ended",
     "SETTINGS_NOT_APPLIED": "settings of the workspace that can run code are not applied",
     "SETTING_OF_CHECKPOINT": "a setting does not apply to a checkpoint that is there",
     "STATE_STORE": "the state store that a query needs",

@@ -14,7 +14,7 @@ from conftest import notes_of
 from scripts import run_process
 
 from streamsql.catalog import Catalog
-from streamsql.errors import Source, StartFault, StreamsqlError
+from streamsql.errors import Source, StartFault, StreamsqlError, UsageFault
 from streamsql.language.parser import parse, split_script
 from streamsql.language.topics import topics
 from streamsql.plan.connect_limits import ABILITIES
@@ -38,7 +38,8 @@ class Server:
             self.port = free.getsockname()[1]
         conf = {"spark.connect.grpc.binding.port": str(self.port), "spark.ui.enabled": "false",
                 "spark.sql.shuffle.partitions": "1", "spark.sql.warehouse.dir": str(folder / "warehouse"),
-                "spark.default.parallelism": "1"}  # fmt: skip
+                "spark.default.parallelism": "1",
+                "spark.connect.session.manager.defaultSessionTimeout": "30m"}  # fmt: skip
         self.log = folder / "server.log"
         flags = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
         command = [
@@ -135,7 +136,10 @@ def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually:
     assert first.rows("SELECT word FROM words WHERE word > 'd';") == [("dog",)]
     assert first.rows(f"SELECT count(*) FROM parquet.`{tmp_path}/out`;") == [(2,)]
     assert first.session.summary().running == 2
-    assert first.session.left_running() == f"2 queries go on at {server.url}: copies, counts"
+    assert first.session.left_running() == (
+        f"2 queries go on at {server.url}: copies, counts; the server ends them 30m after the last console has "
+        "left, unless it was started with --conf spark.connect.session.manager.defaultSessionTimeout=-1"
+    )
     first.session.close()
 
     (tmp_path / "in" / "b.csv").write_text("word,at\ncat,2024-05-01 12:09:00\n")
@@ -158,10 +162,16 @@ def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually:
     assert "boom" in str(third.query("bad")["last error"])
     third.run("STOP QUERY ALL;")
     assert third.query("copies")["status"] == "stopped"
-    third.run("START QUERY copies; AWAIT QUERY copies IDLE; DROP QUERY ALL;")
-    assert third.rows(f"SELECT count(*) FROM parquet.`{tmp_path}/out`;") == [(3,)]
-    assert third.rows("SHOW QUERIES;") == []
+    third.session.spark.client.release_session()  # as a server that is started again
     third.session.close()
+
+    fourth = Remote(server, tmp_path)
+    (said,) = notes_of(fourth.run("SHOW QUERIES;")[0])
+    assert said.startswith(f"the session at {server.url} has ended") and "it ran bad, copies, counts;" in said
+    fourth.run("START QUERY copies; AWAIT QUERY copies IDLE; DROP QUERY ALL;")
+    assert fourth.rows(f"SELECT count(*) FROM parquet.`{tmp_path}/out`;") == [(3,)]
+    assert fourth.rows("SHOW QUERIES;") == []
+    fourth.session.close()
 
 
 def test_what_a_remote_console_refuses(tmp_path: Path) -> None:
@@ -190,13 +200,13 @@ def test_help_shows_what_planning_checks() -> None:
 
 
 def test_flags_and_addresses(tmp_path: Path) -> None:
-    for flags, said in (
-        (("--remote", "sc://h:1", "--jars", "a.jar"), "--remote and --jars exclude each other"),
-        (("--remote", "http://u:secret@h"), "--remote takes the address of a Spark Connect server"),
-    ):
-        refused = run_process("--no-config", *flags, "-e", "SELECT 1;", cwd=tmp_path)
-        assert refused.code == 2
-        assert said in refused.err and "secret" not in refused.err
+    flags = ("--no-config", "--remote", "sc://h:1", "--jars", "a.jar")
+    refused = run_process(*flags, "-e", "SELECT 1;", cwd=tmp_path)
+    assert (refused.code, "--remote and --jars exclude each other" in refused.err) == (2, True)
+    for wrong in ("http://u:secret@h", "sc://h:1/;tokn=secret", "sc://h:99999/;token=secret"):
+        with pytest.raises(UsageFault) as caught:
+            read_address(wrong)
+        assert "secret" not in f"{caught.value.message}{caught.value.hint}"
     began = time.monotonic()
     nobody = run_process(
         "--no-config", "--remote", "sc://127.0.0.1:1/;token=abc", "-e", "SELECT 1;", cwd=tmp_path

@@ -180,7 +180,8 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
     catalog = context.catalog
     entries = [s.name for s in catalog.sinks.values()] + [s.name for s in catalog.streams.values()]
     like = did_you_mean(name.value, entries)
-    misspelt = like and name.value.casefold() not in context.catalog.tables
+    # The tables of a Connect server are not all in the catalog.
+    misspelt = like and name.value.casefold() not in context.catalog.tables and context.server is None
     if misspelt or (statement.has_clauses and not streaming):
         raise NameFault(
             f"there is no sink {name.value}",

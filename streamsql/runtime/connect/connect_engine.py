@@ -47,7 +47,9 @@ def connection_lost(error: BaseException) -> bool:
 
 
 class ConnectEngine(Engine):
-    """One session on a Connect server at a time. record: names it; keeps: it goes on after `close`."""
+    """One session on a Connect server at a time. record: names it; keeps: it goes on after `close`, for the
+    time kept_for; "" for ever.
+    """
 
     def __init__(
         self, config: Config, events: Events, address: ServerAddress, record: SessionRecord, *, keeps: bool
@@ -56,18 +58,23 @@ class ConnectEngine(Engine):
         self.address = address
         self.record = record
         self.keeps = keeps
+        self.kept_for = ""
 
     def _start_session(self, attempt: Attempt) -> None:
         check_answers(self.address)
         self.say(f"connecting to {self.address.shown}")
+        had = self.record.instance and sorted(self.record.queries)
         try:
             attempt.spark = spark = self._connected()
         finally:
             self.say("")
         self._apply_settings(spark)
+        self.kept_for = _session_timeout(spark)
         if self._is_new(spark):
             self.record.queries.clear()
             self.events.publish(SparkStarted(spark))
+            if had:
+                self.events.publish(SessionEnded(_ENDED.format(self.address.shown, ", ".join(had))))
         self.events.publish(ServerAttached(spark))
         with suppress(OSError):
             self.record.save()
@@ -214,11 +221,38 @@ class ConnectEngine(Engine):
         self._closing = True
 
 
+_ENDED = (
+    "the session at {} has ended, since the server was started again or nobody had used the session for too "
+    "long; it ran {}; START QUERY ALL; resumes from the checkpoints"
+)
+
+
+@dataclass(frozen=True)
+class SessionEnded(Event):
+    """The session in which queries were left is there no more. words: what to say."""
+
+    words: str
+
+
 @dataclass(frozen=True)
 class ConnectionLost(Event):
     """The server does not answer any more. cause: a short message."""
 
     cause: str
+
+
+SESSION_TIMEOUT = "spark.connect.session.manager.defaultSessionTimeout"
+
+
+def _session_timeout(spark: Any) -> str:
+    """How long the server keeps a session without requests, and its queries: they are no requests."""
+    try:
+        asked = str(spark.conf.get(SESSION_TIMEOUT))
+    except Exception as error:
+        if connection_lost(error):
+            raise
+        return "60m"  # Spark's default, which the server does not tell
+    return "" if asked.startswith("-1") else asked
 
 
 def _user() -> str:

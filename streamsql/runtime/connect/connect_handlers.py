@@ -11,7 +11,7 @@ from typing import Any
 
 from streamsql.calls import evaluate, run
 from streamsql.connectors.option_values import check_secrets
-from streamsql.errors import EngineFault, InputFault, Note, StreamsqlError
+from streamsql.errors import EngineFault, InputFault, NameFault, Note, StreamsqlError, did_you_mean
 from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.language.statements.query import AwaitQuery, ShowQueries, StartQuery, StopQuery
 from streamsql.language.statements.select import Select
@@ -156,6 +156,14 @@ class ConnectHandlers:
         check_secrets((*plan.reads.streams, plan.sink), plan.query.text)
         if plan.transient:
             return self._rows_of_stream(parts, plan)
+        if plan.sink.connector == "table" and not parts.spark.catalog.tableExists(plan.sink.name):
+            raise NameFault(
+                f"there is no sink or table {plan.sink.name}",
+                hint=did_you_mean(plan.sink.name, (s.name for s in parts.catalog.sinks.values()))
+                or f"CREATE TABLE {quote_name(plan.sink.name)} (…) first",
+                span=statement.span,
+                code="UNKNOWN_SINK",
+            )
         old = parts.queries.all.get(plan.query.name.casefold()) if plan.define else None
         if old is not None:
             self.server.stop(old, parts.cancel, 0)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import Program
-from streamsql.errors import StreamsqlError
+from streamsql.errors import Note, StreamsqlError
 from streamsql.language.statements.base import Statement
 from streamsql.plan.context import ConnectServer
 from streamsql.results import Result
 from streamsql.runtime.connect.connect_engine import (
+    SESSION_TIMEOUT,
     ConnectEngine,
     ConnectionLost,
     ServerAttached,
+    SessionEnded,
     connection_lost,
 )
 from streamsql.runtime.connect.connect_handlers import ConnectHandlers
@@ -44,6 +47,7 @@ class ConnectSession(Session):
 
     def __init__(self, config: Config, address: ServerAddress) -> None:
         self.address = address
+        self._ended = list[str]()
         folder = config.store.folder if config.store else None
         record = SessionRecord.read(address.shown, folder)
         if session := address.parameters.get("session_id"):
@@ -62,6 +66,7 @@ class ConnectSession(Session):
         self.of_plans, self.of_statements = handlers.plans, handlers.direct
         self.parts.events.subscribe(ServerAttached, lambda event: self.on_server.attached(event.spark))
         self.parts.events.subscribe(ConnectionLost, lambda event: self._forget())
+        self.parts.events.subscribe(SessionEnded, lambda event: self._ended.append(event.words))
 
     def _server(self) -> ConnectServer:
         """The server, as planning knows it."""
@@ -77,7 +82,9 @@ class ConnectSession(Session):
 
     def _execute(self, statement: Statement, parts: SessionParts) -> Result:
         try:
-            return super()._execute(statement, parts)
+            result = super()._execute(statement, parts)
+            ended, self._ended[:] = [Note("SESSION_ENDED", words) for words in self._ended], []
+            return replace(result, notes=(*ended, *result.notes)) if ended else result
         except StreamsqlError as error:
             spark = self.connection.session
             if spark is None or error.__cause__ is None or not connection_lost(error.__cause__):
@@ -107,7 +114,12 @@ class ConnectSession(Session):
         if not self.keeps or not names:
             return ""
         many = "query goes" if len(names) == 1 else "queries go"
-        return f"{len(names)} {many} on at {self.address.shown}: {', '.join(sorted(names))}"
+        line = f"{len(names)} {many} on at {self.address.shown}: {', '.join(sorted(names))}"
+        kept = self.connection.kept_for
+        if not kept:
+            return line
+        end = f"the server ends them {kept} after the last console has left, unless it was started with"
+        return f"{line}; {end} --conf {SESSION_TIMEOUT}=-1"
 
     def close(self, limit: float = PATIENCE, cancel: CancelToken | None = None) -> None:
         """Leave the server; without a workspace, stop the queries first."""

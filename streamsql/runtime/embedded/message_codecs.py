@@ -27,7 +27,7 @@ def to_messages(rows, form, key=(), options=()):
     elif callable(form):
         value = form(F.struct(*payload), rows.select(*payload).schema)
     else:
-        value = {"json": F.to_json, "csv": F.to_csv}[form](F.struct(*payload), dict(options))
+        value = {"json": F.to_json, "csv": F.to_csv}[form](F.struct(*payload), dict(options) or None)
     columns = [value.alias("value")]
     if "_key" in own:
         columns.append(quoted(own["_key"]).alias("key"))
