@@ -80,15 +80,17 @@ def test_the_micro_batch_under_way_is_read_from_the_checkpoint(tmp_path: Path) -
 def test_a_frame_as_a_chart() -> None:
     made = frame(replace(live(), chart=("id", "price")), View(width=60, height=16, mode="chart"), ((0, "q"),))
     assert "price over id" in made.lines[0]
+    assert made.lines[-1].strip() == "x: id   y: price"
     assert len(made.lines) + len(made.footer) <= 16
     assert max(map(cells, made.lines)) <= 60
 
 
 def test_a_chart_over_windows_tells_their_times() -> None:
     rows = [({"start": dt.datetime(2026, 1, 1, 12, i), "end": None}, i, None) for i in range(10)]
-    text = "\n".join(chart(rows, 70, 12))
-    assert "12:00:00" in text
-    assert "12:09:00" in text
+    lines = chart(rows, 70, 12, axes=("w", "n"))
+    assert "12:00:00" in lines[-2]
+    assert "12:09:00" in lines[-2]
+    assert (lines[-1].strip(), len(lines)) == ("x: w (2026-01-01)   y: n", 12)
 
 
 def test_a_chart_over_texts_has_bars_the_largest_on_top() -> None:

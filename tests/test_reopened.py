@@ -161,7 +161,11 @@ def test_tables_of_spark_keep_their_rows(opened: Open, spark: Any, tmp_path: Pat
         "ALTER TABLE lasting ADD COLUMNS (more STRING);"
         "CREATE TABLE gone AS SELECT 1 AS a; DROP TABLE gone;"
         "CREATE VIEW over_it AS SELECT id + 1 AS next FROM lasting;"
+        "CREATE TABLE former (a INT) USING csv; ALTER TABLE former RENAME TO latter;"
     )
+    kept = (tmp_path / "w" / "catalog.sql").read_text()
+    assert "latter" in kept and "former" not in kept
+    first.run("DROP TABLE latter;")
     # A new Spark knows none of them, and their files are there.
     files = Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")) / "lasting"
     shutil.copytree(files, tmp_path / "files")

@@ -18,7 +18,7 @@ from terminal import Terminal
 from streamsql.errors import cells
 
 GOLDEN = Path(__file__).parent / "golden" / "screens"
-WIDTHS = (40, 80, 110)
+WIDTHS = (40, 80, 110, 200)
 LINES = 64
 
 SETUP = """\
@@ -125,3 +125,24 @@ def test_every_view_fits_the_window(console: Terminal, width: int) -> None:
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(written, "utf-8")
     assert written == golden.read_text("utf-8")
+
+
+@pytest.mark.parametrize("width", (40, 80, 200))
+def test_at_every_width_it_neither_lies_nor_loses(console: Terminal, width: int) -> None:
+    console.resize(width, LINES)
+    console.clear()
+    console.type(
+        "SELECT java_method('java.lang.Thread', 'sleep', 60000L) AS s FROM range(0, 1000000, 1, 1);\r"
+    )
+    console.until(r"; Ctrl-C cancels$")  # in one line, also where that is cut
+    console.type("\x03")
+    console.until(r"cancelling…|cancelled after", 1.0)
+    shown = console.until(r"cancelled after \d.*^sql>\s*$")
+    assert "stage" not in shown and "…; Ctrl-C" not in shown
+    console.clear()
+    console.run("DROP TABLE counts;", r"counts is a live table.*DROP LIVE TABLE\s+counts;.*^sql>\s*$")
+    console.clear()
+    console.run("DROP STREAM clicks;", r"clicks is read by.*DROP STREAM clicks\s+CASCADE;.*^sql>\s*$")
+    console.clear()
+    shown = console.run("SHOW TABLES;", r"clicks.*counts.*\(3 rows\).*^sql>\s*$")
+    assert max(map(cells, shown.split("\n"))) <= width

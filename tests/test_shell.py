@@ -21,6 +21,7 @@ from streamsql.language.statements.base import Column
 from streamsql.output.printer import Printer
 from streamsql.shell.completion.complete import complete
 from streamsql.shell.editing import History, is_complete
+from streamsql.shell.progress import in_one_line
 from streamsql.shell.prompt import Prompt
 from streamsql.shell.statement_runner import Desk
 
@@ -157,6 +158,15 @@ def test_commands_of_psql_that_are_no_statements(
         assert desk.execute(typed)
     assert (tmp_path / "rows.csv").read_text() == "a,b\n1,\n"
     assert "c\n2\n" in shown.getvalue()
+    assert desk.execute(rf"SELECT 3 AS d \g {tmp_path}/again.csv")
+    assert desk.execute("SELECT 4 AS e;")
+    assert (tmp_path / "again.csv").read_text() == "d\n3\n"
+    assert "e\n4\n" in shown.getvalue()
+    for command, left in ((r"\p", "SELECT 5"), (r"\timing", "SELECT 5"), (r"\r", "")):
+        desk.next_text = ""
+        assert desk.execute(f"SELECT 5 {command}")
+        assert desk.next_text == left
+    assert "SELECT 5\n" in shown.getvalue()
     assert desk.execute(rf"\! echo there > {tmp_path}/said")
     assert (tmp_path / "said").read_text() == "there\n"
     desk.execute(rf"\o {tmp_path}/none/rows.csv")
@@ -180,3 +190,10 @@ def test_watch_with_seconds_repeats_the_last_statement_until_ctrl_c(console: Con
     desk.execute(r"\watch 0.01")
     assert shown.getvalue().count("\n7\n") >= 3
     assert "cancelled after" in shown.getvalue()
+
+
+def test_a_progress_line_fits_the_window() -> None:
+    text = "stage 1 of 12, 300 of 2000 tasks, 10 s; Ctrl-C cancels"
+    assert in_one_line(text, 80) == text
+    assert in_one_line(text, 39) == "stage 1 of 12, 300 of …; Ctrl-C cancels"
+    assert in_one_line("cancelling…", 5) == "canc…"

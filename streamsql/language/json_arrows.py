@@ -1,4 +1,6 @@
-"""The operators -> and ->> of PostgreSQL and DuckDB, which Spark does not have; errors say its own form."""
+"""Operators of PostgreSQL and DuckDB that Spark does not have: -> and ->>, and comparisons with ALL or ANY
+of a SELECT. Errors say its own form.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +35,48 @@ def check_json_arrows(query: Query) -> None:
             span=Span(tokens[start].start, tokens[last - 1].end),
             code="OTHER_CONSOLE",
         )
+
+
+_MOST = {">": "max", ">=": "max", "<": "min", "<=": "min"}
+"""A comparison → the value that it is compared with if it is to be true for ALL."""
+
+
+def check_quantified(query: Query) -> None:
+    """Raise RuleFault for the first `a > ALL (SELECT …)` or `a = ANY (SELECT …)`, with what to write."""
+    tokens = query.tokens
+    for at in range(2, len(tokens) - 2):
+        word, sign = tokens[at].upper, tokens[at - 1].text
+        select = tokens[at + 1].text == "(" and tokens[at + 2].upper == "SELECT"
+        if word not in ("ALL", "ANY", "SOME") or not select or sign not in (*_MOST, "=", "<>", "!="):
+            continue
+        start = _operand(tokens, at - 1)
+        left = query.text[tokens[start].start : tokens[at - 2].end] if start < at - 1 else "value"
+        raise RuleFault(
+            f"Spark has no {sign} {word} (SELECT …)",
+            hint=_quantified(query, left, at),
+            span=Span(tokens[at - 1].start, tokens[at].end),
+            code="OTHER_CONSOLE",
+        )
+
+
+def _quantified(query: Query, left: str, at: int) -> str:
+    """What a comparison with ALL or ANY, the token at that place, is in Spark."""
+    tokens, sign, word = query.tokens, query.tokens[at - 1].text, query.tokens[at].upper
+    column, rest = "…", "FROM …"
+    if tokens[at + 4].upper == "FROM":
+        depth, last = 1, at + 2
+        while depth and last + 1 < len(tokens):
+            depth += (tokens[last].text == "(") - (tokens[last].text == ")")
+            last += bool(depth)
+        column = tokens[at + 3].text
+        rest = query.text[tokens[at + 4].start : tokens[last - 1].end]
+    if sign in _MOST:
+        most = _MOST[sign]
+        most = most if word == "ALL" else "min" if most == "max" else "max"
+        return f"{left} {sign} (SELECT {most}({column}) {rest})"
+    if (sign == "=") != (word == "ALL"):
+        return f"{left} {'IN' if sign == '=' else 'NOT IN'} (SELECT {column} {rest})"
+    return "compare with the min and the max of the SELECT"
 
 
 def _is_key(token: Token) -> bool:

@@ -15,7 +15,8 @@ _BEFORE_NAME = frozenset(("IF", "NOT", "EXISTS"))
 class Definition:
     """creates, drops: the (dotted) name of a table or view, "" for none; temporary: whether the created view
     exists only within its Spark session; view_query, table_query: the query of a view that is not temporary,
-    or of a table, as written; written: the name of what is created, as SQL.
+    or of a table, as written; written: the name of what is created, as SQL; alters: whether it is ALTER
+    TABLE, which names neither.
     """
 
     creates: str = ""
@@ -24,6 +25,7 @@ class Definition:
     temporary: bool = False
     view_query: str = ""
     table_query: str = ""
+    alters: bool = False
 
 
 def definition_of(text: str) -> Definition:
@@ -31,7 +33,7 @@ def definition_of(text: str) -> Definition:
     tokens = tokenize(text, strict=False)
     words = [t.upper for t in tokens[:8]]
     if words[:1] not in (["CREATE"], ["DROP"]):
-        return Definition()
+        return Definition(alters=words[:2] == ["ALTER", "TABLE"])
     kind = next((i for i in range(1, len(words)) if words[i] not in _BEFORE_KIND), len(words))
     if words[kind : kind + 1] not in (["TABLE"], ["VIEW"]):
         return Definition()
@@ -98,6 +100,16 @@ def target_of(text: str) -> Target | None:
     if at == len(rest) or len(_name(rest)) != 1:
         return None
     return Target(" ".join(verb), unquote(rest[at]), rest[at].span)
+
+
+def renamed_to(text: str) -> str:
+    """The new name of ALTER TABLE a RENAME TO b; "" for another statement, or a name of several parts."""
+    tokens = tokenize(text, strict=False)
+    at = next((n for n, t in enumerate(tokens[:-2]) if t.upper == "RENAME"), None)
+    if at is None or tokens[at + 1].upper != "TO":
+        return ""
+    parts = _name(tokens[at + 2 :])
+    return parts[0] if len(parts) == 1 else ""
 
 
 def path_in_options(text: str) -> Span | None:

@@ -27,9 +27,11 @@ FEW = 0.05
 Point = tuple[Any, Any, Any]
 
 
-def chart(rows: Sequence[Point], width: int, height: int, title: str = "") -> list[str]:
+def chart(
+    rows: Sequence[Point], width: int, height: int, title: str = "", axes: tuple[str, str] | None = None
+) -> list[str]:
     """A plot of (x, y, name of the line or None) as lines of text, width cells wide, height lines high: the
-    title, a legend and what is not drawn, then the axes.
+    title, a legend and what is not drawn, then the axes and what they show. axes: the columns of x and y.
 
     x: a number, date, time, or a window (placed at its start); other types are drawn as bars. Rows without
     x or y are omitted.
@@ -37,20 +39,36 @@ def chart(rows: Sequence[Point], width: int, height: int, title: str = "") -> li
     points = [(place(x), y, name) for x, y, name in rows if x is not None and is_number(y)]
     if not points:
         return [title, "(no rows to draw yet)"][not title :]
+    height -= bool(axes)
     if not all(isinstance(x, (int, float, dt.datetime, dt.date)) for x, _, _ in points):
         drawn = _bars(points, width, height - 1)
-        return _lines_of([title], drawn, width)
+        return _lines_of([title], drawn, width) + ([_centred(f"x: {axes[1]}", width)] if axes else [])
     drawn_points, apart = _together(points)
     names, others = _largest(drawn_points)
     heads = [title, _legend(names, others, width), apart]
     drawn = _lines([p for p in drawn_points if p[2] in names], names, width, height - sum(map(bool, heads)))
-    return _lines_of(heads, drawn, width)
+    below = f"x: {axes[0]}{_days(drawn_points)}   y: {axes[1]}" if axes else ""
+    return _lines_of(heads, drawn, width) + ([_centred(below, width)] if below else [])
 
 
 def _lines_of(heads: list[str], drawn: str, width: int) -> list[str]:
-    heads = [cut(visible(head), width) for head in heads if head]
-    centred = [" " * max(0, (width - cells(head)) // 2) + head for head in heads]
-    return centred + [line.removesuffix("\x1b[0m").rstrip() for line in drawn.rstrip("\n").split("\n")]
+    return [_centred(head, width) for head in heads if head] + [
+        line.removesuffix("\x1b[0m").rstrip() for line in drawn.rstrip("\n").split("\n")
+    ]
+
+
+def _centred(line: str, width: int) -> str:
+    line = cut(visible(line), width)
+    return " " * max(0, (width - cells(line)) // 2) + line
+
+
+def _days(points: Sequence[Point]) -> str:
+    """The days of the times on the x axis, where its labels show hours; "" for numbers."""
+    times = [x for x, _, _ in points if isinstance(x, dt.datetime)]
+    if not times or max(times) - min(times) > dt.timedelta(days=3):
+        return ""
+    first, last = min(times).date(), max(times).date()
+    return f" ({first})" if first == last else f" ({first} to {last})"
 
 
 def _together(points: list[Point]) -> tuple[list[Point], str]:

@@ -134,15 +134,15 @@ def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list
     """The plot of WATCH … AS CHART, of the rows of a snapshot."""
     x, y, *names = (snapshot.columns.index(c) for c in live.chart)
     rows = [(row[x], row[y], _name([row[n] for n in names])) for row in snapshot.rows]
-    title = f"{live.chart[1]} over {live.chart[0]}"
+    title, axes = f"{live.chart[1]} over {live.chart[0]}", (live.chart[0], live.chart[1])
     if names:
-        return chart(rows, width, height, f"{title}, a line for each {', '.join(live.chart[2:])}")
+        return chart(rows, width, height, f"{title}, a line for each {', '.join(live.chart[2:])}", axes)
     missing = _missing(live, snapshot)
     if len({str(row[0]) for row in rows}) < len(rows) and missing:
         said = f"{live.chart[0]} has several rows for a value: AS CHART ({', '.join(live.chart)}, {missing})"
         wrapped = _wrapped((f"{said} draws a line for each {missing}",), width, 3)
-        return [*wrapped, *chart(rows, width, height - len(wrapped), title)]
-    return chart(rows, width, height, title)
+        return [*wrapped, *chart(rows, width, height - len(wrapped), title, axes)]
+    return chart(rows, width, height, title, axes)
 
 
 def _name(values: list[object]) -> object:

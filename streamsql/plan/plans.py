@@ -146,7 +146,7 @@ class Collect(Plan):
 
     @property
     def changes_definitions(self) -> bool:
-        return bool(self.defines.creates or self.defines.drops)
+        return bool(self.defines.creates or self.defines.drops or self.defines.alters)
 
     def applied(self, catalog: Catalog) -> Catalog:
         creates = self.defines.creates

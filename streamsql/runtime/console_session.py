@@ -106,6 +106,9 @@ class ConsoleSession(Protocol):
     def query_state(self, name: str) -> str:
         """What completion shows beside the name of a query."""
 
+    def query_fault(self, name: str) -> StreamsqlError | None:
+        """The error that a query has failed with, as far as this process knows it."""
+
     def on_news(self, say: Callable[[str], None], *, restarts_only: bool = False) -> None:
         """Call a function, on a thread of its own, with a line about each event of the background.
         restarts_only: not about failures, which a script reports at its end.

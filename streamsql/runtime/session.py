@@ -200,6 +200,11 @@ class StatementSession:
         """What completion shows beside the name of a query."""
         return session_summary.query_state(self.parts, name)
 
+    def query_fault(self, name: str) -> StreamsqlError | None:
+        """The error that a query has failed with."""
+        running = self.parts.queries.all.get(name.strip("`").casefold())
+        return running.fault if running is not None else None
+
     def open(self) -> tuple[str, ...]:
         """Load the workspace and start Spark in the background. Returns what is to be told, a line each."""
         opened = reopen(self.parts)

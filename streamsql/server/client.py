@@ -198,6 +198,10 @@ class RemoteSession:
         """What completion shows beside the name of a query."""
         return self._states.get(name.strip("`").casefold(), "stopped query")
 
+    def query_fault(self, name: str) -> StreamsqlError | None:
+        """None: the server knows it."""
+        return None
+
     def _follow_facts(self) -> None:
         while not self._closed.wait(FACTS_EVERY):
             self._ask_for_facts()

@@ -5,12 +5,24 @@ from __future__ import annotations
 import threading
 import time
 
+from streamsql.errors import cells
+from streamsql.output.cells import cut
 from streamsql.output.terminal import Terminal
+from streamsql.output.window import window
 from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
 
 PATIENCE = 1.0
 """The seconds after which the progress of a statement is shown."""
+
+
+def in_one_line(text: str, width: int) -> str:
+    """A status that fits a line, since only one line is erased: what follows the last `;` stays."""
+    if cells(text) <= width:
+        return text
+    what, _, keys = text.rpartition("; ")
+    room = width - cells(keys) - 2
+    return f"{cut(what, room)}; {keys}" if what and room > 0 else cut(text, width)
 
 
 class ProgressLine:
@@ -71,6 +83,6 @@ class ProgressLine:
 
     def _draw(self, text: str) -> None:
         if self.moving:
-            self.terminal.status(text, moving=True)
+            self.terminal.status(in_one_line(text, window().columns - 1), moving=True)
         elif not self._said and self.terminal.words.isatty():
             self._said = self.terminal.status(text, moving=False)

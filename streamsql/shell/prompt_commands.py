@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -74,10 +75,14 @@ def in_full(error: StreamsqlError) -> str:
     return "\n".join([format_error(error, 0), *_more(error)])
 
 
+_SQLSTATE = re.compile(r"SQLSTATE: (\w+)")
+
+
 def _more(error: StreamsqlError) -> Iterator[str]:
     yield f"code: {error.code}"
     cause: BaseException | None = error.__cause__ or error.__context__
-    state = getattr(cause, "getSqlState", lambda: None)()
+    written = _SQLSTATE.search(str(cause))
+    state = getattr(cause, "getSqlState", lambda: None)() or (written[1] if written else "")
     if state:
         yield f"SQLSTATE: {state}"
     if cause is not None:

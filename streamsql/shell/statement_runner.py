@@ -107,7 +107,9 @@ class Desk:
         message, _, more = line.partition("; DESCRIBE QUERY ")
         if more:
             hint = f"DESCRIBE QUERY {more}"
-            self.printer.terminal.last_error = QueryFault(message, hint=hint, code="QUERY_FAILED")
+            told = QueryFault(message, hint=hint, code="QUERY_FAILED")
+            fault = self.session.query_fault(more.partition(";")[0])
+            self.printer.terminal.last_error = fault or told
 
     # ---- statements -----------------------------------------------------------------------
 

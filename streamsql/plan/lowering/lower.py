@@ -19,7 +19,7 @@ from streamsql.language.dialect_words import (
     check_quoted_keys,
     check_quoted_names,
 )
-from streamsql.language.json_arrows import check_json_arrows
+from streamsql.language.json_arrows import check_json_arrows, check_quantified
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
 from streamsql.plan.lowering.frames import Frame, Unknown
 from streamsql.plan.lowering.hidden_keys import ctes_on_the_way, is_plain_body
@@ -48,6 +48,7 @@ def lower(text: str, sources: Sources) -> Lowered:
     query = read_query(text)
     check_quoted_names(query)
     check_json_arrows(query)
+    check_quantified(query)
     check_date_patterns(query)
     keeps_keys, sources.keeps_keys = sources.keeps_keys, False
     if not sources.depth:

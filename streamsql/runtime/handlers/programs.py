@@ -9,9 +9,10 @@ from typing import Any
 
 from streamsql.calls import Assign, evaluate, run
 from streamsql.connectors.packages import PACKAGES
+from streamsql.definitions import Table
 from streamsql.errors import EngineFault
 from streamsql.language.redaction import redact_any
-from streamsql.language.spark_definitions import definition_of, target_of
+from streamsql.language.spark_definitions import definition_of, renamed_to, target_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.select import Select
@@ -90,6 +91,11 @@ def _remember(parts: SessionParts, plan: plans.Collect, statement: Statement) ->
         now = definition_now(parts.spark, altered.name)
         if now is None:  # it was renamed
             parts.temporary.forget(altered.name)
+            new = renamed_to(statement.text)
+            now = definition_now(parts.spark, new) if new else None
+            if now is not None:
+                parts.temporary.remember(now, definition_of(now.text))
+                parts.update(lambda catalog: catalog.having(Table(new)))
         elif not parts.spark.catalog.getTable(altered.name).isTemporary:
             parts.temporary.remember(now, definition_of(now.text))
     elif plan.defines.creates and "." not in plan.defines.creates and is_table(statement):
