@@ -133,6 +133,7 @@ def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually:
     started = first.run(DEFINITIONS.format(tmp_path))
     assert "output mode complete: the whole result is emitted each time" in notes_of(started[3])
     assert first.rows("SELECT word, n FROM counts ORDER BY word;") == [("cat", 1), ("dog", 1)]
+    assert first.rows("SHOW LIVE TABLES;") == [("counts", 2, "running")]
     assert first.rows("SELECT word FROM words WHERE word > 'd';") == [("dog",)]
     assert first.rows(f"SELECT count(*) FROM parquet.`{tmp_path}/out`;") == [(2,)]
     assert first.session.summary().running == 2

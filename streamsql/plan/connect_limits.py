@@ -119,7 +119,7 @@ ABILITIES = {
         "omit the clause",
     ),
     "watch": Ability(
-        "WATCH, SHOW LIVE TABLES EXTENDED, SHOW STAGES",
+        "WATCH, SHOW STAGES",
         "no",
         "the rows are in the memory of the server",
         "SELECT * FROM the live table",

@@ -13,6 +13,7 @@ from streamsql.calls import evaluate, run
 from streamsql.connectors.option_values import check_secrets
 from streamsql.errors import EngineFault, InputFault, NameFault, Note, StreamsqlError, did_you_mean
 from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.language.statements.live_table import DescribeLiveTable, ShowLiveTables
 from streamsql.language.statements.query import AwaitQuery, ShowQueries, StartQuery, StopQuery
 from streamsql.language.statements.select import Select
 from streamsql.language.tokens import quote_name
@@ -25,7 +26,7 @@ from streamsql.runtime.engine.row_fetch import fetch_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import without_secrets
+from streamsql.runtime.handlers.info_table import pairs_of, table, without_secrets
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.program_source import program_text
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
@@ -50,6 +51,8 @@ class ConnectHandlers:
         }
         self.direct: Answers = {kind: self._synced(answer) for kind, answer in direct.items()}
         self.direct[StopQuery] = self._stop
+        self.direct[ShowLiveTables] = self._show_live_tables
+        self.direct[DescribeLiveTable] = self._describe_live_table
         self.direct[ShowQueries] = self._show_queries(direct[ShowQueries])
         self.direct[AwaitQuery] = self._await(direct[AwaitQuery])
 
@@ -147,6 +150,19 @@ class ConnectHandlers:
                 parts.spark.catalog.dropTempView(quote_name(name))
         parts.current.update(plan.applied)
         return Done(message=f"{plan.kind} {plan.name} dropped")
+
+    def _show_live_tables(self, parts: SessionParts, statement: ShowLiveTables) -> Result:
+        self.server.sync(parts)
+        names = [s.name for s in parts.catalog.sinks.values() if s.is_live]
+        rows = [(name, _counted(parts, name), _status(parts, name)) for name in names]
+        return table(("name", "rows", "query"), rows, (1,), "no live tables")
+
+    def _describe_live_table(self, parts: SessionParts, statement: DescribeLiveTable) -> Result:
+        self.server.sync(parts)
+        name = parts.catalog.live_table(statement.name).name
+        fields = parts.spark.table(quote_name(name)).schema.fields
+        pairs: list[tuple[str, Any]] = [(f"column {f.name}", f.dataType.simpleString()) for f in fields]
+        return pairs_of([*pairs, ("rows", _counted(parts, name)), ("query", _status(parts, name))])
 
     # ---- queries
 
@@ -251,6 +267,17 @@ class ConnectHandlers:
             return Done(message="idle" if statement.idle else "ended")
 
         return awaited
+
+
+def _counted(parts: SessionParts, name: str) -> int | None:
+    """The rows of a live table; None when it has no query yet in this session of the server."""
+    there = parts.spark.catalog.tableExists(name)
+    return int(parts.spark.table(quote_name(name)).count()) if there else None
+
+
+def _status(parts: SessionParts, name: str) -> str:
+    running = parts.queries.all.get(name.casefold())
+    return running.status() if running else "stopped"
 
 
 _MODES = {"logical": "extended"}
