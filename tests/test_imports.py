@@ -155,6 +155,7 @@ RUNTIME = [
     "queries.query_runs",
     "live.part_of_rows",
     "queries.parts",
+    "queries.few_rows",
     "queries.start_refresh queries.stage_frames",
     "queries.start_changes queries.start_late",
     "queries.start",

@@ -186,3 +186,20 @@ def test_one_trouble_leaves_the_session_as_it_was(console: Console) -> None:
         with pytest.raises(StreamsqlError):
             console.run(bad)
     assert console.session.catalog == before
+
+
+def test_a_query_of_few_rows_generates_no_code_and_the_users_setting_wins(console: Console) -> None:
+    keys = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode", "spark.sql.shuffle.partitions")
+    conf = console.session.spark.conf
+    console.run("SET spark.sql.codegen.wholeStage = true;")
+    before = [conf.get(key, None) for key in keys]
+    console.run("CREATE STREAM r USING `rate-micro-batch` OPTIONS (rowsPerBatch 5);")
+    console.run(
+        "CREATE LIVE TABLE few TRIGGER AVAILABLE NOW AS "
+        "SELECT value % 2 AS k, count(*) AS n FROM r GROUP BY value % 2; AWAIT QUERY few;"
+    )
+    assert console.rows("SELECT k, n FROM few ORDER BY k;") == [(0, 3), (1, 2)]
+    assert [conf.get(key, None) for key in keys] == before
+    its_own = console.session.queries.all["few"].handle._jsq.streamingQuery().sparkSessionForStream().conf()
+    assert [its_own.get(key) for key in keys] == ["true", "NO_CODEGEN", "1"]
+    console.run("RESET spark.sql.codegen.wholeStage;")

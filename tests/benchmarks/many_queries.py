@@ -2,7 +2,7 @@
 hand (the console's settings) and plain PySpark, each in a process of its own.
 
     python tests/benchmarks/many_queries.py [console hand plain] [--queries 50] [--every 5] [--seconds 60]
-        [--kind count|map] [--conf KEY=VALUE] [--phases] [--short]
+        [--kind count|map|each|set] [--conf KEY=VALUE] [--phases] [--short]
 
 Prints seconds to start and to stop all, the time between micro-batches (wanted: p99 <= 1.1 x the interval), what
 a micro-batch takes (clock, and processor of JVM and Python), SHOW QUERIES and the toolbar meanwhile, memory. Plain
@@ -32,6 +32,9 @@ SELECTS = {
     "map": "SELECT value, value % 10 AS k FROM {stream} WHERE value % 3 = 0",
 }
 
+SHARED = ("each", "set")
+"""INSERTs that read one stream: each a query of its own, or a statement set. For the console only."""
+
 
 class Console:
     """Live tables, each of a stream of its own."""
@@ -44,14 +47,8 @@ class Console:
         settings = Settings.make("local[*]", dict(pair.split("=", 1) for pair in asked.conf))
         self.session = Session(Config(settings, folder / "w", folder / "log", folder))
         self.spark = self.session.spark
-        select = SELECTS[asked.kind]
-        for n in range(asked.queries):
-            self.run(f"CREATE STREAM s{n} USING rate OPTIONS (rowsPerSecond 1, numPartitions 1);")
         trigger = f"TRIGGER EVERY '{asked.every} seconds'"
-        self.starts = "\n".join(
-            f"CREATE LIVE TABLE q{n} {trigger} AS {select.format(stream=f's{n}')};"
-            for n in range(asked.queries)
-        )
+        self.starts = (shared if asked.kind in SHARED else live_tables)(self, asked, trigger, folder)
 
     def run(self, script: str) -> None:
         from streamsql.errors import Source
@@ -82,6 +79,26 @@ class Console:
         self.session.close()
 
 
+def live_tables(world: Console, asked: argparse.Namespace, trigger: str, folder: Path) -> str:
+    """The statements that start the queries."""
+    numbers = range(asked.queries)
+    world.run("".join(f"CREATE STREAM s{n} USING rate OPTIONS (rowsPerSecond 1);" for n in numbers))
+    select = SELECTS[asked.kind]
+    return "\n".join(f"CREATE LIVE TABLE q{n} {trigger} AS {select.format(stream=f's{n}')};" for n in numbers)
+
+
+def shared(world: Console, asked: argparse.Namespace, trigger: str, folder: Path) -> str:
+    """The same for INSERTs that read one stream, each a query, or all of them a statement set."""
+    numbers = range(asked.queries)
+    world.run("CREATE STREAM s USING rate OPTIONS (rowsPerSecond 1);")
+    world.run("".join(f"CREATE SINK o{n} USING json OPTIONS (path '{folder}/o{n}');" for n in numbers))
+    select = f"SELECT value, value % 10 AS k FROM s WHERE value % {asked.queries} ="
+    if asked.kind == "set":
+        inserts = "\n".join(f"INSERT INTO o{n} {select} {n};" for n in numbers)
+        return f"EXECUTE STATEMENT SET AS QUERY q {trigger} BEGIN {inserts} END;"
+    return "\n".join(f"INSERT INTO o{n} AS QUERY q{n} {trigger} {select} {n};" for n in numbers)
+
+
 class PySpark:
     """The same queries into Spark's memory sink. tuned: with the console's settings."""
 
@@ -105,9 +122,7 @@ class PySpark:
     def start(self) -> None:
         mode = "complete" if self.asked.kind == "count" else "append"
         for n in range(self.asked.queries):
-            stream = (
-                self.spark.readStream.format("rate").option("rowsPerSecond", 1).option("numPartitions", 1)
-            )
+            stream = self.spark.readStream.format("rate").option("rowsPerSecond", 1)
             stream.load().createOrReplaceTempView(f"s{n}")
             frame = self.spark.sql(SELECTS[self.asked.kind].format(stream=f"s{n}"))
             writer = frame.writeStream.format("memory").queryName(f"q{n}").outputMode(mode)
@@ -228,7 +243,7 @@ def arguments() -> argparse.Namespace:
     reader.add_argument("--every", type=float, default=5)
     reader.add_argument("--seconds", type=float, default=60)
     reader.add_argument("--warm", type=int, default=3, help="micro-batches of each query before")
-    reader.add_argument("--kind", choices=SELECTS, default="count")
+    reader.add_argument("--kind", choices=(*SELECTS, *SHARED), default="count")
     reader.add_argument("--conf", action="append", default=[])
     reader.add_argument("--short", action="store_true")
     reader.add_argument("--phases", action="store_true", help="where the time of a micro-batch goes")

@@ -25,6 +25,7 @@ from streamsql.runtime.preflight.kafka_topics import check_sink_topics
 from streamsql.runtime.preflight.local_paths import check_log
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
+from streamsql.runtime.queries.few_rows import few_rows
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import Output, TableOutput
 from streamsql.runtime.queries.query_runs import POLL
@@ -120,14 +121,15 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
     check_logs(parts, (t.sink for t in plan.targets), keeps=not plan.feeds_batches, begun=begun)
     check_logs(parts, late, keeps=False, begun=begun)
     env["LiveRows"] = helper("LiveRows")  # imports pyarrow, too slow for the start of a prompt
-    with parts.own_state_provider(plan.program):
+    with parts.own_state_provider(plan.program), few_rows(parts, plan) as few:
         choice = parts.queries.prepare(plan, env, fresh=replaces)
+        few.check(env["result"])
         facts, notes = None, tuple[Note, ...]()
         if not plan.transient:
             facts = facts_now(plan, choice.mode, env["result"])
         if facts and not anew:
             known = plan.query.name.casefold() in parts.catalog.queries
-            notes = check_unchanged(plan, folder, facts, parts.spark.conf, known=known)
+            notes = check_unchanged(plan, folder, facts, parts.spark.conf, known=known, chosen=few.changed)
         register_schemas(((t.sink, t.rows) for t in plan.targets), env)
         parts.cancel.check()  # what follows stops the old query or moves its checkpoint
         if replaces:
