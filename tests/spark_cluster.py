@@ -48,11 +48,12 @@ class Cluster:
         return ["--master", self.url, *(word for pair in self.conf for word in ("--conf", pair))]
 
     def start(self) -> None:
+        before = {name: self.words(name).count(REGISTERED) for name in self.workers}  # of an earlier start
         self.start_master()
         for name in self.workers:
             self.start_worker(name)
         for name in self.workers:
-            self.await_worker(name, 1)
+            self.await_worker(name, before[name] + 1)
 
     def start_master(self) -> None:
         self._start("Master", "master.Master", "--port", str(self.port), "--webui-port", str(free_port()))

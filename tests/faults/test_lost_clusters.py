@@ -34,7 +34,7 @@ def test_a_lost_cluster_is_said_and_the_query_goes_on_with_the_next_one(tmp_path
         cluster.kill("Master")
         prompt.until(rf"Spark has ended: the master {cluster.url} is lost, and no worker is left.*resumes")
         prompt.clear()
-        prompt.run("SHOW QUERIES;", rf"query copies ended with Spark: the master {cluster.url} is lost")
+        prompt.run("SHOW QUERIES;", r"query copies ended with Spark")
         prompt.run(
             "START QUERY ALL;", rf"error: no Spark master answers at {cluster.url}.*hint: is it running"
         )

@@ -45,6 +45,9 @@ def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -
     checks of the new one have passed. Raises faults, Cancelled, or exceptions of Spark.
     """
     with parts.queries.starting:
+        known = parts.queries.all.get(plan.query.name.casefold())
+        if known is not None and not replaces and known.status() == "running":
+            return known  # another client, or a server that resumes it, was faster
         if isinstance(plan, plans.Refresh):
             return _start_refresh(parts, plan, replaces)
         return _start(parts, plan, replaces)
