@@ -1,7 +1,7 @@
 """Settings for a query whose streams give few rows by their definition: streams of Spark's generators.
 
 Its micro-batch costs what its tasks and the code generated for them cost, not what its rows cost. With one
-task for each step and without generated code it takes a quarter less of the processor (tests/benchmarks,
+task for each step and without generated code it takes a sixth less of the processor (tests/benchmarks,
 many_queries.py). The number of partitions of a state is kept by its checkpoint.
 """
 
