@@ -27,14 +27,17 @@ def check_workspace(options: argparse.Namespace) -> bool:
     """Whether there is a workspace; changes nothing. Raises faults when it must not be opened, or when its
     catalog cannot be read: folders that it does not name would be removed as leftovers.
     """
-    from streamsql.runtime.connect.session_record import check_record
     from streamsql.runtime.workspace import marker
     from streamsql.runtime.workspace.catalog_file import read_statements
+    from streamsql.runtime.workspace.formats import CONNECT_RECORD
 
     folder = workspace_folder(options)
     there = marker.check(folder, trusted=options.trust_workspace)
     if there:
-        check_record(folder, options.server.shown if getattr(options, "server", None) else "")
+        if (folder / CONNECT_RECORD).exists():  # few workspaces have one, and the prompt need not import it
+            from streamsql.runtime.connect.session_record import check_record
+
+            check_record(folder, options.server.shown if getattr(options, "server", None) else "")
         read_statements(folder)
     return there
 

@@ -68,8 +68,8 @@ def main() -> None:
                 results = dict[str, list[tuple[float, float, float]]]()
                 for _ in range(rounds):
                     for name, flags in (("local", []), ("cluster", [*cluster.flags, *sys.argv[2:]])):
-                        found = run(example, flags, cluster if name == "cluster" else None)
-                        results.setdefault(name, []).append(found)
+                        measured = run(example, flags, cluster if name == "cluster" else None)
+                        results.setdefault(name, []).append(measured)
                 medians = {
                     name: [statistics.median(c) for c in zip(*r, strict=True)] for name, r in results.items()
                 }

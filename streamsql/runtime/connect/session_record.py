@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.errors import UsageFault
+from streamsql.runtime.workspace.formats import CONNECT_RECORD
 from streamsql.runtime.workspace.owned_folders import private
 
-FILE = "connect.json"
 _VERSION = 1
 
 
@@ -70,10 +70,10 @@ class SessionRecord:
             "instance": self.instance,
             "queries": {name: asdict(query) for name, query in self.queries.items()},
         }
-        part = self.folder / f"{FILE}.part"
+        part = self.folder / f"{CONNECT_RECORD}.part"
         with open(part, "w", encoding="utf-8", opener=private) as out:
             out.write(json.dumps(known, indent=1) + "\n")
-        os.replace(part, self.folder / FILE)
+        os.replace(part, self.folder / CONNECT_RECORD)
 
 
 def check_record(folder: Path, server: str) -> None:
@@ -90,7 +90,7 @@ def check_record(folder: Path, server: str) -> None:
 
 def _read(folder: Path) -> dict[str, Any] | None:
     try:
-        known = json.loads((folder / FILE).read_text("utf-8"))
+        known = json.loads((folder / CONNECT_RECORD).read_text("utf-8"))
         return known if known["version"] == _VERSION and known["queries"] is not None else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -64,15 +64,16 @@ class FewRows:
 @contextmanager
 def few_rows(parts: QueryParts, plan: Run) -> Iterator[FewRows]:
     """A query that is started inside keeps these settings; what the user has set is left as it is."""
-    settings = parts.settings
-    own = spark_defaults() | settings.configured | settings.given | settings.changed
-    streams = plan.reads.streams
-    few = settings.master.startswith("local") and bool(streams) and all(map(_gives_few, streams))
-    made = FewRows(parts.spark.conf, [key for key in SETTINGS if few and key not in own])
+    settings, streams = parts.settings, plan.reads.streams
+    keys: list[str] = []
+    if settings.master.startswith("local") and streams and all(map(_gives_few, streams)):
+        own = spark_defaults() | settings.configured | settings.given | settings.changed
+        keys = [key for key in SETTINGS if key not in own]
+    chosen = FewRows(parts.spark.conf, keys)
     try:
-        yield made
+        yield chosen
     finally:
-        made.undo()
+        chosen.undo()
 
 
 def _gives_few(stream: Stream) -> bool:
