@@ -118,8 +118,7 @@ def test_lateness_of_a_source_that_cannot_be_read_again(
             return len(console.rows("SELECT * FROM t;")) == seen
 
         for number, minute in enumerate(("12:00", "13:00", "13:10", "12:59"), 1):
-            done = set[socket.socket]()
-            eventually(partial(sent, f"2024-05-01 {minute}:00\n", number, done))
+            eventually(partial(sent, f"2024-05-01 {minute}:00\n", number, set[socket.socket]()))
         result, facts = shown(console)
         assert (facts["rows"], facts["late by the delay or more"]) == (
             "4 in 4 micro-batches of t",
@@ -134,6 +133,17 @@ def test_lateness_of_a_source_that_cannot_be_read_again(
         assert dict(console.rows("DESCRIBE STREAM w;"))["event times in t"] == (
             "4 rows in 4 micro-batches: 2024-05-01 12:00:00 to 2024-05-01 13:10:00, late by at most 11 minutes"
         )
+        many = "2024-05-01 12:55:00\n" * 500 + "2024-05-01 13:09:59\n" * 4_500
+        eventually(partial(sent, many, 5_004, set[socket.socket]()))
+        result, facts = shown(console)
+        assert (facts["newest event time"], facts["delay that keeps 100 %"]) == (
+            "2024-05-01 13:10:00",
+            "INTERVAL 16 MINUTES",
+        )
+        assert "a sample of 1 row in 16 tells the distribution" in notes_of(result)[0]
+        # The shares that are reported lie on both sides of the 10 % that are late: 5 and 20 %.
+        assert 0.05 < int(facts["late by the delay or more"].split()[0].replace(",", "")) / 5_003 < 0.25
+        assert facts["half of the rows are late by at most"] == "1 second"
         console.run("STOP QUERY t;")
 
 
@@ -142,6 +152,14 @@ def test_what_share_of_the_rows_came_how_late_by_their_micro_batches() -> None:
         times = {"min": f"2024-05-01T{oldest}:00.000Z", "max": f"2024-05-01T{newest}:00.000Z"}
         return {"numInputRows": rows, "sources": [{}], "eventTime": times | {"avg": times["max"]}}
 
+    counts = {"read": 1_000, "times": 1_000, "oldest": 0, "newest": 900_000}
+    drawn = counts | {"percentiles": [0] * 4 + [600_000] * 9}
+    metrics = {"event time s": drawn | {"oldest": 600_000}}, {"event time s": drawn}
+    times = event_times([{"observedMetrics": each} for each in metrics], "s")
+    assert times is not None
+    assert (times.sampled, times.latest) == (1_000, 900_000)
+    # The 5 ‰ of the rows that are 15 minutes late, and those up to the next share that is reported.
+    assert (times.within(0.989), times.within(0.991)) == (300_000, 900_000)
     times = event_times(
         [report(5, "12:00", "12:10"), report(990, "12:09", "12:20"), report(10, "11:20", "12:20")]
     )

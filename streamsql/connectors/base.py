@@ -174,6 +174,10 @@ class Connector:
         """The watermark that a program gives to this DataFrame."""
         return stream.watermark
 
+    def before_watermark(self, stream: Stream, frame: Node) -> Node:
+        """The calls on the DataFrame, with its event time, that come before its watermark."""
+        return frame
+
     def after_watermark(self, stream: Stream, frame: Node) -> Node:
         """The calls on the DataFrame that follow its watermark."""
         return frame

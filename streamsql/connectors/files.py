@@ -15,6 +15,7 @@ from streamsql.connectors.base import (
     schema_text,
     with_options,
 )
+from streamsql.connectors.event_metrics import measured
 from streamsql.connectors.messages import Payload
 from streamsql.definitions import ROW_FILES, Sink, Stream
 from streamsql.errors import Note, RuleFault
@@ -132,6 +133,10 @@ class FileConnector(Connector):
             reader = reader.call("schema", schema_text(stream.columns))
         reader = with_options(reader, rows.as_said(stream), skip=("path",))
         return reader.call("load", stream.option("path"))
+
+    def before_watermark(self, stream: Stream, frame: Node) -> Node:
+        """The metrics of event time, where they are not those of the malformed rows."""
+        return frame if self.name not in ROW_FILES or rows.measures(stream) else measured(frame, stream)
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
         if stream.format == debezium.FORMAT:

@@ -18,6 +18,7 @@ from streamsql.connectors.base import (
     read_stream,
     with_options,
 )
+from streamsql.connectors.event_metrics import measured
 from streamsql.connectors.messages import Payload
 from streamsql.definitions import PAYLOAD_FORMATS, Sink, Stream
 from streamsql.errors import Note, RuleFault, SyntaxFault
@@ -235,6 +236,9 @@ class Kafka(Connector):
             return ()
         text = "it is read from the oldest message; startingOffsets 'latest' starts with new messages"
         return (Note("READ_FROM_START", text),)
+
+    def before_watermark(self, stream: Stream, frame: Node) -> Node:
+        return measured(frame, stream)
 
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         _check_servers(options, at)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from streamsql.calls import Node, expr
 from streamsql.connectors.base import read as static
 from streamsql.connectors.base import read_stream, schema_text, with_options
-from streamsql.connectors.event_metrics import NEWEST, OLDEST, READ, TIMES
+from streamsql.connectors.event_metrics import drawn, metrics, undrawn
 from streamsql.connectors.messages import COUNTED, MALFORMED
 from streamsql.definitions import Stream
 from streamsql.language.statements.base import Column
@@ -78,21 +78,20 @@ def read(format: str, stream: Stream) -> Node:
         payload = expr(f"coalesce({quote_name(corrupt)}, CAST(struct({others}) AS STRING)) AS payload")
         return frame.call("where", expr(bad)).call("select", payload, expr("_metadata.file_path AS file"))
     if stream.counted:
-        counts = (f"count_if({bad}) AS rows", f"count_if({unset}) AS others", *_times(stream))
+        counts = [f"count_if({bad}) AS rows", f"count_if({unset}) AS others"]
+        time = stream.watermark.column.value if stream.watermark and stream.timed and measures(stream) else ""
+        if time:
+            frame, counts = drawn(frame, time), [*counts, *metrics(time)]
         frame = frame.call("observe", f"{COUNTED} {stream.name}", *map(expr, counts))
+        frame = undrawn(frame) if time else frame
     if mode_of(stream) == "DROPMALFORMED":
         frame = frame.call("where", expr(f"NOT ({bad})"))
     return frame if declared else frame.call("drop", MALFORMED)
 
 
-def _times(stream: Stream) -> tuple[str, ...]:
-    """The metrics of event time that are counted with the malformed rows: in that pass they cost little
-    (tests/benchmarks/README.md). None of a computed event time.
+def measures(stream: Stream) -> bool:
+    """Whether a program measures event times with the malformed rows: in that pass they cost little
+    (tests/benchmarks/README.md). Not a computed event time, which a later call computes.
     """
     mark = stream.watermark
-    if not stream.timed or mark is None or mark.computed is not None:
-        return ()
-    column = quote_name(mark.column.value)
-    ends = (f"unix_millis({f}(CAST({column} AS TIMESTAMP)))" for f in ("min", "max"))
-    named = zip(("count(1)", f"count({column})", *ends), (READ, TIMES, OLDEST, NEWEST), strict=True)
-    return tuple(f"{count} AS {name}" for count, name in named)
+    return are_told(stream) and not stream.rejected and mark is not None and mark.computed is None

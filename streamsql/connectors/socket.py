@@ -10,6 +10,7 @@ from streamsql.connectors.base import (
     read_stream,
     with_options,
 )
+from streamsql.connectors.event_metrics import measured
 from streamsql.connectors.messages import Payload
 from streamsql.definitions import PAYLOAD_FORMATS, Stream
 from streamsql.language.statements.base import Column, Name, Option
@@ -58,6 +59,9 @@ class Socket(Connector):
             return frame
         fields = {c.name: _FIELDS[c.name] for c in self._fields(stream)}
         return messages.read(frame, stream, Payload("value", fields, _PLACE), form)
+
+    def before_watermark(self, stream: Stream, frame: Node) -> Node:
+        return measured(frame, stream)
 
     def check_stream(self, stream: Stream, options: dict[str, Option], at: Name) -> None:
         messages.check_format(self.format_of(stream), options, at, reads=True)

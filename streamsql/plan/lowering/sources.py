@@ -8,7 +8,7 @@ import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from typing import Any
 
@@ -48,13 +48,17 @@ def variable(name: str) -> str:
     )
 
 
-def watermarked(frame: Node, mark: Watermark | None) -> Node:
-    """frame with its watermark and, if necessary, its computed event-time column."""
+def watermarked(
+    frame: Node, mark: Watermark | None, measured: Callable[[Node], Node] = lambda frame: frame
+) -> Node:
+    """frame with its watermark and, if necessary, its computed event-time column. measured: gives the calls
+    between these.
+    """
     if mark is None:
         return frame
     if mark.computed:
         frame = frame.call("withColumn", mark.column.value, expr(mark.computed.text))
-    return frame.call("withWatermark", mark.column.value, mark.delay)
+    return measured(frame).call("withWatermark", mark.column.value, mark.delay)
 
 
 def mentioned(query: Query, catalog: Catalog) -> frozenset[str]:
@@ -216,7 +220,9 @@ class Sources:
             wanted = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in self.words)
             asked = replace(stream, metadata=wanted, counted=self.counts, timed=self.times)
             frame = source.source(asked, self.places)
-            frame = source.after_watermark(stream, watermarked(frame, source.event_time(stream)))
+            measured = partial(source.before_watermark, asked)
+            frame = watermarked(frame, source.event_time(stream), measured)
+            frame = source.after_watermark(stream, frame)
             self.program.append(Assign(name, frame))
             shape = Shape(True, columns_of(stream), event_time, fields=wanted)
             if stream.is_of_changes and not stream.rejected:

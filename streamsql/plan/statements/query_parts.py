@@ -139,9 +139,12 @@ def check_streaming(lowered: Lowered, body: Fragment, context: Context, whose: s
 
 
 def query_sources(context: Context, trigger: Trigger | None) -> Sources:
-    """The sources of a query with that trigger. CONTINUOUS cannot count malformed messages."""
-    counts = trigger is None or trigger.kind != "continuous"
-    return context.sources(counts=counts)
+    """The sources of a query with that trigger. CONTINUOUS cannot count malformed messages, and REAL TIME
+    does not measure event times.
+    """
+    kind = trigger.kind if trigger else ""
+    context = replace(context, times=context.times and kind != "real_time")
+    return context.sources(counts=kind != "continuous")
 
 
 def check_keys(targets: tuple[Target, ...], span: Span) -> None:

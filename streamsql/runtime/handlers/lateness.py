@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import run
+from streamsql.connectors.event_metrics import ONE_IN
 from streamsql.definitions import Stream
 from streamsql.errors import InputFault, Note
 from streamsql.language.durations import seconds
@@ -19,7 +20,8 @@ from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.why.event_times import EventTimes, measured_of
+from streamsql.runtime.queries.run import Running
+from streamsql.runtime.why.event_times import ENOUGH, EventTimes, measured_of
 from streamsql.runtime.why.lateness import BUCKETS, SHARES, Measured, keeping, measure
 from streamsql.runtime.why.moments import interval, length, shown
 from streamsql.runtime.why.start_advice import LONG
@@ -39,8 +41,14 @@ def _lateness(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> R
     delay = seconds(stream.watermark.delay)
     measured = None
     if _committed(parts, best.query):
-        reader = run(best.program, parts.env(best.program, best.reads))
-        measured = measure(reader, stream.watermark.column.value, delay)
+        try:
+            reader = run(best.program, parts.env(best.program, best.reads))
+            measured = measure(reader, stream.watermark.column.value, delay)
+        except Exception:  # such as files that were removed
+            parts.cancel.check()
+            if not _reported(parts, stream):
+                raise
+            return _as_reported(parts, plan, statement, "its micro-batches can no longer be read again")
     if measured is None:
         raise InputFault(
             f"no query has read rows of {stream.name} yet",
@@ -55,16 +63,21 @@ def _lateness(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> R
     return replace(pairs_of(_facts(measured, delay, best.query, zone)), notes=notes)
 
 
-def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> Result:
-    """What the newest micro-batches of a query have reported about a source that cannot be read again.
-    Raises InputFault.
+def _reported(parts: SessionParts, stream: Stream) -> list[tuple[Running, EventTimes]]:
+    """What the newest micro-batches of the queries over a stream have reported."""
+    for each in parts.queries.all.values():
+        each.catch_up()
+    return measured_of(stream, parts.queries.all.values())
+
+
+def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness, again: str = "") -> Result:
+    """What the newest micro-batches of a query have reported about a source that cannot be read again: why,
+    tells again. Raises InputFault.
     """
     stream = plan.stream
     assert stream.watermark
-    for each in parts.queries.all.values():
-        each.catch_up()
-    known = measured_of(stream, parts.queries.all.values())
-    again = f"a {stream.connector} source cannot be read again"
+    known = _reported(parts, stream)
+    again = again or f"a {stream.connector} source cannot be read again"
     if not known:
         raise InputFault(
             f"no query has read rows of {stream.name} yet",
@@ -76,7 +89,7 @@ def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness) -
     running, times = max(known, key=lambda pair: pair[1].rows)
     delay = seconds(stream.watermark.delay)
     measured = _of_micro_batches(times, delay)
-    text = f"{again}: all rows of a micro-batch count as late as its latest"
+    text = f"{again}: {_told_by(times)}"
     notes = (Note("LATENESS_OF_MICRO_BATCHES", text), *_advice(stream, measured, delay))
     if plan.chart and measured.compared:
         return replace(table(("late by", "rows", "share", ""), _bars(measured), (1, 2)), notes=notes)
@@ -84,10 +97,22 @@ def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness) -
     return replace(pairs_of(_facts(measured, delay, running.name, zone)), notes=notes)
 
 
+def _told_by(times: EventTimes) -> str:
+    """What the distribution is computed from."""
+    whole = "all rows of a micro-batch count as late as its latest"
+    if not times.sampled:
+        return whole
+    drawn = (
+        f"a sample of 1 row in {ONE_IN} tells the distribution; the oldest and newest event time are exact"
+    )
+    small = f"; in micro-batches of fewer than {ENOUGH} rows {whole}"
+    return drawn + (small if times.sampled < sum(n for _, n in times.each) - 1 else "")
+
+
 def _of_micro_batches(times: EventTimes, delay: float) -> Measured:
-    """The distribution in which all rows of a micro-batch are as late as the latest of them."""
-    rows = sum(n for _, n in times.each)
-    up_to = [sum(n for late, n in times.each if late <= limit * 1_000) for _, limit in BUCKETS]
+    """The distribution as the micro-batches have reported it."""
+    rows = round(sum(n for _, n in times.each))
+    up_to = [round(sum(n for late, n in times.each if late <= limit * 1_000)) for _, limit in BUCKETS]
     return Measured(
         rows=times.rows,
         batches=times.batches,
@@ -95,7 +120,7 @@ def _of_micro_batches(times: EventTimes, delay: float) -> Measured:
         oldest=times.oldest,
         newest=times.newest,
         compared=rows,
-        beyond=sum(n for late, n in times.each if late >= delay * 1_000),
+        beyond=round(sum(n for late, n in times.each if late >= delay * 1_000)),
         late=tuple(times.within(share) for share in (*SHARES, 1.0)) if times.each else (),
         classes=tuple(b - a for a, b in zip([0, *up_to], [*up_to, rows], strict=True)),
     )

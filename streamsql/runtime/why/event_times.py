@@ -1,6 +1,6 @@
-"""The event times of the rows that a query has read: exact where they are counted with malformed rows (csv,
-json and xml files; connectors/event_metrics.py), else as Spark counts them for its watermark, at no cost: a
-NULL is 1970-01-01 in its minimum and mean then (EventTimeWatermarkExec).
+"""The event times of the rows that a query has read: exact where they are measured (csv, json and xml files,
+Kafka, sockets; connectors/event_metrics.py), with the distribution of a sample; else as Spark counts them for
+its watermark, at no cost: a NULL is 1970-01-01 in its minimum and mean then (EventTimeWatermarkExec).
 """
 
 from __future__ import annotations
@@ -9,7 +9,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamsql.connectors.event_metrics import ADVANCES, MEASURED, NEWEST, OLDEST, READ, TIMES
+from streamsql.connectors.event_metrics import (
+    ADVANCES,
+    MEASURED,
+    NEWEST,
+    OLDEST,
+    PERCENTILES,
+    READ,
+    SHARES,
+    TIMES,
+)
 from streamsql.connectors.messages import COUNTED
 from streamsql.definitions import Stream
 from streamsql.runtime.queries.run import Running
@@ -18,6 +27,8 @@ from streamsql.runtime.why.verdict import count
 
 _FAR = 86_400_000
 """Event times before the second day of 1970 are taken for NULL, in milliseconds."""
+ENOUGH = 100
+"""The rows of a micro-batch from which on the sample tells their distribution."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +37,8 @@ class EventTimes:
     many where they are not exact;
     oldest, newest: in milliseconds, None if not known; compared: the micro-batches that are compared with
     those before; latest: by how many milliseconds the latest row of these came after the newest one before;
-    each: (this of one micro-batch, its rows), the least late first.
+    each: (lateness at most, rows), the least late first; sampled: the rows whose lateness a sample tells, the
+    others count as late as the latest of their micro-batch.
     """
 
     rows: int
@@ -37,13 +49,12 @@ class EventTimes:
     compared: int
     latest: int
     exact: bool = False
-    each: tuple[tuple[int, int], ...] = ()
+    each: tuple[tuple[int, float], ...] = ()
+    sampled: int = 0
 
     def within(self, share: float) -> int:
-        """By how many milliseconds at least that share of the rows came late at most: the rows of a
-        micro-batch count as late as the latest of them.
-        """
-        enough, counted = share * sum(rows for _, rows in self.each), 0
+        """By how many milliseconds at least that share of the rows came late at most."""
+        enough, counted = share * sum(rows for _, rows in self.each), 0.0
         for late, rows in self.each:
             counted += rows
             if counted >= enough:
@@ -66,21 +77,34 @@ class EventTimes:
             parts.append(f"late by at most {length(self.latest / 1_000)}" if self.latest else "none late")
             most = self.within(0.99)
             if most < self.latest:
-                parts.append(
-                    f"99 % of the rows {f'by at most {length(most / 1_000)}' if most else 'on time'}"
-                )
+                kept = f"by at most {length(most / 1_000)}" if most else "on time"
+                parts.append(f"99 % of the rows {kept}{' (by a sample)' if self.sampled else ''}")
         return ", ".join(parts)
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """The event times of one micro-batch, in milliseconds; oldest: None if it is not known."""
+    """The event times of one micro-batch, in milliseconds; oldest: None if it is not known; percentiles: of a
+    sample, those of SHARES, () if there is none.
+    """
 
     rows: int
     nulls: int
     oldest: int | None
     newest: int
     exact: bool
+    percentiles: tuple[int, ...] = ()
+
+    def late(self, newest: int) -> list[tuple[int, float]]:
+        """How late its rows are at most, with their number, behind the newest event time before it."""
+        if self.oldest is None:
+            return []
+        rows = self.rows - self.nulls if self.exact else self.rows
+        if not self.percentiles:
+            return [(max(0, newest - self.oldest), rows)]
+        oldest = (self.oldest, *self.percentiles[:-1])
+        widths = (after - before for before, after in zip((0.0, *SHARES), SHARES, strict=False))
+        return [(max(0, newest - time), rows * width) for time, width in zip(oldest, widths, strict=True)]
 
 
 def event_times(reports: Sequence[dict[str, Any]], stream: str = "") -> EventTimes | None:
@@ -90,28 +114,31 @@ def event_times(reports: Sequence[dict[str, Any]], stream: str = "") -> EventTim
     read = [batch for r in reports if (batch := _counted(r, stream) or _of_watermark(r))]
     if not read:
         return None
-    each, newest = list[tuple[int, int]](), read[0].newest
+    each, newest, compared, sampled = list[tuple[int, float]](), read[0].newest, 0, 0
     for batch in read[1:]:
-        if batch.oldest is not None:
-            each.append((max(0, newest - batch.oldest), batch.rows))
+        late = batch.late(newest)
+        each += late
+        compared += bool(late)
+        sampled += batch.rows - batch.nulls if late and batch.percentiles else 0
         newest = max(newest, batch.newest)
     each.sort()
     rows, nulls = sum(b.rows for b in read), sum(b.nulls for b in read)
     oldest = min((b.oldest for b in read if b.oldest is not None), default=None)
     exact = all(b.exact for b in read)
     latest = each[-1][0] if each else 0
-    return EventTimes(rows, len(read), nulls, oldest, newest, len(each), latest, exact, tuple(each))
+    return EventTimes(rows, len(read), nulls, oldest, newest, compared, latest, exact, tuple(each), sampled)
 
 
 def _counted(report: dict[str, Any], stream: str) -> _Batch | None:
-    """What is counted with the malformed rows of a stream; of the only one, if no stream is given."""
-    metrics = report.get("observedMetrics", {})
-    names = [n for n, m in metrics.items() if TIMES in m and (not stream or n == f"{COUNTED} {stream}")]
+    """What is measured of a stream; of the only one, if no stream is given."""
+    metrics, own = report.get("observedMetrics", {}), (f"{COUNTED} {stream}", f"{MEASURED} {stream}")
+    names = [n for n, m in metrics.items() if TIMES in m and (not stream or n in own)]
     counts = metrics[names[0]] if len(names) == 1 else {}
     if not counts.get(TIMES):
         return None
     rows, times = counts[READ], counts[TIMES]
-    return _Batch(rows, rows - times, counts[OLDEST], counts[NEWEST], True)
+    drawn = tuple(counts.get(PERCENTILES) or ()) if times >= ENOUGH else ()
+    return _Batch(rows, rows - times, counts[OLDEST], counts[NEWEST], True, drawn)
 
 
 def _of_watermark(report: dict[str, Any]) -> _Batch | None:
