@@ -186,6 +186,7 @@ NOTES = {
     "FILE_BY_FILE": "a stream reads one file in each micro-batch",
     "REFRESHED": "a live table is computed from others, after their micro-batches",
     "REGISTRY_MESSAGES": "the messages look like those of a schema registry",
+    "ROWS_REMOVED": "CREATE OR REPLACE of a stream of values removes the rows that it had",
     "ROWS_DROPPED": "older rows of a live table are no longer kept",
     "SAMPLED": "the rows are made from the first records of a source",
     "SECRET_NOT_KEPT": "the workspace does not keep a secret",

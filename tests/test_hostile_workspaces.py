@@ -434,6 +434,20 @@ def test_no_name_leaves_its_place(name: str, tmp_path: Path) -> None:
     assert snapshot(tmp_path / "precious") == before
 
 
+def test_the_rows_of_a_stream_that_is_replaced_are_in_the_trash(capsys: pytest.CaptureFixture[str]) -> None:
+    create = "CREATE OR REPLACE STREAM s (n INT) USING values;"
+    assert main(["-w", "w", "-e", create]) == 0
+    Path("w/run/streams/s/part-0.parquet").write_text("rows")
+    capsys.readouterr()
+    assert main(["-w", "w", "-e", create]) == 0
+    (kept,) = Path("w/trash").iterdir()
+    assert (kept / "part-0.parquet").read_text() == "rows"
+    said = f"the rows of the stream before it (1 micro-batch) are moved to {kept}; EMPTY TRASH; deletes"
+    assert said in capsys.readouterr().err
+    assert main(["-w", "w", "-e", f"{create} EMPTY TRASH;"]) == 0
+    assert "1 folder deleted" in capsys.readouterr().err
+
+
 def test_a_workspace_on_a_read_only_file_system(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It can be looked at, and it is said why no more."""
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", "w"]

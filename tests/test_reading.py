@@ -12,7 +12,7 @@ from streamsql.language.parser import parse_script
 from streamsql.language.query import read_expression, read_query
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
-from streamsql.plan.plans import Run
+from streamsql.plan.plans import Refresh, Run
 
 CLICKS = "CREATE STREAM clicks (id INT, user STRING, ts TIMESTAMP) USING json OPTIONS (path 'in');"
 
@@ -134,3 +134,55 @@ def test_a_parenthesis_in_a_text_closes_nothing(sign: str) -> None:
     block = read_query(f"SELECT n FROM t WHERE {condition} AND b = 1 ORDER BY n").body.block  # type: ignore[union-attr]
     assert block is not None and block.where is not None
     assert [c.text for c in block.where.expression.conjuncts()] == [condition, "b = 1"]
+
+
+@pytest.mark.parametrize(
+    ("query", "stages"),
+    [
+        # In a WITH query, and before it, its name is that of a stream; behind it, also in expressions, its own.
+        (
+            "WITH clicks AS (SELECT user, id FROM clicks WHERE id > 1 ORDER BY id LIMIT 9) "
+            "SELECT user, id FROM clicks WHERE id > (SELECT min(id) FROM clicks)",
+            ["SELECT user, id FROM clicks WHERE id > 1"],
+        ),
+        (
+            "WITH clicks AS (SELECT user, count(*) AS id FROM clicks GROUP BY user) "
+            "SELECT a.user FROM clicks a JOIN clicks b ON a.id = b.id",
+            ["SELECT user, count(*) AS id FROM clicks GROUP BY user"],
+        ),
+        (
+            "WITH clicks AS (SELECT id FROM views WHERE id > 2) "
+            "SELECT id FROM views WHERE id IN (SELECT id FROM clicks) ORDER BY id",
+            ["SELECT id FROM views WHERE id > 2", "SELECT id FROM views",
+             "WITH clicks AS (SELECT id FROM views WHERE id > 2) SELECT id FROM clicks"],
+        ),
+        # The columns of LATERAL VIEW are its own.
+        (
+            "SELECT avg(n) AS a FROM (SELECT x, user, count(*) AS n FROM clicks "
+            "LATERAL VIEW explode(array(1, id)) e AS x GROUP BY user, x)",
+            ["SELECT x, user, count(*) AS n FROM clicks LATERAL VIEW explode(array(1, id)) e AS x GROUP BY user, x"],
+        ),
+    ],
+)  # fmt: skip
+def test_the_stages_of_a_query_are_its_own(query: str, stages: list[str]) -> None:
+    checker = Checker(Context(Catalog()))
+    script = f"{CLICKS}{CLICKS.replace('clicks', 'views')} CREATE LIVE TABLE t AS {query};"
+    *streams, table = parse_script(Source("a.sql", script))
+    for stream in streams:
+        checker.check(stream)
+    planned = plan(table, checker.context)
+    assert planned.fault is None
+    runs = planned.stages if isinstance(planned, Refresh) else getattr(planned.otherwise, "stages", ())
+    assert [run.query.text for run in runs] == stages
+
+
+def test_a_checked_script_may_switch_stages_off() -> None:
+    average = "CREATE LIVE TABLE {} AS SELECT avg(n) FROM (SELECT id, count(*) AS n FROM clicks GROUP BY id);"
+    checked(
+        f"{CLICKS} {average.format('a')} SET streamsql.stages = off; RESET streamsql.stages; {average.format('b')}"
+    )
+    with pytest.raises(StreamsqlError) as caught:
+        checked(f"{CLICKS} SET streamsql.stages = off; {average.format('a')}")
+    assert "SET streamsql.stages = on; or:\nCREATE LIVE TABLE a_1 AS SELECT id, count(*)" in caught.value.hint
+    with pytest.raises(StreamsqlError, match="stages"):
+        checked("SET streamsql.stages = maybe;")

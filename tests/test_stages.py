@@ -89,6 +89,13 @@ def test_stages_are_off(console: Console) -> None:
     console.run(statements)
     console.run("INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1); AWAIT QUERY average IDLE;")
     assert console.rows("SELECT * FROM average;") == [(1.5,)]
+    piped = "FROM {} |> AGGREGATE count(*) AS c GROUP BY word |> AGGREGATE avg(c) AS a;"
+    with pytest.raises(StreamsqlError) as caught:
+        console.run(f"CREATE LIVE TABLE p AS {piped.format('words')}")
+    assert caught.value.hint.endswith(
+        "or: SET streamsql.stages = on; or:\nCREATE LIVE TABLE p_1 AS SELECT * FROM words;\n"
+        f"CREATE LIVE TABLE p AS {piped.format('p_1')}"
+    )
 
 
 @pytest.mark.parametrize(

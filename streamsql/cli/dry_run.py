@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from streamsql.catalog import Catalog
+from streamsql.config.preferences import Preferences, is_preference
 from streamsql.errors import NameFault, Note, Source, StreamsqlError, did_you_mean
 from streamsql.language.lexical import misspelt_clause
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Statement
 from streamsql.language.statements.insert import InsertSet
-from streamsql.language.statements.session import Define, Exit, SourceFile
+from streamsql.language.statements.session import Define, Exit, Reset, Set, SourceFile
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
 from streamsql.plan.context import Context
@@ -33,6 +34,7 @@ class Checker:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self._preferences = Preferences()
 
     @property
     def catalog(self) -> Catalog:
@@ -48,7 +50,22 @@ class Checker:
         for query in queries_of(statement):
             notes += self._read(query, getattr(planned, "as_text", ""))
         self.context = replace(self.context, catalog=planned.applied(self.catalog))
+        if isinstance(statement, (Set, Reset)):
+            self._set(statement)
         return notes
+
+    def _set(self, statement: Set | Reset) -> None:
+        """Take over a setting of the console that planning depends on. Raises as SET does."""
+        key = statement.key
+        if key is None and isinstance(statement, Reset):
+            self._preferences = Preferences()
+        elif key is None or not is_preference(key.value):
+            return
+        elif isinstance(statement, Reset):
+            self._preferences.reset(key.value, key.span)
+        elif statement.value is not None:
+            self._preferences.set(key.value, statement.value, span=key.span)
+        self.context = replace(self.context, stages=self._preferences["stages"] == "on")
 
     def _read(self, query: Fragment, as_text: str) -> list[Note]:
         """A note for a query that only Spark can parse; it is checked when the statement runs."""

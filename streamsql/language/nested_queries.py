@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from streamsql.errors import Span
 from streamsql.language.query_tree import Query
-from streamsql.language.tree_nodes import exp_module
+from streamsql.language.tree_nodes import exp_module, names_with_query
 
 _BEGINS = ("SELECT", "WITH", "FROM")
 
@@ -38,10 +38,14 @@ def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -
     tables = list(query.tree.find_all(exp.Table))
     ctes = {c.alias.casefold() for c in query.tree.find_all(exp.CTE)}
     names = {t.alias_or_name.casefold() for t in tables} | ctes
-    names |= {s.alias.casefold() for s in query.tree.find_all(exp.Subquery) if s.alias}
+    aliases = list(query.tree.find_all(exp.TableAlias))
+    names |= {alias.name.casefold() for alias in aliases if alias.this}
     known, all_known = {a.alias.casefold() for a in query.tree.find_all(exp.Alias)}, True
+    known |= {column.name.casefold() for alias in aliases for column in alias.args.get("columns") or ()}
+    if query.tree.find(exp.Lateral):
+        known |= _GENERATED
     for table in tables:
-        if table.name.casefold() in ctes:
+        if names_with_query(table):
             continue
         own = columns(table.name)
         all_known = all_known and own is not None
@@ -57,6 +61,8 @@ def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -
 
 _STRUCTS = frozenset(("window", "session_window"))
 """What GROUP BY makes, and is named without a relation."""
+_GENERATED = frozenset(("col", "pos", "key", "value"))
+"""The columns of explode and its like that are given no names."""
 
 
 def reads_all_columns(query: Query) -> bool:

@@ -218,3 +218,25 @@ def normal_form(tree: Any, source: str) -> str:
             elif each is not None and each is not False:
                 parts.append(f"{key}={str(each).casefold()}")
     return f"{name or type(tree).__name__}({','.join(parts)})"
+
+
+def names_with_query(table: Any) -> bool:
+    """Whether a relation in a tree is a WITH query that its place can see: one of a query around it, but in a
+    WITH clause only one before it. `WITH s AS (SELECT * FROM s)` reads another s.
+    """
+    exp = exp_module()
+    if len(table.parts) > 1:
+        return False
+    name, node = table.name.casefold(), table
+    while node.parent is not None:
+        above = node.parent
+        if isinstance(above, exp.With):
+            place = next(at for at, cte in enumerate(above.expressions) if cte is node)
+            visible = above.expressions[: place + bool(above.args.get("recursive"))]
+        else:
+            clause = above.args.get("with_")
+            visible = clause.expressions if clause is not None and clause is not node else []
+        if any(cte.alias.casefold() == name for cte in visible):
+            return True
+        node = above
+    return False

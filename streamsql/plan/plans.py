@@ -199,7 +199,7 @@ class Run(Plan):
     (CREATE LIVE TABLE). begins: the start position: "" (the checkpoint), now or beginning (a new checkpoint),
     accept (the checkpoint, although the query has changed). checkpoint: "" for Spark's temporary one. late:
     what ON LATE INTO does. otherwise: what runs where only Spark knows the operations of the query, and
-    refuses it in every output mode.
+    refuses it in every output mode; by_hand: the hint where that is switched off.
     """
 
     query: Query
@@ -218,6 +218,7 @@ class Run(Plan):
     body_span: Span = field(default=Span(0, 0), compare=False)
     late: Late | None = None
     otherwise: Run | None = None
+    by_hand: str = ""
 
     def exists(self, catalog: Catalog) -> bool:
         """Whether the live table exists and IF NOT EXISTS keeps it."""

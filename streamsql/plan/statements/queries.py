@@ -35,11 +35,11 @@ from streamsql.plan.statements.refreshes import create_refreshed, refresh_again
 from streamsql.plan.statements.staged import (
     check_distinct,
     check_nested,
-    otherwise,
     select_in_stages,
-    select_otherwise,
+    select_with_stages,
     stage_run,
     staged,
+    with_stages,
 )
 
 
@@ -64,7 +64,7 @@ def _select(statement: Select, context: Context) -> Plan:
         query = Query("select", ("select",), statement.query.text, trigger=trigger)
         parts = QueryParts(statement.query, sources, lowered, (Target(shown, lowered.shape),))
         run = run_plan(query, parts, context, transient=True)
-        return replace(run, otherwise=select_otherwise(run, statement.query, context))
+        return select_with_stages(run, statement.query, context)
     program = (*sources.program, Assign("result", lowered.node))
     reads = reads_of(sources)
     if not lowered.as_text:
@@ -128,7 +128,7 @@ def _live_query(
             check_distinct(lowered, body, context.catalog)
         parts = QueryParts(body, sources, lowered, (Target(sink, lowered.shape),))
         run = run_plan(query, parts, context, mode, late=late)
-        return run if mode or query.late else replace(run, otherwise=otherwise(run, body, context))
+        return run if mode or query.late else with_stages(run, body, context)
     except RuleFault as fault:
         if mode is not None or query.late:
             raise

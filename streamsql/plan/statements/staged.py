@@ -48,6 +48,8 @@ def staged(query: Query, sink: Sink, body: Fragment, context: Context, fault: Ru
     try:
         split = stages.split(body.text, query.name, context.catalog, runs)
         if not context.stages:
+            if context.server is not None:
+                raise fault
             by_hand = _by_hand(query.name, sink, body.text, context, runs)
             fault.hint = f"{fault.hint}\nor: {by_hand}" if fault.hint else by_hand
             raise fault
@@ -61,14 +63,17 @@ def staged(query: Query, sink: Sink, body: Fragment, context: Context, fault: Ru
     return plan
 
 
-def otherwise(run: Run, body: Fragment, context: Context) -> Refresh | None:
-    """The plan in stages of a query whose operations are not known, if it can be split and stages are on."""
-    if run.shape.known or not context.stages:
-        return None
+def with_stages(run: Run, body: Fragment, context: Context) -> Run:
+    """The plan of a query with what runs if Spark refuses it: stages, where its operations are not known and
+    it can be split. Where stages are off, it has the statements that do the same.
+    """
+    if run.shape.known:
+        return run
+    fault = RuleFault("", code=OUTPUT_MODE)
     try:
-        return staged(run.query, run.sink, body, context, RuleFault("", code=OUTPUT_MODE))
+        return replace(run, otherwise=staged(run.query, run.sink, body, context, fault))
     except StreamsqlError:
-        return None
+        return replace(run, by_hand=fault.hint)
 
 
 def stage_run(query: Query, owner: Sink, context: Context) -> Run | None:
@@ -195,11 +200,12 @@ def select_in_stages(body: Fragment, context: Context, fault: RuleFault) -> Refr
     return _shown(staged(query, sink, body, context, fault))
 
 
-def select_otherwise(run: Run, body: Fragment, context: Context) -> Refresh | None:
-    """As `otherwise`, for a SELECT."""
+def select_with_stages(run: Run, body: Fragment, context: Context) -> Run:
+    """As `with_stages`, for a SELECT."""
     query = Query(SELECT, (SELECT,), body.text, trigger=Trigger("available_now"))
-    plan = otherwise(replace(run, query=query), body, context)
-    return _shown(plan) if plan else None
+    plan = with_stages(replace(run, query=query), body, context)
+    shown = _shown(plan.otherwise) if isinstance(plan.otherwise, Refresh) else None
+    return replace(run, otherwise=shown, by_hand=plan.by_hand)
 
 
 def _shown(plan: Refresh) -> Refresh:

@@ -50,17 +50,24 @@ class _Splitter:
         self.catalog = catalog
         self.runs = runs
         self.names: dict[str, str] = {}
+        self.hidden = frozenset[str]()
 
-    def text_over_stages(self, text: str, *, top: bool = False) -> str:
-        """A query with its stages in place of its parts."""
+    def text_over_stages(self, text: str, ctes: tuple[str, ...] = (), *, top: bool = False) -> str:
+        """A query with its stages in place of its parts. ctes: the WITH queries around it, as written; they
+        hide streams of their names.
+        """
         query = read_query(text)
         if query.own_clauses:
             raise CannotSplit("it has clauses that Spark does not have over tables")
-        if query.body is None:
-            return self.unread(query)
-        edits: dict[Span, str] = {}
-        self.body(query, query.body, (), edits, top=top)
-        return _edited(text, edits)
+        around, self.hidden = self.hidden, frozenset(map(_cte_name, ctes))
+        try:
+            if query.body is None:
+                return self.unread(query)
+            edits: dict[Span, str] = {}
+            self.body(query, query.body, ctes, edits, top=top)
+            return _edited(text, edits)
+        finally:
+            self.hidden = around
 
     def stage(self, text: str) -> str:
         """The quoted name of the stage that a text becomes."""
@@ -93,13 +100,18 @@ class _Splitter:
 
     def as_stage(self, query: Query, span: Span, ctes: tuple[str, ...], edits: dict[Span, str]) -> bool:
         """Make a part a stage, if it can be one."""
-        text = query.text[span.start : span.end]
-        if ctes and self.names_any(text, ctes):
+        part = self.alone(query.text[span.start : span.end], ctes)
+        if part:
+            edits[span] = part
+        return bool(part)
+
+    def alone(self, text: str, ctes: tuple[str, ...]) -> str:
+        """A part as the SELECT of its stage; "" where it cannot be one."""
+        if self.names_any(text, ctes):
             text = f"WITH {', '.join(ctes)} {text}"
         if not stands_alone(read_query(text), self.columns) or not self.runs(text):
-            return False
-        edits[span] = f"SELECT * FROM {self.stage(text)}"
-        return True
+            return ""
+        return f"SELECT * FROM {self.stage(text)}"
 
     def block(self, query: Query, block: Block, ctes: tuple[str, ...], edits: dict[Span, str]) -> None:
         relations = [r for r in (block.relation, *(j.relation for j in block.joins)) if r is not None]
@@ -120,14 +132,9 @@ class _Splitter:
                 and not nested
                 and self.reads_stream(query, span)
             ):
-                edits[span] = self.nested(query.text[span.start : span.end])
+                text = query.text[span.start : span.end]
+                edits[span] = self.alone(text, ctes) or self.text_over_stages(text, ctes, top=True)
                 done = span
-
-    def nested(self, text: str) -> str:
-        """A query in an expression, over stages."""
-        if stands_alone(read_query(text), self.columns) and self.runs(text):
-            return f"SELECT * FROM {self.stage(text)}"
-        return self.text_over_stages(text, top=True)
 
     def rows_of(self, query: Query, relation: Relation, block: Block | None, edits: dict[Span, str]) -> None:
         """Keep the rows of a stream. block: the SELECT, if it reads nothing else: its WHERE filters them."""
@@ -170,6 +177,9 @@ class _Splitter:
             alone = self.reads_stream(query, span) and stands_alone(read_query(part), self.columns)
             if alone and self.runs(part):
                 edits[span] = f"SELECT * FROM {self.stage(part)}"
+        hidden = [n.name for n in query.relations if n.name.casefold() in query.named_queries]
+        if any(map(self.is_stream, hidden)):
+            raise CannotSplit(f"{hidden[0]} is a stream and a WITH query")
         rest = [n for n in query.relations if not any(_within(n.span, span) for span in edits)]
         for name in dict.fromkeys(n.name.casefold() for n in rest if self.is_stream(n.name)):
             rows = f"SELECT {self.columns_in(query, name)} FROM {quote_name(name)}"
@@ -182,20 +192,18 @@ class _Splitter:
     # ---- questions ------------------------------------------------------------------------
 
     def is_stream(self, name: str) -> bool:
-        return isinstance(self.catalog.relation(name), Stream)
+        return name.casefold() not in self.hidden and isinstance(self.catalog.relation(name), Stream)
 
     def reads_stream(self, query: Query, span: Span) -> bool:
         """Whether a part reads a stream, or a WITH query of which that is not known."""
-        ctes = {c.name.casefold() for c in query.body.ctes} if query.body else set()
+        ctes = self.hidden | ({c.name.casefold() for c in query.body.ctes} if query.body else set())
         text = query.text[span.start : span.end]
         names = [n.name for n in query.relations if _within(n.span, span)]
         return any(map(self.is_stream, names)) or bool(ctes & read_query(text).words)
 
     def names_any(self, text: str, ctes: Iterable[str]) -> bool:
         """Whether a part may name one of these WITH queries."""
-        words = read_query(text).words
-        return any(read_query(f"WITH {cte} SELECT 1").body.ctes[0].name.casefold() in words  # type: ignore[union-attr]
-                   for cte in ctes)  # fmt: skip
+        return bool(read_query(text).words & set(map(_cte_name, ctes))) if ctes else False
 
     def sorts_its_columns(self, query: Query, body: Body, block: Block) -> bool:
         """Whether ORDER BY names nothing but columns that the SELECT gives."""
@@ -219,6 +227,12 @@ class _Splitter:
             return "*"
         named = [c for c in known if c.casefold() in query.words] or list(known[:1])
         return ", ".join(map(quote_name, named))
+
+
+def _cte_name(cte: str) -> str:
+    """The name, case-folded, of a WITH query as it is written."""
+    body = read_query(f"WITH {cte} SELECT 1").body
+    return body.ctes[0].name.casefold() if body else ""
 
 
 def _edited(text: str, edits: dict[Span, str]) -> str:

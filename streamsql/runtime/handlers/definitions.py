@@ -27,7 +27,7 @@ from streamsql.runtime.preflight.python_code_checks import check_code
 from streamsql.runtime.preflight.registry_subjects import with_schema
 from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.queries.start import forget_query
-from streamsql.runtime.workspace.owned_folders import claim, empty_trash, remove
+from streamsql.runtime.workspace.owned_folders import claim, empty_trash, into_trash, is_owned, remove
 
 
 def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Statement) -> Result:
@@ -54,12 +54,25 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
     if parts.config.stand_ins:
         entry = given_stream(entry)
     if entry.connector == "values":
-        folder = Path(parts.places.values(name))
-        remove(folder)
-        claim(folder)
+        notes = (*notes, *_without_rows(parts, name))
     plan = replace(plan, stream=placed(entry) if parts.store else entry)
     parts.update(plan.applied)
     return Done((*notes, *_not_kept(parts, entry)), f"stream {name} created")
+
+
+def _without_rows(parts: SessionParts, name: str) -> tuple[Note, ...]:
+    """Give a stream of values an empty folder. Returns a note about the rows of a stream before it."""
+    folder = Path(parts.places.values(name))
+    count = len(list(folder.glob("part-*.parquet"))) if is_owned(folder) else 0
+    text = ""
+    if count and name.casefold() in parts.catalog.streams:
+        text = f"the rows of the stream before it ({count} micro-batch{'' if count == 1 else 'es'})"
+    if text and parts.store:
+        trash = into_trash(parts.store.folder, folder)
+        text = f"{text} are moved to {trash}; EMPTY TRASH; deletes them"
+    remove(folder)
+    claim(folder)
+    return (Note("ROWS_REMOVED", text if parts.store else f"{text} are deleted"),) if text else ()
 
 
 def _infer(parts: SessionParts, plan: plans.DefineStream, statement: Statement) -> tuple[Column, ...]:

@@ -56,9 +56,7 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
     try:
         running = parts.newest.started(start_query(parts, plan, replaces=plan.define))
     except Exception as error:
-        if plan.otherwise is None or translate(error).code not in REFUSED:
-            raise
-        return _with_notes(_run(parts, plan.otherwise, statement), plan)
+        return _with_notes(_run(parts, _otherwise(plan, error), statement), plan)
     # The query runs: from here on the statement is no longer cancelled.
     parts.current.update(replace(plan, skip_existing=False).applied)
     what = f"live table {plan.sink.name}" if plan.define else f"query {plan.query.name}"
@@ -117,9 +115,18 @@ def _follow(parts: SessionParts, plan: plans.Run, statement: Statement) -> Resul
     try:
         return follow(plan, parts) if parts.config.interactive else _rows(parts, plan)
     except Exception as error:
-        if plan.otherwise is None or translate(error).code not in REFUSED:
-            raise
-        return _with_notes(_follow(parts, plan.otherwise, statement), plan)
+        return _with_notes(_follow(parts, _otherwise(plan, error), statement), plan)
+
+
+def _otherwise(plan: plans.Run, error: Exception) -> plans.Run:
+    """What runs in place of a query that Spark refuses on streams. Raises the error where nothing does."""
+    fault = translate(error)
+    if fault.code in REFUSED and plan.otherwise is not None:
+        return plan.otherwise
+    if fault.code in REFUSED and plan.by_hand:
+        fault.hint = "\nor: ".join(filter(None, (fault.hint, plan.by_hand)))
+        raise fault from error
+    raise error
 
 
 def _with_notes(result: Result, plan: plans.Run) -> Result:
@@ -136,9 +143,7 @@ def rows_of_stream(parts: SessionParts, plan: plans.Run, use: Callable[[Any], An
     try:
         return _select(parts, plan, use)
     except Exception as error:
-        if plan.otherwise is None or translate(error).code not in REFUSED:
-            raise
-        return rows_of_stream(parts, plan.otherwise, use)
+        return rows_of_stream(parts, _otherwise(plan, error), use)
 
 
 def _rows(parts: SessionParts, plan: plans.Run) -> Result:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import Query
+from streamsql.errors import StreamsqlError
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
@@ -35,6 +36,11 @@ def refresh_remarks(name: str, parts: SessionParts) -> list[str]:
     return [str(remark) for remark in remarks_on(name, parts)]
 
 
+def remark_line(name: str, parts: SessionParts) -> str:
+    """The same in one line, where a remark may end with a statement."""
+    return "; ".join(refresh_remarks(name, parts)).replace(";; ", "; ")
+
+
 def remarks_on(name: str, parts: SessionParts) -> list[Remark]:
     """The same, each with what resolves it."""
     query = parts.catalog.queries.get(name.casefold())
@@ -54,6 +60,9 @@ def _of_inputs(query: Query, running: Running | None, parts: SessionParts) -> It
     """The queries below it that do not run, and the live tables that no query feeds any more."""
     still = "an input stands still: "
     for feeding in _feeding(query, parts.catalog):
+        owner = parts.queries.all.get(feeding.owner.casefold())
+        if owner is not None and owner.fault:
+            continue  # a stage: its live table ended with the same error
         other = parts.queries.all.get(feeding.name.casefold())
         status = other.status() if other is not None else "not running"
         whose = feeding.owner or feeding.name
@@ -62,9 +71,14 @@ def _of_inputs(query: Query, running: Running | None, parts: SessionParts) -> It
             again = f"START QUERY {quote_name(whose)};"
             live = feeding.live_table and (other.certain or other.fault.code in VALUE_ERRORS)
             effect = "runs it with a corrected SELECT" if live else "runs it again"
-            yield Remark(f"{still}{other.fault.message}", corrected if live else again, effect)
+            resolved = _higher_limit(other.fault) or (corrected if live else again, effect)
+            yield Remark(f"{still}{other.fault.message}", *resolved)
         elif running is not None and status in ("stopped", "not running"):
-            yield Remark(f"{still}the query {feeding.name} is {status}", f"START QUERY {quote_name(whose)};")
+            yield Remark(
+                f"{still}the query {feeding.name} is {status}",
+                f"START QUERY {quote_name(whose)};",
+                "resumes it",
+            )
     for table in query.inputs:
         if not parts.catalog.writers_of(table):
             feeds = f"INSERT INTO {quote_name(table)} SELECT …;"
@@ -73,6 +87,13 @@ def _of_inputs(query: Query, running: Running | None, parts: SessionParts) -> It
 
 def _again(name: str) -> tuple[str, str]:
     return f"START QUERY {quote_name(name)};", "refreshes it again"
+
+
+def _higher_limit(fault: StreamsqlError) -> tuple[str, str] | None:
+    """What resolves the error of a limit that is reached, without words; None for other errors."""
+    if fault.code != "LIMIT_REACHED":
+        return None
+    return " ".join(fault.hint.removesuffix(";").split()) + ";", ""
 
 
 def _feeding(query: Query, catalog: Catalog) -> list[Query]:
@@ -92,9 +113,7 @@ def _own(running: Running, fed: bool) -> Iterator[Remark]:
     if running.status() not in GOING_ON:
         again = _again(running.name)
         if running.fault:
-            limited = running.fault.code == "LIMIT_REACHED"
-            more = " ".join(running.fault.hint.removesuffix(";").split())
-            yield Remark(running.fault.message, *((f"{more};",) if limited else again))
+            yield Remark(running.fault.message, *(_higher_limit(running.fault) or again))
         else:
             yield Remark(f"it is {running.status()}", *again)
         return

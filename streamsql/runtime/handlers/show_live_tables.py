@@ -10,7 +10,7 @@ from streamsql.plan.lowering.sources import columns_of
 from streamsql.results import Result, Text
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
-from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
+from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
 
 
@@ -32,7 +32,7 @@ def _refresh_numbers(entry: Sink, parts: SessionParts) -> tuple[Any, ...]:
     query = parts.catalog.queries.get(entry.name.casefold())
     if query is None or not query.inputs:
         return ("", None, "", None, None, "")
-    listed, remark = ", ".join(query.inputs), "; ".join(refresh_remarks(query.name, parts))
+    listed, remark = ", ".join(query.inputs), remark_line(query.name, parts)
     running = parts.queries.all.get(query.name.casefold())
     if running is None:
         return (listed, None, "", None, None, remark)

@@ -18,7 +18,7 @@ from streamsql.results import Result
 from streamsql.runtime.checkpoints.offsets import step
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import sections_of, session_zone, table
-from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
+from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.progress import Reports, number
 from streamsql.runtime.queries.run import Running
@@ -256,7 +256,7 @@ def _refreshed(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:
         ("inputs", ", ".join(running.plan.query.inputs)),
         ("micro-batches behind", refresher.behind),
         ("skipped snapshots", refresher.skipped),
-        ("remark", "; ".join(refresh_remarks(running.name, parts))),
+        ("remark", remark_line(running.name, parts)),
     ]
 
 

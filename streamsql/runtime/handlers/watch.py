@@ -15,7 +15,7 @@ from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.results import Live, Snapshot, Status
-from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
+from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.live.result_views import ChangesView, TableView, status_of
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
@@ -83,7 +83,7 @@ def _of_refresh(running: Running, parts: SessionParts) -> Status:
     status, refreshes = status_of(running), parts.queries.refreshes
     if status.over:
         return status
-    status = replace(status, error="; ".join(refresh_remarks(running.name, parts)))
+    status = replace(status, error=remark_line(running.name, parts))
     feeding = [parts.queries.all.get(key) for key in refreshes.feeding(running.name)]
     ended = all(query is None or query.over for query in feeding)
     over = ended and not parts.config.interactive and refreshes.settled(running.handle)

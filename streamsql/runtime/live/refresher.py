@@ -25,7 +25,8 @@ class Refresher:
     called with a report, in the form of Spark's progress reports, after each refresh, and with None at its
     end. roots: the groups of live tables that it depends on; waits_for: the input that keeps it from being
     refreshed; done: how often it was; skipped: snapshots that were replaced by newer ones before they could
-    be taken, slow: whether the last refresh had some; renewed: when one of the live tables below it has begun
+    be taken, slow: whether the last refresh had some (not those of the first refresh, in which Spark loads
+    and compiles); renewed: when one of the live tables below it has begun
     anew.
     """
 
@@ -125,7 +126,7 @@ class Refresher:
             self._told(self._report(values))
         skipped = max(0, self._dispatched - self._taken - 1) if self._taken else 0
         self.skipped += skipped
-        self.slow = skipped > 0
+        self.slow = skipped > 0 and self.done > 2
         self._taken, self._taking = self._dispatched, None
         return True
 

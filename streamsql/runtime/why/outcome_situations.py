@@ -54,12 +54,13 @@ def not_running(evidence: Evidence) -> Verdict | None:
         ansi = running.fault.code in VALUE_ERRORS
         if ansi:
             facts.append(("with it", f"{_ANSI_MODE} = false such a value gives NULL, in all queries"))
+        limited = running.fault.code == "LIMIT_REACHED"
         setting = f"SET {_ANSI_MODE} = false" if ansi else ""
         return Verdict(
             situation="NOT_RUNNING",
             sentence=running.fault.message,
             facts=_filled(facts),
-            proposal=proposals.join(setting, f"START QUERY {name}"),
+            proposal=running.fault.hint if limited else proposals.join(setting, f"START QUERY {name}"),
         )
     if status == "finished":
         return None if evidence.took_input else _finished_empty(evidence, facts)

@@ -104,7 +104,6 @@ def put_into_trash(workspace: Path, known: dict[str, set[str]]) -> list[str]:
     (kind/name).
     """
     moved = []
-    stamp = f"{datetime.now():%Y%m%d-%H%M%S}"
     for kind, names in known.items():
         for left in _folders(workspace / "run" / kind):
             if left.name in names or not is_owned(left):
@@ -112,11 +111,17 @@ def put_into_trash(workspace: Path, known: dict[str, set[str]]) -> list[str]:
             if [p.name for p in left.iterdir()] == [MARK]:
                 remove(left)  # it is empty
                 continue
-            trash = workspace / TRASH
-            private_folder(trash)
-            left.rename(_free(trash / f"{kind}-{left.name}-{stamp}"))
+            into_trash(workspace, left)
             moved.append(f"{kind}/{left.name}")
     return moved
+
+
+def into_trash(workspace: Path, folder: Path) -> Path:
+    """Move a folder into `trash`. Returns where it is."""
+    trash = workspace / TRASH
+    private_folder(trash)
+    name = f"{folder.parent.name}-{folder.name}-{datetime.now():%Y%m%d-%H%M%S}"
+    return folder.rename(_free(trash / name))
 
 
 def empty_trash(workspace: Path) -> tuple[int, list[str]]:
