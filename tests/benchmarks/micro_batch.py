@@ -18,8 +18,8 @@ from typing import Any
 from streamsql.config.folders import cache_folder
 from streamsql.runtime.engine import jvm
 from streamsql.runtime.engine.java import find_java
-from streamsql.runtime.engine.local_files import CLASS
 from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.engine.spark_classes import LOCAL_FILES
 
 FILES = 4
 HADOOP = "org.apache.hadoop.fs.LocalFileSystem"
@@ -65,7 +65,7 @@ def measured(files: str, queries: int) -> tuple[float, float]:
 
 def main() -> None:
     queries = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    for name, files in (("Hadoop's", HADOOP), ("the console's", CLASS)):
+    for name, files in (("Hadoop's", HADOOP), ("the console's", LOCAL_FILES)):
         seconds, processor = measured(files, queries)
         print(
             f"{name:14} {seconds * 1000:5.0f} ms, {processor * 1000:5.0f} ms of processor for a micro-batch"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.runtime.engine.java import Java, spark_home
-from streamsql.runtime.engine.local_files import JAR as LOCAL_FILES_JAR
+from streamsql.runtime.engine.spark_classes import JAR as SPARK_CLASSES
 
 BUILD_TIMEOUT = 600.0
 """The longest time of a build in seconds, at low priority on a busy machine."""
@@ -36,7 +36,7 @@ def cache_file(java: Java, cache: Path, home: Path) -> Path:
     """The path of the cache for this Java and the Spark in `home`, whether it exists or not."""
     key = hashlib.sha256(f"2 {java.path.resolve()} {java.version}".encode())
     jvm = java.path.resolve().parent.parent / "lib" / "server" / "libjvm.so"
-    for file in [jvm, *sorted((home / "jars").glob("*.jar")), LOCAL_FILES_JAR]:
+    for file in [jvm, *sorted((home / "jars").glob("*.jar")), SPARK_CLASSES]:
         try:
             stat = file.stat()
         except OSError:

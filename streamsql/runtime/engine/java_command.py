@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streamsql.runtime.engine.java import SparkStartError, spark_home
-from streamsql.runtime.engine.local_files import CLASS as LOCAL_FILES
-from streamsql.runtime.engine.local_files import JAR as LOCAL_FILES_JAR
+from streamsql.runtime.engine.spark_classes import JAR as SPARK_CLASSES
+from streamsql.runtime.engine.spark_classes import LOCAL_FILES
 from streamsql.secrets import HIDDEN, LOG_PATTERNS
 
 # From org.apache.spark.launcher.JavaModuleOptions (spark-launcher_2.13-4.3.0.jar), less
@@ -179,7 +179,7 @@ def class_path(conf: Mapping[str, str]) -> str:
     parts = [part for part in parts if part and (part == parts[0] or os.path.isdir(part))]
     parts += [str(spark_home() / "jars" / "*"), os.environ.get("SPARK_DIST_CLASSPATH", "")]
     # On a cluster, too, and before other jars: the start-up cache is for the class path up to here.
-    parts.append(str(LOCAL_FILES_JAR))
+    parts.append(str(SPARK_CLASSES))
     parts += [jar.removeprefix("file://").removeprefix("file:") for jar in _jars(conf)]
     return os.pathsep.join(part for part in parts if part)
 

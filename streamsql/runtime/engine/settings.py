@@ -21,8 +21,8 @@ def local_defaults(cores: int) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(cores),
         "spark.default.parallelism": str(cores),
         # The default manager renames through AbstractFileSystem, with a process for each log file (25 to
-        # 30 ms); this one uses FileSystem, where `local_files` starts none. On a local file system both
-        # check whether the target exists and then rename it, with the same guarantees.
+        # 30 ms); this one uses FileSystem, where LocalFiles (spark_classes) starts none. On a local file
+        # system both check whether the target exists and then rename it, with the same guarantees.
         "spark.sql.streaming.checkpointFileManagerClass": LOCAL_CHECKPOINTS,
         # A larger table of Python is handed over as Arrow batches, which tasks read, and not as rows of the
         # driver, which are serialized for each query: a sum over 1,000,000 rows takes 0.6 s of processor

@@ -1,0 +1,106 @@
+"""The classes of the console in Spark's JVM: local files without processes, sliding windows by their slides."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import stat
+import zipfile
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from spark_classes_jar import contents
+
+from streamsql.runtime.engine.lifecycle import own_session
+from streamsql.runtime.engine.row_values import collect
+from streamsql.runtime.engine.spark_classes import JAR, LOCAL_FILES, SLIDES
+
+
+def test_the_jar_is_what_its_sources_compile_to(spark: Any) -> None:
+    with zipfile.ZipFile(JAR) as jar:
+        kept = {name: jar.read(name) for name in jar.namelist()}
+    assert kept == contents(spark._jvm)
+
+
+def file_system(spark: Any) -> Any:
+    java = spark._jvm
+    return java.org.apache.hadoop.fs.FileSystem.get(
+        java.java.net.URI("file:///"), spark._jsc.hadoopConfiguration()
+    )
+
+
+def test_permissions_are_set_as_by_chmod(spark: Any, tmp_path: Path) -> None:
+    files, java = file_system(spark), spark._jvm
+    assert files.getClass().getName() == LOCAL_FILES
+    for mode in (0o600, 0o644, 0o755, 0o440, 0o1777):
+        file = tmp_path / f"{mode:o}"
+        file.touch()
+        files.setPermission(
+            java.org.apache.hadoop.fs.Path(str(file)),
+            java.org.apache.hadoop.fs.permission.FsPermission(f"{mode:o}"),
+        )
+        assert stat.S_IMODE(file.stat().st_mode) == mode
+
+
+def test_a_query_starts_no_process_for_its_checkpoint(console: Any, spark: Any, tmp_path: Path) -> None:
+    children = f"/proc/{spark.sparkContext._gateway.proc.pid}/stat"
+
+    def waited_for() -> list[str]:
+        """The page faults of children that have ended: each process has some."""
+        return Path(children).read_text().rsplit(")", 1)[1].split()[8:12:2]
+
+    # Spark itself runs `getconf`, once, ten seconds after its start.
+    spark._jvm.org.apache.spark.executor.ProcfsMetricsGetter.pTreeInfo()
+    before = waited_for() if os.path.exists(children) else []
+    console.run(
+        "CREATE STREAM s (n INT) USING values;"
+        "CREATE LIVE TABLE t TRIGGER AVAILABLE NOW AS SELECT n, count(*) AS c FROM s GROUP BY n;"
+        "AWAIT QUERY t;"
+    )
+    logs = list(tmp_path.glob("console*/**/offsets")) + list(tmp_path.glob("console*/**/commits"))
+    assert logs and all(stat.S_IMODE(folder.stat().st_mode) == 0o755 for folder in logs)
+    if before:
+        assert waited_for() == before
+
+
+EPOCH = datetime(1970, 1, 1)
+COLUMNS = "k STRING, v INT, d DECIMAL(9, 2), at TIMESTAMP"
+BY_SLIDES = (
+    "SELECT k, window.start AS since, window.end AS until, count(*) AS n, count(v) FILTER (WHERE v > 3) AS c, sum(v) AS s,"
+    " min(v) AS least, max(at) AS newest, sum(d) AS ds"
+    " FROM s GROUP BY k, window(at, '10 seconds', '2 seconds', '500 milliseconds')"
+)
+
+
+def write_rows(folder: Path, number: int) -> None:
+    """A file with rows of two minutes around 1970, some without a key, value or time."""
+    rng, lines = random.Random(number), []
+    for _ in range(400):
+        at = EPOCH + timedelta(microseconds=rng.randrange(-60_000_000, 60_000_000))
+        row = {"k": rng.choice("ab"), "v": rng.randrange(9), "d": rng.randrange(9999) / 100}
+        row["at"] = at.isoformat() + "Z"
+        row.pop(rng.choice(["k", "v", "d", "at", "", "", ""]), None)
+        lines.append(json.dumps(row) + "\n")
+    part = folder.parent / f"{number}.part"
+    part.write_text("".join(lines))
+    part.rename(folder / f"{number}.json")
+
+
+def test_windows_aggregated_by_slides_are_those_of_a_batch_and_resume_a_checkpoint_without(
+    console: Any, spark: Any, tmp_path: Path
+) -> None:
+    (folder := tmp_path / "in").mkdir()
+    both = f"{BY_SLIDES} UNION ALL " + BY_SLIDES.replace("'2 seconds'", "'3 seconds'")
+    console.run(f"CREATE STREAM s ({COLUMNS}) USING json OPTIONS (path '{folder}'); SET {SLIDES} = off;")
+    write_rows(folder, 0)
+    console.run(f"CREATE LIVE TABLE t AS {both}; AWAIT QUERY t IDLE; STOP QUERY t; RESET {SLIDES};")
+    write_rows(folder, 1)
+    console.run("START QUERY t; AWAIT QUERY t IDLE;")
+    plan = console.session.parts.queries.all["t"].handle._jsq.explainInternal(False)
+    assert plan.count("AS slide#") == 1  # not of windows whose size is no multiple of their slide
+    session = own_session(spark)
+    session.read.schema(COLUMNS).json(str(folder)).createOrReplaceTempView("s")
+    expected = map(repr, map(tuple, collect(session.sql(both)).rows))
+    assert sorted(map(repr, console.rows("SELECT * FROM t;"))) == sorted(expected)
