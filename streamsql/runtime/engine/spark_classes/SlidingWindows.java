@@ -27,10 +27,8 @@ import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.execution.ExpandExec$;
 import org.apache.spark.sql.execution.ExpandExec;
 import org.apache.spark.sql.execution.FilterExec;
-import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.aggregate.HashAggregateExec;
-import org.apache.spark.sql.execution.streaming.operators.stateful.EventTimeWatermarkExec;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
@@ -56,8 +54,8 @@ import scala.runtime.BoxedUnit;
  * the slide (all rows of a slide are in the same windows), and only for aggregates whose result does not depend on
  * the order of rows.
  *
- * The rows below are read without columns being renamed: where two aggregations read the same stream, as in a join
- * of windows with their maximum, their first steps are then equal, and Spark computes them once.
+ * It does not make the first steps of two aggregations over one stream equal, though Spark would then compute
+ * them once: where an exchange is reused, Spark 4.3 loses the watermark of the second one, and no window closes.
  *
  * Spark finds the class by META-INF/services in this jar. spark.streamsql.slides = off leaves plans as they are.
  */
@@ -139,10 +137,8 @@ public class SlidingWindows implements SparkSessionExtensionsProvider {
         if (time == null) {
             return null;
         }
-        Map names = new HashMap();
-        SparkPlan source = renamed(expand.child(), names);
         CreateNamedStruct newest = (CreateNamedStruct) ((Seq) expand.projections().head()).apply(window);
-        Alias slide = alias(replaced((Expression) newest.children().apply(1), names), "slide");
+        Alias slide = alias((Expression) newest.children().apply(1), "slide");
         if (!slide.dataType().equals(time.dataType())) {
             return null;
         }
@@ -159,7 +155,7 @@ public class SlidingWindows implements SparkSessionExtensionsProvider {
                 return null;
             }
             Expression value = key instanceof Alias ? ((Alias) key).child() : (Expression) key;
-            Alias alias = alias(replaced(value, names), key.name());
+            Alias alias = alias(value, key.name());
             keys.add(alias);
             copied.add(alias.toAttribute());
         }
@@ -179,10 +175,9 @@ public class SlidingWindows implements SparkSessionExtensionsProvider {
             if (each.mode() != Partial$.MODULE$ || refers(each, windows) || !each.deterministic() || !exact(each)) {
                 return null;
             }
-            AggregateExpression own = (AggregateExpression) replaced(each, names);
-            inside.add(own);
-            addAll(states, own.aggregateFunction().aggBufferAttributes());
-            addAll(buffers, own.aggregateFunction().inputAggBufferAttributes());
+            inside.add(each);
+            addAll(states, each.aggregateFunction().aggBufferAttributes());
+            addAll(buffers, each.aggregateFunction().inputAggBufferAttributes());
             AggregateExpression merge = each.copy(
                 each.aggregateFunction(), PartialMerge$.MODULE$, false, each.filter(), each.resultId());
             merged.add(merge);
@@ -196,7 +191,7 @@ public class SlidingWindows implements SparkSessionExtensionsProvider {
         shown.addAll(buffers);
         SparkPlan slides = new HashAggregateExec(
             Option.empty(), true, first.numShufflePartitions(), seq(keys), seq(inside), seq(states), 0, seq(shown),
-            source);
+            expand.child());
 
         Map slideAsTime = new HashMap();
         slideAsTime.put(time.exprId(), slide.toAttribute());
@@ -286,36 +281,6 @@ public class SlidingWindows implements SparkSessionExtensionsProvider {
         boolean ordered = type instanceof IntegralType || type instanceof DecimalType || type instanceof DateType
             || type instanceof TimestampType || type instanceof TimestampNTZType || type instanceof BooleanType;
         return ordered && (function instanceof Min || function instanceof Max);
-    }
-
-    /** The rows of a plan without projections that only rename. names: gets what replaces each name. */
-    private static SparkPlan renamed(SparkPlan plan, Map names) {
-        if (plan instanceof FilterExec) {
-            SparkPlan child = renamed(((FilterExec) plan).child(), names);
-            return names.isEmpty() ? plan : new FilterExec(replaced(((FilterExec) plan).condition(), names), child);
-        }
-        if (plan instanceof EventTimeWatermarkExec) {
-            EventTimeWatermarkExec mark = (EventTimeWatermarkExec) plan;
-            SparkPlan child = renamed(mark.child(), names);
-            Expression time = replaced(mark.eventTime(), names);
-            return names.isEmpty()
-                ? plan : new EventTimeWatermarkExec(mark.nodeId(), (Attribute) time, mark.delay(), child);
-        }
-        if (!(plan instanceof ProjectExec)) {
-            return plan;
-        }
-        Seq columns = ((ProjectExec) plan).projectList();
-        Map own = new HashMap();
-        for (Iterator all = columns.iterator(); all.hasNext();) {
-            Object column = all.next();
-            if (column instanceof Alias && ((Alias) column).child() instanceof Attribute) {
-                own.put(((Alias) column).exprId(), ((Alias) column).child());
-            } else if (!(column instanceof Attribute)) {
-                return plan;
-            }
-        }
-        names.putAll(own);
-        return ((ProjectExec) plan).child();
     }
 
     private static Expression replaced(Expression expression, Map values) {
