@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -171,8 +172,14 @@ class Console:
 @pytest.fixture
 def console(spark: Any, tmp_path: Path) -> Iterator[Console]:
     """A fresh session on the shared Spark; its queries are stopped and its views dropped behind it."""
+    with fresh_console(spark, tmp_path) as console:
+        yield console
+
+
+@contextmanager
+def fresh_console(spark: Any, folder: Path) -> Iterator[Console]:
     settings = Settings.make(MASTER, {})
-    made = Console(Session(Config(settings, tmp_path / "console", tmp_path / "log", cache_folder()), spark))
+    made = Console(Session(Config(settings, folder / "console", folder / "log", cache_folder()), spark))
     before = {k: spark.conf.get(k) for k in ("spark.sql.shuffle.partitions",)}
     yield made
     made.session.close()

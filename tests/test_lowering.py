@@ -8,13 +8,13 @@ ORDER BY leaves no ties). Both ways must give the same columns, types and rows; 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, fresh_console
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Row
@@ -142,16 +142,6 @@ def test_share_that_is_lowered() -> None:
     assert share >= 0.85
 
 
-@pytest.fixture(scope="module")
-def folders(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The rows of some tables as Parquet directories: table → directory."""
-    make_tables(spark)
-    root = tmp_path_factory.mktemp("streams")
-    for table in ("clicks", "impressions", "store_sales"):
-        spark.table(table).write.parquet(str(root / table))
-    return {table.name: table for table in root.iterdir()}
-
-
 STREAMS = {
     "clicks": ("clicks", ""),
     "impressions": ("impressions", ""),
@@ -163,19 +153,35 @@ STREAMS = {
 }
 
 
+@pytest.fixture(scope="module")
+def as_tables(spark: Any) -> Any:
+    """A session of Spark in which each of STREAMS is a table."""
+    session = spark.newSession()
+    make_tables(session)
+    for name, table in ((name, table) for name, (table, _) in STREAMS.items() if name != table):
+        session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {quote_name(name)} AS SELECT * FROM {table}")
+    return session
+
+
+@pytest.fixture(scope="module")
+def as_streams(spark: Any, as_tables: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """A console in which each of STREAMS is a stream of files with the rows of its table."""
+    root = tmp_path_factory.mktemp("streams")
+    for table in ("clicks", "impressions", "store_sales"):
+        as_tables.table(table).write.parquet(str(root / table))
+    make_tables(spark)
+    with fresh_console(spark, root) as console:
+        for name, (table, watermark) in STREAMS.items():
+            spark.catalog.dropTempView(name)
+            options = f"OPTIONS (path '{root / table}')"
+            console.run(f"CREATE STREAM {quote_name(name)} USING parquet {options} {watermark};")
+        yield console
+
+
 @pytest.mark.parametrize("case", cases("streams"), ids=named)
-def test_a_stream_gives_the_rows_of_a_table(
-    tables: Any, folders: dict[str, Path], console: Console, case: Case
-) -> None:
-    for name, (table, _) in STREAMS.items():
-        tables.read.parquet(str(folders[table])).createOrReplaceTempView(quote_name(name))
-    expected = tables.sql(case.text)
-    names, kept = expected.columns, rows(expected, case.ordered)
-    for name, (table, watermark) in STREAMS.items():
-        tables.catalog.dropTempView(name)
-        options = f"OPTIONS (path '{folders[table]}')"
-        console.run(f"CREATE STREAM {quote_name(name)} USING parquet {options} {watermark};")
-    result = console.run(case.text + ";")[-1]
+def test_a_stream_gives_the_rows_of_a_table(as_tables: Any, as_streams: Console, case: Case) -> None:
+    expected = as_tables.sql(case.text)
+    result = as_streams.run(case.text + ";")[-1]
     assert isinstance(result, Rows)
-    assert list(result.columns) == names
-    assert texts(result.rows, case.ordered) == kept
+    assert list(result.columns) == expected.columns
+    assert texts(result.rows, case.ordered) == rows(expected, case.ordered)
