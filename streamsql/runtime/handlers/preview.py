@@ -6,7 +6,6 @@ Reads few records, defines nothing and leaves no query running.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,6 +45,9 @@ from streamsql.runtime.workspace.owned_folders import remove
 
 PATIENCE = 5.0
 """The seconds to wait for the first records of a source that has no batch reader."""
+
+QUIET = 1.0
+"""The seconds without another record after which those that were asked for are enough."""
 
 
 class Previewer:
@@ -139,7 +141,7 @@ class Previewer:
         """
         rows = None
         if records is None:
-            rows = self._rows(replace(stream, format="text"), max(limit, FIRST))
+            rows = self._rows(replace(stream, format="text"), max(limit, FIRST), max(limit, 1))
             texts = [str(row[0]) for row in rows.rows]
         else:
             texts = first_texts(self._frame(records))
@@ -188,40 +190,41 @@ class Previewer:
 
     # ---- rows -------------------------------------------------------------------------------------
 
-    def _rows(self, stream: Stream, limit: int) -> Rows:
-        """The first rows of a stream with its columns."""
+    def _rows(self, stream: Stream, limit: int, least: int | None = None) -> Rows:
+        """The first rows of a stream with its columns. least: how many are enough where it has to wait."""
         from pyspark.errors import AnalysisException
 
         batch_program = first_rows(stream, limit, self.context)
         if batch_program is None:
-            return self._as_they_come(stream, limit)
+            return self._as_they_come(stream, limit, limit if least is None else least)
         program, reads = batch_program
         try:
             rows = collect(run(program, self.parts.env(program, reads)))
         except AnalysisException:
             if not stream.query:
                 raise
-            return self._as_they_come(stream, limit)  # an operation that batch queries do not support
+            return self._as_they_come(stream, limit, limit)  # an operation that batch queries do not support
         if stream.query:
             text = f"computed from the first {SAMPLE} records of what {stream.name} reads"
             self.notes.append(Note("SAMPLED", text))
         return rows
 
-    def _as_they_come(self, stream: Stream, limit: int) -> Rows:
-        """The first rows of a streaming query over the stream, which is then stopped."""
+    def _as_they_come(self, stream: Stream, limit: int, least: int) -> Rows:
+        """The first rows of a streaming query over the stream, which is then stopped: when there are as
+        many as limit, or as many as least and no other for some time.
+        """
         parts = self.parts
         name = f"preview_{len(parts.queries.all) + 1}_{os.getpid()}"
         plan = as_they_come(stream, self.context).named(name, parts.places.transient(name))
         running = start_query(parts, plan)
         live = parts.live[name]
-        enough = threading.Event()
-        before = live.watch(lambda before, after, new: enough.set() if after.num_rows >= limit else None)
-        if before is not None and before.num_rows >= limit:
-            enough.set()
+        arrived = _Arrived()
+        arrived.count(live.watch(lambda before, after, new: arrived.count(after)))
         try:
             deadline = time.monotonic() + PATIENCE
-            while running.is_active() and time.monotonic() < deadline and not enough.wait(0.05):
+            while running.is_active() and time.monotonic() < deadline and not arrived.enough(least, limit):
                 parts.cancel.check()
+                time.sleep(0.02)
             if running.status() == "FAILED" and isinstance(running.fault, QueryFault):
                 raise running.fault.of("it cannot be read")
             rows = collect(live.frame(parts.spark, limit))
@@ -230,10 +233,25 @@ class Previewer:
             parts.queries.forget(name)
             parts.live.pop(name, None)
             remove(Path(plan.checkpoint).parent)
-        if not enough.is_set():
+        if arrived.rows < least:
             text = f"{stream.connector or stream.name}: rows that arrived within {PATIENCE:.0f} seconds"
             self.notes.append(Note("TIME_LIMITED", text))
         return rows
+
+
+class _Arrived:
+    """The rows that have come, and when the last of them did."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.last = time.monotonic()
+
+    def count(self, table: Any) -> None:
+        if table is not None and table.num_rows > self.rows:
+            self.rows, self.last = table.num_rows, time.monotonic()
+
+    def enough(self, least: int, most: int) -> bool:
+        return self.rows >= most or (self.rows >= least and time.monotonic() - self.last > QUIET)
 
 
 def _of_path(stream: Stream, path: Name) -> Stream:
