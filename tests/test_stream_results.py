@@ -1,19 +1,20 @@
 """Windows, joins and deduplication in steps: what a stream gives out in the end is what a table gives.
 
-`check` plays a query over streams USING values, a step in each micro-batch, and compares its result with
-that of the same SELECT over tables of the same rows; with `restart` the query ends before the second
-step and resumes from its checkpoint. `STREAMSQL_MATRIX=full python -m pytest
+A query reads streams USING values, a step in each micro-batch, and its result is compared with that of the
+same SELECT over tables of the same rows; those with state end before the second step and resume from their
+checkpoint. `STREAMSQL_MATRIX=full python -m pytest
 tests/test_stream_results.py` also plays the queries with state without a stop.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from conftest import Console, notes_of
+from conftest import Console, fresh_console, notes_of
 
 FULL = os.environ.get("STREAMSQL_MATRIX") == "full"
 COLUMNS = "(id INT, k STRING, v INT, ts TIMESTAMP)"
@@ -55,29 +56,60 @@ class Case:
     batch: str = ""
 
 
-def check(console: Console, case: Case, *, restart: bool = False) -> None:
-    spark = console.session.spark
+STREAM = f"CREATE STREAM {{}} {COLUMNS} USING values WITH WATERMARK ts DELAY '10 minutes';"
+
+
+def insert(console: Console, *steps: tuple[str, str]) -> None:
+    for step in steps:
+        for name, inserted in zip(STREAMS, step, strict=True):
+            console.run(f"INSERT INTO {name} VALUES {dated(inserted)}")
+
+
+@pytest.fixture(scope="module")
+def as_tables(spark: Any) -> Any:
+    """A session of Spark in which the streams are tables."""
+    session = spark.newSession()
     for name in STREAMS:
-        spark.sql(table(name)).createOrReplaceTempView(name)
-    spark.sql(TAGS).createOrReplaceTempView("tags")
-    expected = spark.sql(case.batch or case.query)
-    columns, rows = expected.columns, kept(expected.collect())
-    for name in STREAMS:
-        spark.catalog.dropTempView(name)
-        console.run(f"CREATE STREAM {name} {COLUMNS} USING values WITH WATERMARK ts DELAY '10 minutes'")
-    phases = ((*STEPS[:1],), (*STEPS[1:], (LAST, LAST))) if restart else ((*STEPS, (LAST, LAST)),)
-    for number, phase in enumerate(phases):
-        for step in phase:
-            for name, inserted in zip(STREAMS, step, strict=True):
-                console.run(f"INSERT INTO {name} VALUES {dated(inserted)}")
-        if number:
-            console.run("START QUERY q")
-        else:
-            console.run(f"CREATE LIVE TABLE q OUTPUT MODE {case.mode} TRIGGER AVAILABLE NOW AS {case.query}")
-        console.run("AWAIT QUERY q TIMEOUT INTERVAL 2 MINUTES")
-    result = console.run("SELECT * FROM q")[-1]
-    assert list(result.columns) == columns  # type: ignore[attr-defined]
-    assert kept(result.rows) == rows  # type: ignore[attr-defined]
+        session.sql(table(name)).createOrReplaceTempView(name)
+    session.sql(TAGS).createOrReplaceTempView("tags")
+    return session
+
+
+@pytest.fixture(scope="module")
+def all_steps(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """A console with the rows of all steps in its streams."""
+    with fresh_console(spark, tmp_path_factory.mktemp("all")) as console:
+        spark.sql(TAGS).createOrReplaceTempView("tags")
+        console.run("".join(STREAM.format(name) for name in STREAMS))
+        insert(console, *STEPS, (LAST, LAST))
+        yield console
+
+
+@pytest.fixture(scope="module")
+def after_one_step(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """A console whose queries have ended after the first step; the other steps are there."""
+    with fresh_console(spark, tmp_path_factory.mktemp("restarts")) as console:
+        console.run("".join(STREAM.format(name) for name in STREAMS))
+        insert(console, STEPS[0])
+        for number, case in enumerate(STATEFUL.values()):
+            console.run(live_table(f"q{number}", case))
+        console.run("AWAIT QUERY ALL TIMEOUT INTERVAL 2 MINUTES")
+        insert(console, *STEPS[1:], (LAST, LAST))
+        yield console
+
+
+def live_table(name: str, case: Case) -> str:
+    return f"CREATE LIVE TABLE {name} OUTPUT MODE {case.mode} TRIGGER AVAILABLE NOW AS {case.query};"
+
+
+def check(console: Console, as_tables: Any, name: str, case: Case) -> None:
+    """Await the query of a live table, and compare its rows with those of the same SELECT over tables."""
+    console.run(f"AWAIT QUERY {name} TIMEOUT INTERVAL 2 MINUTES")
+    expected = as_tables.sql(case.batch or case.query)
+    result = console.run(f"SELECT * FROM {name}")[-1]
+    assert list(result.columns) == expected.columns  # type: ignore[attr-defined]
+    rows = kept(result.rows)  # type: ignore[attr-defined]
+    assert rows == kept(expected.collect())
     assert rows
 
 
@@ -169,15 +201,21 @@ JOINS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*WINDOWS.values(), *JOINS.values()], ids=[*WINDOWS, *JOINS])
-def test_a_stream_ends_as_a_table(console: Console, case: Case) -> None:
-    check(console, case)
+WITHOUT_STOP = WINDOWS | JOINS | (STATEFUL if FULL else {})
 
 
-@pytest.mark.parametrize("restart", [True, False] if FULL else [True])
-@pytest.mark.parametrize("case", STATEFUL.values(), ids=STATEFUL)
-def test_a_restart_in_the_middle_changes_nothing(console: Console, case: Case, restart: bool) -> None:
-    check(console, case, restart=restart)
+@pytest.mark.parametrize("case", WITHOUT_STOP.values(), ids=WITHOUT_STOP)
+def test_a_stream_ends_as_a_table(all_steps: Console, as_tables: Any, case: Case) -> None:
+    all_steps.run(live_table("q", case))
+    check(all_steps, as_tables, "q", case)
+    all_steps.run("DROP LIVE TABLE q")
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+def test_a_restart_in_the_middle_changes_nothing(after_one_step: Console, as_tables: Any, name: str) -> None:
+    query = f"q{list(STATEFUL).index(name)}"
+    after_one_step.run(f"START QUERY {query}")
+    check(after_one_step, as_tables, query, STATEFUL[name])
 
 
 @pytest.mark.parametrize(("policy", "closed"), [("min", []), ("max", [("c", 1), ("w", 1)])])
