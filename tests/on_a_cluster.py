@@ -6,11 +6,14 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conftest import MASTER, Console, notes_of
+from conftest import MASTER, ROOT, Console, notes_of
+from scripts import run_here
 
+from streamsql.output.script_runner import read_file
 from streamsql.runtime.engine.cluster import ClusterWatch
 
 PIDS = json.loads(os.environ.get("STREAMSQL_TESTS_PIDS", "{}"))
@@ -76,6 +79,15 @@ def test_a_failed_function_of_foreach_batch_and_restart(
     eventually((tmp_path / "received").exists)
     console.run("AWAIT QUERY received IDLE;")
     assert (tmp_path / "received").read_text() == "a\nb\n"
+
+
+def test_the_example_of_a_processor(spark: Any, tmp_path: Path) -> None:
+    """With one partition: each starts Python on a worker."""
+    script = read_file(str(ROOT / "examples" / "sessions.sql"))
+    one = replace(script, text=f"SET spark.sql.shuffle.partitions = 1;\n{script.text}")
+    outcome = run_here(spark, tmp_path, one)
+    golden = ROOT / "tests" / "golden" / "examples" / "sessions.txt"
+    assert (outcome.code, outcome.out) == (0, golden.read_text()), outcome.err
 
 
 def test_a_worker_killed_in_a_micro_batch_then_the_master(

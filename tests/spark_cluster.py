@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from streamsql.config.folders import cache_folder
+from streamsql.runtime.engine import aot_cache
 from streamsql.runtime.engine.java import JavaNotFound, find_java, spark_home
+from streamsql.runtime.engine.java_command import MODULE_OPTIONS, class_path
 
 REGISTERED = "Successfully registered with master"
 
@@ -22,8 +25,18 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def java_command(memory: str, *words: str) -> list[str]:
+    """The command of a process of Spark, with the start-up cache of consoles. Spark's own scripts start two
+    JVMs for each, without one.
+    """
+    java = find_java()
+    cached = aot_cache.use_options(aot_cache.cache_file(java, cache_folder(), spark_home()))
+    options = [*MODULE_OPTIONS, f"-Xmx{memory}", *cached, "-cp", class_path({})]
+    return [str(java.path), *options, *words]
+
+
 class Cluster:
-    """A master and workers with so many cores each, started by Spark's own script in a folder.
+    """A master and workers with so many cores each.
 
     conf: the settings that a console needs on this machine, as arguments of the command line.
     """
@@ -32,7 +45,7 @@ class Cluster:
 
     def __init__(self, folder: Path, workers: int = 1, cores: int = 2) -> None:
         self.folder = folder
-        try:  # the bundled one lacks a module that Spark's own script asks for
+        try:  # for executors: the bundled one lacks a module that the worker's command asks for
             self.java = str(find_java("system").path.resolve().parent.parent)
         except JavaNotFound as error:
             pytest.skip(error.message)
@@ -77,11 +90,10 @@ class Cluster:
     def _start(self, name: str, main: str, *flags: str) -> None:
         home = spark_home()
         env = {**os.environ, "SPARK_HOME": str(home), "JAVA_HOME": self.java, "SPARK_LOCAL_IP": "127.0.0.1"}
-        env["SPARK_DAEMON_MEMORY"] = "256m"
-        script = str(home / "bin" / "spark-class")
+        env["SPARK_SCALA_VERSION"] = "2.13"  # which spark-class would set; workers ask for it
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [script, f"org.apache.spark.deploy.{main}", "--host", "127.0.0.1", *flags],
+                java_command("256m", f"org.apache.spark.deploy.{main}", "--host", "127.0.0.1", *flags),
                 env=env,
                 stdout=log,
                 stderr=log,

@@ -186,7 +186,7 @@ RUNTIME = [
     "script_queries session_summary",
     "session",
     "connect.connect_engine",
-    "connect.server_queries",
+    "connect.server_queries connect.server_rows",
     "connect.connect_handlers",
     "connect.connect_session",
     "testing.bench testing.further_rows",

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import notes_of
 from scripts import run_process
+from spark_cluster import java_command
 
 from streamsql.catalog import Catalog
 from streamsql.errors import Source, StartFault, StreamsqlError, UsageFault
@@ -20,7 +21,7 @@ from streamsql.language.topics import topics
 from streamsql.plan.connect_limits import ABILITIES
 from streamsql.plan.context import ConnectServer, Context
 from streamsql.plan.planner import plan
-from streamsql.results import Result, Rows
+from streamsql.results import Live, Result, Rows
 from streamsql.runtime.connect.connect_session import ConnectSession
 from streamsql.runtime.connect.server_address import read_address
 from streamsql.runtime.engine.java import spark_home
@@ -42,18 +43,13 @@ class Server:
                 "spark.connect.session.manager.defaultSessionTimeout": "30m"}  # fmt: skip
         self.log = folder / "server.log"
         flags = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
-        command = [
-            f"{spark_home()}/bin/spark-submit",
-            "--driver-memory",
-            "768m",
-            "--master",
-            "local[2]",
-            *flags,
-        ]
         env = os.environ | {"SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": "127.0.0.1"}
         name = "org.apache.spark.sql.connect.service.SparkConnectServer"
         self.process = subprocess.Popen(
-            [*command, "--class", name, "spark-internal"],
+            java_command(
+                "768m", "org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", *flags,
+                "--class", name, "spark-internal",
+            ),
             cwd=folder, env=env, stdout=self.log.open("w"), stderr=subprocess.STDOUT,
         )  # fmt: skip
         deadline = time.monotonic() + 60
@@ -143,9 +139,24 @@ def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually:
     )
     first.session.close()
 
-    (tmp_path / "in" / "b.csv").write_text("word,at\ncat,2024-05-01 12:09:00\n")
     second = Remote(server, tmp_path)
     assert not any("stopped" in line for line in second.said)
+    (watched,) = second.run("WATCH counts;")
+    assert isinstance(watched, Live)
+    assert watched.take(9, 0, ("word", False)).rows == [("cat", 1), ("dog", 1)]
+    assert watched.changes(9, 0, None).total == 2
+    (tmp_path / "in" / "b.csv").write_text("word,at\ncat,2024-05-01 12:09:00\n")
+    eventually(lambda: watched.take(9, 0, ("word", False)).rows == [("cat", 2), ("dog", 1)])
+    eventually(lambda: watched.changes(9, 2, None).rows == [("-D", "cat", 1), ("+I", "cat", 2)])
+    assert watched.status().word == "running"
+    watched.close()
+    second.session.config.interactive = True
+    (shown,) = second.run("SELECT word FROM words;")
+    assert isinstance(shown, Live)
+    eventually(lambda: sorted(shown.take(9, 0, None).rows) == [("cat",), ("cat",), ("dog",)])
+    shown.close()
+    assert shown.said().startswith("its query was stopped")
+    second.session.config.interactive = False
     assert (second.query("copies")["status"], second.query("copies")["mode"]) == ("running", "append")
     second.run("AWAIT QUERY ALL IDLE;")
     assert second.rows("SELECT word, n FROM counts ORDER BY word;") == [("cat", 2), ("dog", 1)]
@@ -200,7 +211,7 @@ def test_help_shows_what_planning_checks() -> None:
         assert f"| {ability.what} | {ability.works} | {ability.note} |" in page.splitlines()
 
 
-def test_flags_and_addresses(tmp_path: Path) -> None:
+def test_flags_and_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = ("--no-config", "--remote", "sc://h:1", "--jars", "a.jar")
     refused = run_process(*flags, "-e", "SELECT 1;", cwd=tmp_path)
     assert (refused.code, "--remote and --jars exclude each other" in refused.err) == (2, True)
@@ -208,6 +219,10 @@ def test_flags_and_addresses(tmp_path: Path) -> None:
         with pytest.raises(UsageFault) as caught:
             read_address(wrong)
         assert "secret" not in f"{caught.value.message}{caught.value.hint}"
+    monkeypatch.setenv("OWN_TOKEN", "abc")
+    assert read_address("sc://h/;token=${env:OWN_TOKEN}").parameters == {"token": "abc"}
+    with pytest.raises(UsageFault, match="the environment has no variable NO_TOKEN"):
+        read_address("sc://h/;token=${env:NO_TOKEN}")
     began = time.monotonic()
     nobody = run_process(
         "--no-config", "--remote", "sc://127.0.0.1:1/;token=abc", "-e", "SELECT 1;", cwd=tmp_path

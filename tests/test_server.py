@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,12 +24,14 @@ from conftest import drop_tables, notes_of
 from scripts import run_process
 from terminal import Terminal
 
+from streamsql.cli.hosting_loop import HostingLoop
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Cancelled, Source, Span, StreamsqlError, UsageFault
 from streamsql.language.parser import parse, split_script
-from streamsql.results import Live, Result, Rows, RowStream, Started, discard
+from streamsql.results import Leave, Live, Result, Rows, RowStream, Started, discard
 from streamsql.runtime.engine import row_fetch
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.events import Events, SparkLost
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.session import Session
@@ -442,11 +445,44 @@ def test_a_server_that_ends_leaves_no_client_waiting(spark: Any, tmp_path: Path)
     assert caught.value.code == "SERVER_LOST"
     with pytest.raises(StreamsqlError, match="has ended") as caught:
         run(client, "SELECT 1;")
-    assert "streamsql serve -w" in caught.value.hint
+    assert ("streamsql serve -w" in caught.value.hint, caught.value.detail) == (
+        True,
+        "the statement was not sent",
+    )
+    assert isinstance(run(client, "EXIT;"), Leave)
     again = Server(host.session, host.folder, host.said.append)
     host.server = again
     assert isinstance(run(client, "SHOW SERVER;"), Rows)  # attached again
     host.close()
+
+
+def test_a_query_that_needs_more_memory_than_spark_has_is_not_resumed_for_ever(tmp_path: Path) -> None:
+    """Else the server would only start Spark again and again, and the other query would not go on."""
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").touch()  # a micro-batch is under way
+
+    def run_of(name: str, *reports: object) -> Any:
+        plan = SimpleNamespace(checkpoint=str(tmp_path))
+        return SimpleNamespace(
+            name=name, plan=plan, ended_with_spark=True, reports=SimpleNamespace(last=reports)
+        )
+
+    events, ended, lines, resumed = Events(), threading.Event(), list[str](), list[list[str]]()
+    runs = {"big": run_of("big"), "small": run_of("small", {})}
+    parts = SimpleNamespace(events=events)
+    catalog = SimpleNamespace(named=lambda which: list(runs.values()))
+    session: Any = SimpleNamespace(parts=parts, catalog=catalog, queries=SimpleNamespace(all=runs))
+    server: Any = SimpleNamespace(ended=ended)
+    loop = HostingLoop(session, server, SimpleNamespace(warn=lines.append))  # type: ignore[arg-type]
+    loop._recover = resumed.append  # type: ignore[method-assign]
+    for _ in range(3):
+        assert not lines
+        events.publish(SparkLost("its memory was full", memory=True))
+    assert lines[0].startswith("big is not resumed: Spark's memory was full 3 times while it ran.")
+    for thread in threading.enumerate():
+        if thread.name == "recover":
+            thread.join()
+    assert sorted(resumed) == [["big", "small"], ["big", "small"], ["small"]]
 
 
 def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
@@ -476,7 +512,7 @@ def test_queries_outlive_console_and_server(
     """A console detaches; its server is killed, started again with the same script, and told to end."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder, script = tmp_path / "w", tmp_path / "s.sql"
-    script.write_text(DEFINED.partition("INSERT")[0])
+    script.write_text("SELECT nothing FROM nowhere;" + DEFINED.partition("INSERT")[0])
 
     def ask(sql: str) -> str:
         return run_process("-w", str(folder), "--format", "csv", "-e", sql).out
@@ -501,9 +537,8 @@ def test_queries_outlive_console_and_server(
         os.kill(process, signal.SIGKILL)
         eventually(lambda: not holder(folder))
         status = tmp_path / "status.json"
-        started = run_process(
-            "serve", "-w", str(folder), "--detach", "--status-file", str(status), str(script)
-        )
+        flags = ("--detach", "--on-error", "continue", "--status-file", str(status))
+        started = run_process("serve", "-w", str(folder), *flags, str(script))
         assert started.code == 0
         assert "attaches, STOP SERVER; ends it" in started.err
         assert (
@@ -514,7 +549,8 @@ def test_queries_outlive_console_and_server(
         assert (again.code, "holds" in again.err) == (2, True)
         os.kill(holder_process(), signal.SIGTERM)
         eventually(lambda: json.loads(status.read_text())["status"] == "ended" and not holder(folder))
-        assert "counts: defined already" in (folder / "server.log").read_text()
+        log = (folder / "server.log").read_text()
+        assert "there is no stream, table or view nowhere" in log and "counts: defined already" in log
     finally:
         with suppress(OSError, ValueError):
             os.kill(holder_process(), signal.SIGKILL)

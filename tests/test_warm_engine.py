@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from streamsql.config.folders import cache_folder
 from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, SET, Preferences
 from streamsql.runtime.engine.java import find_java
 from streamsql.runtime.engine.warm_engine import stop_keeper, wanted_engine
@@ -35,6 +36,9 @@ SHOW TABLES;
 def place() -> Iterator[Path]:
     """A folder with a short name: the path of a socket has at most 108 characters."""
     folder = Path(tempfile.mkdtemp(prefix="warm-"))
+    (folder / "streamsql").mkdir(mode=0o700)
+    for file in cache_folder().glob("spark-java*"):  # the start-up cache, so that it starts as fast as others
+        (folder / "streamsql" / file.name).symlink_to(file)
     yield folder
     stop_keeper(folder / "streamsql")
     shutil.rmtree(folder, ignore_errors=True)

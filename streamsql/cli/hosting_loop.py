@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import chain, repeat
@@ -15,8 +16,10 @@ from streamsql.errors import Source, StartFault, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.tokens import quote_name
 from streamsql.output.messages import Messages
+from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import SparkLost
+from streamsql.runtime.queries.run import Running
 from streamsql.runtime.queries.stop import LEAVING
 from streamsql.runtime.session import Session
 from streamsql.server.listener import Server
@@ -27,6 +30,8 @@ STATUS_EVERY = 5.0
 """The seconds between two writes of the status file."""
 CLOSING = 60.0
 """The seconds within which queries and Spark must stop; then Spark is killed."""
+OVERFLOWS = 3
+"""How often a query is resumed whose first micro-batch needs more memory than Spark has."""
 AGAIN_AFTER = (1.0, 5.0, 30.0)
 """The seconds before each attempt to start Spark again; the last for all further ones."""
 
@@ -47,7 +52,9 @@ class HostingLoop:
         self._starting = threading.Lock()
         self._waiting = set[str]()
         """The queries that wait for the next start of Spark, as it ended while they were started."""
-        session.parts.events.subscribe(SparkLost, lambda event: self._spark_lost())
+        self._overflows = Counter[str]()
+        """How often in a row the memory was full in a query's first micro-batch after its start."""
+        session.parts.events.subscribe(SparkLost, self._spark_lost)
 
     def run(self, begin: Callable[[CancelToken], int]) -> int:
         """Wait for a signal or STOP SERVER, then stop the queries after their micro-batches. begin: what is
@@ -146,10 +153,27 @@ class HostingLoop:
                         continue  # it waits for the next start of Spark
                 self._waiting.discard(name)
 
-    def _spark_lost(self) -> None:
-        lost = {q.name for q in self.session.queries.all.values() if q.ended_with_spark} | self._waiting
+    def _spark_lost(self, event: SparkLost) -> None:
+        runs = [q for q in self.session.queries.all.values() if q.ended_with_spark]
+        left = {q.name for q in runs if self._overflowed(q, event)}
+        for name in sorted(left):
+            self.messages.warn(
+                f"{name} is not resumed: Spark's memory was full {OVERFLOWS} times while it ran. "
+                f"With more of it (--conf spark.driver.memory=…), START QUERY {quote_name(name)}; resumes it"
+            )
+        lost = ({q.name for q in runs} | self._waiting) - left
         names = [q.name for q in self.session.catalog.named(None) if q.name in lost]
         threading.Thread(target=self._recover, args=(names,), daemon=True, name="recover").start()
+
+    def _overflowed(self, query: Running, event: SparkLost) -> bool:
+        """Whether a query is not to be resumed: the server would do nothing but start Spark for it, and no
+        other query would go on.
+        """
+        if query.reports.last:
+            self._overflows[query.name] = 0
+        elif event.memory and batch_under_way(query.plan.checkpoint):
+            self._overflows[query.name] += 1
+        return self._overflows[query.name] >= OVERFLOWS
 
     def _recover(self, names: list[str]) -> None:
         """Start Spark again, and the queries that it ran."""

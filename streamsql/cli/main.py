@@ -42,7 +42,10 @@ def main(argv: list[str] | None = None) -> int:
     if argv[:1] == ["ps"]:
         from streamsql.cli.ps_command import list_servers
 
-        return list_servers(argv[1:])
+        try:
+            return list_servers(argv[1:])
+        except BrokenPipeError:
+            return _reader_gone()
     options = _options(argv)
     options.no_input = no_input
     if isinstance(sys.stdout, io.TextIOWrapper):

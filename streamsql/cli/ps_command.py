@@ -33,6 +33,7 @@ def list_servers(words: list[str]) -> int:
     rows = [row(server) for server in servers()]
     numeric = (True, False, False, False, True, False)
     Printer(options.format, sys.stdout, sys.stderr).show(Rows((), columns, rows, numeric))
+    sys.stdout.flush()
     return 0
 
 

@@ -26,7 +26,6 @@ from streamsql.language.statements import (
 )
 from streamsql.language.statements.base import QueryClauses, Statement
 from streamsql.language.statements.verify import Verify
-from streamsql.language.statements.watch import Watch
 from streamsql.language.statements.why import Why
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.changes import Changes
@@ -99,7 +98,9 @@ ABILITIES = {
         "START QUERY computes it again from the beginning",
     ),
     "stream select": Ability(
-        "SELECT over a stream", "yes", "reads all available input, also at the prompt, and shows the result"
+        "SELECT over a stream",
+        "yes",
+        "refreshes in place at the prompt, until q or Ctrl-C; a script reads all available input",
     ),
     "queries": Ability(
         "SHOW QUERIES, DESCRIBE QUERY, SHOW PROGRESS, STOP, START, AWAIT, DROP QUERY",
@@ -119,11 +120,12 @@ ABILITIES = {
         "omit the clause",
     ),
     "watch": Ability(
-        "WATCH, SHOW STAGES",
-        "no",
-        "the rows are in the memory of the server",
-        "SELECT * FROM the live table",
-        (Watch, live_table.ShowStages),
+        "WATCH of a live table",
+        "yes",
+        "fetches up to 10,000 rows whenever its query has reported a micro-batch, about once a second",
+    ),
+    "stages": Ability(
+        "SHOW STAGES", "no", "nothing runs in stages there", "SHOW QUERIES", (live_table.ShowStages,)
     ),
     "values": Ability(
         "streams USING values or python, sinks USING memory, console, jdbc, foreach, foreach_batch or python",

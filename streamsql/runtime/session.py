@@ -116,10 +116,13 @@ class StatementSession:
 
     def execute_with(self, statement: Statement, parts: SessionParts) -> Result:
         """The same with the parts of one statement."""
+        parts.cancel.running = True
         try:
             return self._execute(statement, parts)
         except FunctionChanged:
             return self._execute(statement, parts)  # planned again, with the function's new kind
+        finally:
+            parts.cancel.running = False
 
     def _execute(self, statement: Statement, parts: SessionParts) -> Result:
         parts.cancel.check()
@@ -140,7 +143,7 @@ class StatementSession:
             if parts.cancel.cancelled:
                 raise Cancelled("cancelled") from None
             if may_be_lost(error) and parts.engine.has_ended(losses):
-                raise spark_lost() from error
+                raise spark_lost(memory=parts.engine.memory_was_full) from error
             raise translate(error, statement, parts.catalog.relation_names()) from error
 
     def _dispatch(self, plan: plans.Plan, statement: Statement, parts: SessionParts) -> Result:

@@ -55,12 +55,12 @@ class Server:
                 lines.append(f"note: relative paths in statements refer to {self.folder}")
         return lines
 
-    @property
-    def lost(self) -> EngineFault:
-        """The error of a call that the server has not answered."""
+    def lost(self, *, sent: bool = True) -> EngineFault:
+        """The error of a call that the server has not answered. sent: whether it may have received it."""
+        detail = "whether a statement that was running took effect is not known"
         return EngineFault(
             f"the server of {self.workspace} (process {self.process}) has ended",
-            detail="whether a statement that was running took effect is not known",
+            detail=detail if sent else "the statement was not sent",
             hint=f"streamsql serve -w '{self.workspace}' starts it again and resumes its queries",
             code="SERVER_LOST",
         )
@@ -138,7 +138,7 @@ class Calls:
                 try:
                     self._connect()
                 except OSError:
-                    raise self.server.lost from None
+                    raise self.server.lost(sent=False) from None
             frames = self._frames
             assert frames is not None
             self._waiting[number] = queue.SimpleQueue()
@@ -146,7 +146,7 @@ class Calls:
             frames.send(header, message.body)
         except Disconnected:
             self._waiting.pop(number, None)
-            raise self.server.lost from None
+            raise self.server.lost() from None
         return number
 
     def answer(self, number: int) -> Any:
@@ -157,7 +157,7 @@ class Calls:
         if known is None and self._closed:
             raise Cancelled("cancelled")
         if known is None:
-            raise self.server.lost
+            raise self.server.lost()
         header, body = known
         if "error" in header:
             raise decode_error(header["error"])

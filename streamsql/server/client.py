@@ -12,8 +12,8 @@ from streamsql.catalog import Catalog
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.errors import Note, Source, Span, StreamsqlError
 from streamsql.language.statements.base import Statement
-from streamsql.language.statements.session import Define, Reset, Set
-from streamsql.results import Copied, Live, Result, RowStream, Started
+from streamsql.language.statements.session import Define, Exit, Reset, Set
+from streamsql.results import Copied, Leave, Live, Result, RowStream, Started
 from streamsql.runtime.console_session import Activity, Summary
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.server.calls import Calls
@@ -75,6 +75,8 @@ class RemoteSession:
         """
         cancel = cancel or CancelToken()
         cancel.check()
+        if isinstance(statement, Exit):
+            return Leave()  # also when the server has ended
         arguments = [statement.text, statement.origin, self._folder, self._variables]
         reads = statement.read_only and not statement.changes_workspace
         answer, number = self._call("execute", arguments, cancel, reads=reads)

@@ -33,7 +33,10 @@ INSERT INTO totals SELECT user, count(*) AS n, sum(id) AS total FROM clicks GROU
 INSERT INTO joined SELECT c.id AS click, b.id AS buy FROM clicks c JOIN buys b
   ON c.user = b.user AND b.ts BETWEEN c.ts AND c.ts + INTERVAL 10 SECONDS;
 """
-VERIFY = " ".join(f"VERIFY QUERY {name};" for name in QUERIES)
+LONG = any(int(os.environ.get(name, "0")) >= 10 for name in ("STREAMSQL_KILLS", "STREAMSQL_SERVER_KILLS"))
+VERIFIED = QUERIES if LONG else ("copies",)
+"""Those that the console itself verifies, too; all are compared with what Python computes."""
+VERIFY = " ".join(f"VERIFY QUERY {name};" for name in VERIFIED)
 RESULT = f"AWAIT QUERY ALL IDLE; {VERIFY} SELECT * FROM counts;"
 PATIENCE = 180.0
 

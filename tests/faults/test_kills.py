@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from pipeline import DEFINITIONS, PATIENCE, QUERIES, RESULT, Console, Pipeline, wait_for_end
+from pipeline import DEFINITIONS, PATIENCE, QUERIES, RESULT, VERIFIED, Console, Pipeline, wait_for_end
 from scripts import command
 
 KILLS = int(os.environ.get("STREAMSQL_KILLS", "2"))
@@ -119,7 +119,7 @@ class Killer:
         """All results are those of the whole input, row for row."""
         console, pipeline = self.console, self.pipeline
         console.until(lambda: console.said(r"\(\d+ rows?, "), patience=5 * PATIENCE)
-        assert console.words.count(" is verified: ") == len(QUERIES), console.words
+        assert console.words.count(" is verified: ") == len(VERIFIED), console.words
         assert pipeline.results(console) == pipeline.expected()
         self.counted["comparisons"] += 1
         console.until(lambda: not any(map(pipeline.under_way, QUERIES)))

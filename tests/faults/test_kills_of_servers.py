@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipeline import DEFINITIONS, PATIENCE, QUERIES, RESULT, Console, Pipeline
+from pipeline import DEFINITIONS, PATIENCE, QUERIES, RESULT, VERIFIED, Console, Pipeline
 from scripts import command
 
 from streamsql.server.registry import status_of
@@ -224,7 +224,7 @@ class Servers:
         more = "SELECT note, times FROM noted; SELECT user, id AS newest FROM newest;"
         client = Console(self.folder, RESULT + more)
         assert client.process.wait(5 * PATIENCE) == 0, client.words
-        assert client.words.count(" is verified: ") == len(QUERIES), client.words
+        assert client.words.count(" is verified: ") == len(VERIFIED), client.words
         assert self.pipeline.results(client) == self.pipeline.expected()
         self.notes.compare(client.rows("times"))
         ids = [(user, i) for i, user, _ in self.pipeline.input["clicks"]]

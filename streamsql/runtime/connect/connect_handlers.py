@@ -16,17 +16,20 @@ from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.language.statements.live_table import DescribeLiveTable, ShowLiveTables
 from streamsql.language.statements.query import AwaitQuery, ShowQueries, StartQuery, StopQuery
 from streamsql.language.statements.select import Select
+from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Rows, Started, Text
 from streamsql.runtime.connect.server_queries import PATIENCE, Other, ServerQueries
+from streamsql.runtime.connect.server_rows import ServerRows, ServerTables, follow
 from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.row_fetch import fetch_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table, without_secrets
+from streamsql.runtime.handlers.watch import SELECT, STOPPED, limit_of, live_of, watch
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.program_source import program_text
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
@@ -51,6 +54,7 @@ class ConnectHandlers:
         }
         self.direct: Answers = {kind: self._synced(answer) for kind, answer in direct.items()}
         self.direct[StopQuery] = self._stop
+        self.direct[Watch] = self._watch
         self.direct[ShowLiveTables] = self._show_live_tables
         self.direct[DescribeLiveTable] = self._describe_live_table
         self.direct[ShowQueries] = self._show_queries(direct[ShowQueries])
@@ -164,6 +168,10 @@ class ConnectHandlers:
         pairs: list[tuple[str, Any]] = [(f"column {f.name}", f.dataType.simpleString()) for f in fields]
         return pairs_of([*pairs, ("rows", _counted(parts, name)), ("query", _status(parts, name))])
 
+    def _watch(self, parts: SessionParts, statement: Watch) -> Result:
+        self.server.sync(parts)
+        return watch(statement, parts, ServerTables(parts))
+
     # ---- queries
 
     def _run(self, parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
@@ -171,7 +179,9 @@ class ConnectHandlers:
             return Done(message=f"live table {plan.sink.name} already exists")
         check_secrets((*plan.reads.streams, plan.sink), plan.query.text)
         if plan.transient:
-            return self._rows_of_stream(parts, plan)
+            return (
+                self._follow(parts, plan) if parts.config.interactive else self._rows_of_stream(parts, plan)
+            )
         if plan.sink.connector == "table" and not parts.spark.catalog.tableExists(plan.sink.name):
             raise NameFault(
                 f"there is no sink or table {plan.sink.name}",
@@ -200,6 +210,29 @@ class ConnectHandlers:
             running.handle.stop()
             parts.spark.catalog.dropTempView(name)
         return replace(rows, seconds=time.monotonic() - began)
+
+    def _follow(self, parts: SessionParts, plan: plans.Run) -> Result:
+        """A SELECT over a stream at a prompt: its query runs while the result is shown."""
+        name = f"select_{next(_NUMBERS)}_{os.getpid()}"
+        plan = plan.named(name, "")
+        running = self.server.start(parts, replace(plan, query=replace(plan.query, trigger=None)))
+        rows: Any = ServerRows(parts.spark.table(name), running)  # read as LiveRows are
+        ends = follow(rows, lambda: running)
+        live = live_of(SELECT, rows, lambda: running, parts)
+
+        def close() -> None:
+            ends()
+            live.close()
+
+        def leave() -> str:
+            over = running.over
+            parts.queries.forget(name)
+            running.handle.stop()
+            parts.spark.catalog.dropTempView(name)
+            return "" if over else STOPPED
+
+        enough = limit_of(plan) if running.mode == "append" else 0
+        return replace(live, notes=running.mode_notes, close=close, said=leave, enough=enough)
 
     def _start_again(self, parts: SessionParts, plan: plans.Start, statement: StartQuery) -> Result:
         self.server.sync(parts)

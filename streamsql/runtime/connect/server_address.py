@@ -7,6 +7,7 @@ import socket
 from dataclasses import dataclass, field
 
 from streamsql.errors import StartFault, UsageFault
+from streamsql.runtime.embedded.secret_references import filled
 
 PORT = 15002
 """The port of a Connect server, unless the address has another."""
@@ -52,7 +53,10 @@ def read_address(url: str) -> ServerAddress:
                 hint=f"parameters: {', '.join(_KNOWN)}",
                 code="NO_CONNECT",
             )
-        parameters[key] = value
+        try:
+            parameters[key] = filled(value)
+        except ValueError as error:
+            raise UsageFault(f"--remote: {error}", hint="export it first", code="NO_CONNECT") from None
     port = int(match[2] or PORT)
     if not 0 < port < 65536:
         raise UsageFault(f"--remote: {port} is not a port", hint=hint, code="NO_CONNECT")

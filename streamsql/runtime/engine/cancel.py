@@ -16,13 +16,15 @@ class CancelToken:
 
     jobs: the group of the Spark jobs of the statement. abandoned: the cancelled statement has not ended,
     and nobody waits for it any more: it must not print anything. only_reads: the statement changes nothing,
-    so that nobody need wait for the end of a cancelled one. happened: what it has done all the same.
+    so that nobody need wait for the end of a cancelled one. running: whether it is being executed. happened:
+    what it has done all the same.
     """
 
     def __init__(self) -> None:
         self.jobs = f"streamsql-statement-{next(_NUMBERS)}"
         self.abandoned = False
         self.only_reads = False
+        self.running = False
         self.happened = ""
         self._event = threading.Event()
         self._lock = threading.Lock()

@@ -22,9 +22,10 @@ class SparkStarted(Event):
 
 @dataclass(frozen=True)
 class SparkLost(Event):
-    """Spark has ended unexpectedly. cause: a short message."""
+    """Spark has ended unexpectedly. cause: a short message; memory: whether its memory was full."""
 
     cause: str
+    memory: bool = False
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,10 @@ from streamsql.runtime.engine.settings import Settings
 
 POLL = 0.1
 CANCEL_AGAIN = (0.2, 0.5, 1, 2, 5, 10, 20)
-"""The seconds after which the jobs of a cancelled statement are cancelled again: one that was just beginning
-has been seen to go on, and would keep the processors busy for nobody.
+"""The seconds after which the jobs of a cancelled statement are cancelled again; the last for all further
+ones while the statement runs. Spark runs no further job of a cancelled group, but it does run stages before
+a shuffle, which adaptive execution submits one by one: DAGScheduler.handleMapStageSubmitted of Spark 4.3 does
+not look the group up, as handleJobSubmitted does.
 """
 OUT_OF_MEMORY = (3, 52)
 """The exit codes of Java (-XX:+ExitOnOutOfMemoryError) and of Spark for that."""
@@ -197,7 +199,7 @@ class Engine:
             if self._attempt is attempt and started:
                 self._attempt = None
         if started:
-            self.events.publish(SparkLost(attempt.lost))
+            self.events.publish(SparkLost(attempt.lost, memory=code in OUT_OF_MEMORY))
 
     def wait(self, cancel: CancelToken) -> Any:
         """The SparkSession; waits until it has started. Raises StartFault when it could not, Cancelled."""
@@ -225,6 +227,11 @@ class Engine:
             except subprocess.TimeoutExpired:
                 return False
         return process is not None
+
+    @property
+    def memory_was_full(self) -> bool:
+        """Whether the newest JVM has ended, and because of that."""
+        return self._process is not None and self._process.poll() in OUT_OF_MEMORY
 
     @property
     def started(self) -> bool:
@@ -259,12 +266,13 @@ class Engine:
 
         def end_jobs(pauses: Sequence[float] = CANCEL_AGAIN) -> None:
             try:
-                # Future jobs, too: a cancelled statement runs nothing more.
+                # Future jobs, too; for its further stages see CANCEL_AGAIN.
                 spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(cancel.jobs)
             except Exception:
                 pass  # Spark has ended, and the jobs with it
             if pauses and self._spark is not None:
-                again = threading.Timer(pauses[0], end_jobs, [pauses[1:]])
+                further = pauses[1:] or (pauses if cancel.running else ())
+                again = threading.Timer(pauses[0], end_jobs, [further])
                 again.daemon = True
                 again.start()
 

@@ -86,12 +86,13 @@ def translate(
     return fault
 
 
-def spark_lost() -> EngineFault:
-    """The error of a statement that was running when the JVM ended."""
+def spark_lost(*, memory: bool = False) -> EngineFault:
+    """The error of a statement that was running when the JVM ended. memory: because its memory was full."""
+    more = "; --conf spark.driver.memory=8g, where Spark is started, gives it more memory"
     return EngineFault(
         "the connection to Spark is lost",
-        detail="its JVM has ended",
-        hint="the next statement that needs Spark restarts it; definitions are kept",
+        detail="its JVM has ended, because its memory was full" if memory else "its JVM has ended",
+        hint=f"the next statement that needs Spark restarts it; definitions are kept{more if memory else ''}",
         code="SPARK_LOST",
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from streamsql.calls import Attr, Call, Lit
 from streamsql.errors import NameFault, QueryFault, did_you_mean
@@ -29,14 +29,27 @@ if TYPE_CHECKING:
 
 SELECT = "SELECT"
 """The title of the result of a SELECT, whose query has a name that nobody has typed."""
+STOPPED = "its query was stopped; CREATE LIVE TABLE name AS SELECT … keeps one running"
 TRANSIENT_ROWS = 100_000
 """The number of rows that a SELECT over a stream keeps at a prompt; older ones are only counted."""
 
 
-def watch(statement: Watch, parts: SessionParts) -> Live:
-    """WATCH name. Raises NameFault when it is not a live table, or does not have a column of CHART."""
-    entry = parts.catalog.live_table(statement.name)
-    rows = parts.live.get(entry.name.casefold())
+class Tables(Protocol):
+    """The live tables that can be watched."""
+
+    def get(self, name: str) -> Any:
+        """The rows of a live table; None if it has no query."""
+
+    def follow(self, name: str) -> Callable[[], None]:
+        """Follow what others write into its rows. Returns the function that ends that."""
+
+
+def watch(statement: Watch, parts: SessionParts, tables: Tables | None = None) -> Live:
+    """WATCH name. tables: instead of those of the session. Raises NameFault when it is not a live table, or
+    does not have a column of CHART.
+    """
+    entry, tables = parts.catalog.live_table(statement.name), tables or parts.live
+    rows = tables.get(entry.name.casefold())
     if rows is None:
         raise NameFault(
             f"the live table {entry.name} has no query yet",
@@ -52,7 +65,7 @@ def watch(statement: Watch, parts: SessionParts) -> Live:
     current = lambda: parts.queries.all.get(feeding.name.casefold())  # noqa: E731  a restart is another run
 
     live = live_of(entry.name, rows, current, parts)
-    ends = parts.live.follow(entry.name.casefold())
+    ends = tables.follow(entry.name.casefold())
 
     def close() -> None:
         ends()
@@ -139,10 +152,10 @@ def _follow(plan: plans.Run, parts: SessionParts, name: str) -> Live:
         parts.queries.forget(name)
         parts.live.forget(name)
         remove(Path(plan.checkpoint).parent)
-        return "" if over else "its query was stopped; CREATE LIVE TABLE name AS SELECT … keeps one running"
+        return "" if over else STOPPED
 
     live = live_of(SELECT, rows, lambda: running, parts)
-    enough = _limit(plan) if running.mode == "append" else 0
+    enough = limit_of(plan) if running.mode == "append" else 0
     may_keep = None if parts.config.read_only else keep
     return replace(live, notes=running.mode_notes, said=leave, keep=may_keep, enough=enough)
 
@@ -161,7 +174,7 @@ def _free_name(parts: SessionParts) -> str:
     return next(f"q{n}" for n in range(1, len(taken) + 2) if f"q{n}" not in taken)
 
 
-def _limit(plan: plans.Run) -> int:
+def limit_of(plan: plans.Run) -> int:
     """The number of the query's LIMIT, or 0."""
     node: Any = plan.program[-1].node
     if isinstance(node, Call) and isinstance(node.function, Attr) and node.function.name == "limit":
@@ -193,7 +206,7 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
         for view in changes:
             view.close()
 
-    why = verdict.lines if parts.engine.started else tuple
+    why = verdict.lines if parts.engine.started and parts.server() is None else tuple
     status = partial(_status, title, current, parts, zone)
     return Live(
         (), title, table.take, take_changes, freeze, status, close, _fault_of(current, parts), why=why,

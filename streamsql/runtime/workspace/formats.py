@@ -12,7 +12,7 @@ STATUS = 2
 LIVE_TABLE = 3
 CHANGES = 1
 CONNECT_RECORD = "connect.json"
-"""The file of a workspace whose queries run on a Spark Connect server."""
+"""The name of a file, not a version: a workspace whose queries run on a Spark Connect server has it."""
 CHECKPOINT = 1
 BATCHES = 1
 UPGRADE = "use the version of streamsql that wrote it, or a later one"
