@@ -13,6 +13,7 @@ from streamsql.language.query import read_expression, read_query
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Refresh, Run
+from streamsql.plan.streaming.stages import split
 
 CLICKS = "CREATE STREAM clicks (id INT, user STRING, ts TIMESTAMP) USING json OPTIONS (path 'in');"
 
@@ -186,3 +187,41 @@ def test_a_checked_script_may_switch_stages_off() -> None:
     assert "SET streamsql.stages = on; or:\nCREATE LIVE TABLE a_1 AS SELECT id, count(*)" in caught.value.hint
     with pytest.raises(StreamsqlError, match="stages"):
         checked("SET streamsql.stages = maybe;")
+
+
+@pytest.mark.parametrize(
+    ("keys", "over_stage"),
+    [
+        ("c.id DESC, c.user", "SELECT * FROM `t$1` ORDER BY x DESC, user LIMIT 2"),
+        ("x, 1", "SELECT * FROM `t$1` ORDER BY x, 1 LIMIT 2"),
+        ("c.ts", "SELECT c.user, c.id AS x FROM `t$1` c ORDER BY c.ts LIMIT 2"),
+    ],
+)
+def test_a_stage_is_sorted_by_its_own_columns(keys: str, over_stage: str) -> None:
+    checker = Checker(Context(Catalog()))
+    checker.check(next(parse_script(Source("a.sql", CLICKS))))
+    query = f"SELECT c.user, c.id AS x FROM clicks c ORDER BY {keys} LIMIT 2"
+    assert split(query, "t", checker.catalog, lambda part: True).text == over_stage
+
+
+def test_an_alias_of_the_name_of_a_stream_is_no_stream() -> None:
+    checker = Checker(Context(Catalog()))
+    checker.check(next(parse_script(Source("a.sql", CLICKS))))
+    query = "FROM clicks AS c |> WHERE clicks.id > 1"
+    over = split(query, "t", checker.catalog, lambda part: True).text
+    assert over == "FROM `t$1` AS c |> WHERE `t$1`.id > 1"
+    query = "FROM clicks AS clicks |> WHERE clicks.id > 1"
+    over = split(query, "t", checker.catalog, lambda part: True).text
+    assert over == "FROM `t$1` AS clicks |> WHERE clicks.id > 1"
+
+
+def test_a_select_in_stages_that_only_spark_reads_has_the_limit_of_others() -> None:
+    checker = Checker(Context(Catalog()))
+    checker.check(next(parse_script(Source("a.sql", CLICKS))))
+    for query in (
+        "FROM clicks |> AGGREGATE count(*) |> AGGREGATE count(*)",
+        "SELECT id FROM clicks ORDER BY id",
+    ):
+        planned = plan(next(parse_script(Source("a.sql", f"{query};"))), checker.context)
+        staged = planned if isinstance(planned, Refresh) else getattr(planned, "otherwise", None)
+        assert staged and "keeps rows, at most 1000000" in str(staged.notes[-1])

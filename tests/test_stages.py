@@ -10,7 +10,7 @@ from test_explain import program, run_program, table
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import QueryFault, StreamsqlError
-from streamsql.results import Rows, Text
+from streamsql.results import Rows, Text, Why
 
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
 RANKED = """CREATE LIVE TABLE ranked AS
@@ -68,6 +68,8 @@ def test_rows_that_have_to_be_kept_are_limited_and_the_limit_fails_the_query(con
     )
     assert [row[:2] for row in console.rows("SHOW QUERIES;")] == [("ranked", "FAILED")]
     assert sorted(console.rows("SELECT * FROM ranked;")) == [("a", 2), ("a", 3)]
+    explained = console.run("WHY LIVE TABLE ranked;")[0]
+    assert isinstance(explained, Why) and explained.proposal == caught.value.hint
     console.run(caught.value.hint + "AWAIT QUERY ranked IDLE;")
     assert len(console.rows("SELECT * FROM ranked;")) == 4
 

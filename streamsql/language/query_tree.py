@@ -272,8 +272,13 @@ class Query:
         return unread_query.named_queries_of(self.tokens)
 
     def qualifiers_named(self, name: str) -> tuple[Span, ...]:
-        """The places where a name of one part stands before a dot, and not behind one."""
+        """The places where a name of one part stands before a dot, and not behind one; none where it is also
+        an alias (AS name), which it may mean there.
+        """
         wanted, before = name.casefold(), ("", *(t.text for t in self.tokens))
+        pairs = zip(before, self.tokens, strict=False)
+        if any(previous.upper() == "AS" and unquote(t).casefold() == wanted for previous, t in pairs):
+            return ()
         return tuple(
             token.span
             for previous, token, after in zip(before, self.tokens, self.tokens[1:], strict=False)

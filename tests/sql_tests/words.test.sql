@@ -39,6 +39,7 @@ TEST 'a crash repeats no row' BEGIN
   EXPECT files VALUES ('2024-05-01 12:00:00', 'cat', 2);
   RESTART QUERY files;
   EXPECT NO CHANGES IN files;
+  EXPECT WATERMARK OF files = '2024-05-01 12:12:00';
 END TEST;
 
 TEST 'a query that fails is expected to' BEGIN

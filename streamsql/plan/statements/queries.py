@@ -128,7 +128,7 @@ def _live_query(
             check_distinct(lowered, body, context.catalog)
         parts = QueryParts(body, sources, lowered, (Target(sink, lowered.shape),))
         run = run_plan(query, parts, context, mode, late=late)
-        return run if mode or query.late else with_stages(run, body, context)
+        return run if mode or query.late else with_stages(run, sink, body, context)
     except RuleFault as fault:
         if mode is not None or query.late:
             raise

@@ -63,15 +63,15 @@ def staged(query: Query, sink: Sink, body: Fragment, context: Context, fault: Ru
     return plan
 
 
-def with_stages(run: Run, body: Fragment, context: Context) -> Run:
+def with_stages(run: Run, sink: Sink, body: Fragment, context: Context) -> Run:
     """The plan of a query with what runs if Spark refuses it: stages, where its operations are not known and
-    it can be split. Where stages are off, it has the statements that do the same.
+    it can be split. Where stages are off, it has the statements that do the same. sink: limits the rows.
     """
     if run.shape.known:
         return run
     fault = RuleFault("", code=OUTPUT_MODE)
     try:
-        return replace(run, otherwise=staged(run.query, run.sink, body, context, fault))
+        return replace(run, otherwise=staged(run.query, sink, body, context, fault))
     except StreamsqlError:
         return replace(run, by_hand=fault.hint)
 
@@ -203,7 +203,7 @@ def select_in_stages(body: Fragment, context: Context, fault: RuleFault) -> Refr
 def select_with_stages(run: Run, body: Fragment, context: Context) -> Run:
     """As `with_stages`, for a SELECT."""
     query = Query(SELECT, (SELECT,), body.text, trigger=Trigger("available_now"))
-    plan = with_stages(replace(run, query=query), body, context)
+    plan = with_stages(replace(run, query=query), Sink(SELECT, "memory"), body, context)
     shown = _shown(plan.otherwise) if isinstance(plan.otherwise, Refresh) else None
     return replace(run, otherwise=shown, by_hand=plan.by_hand)
 

@@ -92,11 +92,11 @@ class _Splitter:
                 self.body(query, term, ctes, edits)
             elif self.reads_stream(query, term.span):
                 alone = top and len(terms) == 1 and term.span == body.span
-                sorted_so = (
-                    body.order_by is None or len(terms) > 1 or self.sorts_its_columns(query, body, term)
-                )
-                if alone or not sorted_so or not self.as_stage(query, term.span, ctes, edits):
+                keys = _sorting(body, term) if len(terms) == 1 else {}
+                if alone or keys is None or not self.as_stage(query, term.span, ctes, edits):
                     self.block(query, term, ctes, edits)
+                else:
+                    edits |= keys
 
     def as_stage(self, query: Query, span: Span, ctes: tuple[str, ...], edits: dict[Span, str]) -> bool:
         """Make a part a stage, if it can be one."""
@@ -205,17 +205,6 @@ class _Splitter:
         """Whether a part may name one of these WITH queries."""
         return bool(read_query(text).words & set(map(_cte_name, ctes))) if ctes else False
 
-    def sorts_its_columns(self, query: Query, body: Body, block: Block) -> bool:
-        """Whether ORDER BY names nothing but columns that the SELECT gives."""
-        given = {
-            name.casefold() for item in block.items for name in (*item.aliases, item.expression.output_name)
-        }
-        keys = body.order_by.keys if body.order_by else ()
-        return all(
-            key.expression.ordinal is not None or key.expression.column_name.casefold() in given - {""}
-            for key in keys
-        )
-
     def columns(self, name: str) -> tuple[str, ...] | None:
         entry = self.catalog.relation(name)
         return columns_of(entry) if isinstance(entry, Stream) else None
@@ -227,6 +216,29 @@ class _Splitter:
             return "*"
         named = [c for c in known if c.casefold() in query.words] or list(known[:1])
         return ", ".join(map(quote_name, named))
+
+
+def _sorting(body: Body, block: Block) -> dict[Span, str] | None:
+    """The keys of ORDER BY that are written otherwise over a stage of the SELECT: `t.k` as `k`. None where
+    one is not a column that the SELECT gives.
+    """
+    given: dict[tuple[str, str], str] = {}
+    for item in block.items:
+        column, names = item.expression.column, item.aliases or (item.expression.output_name,)
+        given |= {("", name.casefold()): "" for name in names if name}
+        if column and column[0] and len(names) == 1:
+            given[column[0].casefold(), column[1].casefold()] = quote_name(names[0])
+    edits = dict[Span, str]()
+    for key in body.order_by.keys if body.order_by else ():
+        if key.expression.ordinal is not None:
+            continue
+        column = key.expression.column
+        written = given.get((column[0].casefold(), column[1].casefold())) if column else None
+        if written is None:
+            return None
+        if written:
+            edits[key.expression.span] = written
+    return edits
 
 
 def _cte_name(cte: str) -> str:

@@ -77,10 +77,13 @@ def _of_query(parts: SessionParts, query: Query) -> Verdict:
 
 
 def _of_run(parts: SessionParts, plan: Run, running: Running | None) -> Verdict:
-    """The verdict on a query; of a live table over live tables, that on the first of these that is empty."""
+    """The verdict on a query; of a live table over live tables, unless it failed, that on the first of these
+    that is empty.
+    """
     if not isinstance(plan, Refresh):
         return diagnose(Evidence(parts, plan, running))
-    for table in plan.reads.live:
+    failed = running is not None and running.fault is not None
+    for table in () if failed else plan.reads.live:
         rows = parts.live.get(table.name.casefold())
         feeding = parts.catalog.queries_into(table.name)
         if feeding and (rows is None or rows.rows()[0] is None or not rows.rows()[0].num_rows):

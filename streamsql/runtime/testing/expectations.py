@@ -123,18 +123,26 @@ def _moment(bench: Bench, running: Running) -> str:
     """The last micro-batch of a query, and the watermark after it."""
     if running.is_refresh:
         return f"computed from {', '.join(running.plan.query.inputs)}"
-    last = running.progress()
-    if not last:
+    number, moment = _last(bench, running)
+    if number is None:
         return f"{running.name} has run no micro-batch"
-    moment = watermark(running)
     at = f", watermark {shown(moment, bench.zone)}" if moment is not None else ""
-    return f"after micro-batch {last[-1].get('batchId')} of {running.name}{at}"
+    return f"after micro-batch {number} of {running.name}{at}"
 
 
-def watermark(running: Running) -> int | None:
-    """The watermark of a query, in milliseconds; None before the first event time."""
-    last = running.progress()
-    return mark(last[-1]) if last else None
+def _last(bench: Bench, running: Running) -> tuple[int | None, int | None]:
+    """The number of a query's last micro-batch, None before the first, and its watermark in milliseconds,
+    None before the first event time. Of a query that was started again, and has run none, its checkpoint
+    tells.
+    """
+    reports = running.progress()
+    if reports:
+        return reports[-1].get("batchId"), mark(reports[-1])
+    log = Evidence(bench.parts, running.plan, running).checkpoint
+    batch = next(iter(log.batches(1)), None) if log else None
+    if batch is None:
+        return None, None
+    return batch.number, batch.planned.watermark if batch.planned else None
 
 
 def query_of(bench: Bench, name: Name) -> Query:
@@ -156,7 +164,7 @@ def _watermark(bench: Bench, statement: test.ExpectWatermark) -> None:
             span=statement.name.span,
             code="MISSING_WATERMARK",
         )
-    moment = watermark(running)
+    _, moment = _last(bench, running)
     actual = shown(moment, bench.zone) if moment is not None else ""
     expected = _time(bench, statement.to) if statement.to.value else ""
     if actual != expected:

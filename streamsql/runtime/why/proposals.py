@@ -46,7 +46,11 @@ def replaced(evidence: Evidence, stream: Stream) -> str:
 
 
 def redefined(evidence: Evidence, stream: Stream) -> str:
-    """CREATE OR REPLACE STREAM, with the rows of a values stream; "" where it would lose secrets or rows."""
+    """CREATE OR REPLACE STREAM, with the rows of a values stream; "" where it would lose secrets or rows, and
+    in a test, where the stream is another than that of the script.
+    """
+    if stream.stands_for is not None:
+        return ""
     sql = stream.sql().replace("CREATE STREAM", "CREATE OR REPLACE STREAM", 1)
     if HIDDEN in sql:
         return ""  # it has secrets, which are not shown
