@@ -95,8 +95,9 @@ def test_e_no_key_is_on_both_sides(console: Console) -> None:
 
 def test_e_the_nearest_miss_of_a_range(console: Console) -> None:
     console.run(
-        f"""{TWO} CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b {JOIN};
-        INSERT INTO a VALUES ('x', '2024-05-01 12:00:00'); INSERT INTO b VALUES ('x', '2024-05-01 13:05:00');
+        f"""{TWO} CREATE STREAM c (cid STRING, bt TIMESTAMP) USING values {WATERMARK.replace(" at ", " bt ")};
+        CREATE LIVE TABLE t AS SELECT id, bt FROM a JOIN c ON cid = id AND bt BETWEEN at AND at + INTERVAL 1 HOUR;
+        INSERT INTO a VALUES ('x', '2024-05-01 12:00:00'); INSERT INTO c VALUES ('x', '2024-05-01 13:05:00');
         AWAIT QUERY t IDLE;"""
     )
     shown, facts = why(console, "QUERY t")

@@ -18,7 +18,8 @@ ONE_IN = 16
 """A sample of one row in so many is taken for the distribution of event times: drawn in generated code, so
 that the rows which are left out cost little (tests/benchmarks/README.md).
 """
-SHARES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+SHARES = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3,
+          0.5, 0.75, 1.0)  # fmt: skip
 """The shares of the rows, the oldest first, whose newest event time is reported: close to each other where
 rows are late.
 """

@@ -106,6 +106,8 @@ class BackgroundNews:
         for running in queries:
             if self._known(running) or running.stopped or not running.over:
                 continue
+            if running is self.parts.queries.awaited and not self.shared:
+                continue  # AWAIT raises its fault
             if running.name.casefold() not in self.parts.catalog.queries:
                 continue  # a SELECT: its view reports it
             if running.status() == "FAILED" and running.fault:

@@ -90,6 +90,14 @@ def lower_late_rows(own: ConsoleRelation, sources: Sources) -> str:
             code="NO_STATE",
         )
     omitted = drops_behind_a_join(shape)
+    if omitted and not _drops_before_a_join(shape):
+        raise RuleFault(
+            f"the late rows of {query.name} cannot be read: they are rows that a join emits",
+            detail=omitted,
+            hint=f"SHOW PROGRESS {quote_name(query.name)};",
+            span=asked.span,
+            code="WRONG_KIND",
+        )
     if omitted:
         sources.note(Note("LATE_ROWS_OF_JOIN", omitted))
     name = sources.free_call_name(f"{query.name}_late_rows")
@@ -141,6 +149,17 @@ def drops_behind_a_join(shape: Shape) -> str:
                 "in the condition of the join keeps it from emitting them"
             )
     return ""
+
+
+def _drops_before_a_join(shape: Shape) -> bool:
+    """Whether another operation than the one behind a join without a time range may drop rows, too."""
+    behind = False
+    for number, op in enumerate(shape.ops):
+        inner = shape.ops[number - op.under : number]
+        untimed = any(o.kind == "join" and all(o.sides) and not o.timed for o in inner)
+        behind = behind or (op.kind in _BEHIND and not untimed)
+        behind = behind or (op.kind == "join" and all(op.sides) and bool(op.timed))
+    return behind
 
 
 def whole_function(sources: Sources, result: Node) -> Function:

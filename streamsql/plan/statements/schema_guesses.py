@@ -120,6 +120,10 @@ _PATTERNS = (
     (rf"(0[1-9]|1[0-2])/\d{{2}}/\d{{4}} {_CLOCK}", "MM/dd/yyyy HH:mm:ss"),
     (rf"\d{{2}}/\d{{2}}/\d{{4}} {_CLOCK}", "dd/MM/yyyy HH:mm:ss"),
     (r"\d{8}T\d{6}(Z|[+-]\d{4})", "yyyyMMdd'T'HHmmssX"),
+    (r"\d{4}/\d{2}/\d{2} \d{2}:\d{2}", "yyyy/MM/dd HH:mm"),
+    (r"\d{2}\.\d{2}\.\d{4} \d{2}:\d{2}", "dd.MM.yyyy HH:mm"),
+    (r"(0[1-9]|1[0-2])/\d{2}/\d{4} \d{2}:\d{2}", "MM/dd/yyyy HH:mm"),
+    (r"\d{2}/\d{2}/\d{4} \d{2}:\d{2}", "dd/MM/yyyy HH:mm"),
 )
 # The years 2000 to 2040, in seconds.
 _FROM, _TO = 946_684_800, 2_208_988_800

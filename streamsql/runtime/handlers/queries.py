@@ -33,6 +33,7 @@ from streamsql.runtime.handlers.watch import follow, watch
 from streamsql.runtime.handlers.why import note
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.drain import stop_queries
+from streamsql.runtime.queries.progress import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.why.diagnose import diagnose
@@ -255,12 +256,20 @@ def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Resul
 
     def tell(running: Running) -> None:
         parts.engine.doing = _waiting(running, idle=statement.idle)
+        parts.queries.awaited = running
 
     try:
         parts.queries.wait(names, parts.cancel, idle=statement.idle, timeout=statement.timeout, tell=tell)
+    except StreamsqlError as fault:
+        awaited = parts.queries.awaited
+        if awaited is not None and awaited.fault is fault:
+            awaited.reported = True
+        raise
     finally:
-        parts.engine.doing = ""
-    notes = tuple(n for name in names for n in _why_none(parts, parts.queries.all[name]))
+        parts.engine.doing, parts.queries.awaited = "", None
+        parts.events.publish(QueryReported())  # what was left to AWAIT, and not told by it
+    told = [n for n in names if statement.name or parts.queries.all[n].status() != "stopped"]
+    notes = tuple(n for name in told for n in _why_none(parts, parts.queries.all[name]))
     notes += tuple(
         Note("NOT_REFRESHED", f"{name}: {n}") for name in names for n in refresh_remarks(name, parts)
     )

@@ -1,4 +1,6 @@
-"""Rows of ADVANCE STREAM in progress reports: they move the watermark on and are no input."""
+"""Rows in progress reports that are no input: those of ADVANCE STREAM, which move the watermark on, and those
+of a source that a query reads again.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,25 @@ from streamsql.connectors.base import file_name
 from streamsql.connectors.event_metrics import ADVANCES, MEASURED, ROWS
 
 _RATES = ("inputRowsPerSecond", "processedRowsPerSecond")
+
+
+def counted_once(report: dict[str, Any]) -> dict[str, Any]:
+    """A progress report in which the rows of a source count once where a query reads it several times, such
+    as in a join with itself; changed in place. The sources keep their own counts. Sources of type rate do not
+    tell in their description which stream they are, so that each of them counts.
+    """
+    sources, rows = report.get("sources", []), report.get("numInputRows", 0)
+    each: dict[str, int] = {}
+    for number, source in enumerate(sources):
+        name = source.get("description", "")
+        name = f"{name} {number}" if name.startswith("Rate") else name
+        each[name] = max(each.get(name, 0), source.get("numInputRows", 0))
+    if len(each) < len(sources) and rows:
+        report["numInputRows"] = sum(each.values())
+        for rate in _RATES:
+            if isinstance(report.get(rate), (int, float)):
+                report[rate] = report[rate] * report["numInputRows"] / rows
+    return report
 
 
 def without_advances(report: dict[str, Any]) -> dict[str, Any]:

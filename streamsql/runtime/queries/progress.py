@@ -18,7 +18,7 @@ from typing import Any
 
 from streamsql.connectors.messages import COUNTED
 from streamsql.runtime.engine.events import Event, Events
-from streamsql.runtime.queries.advance_counts import without_advances
+from streamsql.runtime.queries.advance_counts import counted_once, without_advances
 
 KEPT = 100
 """The number of progress reports kept of each run, the same as Spark keeps."""
@@ -237,7 +237,7 @@ class _Listener:
         pass
 
     def onQueryProgress(self, event: Any) -> None:
-        report = without_advances(json.loads(event.progress().json()))
+        report = counted_once(without_advances(json.loads(event.progress().json())))
         self.monitor.run(report["runId"]).add(report)
         self.monitor.events.publish(QueryReported())
 

@@ -48,6 +48,7 @@ class Queries:
         self.restart_counts: Counter[str] = Counter()
         self.starting = threading.RLock()
         self.reserved: set[str] = set()
+        self.awaited: Running | None = None
         self._all: Mapping[str, Running] = {}
         self._changing = threading.Lock()
         self._followed: dict[Monitor, Callable[[], None]] = {}

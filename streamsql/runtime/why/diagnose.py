@@ -21,6 +21,7 @@ from streamsql.runtime.why.outcome_situations import (
     waits_in_state,
     written_elsewhere,
 )
+from streamsql.runtime.why.probes import PATIENCE
 from streamsql.runtime.why.row_situations import unreadable
 from streamsql.runtime.why.source_situations import all_read_before, no_data, not_read_yet
 from streamsql.runtime.why.time_situations import rows_late, watermark_stands, window_not_closed
@@ -60,7 +61,8 @@ def diagnose(evidence: Evidence) -> Verdict:
         evidence.parts.cancel.check()
         verdict = situation(evidence)
         if verdict is not None:
-            return replace(verdict, facts=(*verdict.facts, *_beside(evidence, number, verdict)))
+            more = (*_beside(evidence, number, verdict), *_not_examined(evidence))
+            return replace(verdict, facts=(*verdict.facts, *more))
     return unexplained(evidence)
 
 
@@ -99,9 +101,15 @@ def _there(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Verd
     )
 
 
+def _not_examined(evidence: Evidence) -> list[tuple[str, object]]:
+    """That something nearer the source might hold, too: its data could not be read in time."""
+    slow = f"some of the data: it could not be read within {PATIENCE:.0f} seconds; WHY examines it again"
+    return [("not examined", slow)] if evidence.probes.late else []
+
+
 def _beside(evidence: Evidence, number: int, verdict: Verdict) -> list[tuple[str, object]]:
     """What else holds, farther from the source."""
-    if verdict.healthy or not evidence.took_input:
+    if verdict.healthy or not evidence.took_input or verdict.situation == "EVENT_TIME_WRONG":
         return []
     later = [s for s in SITUATIONS[number + 1 :] if s in _ALSO]
     situations = (situation(evidence) for situation in later)

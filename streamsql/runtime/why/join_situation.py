@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from streamsql.definitions import Stream
 from streamsql.errors import Span
 from streamsql.language.conditions import comparisons_of, conditions_of
 from streamsql.language.expression import Expression
 from streamsql.language.query import Join
+from streamsql.plan.lowering.sources import columns_of
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.moments import interval, length
@@ -34,31 +36,40 @@ def no_partner(evidence: Evidence) -> Verdict | None:
     for part in evidence.query_parts:
         joins = part.block.joins
         if joins and joins[0].kind in ("inner", "left_semi") and joins[0].condition is not None:
-            sides = _sides(part, joins[0])
+            sides = _sides(evidence, part, joins[0])
             verdict = _of_sides(evidence, part, sides) if sides and sides.equal else None
             if verdict:
                 return verdict
     return None
 
 
-def _sides(part: Part, join: Join) -> _Sides | None:
+def _sides(evidence: Evidence, part: Part, join: Join) -> _Sides | None:
     relation = part.block.relation
     if relation is None or join.condition is None:
         return None
     left, right = _written(part, relation.span), _written(part, join.relation.span)
     name = (join.relation.alias or join.relation.name).casefold()
+    only = _columns(evidence, join.relation.name) - _columns(evidence, relation.name)
     equal, ranges = [], []
     for pair in (p for c in conditions_of(join.condition) for p in comparisons_of(c)):
         a, b = pair.small, pair.big
         if not pair.equal:
             ranges.append((a, b))
             continue
-        of_right = [any(q == name for q, _ in side.references()) for side in (a, b)]
+        of_right = [
+            any(q == name or not q and c.casefold() in only for q, c in side.references()) for side in (a, b)
+        ]
         if of_right == [False, True]:
             equal.append((a, b))
         elif of_right == [True, False]:
             equal.append((b, a))
     return _Sides(left, right, equal, ranges)
+
+
+def _columns(evidence: Evidence, relation: str) -> set[str]:
+    """The columns of a stream; none of other relations, which are not known here."""
+    entry = evidence.parts.catalog.relation(relation)
+    return {c.casefold() for c in (isinstance(entry, Stream) and columns_of(entry)) or ()}
 
 
 def _written(part: Part, span: Span) -> str:

@@ -14,6 +14,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.moments import length
+from streamsql.runtime.why.open_groups import OUTER
 from streamsql.runtime.why.query_parts import changed
 from streamsql.runtime.why.source_files import listing
 from streamsql.runtime.why.time_situations import clock, moving_on
@@ -191,10 +192,11 @@ def seen_before(evidence: Evidence) -> Verdict | None:
     newest: dict[str, Any] = next((r for r in reversed(evidence.reports) if r.get("numInputRows")), {})
     if not keys or any(op.get("numRowsUpdated") for op in newest.get("stateOperators", [])):
         return None
+    alone = newest["numInputRows"] == 1
+    rows, whose = ("row", "its key") if alone else (count(newest["numInputRows"], "row"), "their keys")
     return Verdict(
         situation="ALL_SEEN_BEFORE",
-        sentence=f"the newest {count(newest['numInputRows'], 'row')} gave nothing new: rows with their keys "
-        "came out before",
+        sentence=f"the newest {rows} gave nothing new: rows with {whose} came out before",
         facts=(("rows in", evidence.rows_in), ("rows out", evidence.rows_out),
                ("keys in state", keys[0].get("numRowsTotal", 0))),
         proposal=f"SELECT * FROM STATE OF QUERY {quote_name(evidence.name)} LIMIT 10;",
@@ -204,7 +206,7 @@ def seen_before(evidence: Evidence) -> Verdict | None:
 def waits_in_state(evidence: Evidence) -> Verdict | None:
     """(j) Rows of an outer join wait until no partner can come any more."""
     joins = [op for op in evidence.state if op.get("operatorName") == _JOIN]
-    outer = any(op.kind == "join" and op.how in _OUTER for op in evidence.plan.shape.ops)
+    outer = any(op.kind == "join" and op.how in OUTER for op in evidence.plan.shape.ops)
     if not evidence.silent or not joins or not outer or not joins[0].get("numRowsTotal"):
         return None
     kept = joins[0]["numRowsTotal"]
@@ -215,9 +217,6 @@ def waits_in_state(evidence: Evidence) -> Verdict | None:
         facts=(*clock(evidence), ("rows in state", kept)),
         proposal=moving_on(evidence) or proposals.state_shown(evidence),
     )
-
-
-_OUTER = ("left", "right", "full", "left_outer", "right_outer", "full_outer", "outer")
 
 
 def grows(evidence: Evidence) -> Verdict | None:

@@ -24,7 +24,8 @@ def unreadable(evidence: Evidence) -> Verdict | None:
         if verdict:
             return verdict
     for stream in evidence.streams:
-        verdict = _all_null(evidence, stream) or _malformed(evidence, stream)
+        checks = (_all_null, _malformed) if stream.connector == "csv" else (_malformed, _all_null)
+        verdict = next((v for check in checks if (v := check(evidence, stream))), None)
         if verdict:
             return verdict
     return None

@@ -66,7 +66,7 @@ def empty(evidence: Evidence, stream: Stream) -> Verdict | None:
 
 
 _FILE = "a file in that folder, or the folder that has the files: OPTIONS (path …)"
-_NAME = "a complete file needs a name without _ or . in front: mv _a.csv a.csv"
+_NAME = "a complete file needs a name without _ or . in front: mv {} {}"
 _LINE = "the server has to send a line, with a line feed at its end; nc -lk PORT sends what is typed"
 
 
@@ -106,7 +106,8 @@ def _of_folder(evidence: Evidence, stream: Stream, listed: Listing) -> Verdict:
     why, files = max(listed.passed_over, key=lambda kind: len(kind[1]))
     change = _reading(stream, listed)
     if change is None:
-        facts.append(("to resolve it", _NAME))
+        example = os.path.basename(sorted(files)[0])
+        facts.append(("to resolve it", _NAME.format(example, example.lstrip("._"))))
     return Verdict(
         situation="NO_DATA",
         sentence=f"no data: the folder {listed.folder} has no file that {stream.name} reads; "

@@ -12,7 +12,7 @@ from streamsql.runtime.why.event_times import event_times
 from streamsql.runtime.why.evidence import EventTime, Evidence
 from streamsql.runtime.why.lateness import keeping, measured_in
 from streamsql.runtime.why.moments import interval, length, mark, millis, shown
-from streamsql.runtime.why.open_groups import OpenGroups, open_groups
+from streamsql.runtime.why.open_groups import OpenGroups, open_groups, waits_for_watermark
 from streamsql.runtime.why.verdict import Fact, Verdict, count
 
 
@@ -61,6 +61,8 @@ def _of_windows(evidence: Evidence, groups: OpenGroups, needed: int, holder: Eve
 def watermark_stands(evidence: Evidence) -> Verdict | None:
     """(g) The smallest of several watermarks counts, and one input does not move it on."""
     if len(evidence.event_times) < 2 or not evidence.silent or not evidence.state_rows:
+        return None
+    if not waits_for_watermark(evidence.plan):
         return None
     times = evidence.measured_times
     ahead = [t.watermark for t in times if t.watermark is not None]

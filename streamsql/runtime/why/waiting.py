@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamsql.connectors.base import Places
 from streamsql.definitions import Stream
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.open_groups import GROUPS
+from streamsql.runtime.why.open_groups import GROUPS, waits_for_watermark
 
 ANSWERED = 10.0
 """Seconds after which a query that has put out all that it read is said to wait for data."""
@@ -23,7 +23,7 @@ def waiting_for(running: Running, places: Places) -> str:
     held = [op for op in state if op.get("numRowsTotal", 0)]
     if reports.waiting is None and reports.output is not None:
         return "nothing" if reports.rate(ANSWERED) else "data"
-    if running.mode == "append" and held:
+    if running.mode == "append" and held and waits_for_watermark(running.plan):
         for stream in running.plan.reads.streams:
             if stream.watermark and _has_given_nothing(stream, running, places):
                 return f"watermark of {stream.name}"
