@@ -196,7 +196,7 @@ def test_another_console_goes_on_with_the_changes_since(opened: Open, tmp_path: 
     assert second.warnings == []
     assert [row[:2] for row in second.rows("SHOW QUERIES;")] == [("counts", "stopped"), ("f", "stopped")]
     second.run("START QUERY f;")
-    waits = "an input stands still: the query counts is not running; START QUERY counts;"
+    waits = "an input stands still: the query counts is not running; START QUERY counts; resumes it"
     assert dict(second.rows("DESCRIBE QUERY f;"))["remark"] == waits
     second.run("INSERT INTO words VALUES ('a', 1); START QUERY ALL; AWAIT QUERY ALL IDLE;")
     changes = [change for batch in batches(tmp_path / "f") for change in batch]
