@@ -87,6 +87,12 @@ CASES = [
         "begin case when x then select 1; end case; end; select 2",
         "BEGIN\n  CASE\n    WHEN x THEN\n      SELECT 1;\n  END CASE;\nEND;\nSELECT 2\n",
     ),
+    (
+        "test 'a' begin kill; begin set x=1; end end test;",  # the last statement of a block needs no `;`
+        "TEST 'a' BEGIN\n  KILL;\n  BEGIN\n    SET x = 1;\n  END\nEND TEST;\n",
+    ),
+    ("from s |> extend a+1 as b |> aggregate sum(b) group by a", "FROM s |> EXTEND a + 1 AS b |> AGGREGATE sum(b) GROUP BY a\n"),
+    ("create function f(x int) returns int return x+1", "CREATE FUNCTION f (x INT) RETURNS INT RETURN x + 1\n"),
     ("explain pyspark select a from t", "EXPLAIN PYSPARK SELECT a FROM t\n"),
     ("show jobs", "show jobs\n"),
 ]  # fmt: skip

@@ -23,8 +23,8 @@ _KEYWORDS = frozenset(
     EXCEPT EXISTS EXPLAIN FALSE FILTER FIRST FOLLOWING FOR FROM FULL FUNCTION GLOBAL GROUP GROUPING
     HAVING IF ILIKE IN INNER INSERT INTERSECT INTERVAL INTO IS JOIN LAST LATERAL LEFT LIKE LIMIT
     MATCHED MERGE MINUS NATURAL NOT NULL NULLS OF OFFSET ON OPTIONS OR ORDER OUTER OVER OVERWRITE
-    PARTITION PARTITIONED PIVOT PRECEDING QUALIFY RANGE RECURSIVE REPLACE RIGHT RLIKE ROLLUP ROW
-    ROWS SELECT SEMI SET SETS SHOW SORT STREAM TABLE TABLESAMPLE TEMPORARY THEN TO TRUE TRUNCATE
+    PARTITION PARTITIONED PIVOT PRECEDING QUALIFY RANGE RECURSIVE REPLACE RETURN RETURNS RIGHT RLIKE ROLLUP
+    ROW ROWS SELECT SEMI SET SETS SHOW SORT STREAM TABLE TABLESAMPLE TEMPORARY THEN TO TRUE TRUNCATE
     UNBOUNDED UNION UNPIVOT UPDATE USE USING VALUES VIEW WATERMARK WHEN WHERE WINDOW WITH WITHIN""".split()
 )
 # Those that a parenthesis may follow; other words before one are functions.
@@ -188,32 +188,42 @@ class PlaceReader:
     def _unread(self, tokens: Sequence[Token]) -> None:
         for before, token in zip([None, *tokens], tokens, strict=False):
             named = before is not None and (before.text == "." or before.upper == "AS")
-            if token.kind == "word" and token.upper in _SURE and (not named or token.upper == "SELECT"):
+            sure = token.upper in _SURE and (not named or token.upper == "SELECT")
+            if token.kind == "word" and (sure or before is not None and _follows(before, token)):
                 self.places.keywords.add(token.start)
 
 
 def _is_keyword(tokens: Sequence[Token], at: int) -> bool:
     """Whether a word that is no name is a keyword, a unit of an interval, or the type of a literal."""
     token = tokens[at]
-    if token.upper in _KEYWORDS:
-        return True
     after = tokens[at + 1] if at + 1 < len(tokens) else None
     before = tokens[at - 1] if at else None
+    if token.upper in _KEYWORDS or before is not None and _follows(before, token):
+        return True
     if token.upper in _UNITS and before is not None:
         unit = before.kind in ("number", "string") and at > 1
         return unit and any(t.upper == "INTERVAL" for t in tokens[max(0, at - 9) : at])
     if token.upper not in SIMPLE_TYPES:
         return False
+    if before is not None and before.kind in ("word", "quoted") and at > 1 and tokens[at - 2].text in "(,":
+        return True  # the type of a column or parameter
     literal = after is not None and after.kind == "string" and token.upper.startswith(("DATE", "TIMESTAMP"))
-    return literal or (before is not None and before.upper == "AS")
+    return literal or (before is not None and before.upper in ("AS", "RETURNS"))
+
+
+def _follows(before: Token, token: Token) -> bool:
+    """Whether a word is a keyword because of the token before it: the operator of a SQL pipe, or ALL."""
+    return before.text == "|>" or (token.upper == "ALL" and before.upper in ("UNION", "EXCEPT", "INTERSECT"))
 
 
 def names_of(tree: Any) -> set[int]:
-    """The starts of the names in a tree of sqlglot."""
+    """The starts of the names in a tree of sqlglot, without those that it gives to the steps of a pipe."""
     from sqlglot import exp
 
     return {
-        node.meta["start"] for node in tree.find_all(exp.Identifier) if node._meta and "start" in node.meta
+        node.meta["start"]
+        for node in tree.find_all(exp.Identifier)
+        if node._meta and "start" in node.meta and not node.name.startswith("__tmp")
     }
 
 

@@ -94,14 +94,18 @@ def _block(items: Sequence[Item], begin: int, places: Places) -> Doc:
     end = max((n for n, i in enumerate(items) if word_of(i) == "END"), default=len(items))
     lines: list[Doc] = []
     for piece in _statements(items[begin + 1 : end], places):
-        lines += [before(piece[0], hard=True), _statement(piece[:-1], places), _layout.plain(piece[-1:])]
+        closing = piece[-1:] if sign_of(piece[-1]) == ";" else []  # the last one may have none
+        content = _statement(piece[: len(piece) - len(closing)], places)
+        lines += [before(piece[0], hard=True), content, _layout.plain(closing)]
     head = group(_head(items[: begin + 1], places))
     tail: list[Doc] = [before(items[end], hard=True), _layout.plain(items[end:])] if end < len(items) else []
     return [head, Indent(lines), *tail]
 
 
 def _statements(items: Sequence[Item], places: Places) -> list[list[Item]]:
-    """The statements of a block, each with its `;`; those in a compound statement are parts of it."""
+    """The statements of a block, each with its `;` if it has one; those in a compound statement are parts
+    of it.
+    """
     pieces: list[list[Item]] = []
     for piece in split_at(items, ";"):
         start = first_of(piece[0]).start
