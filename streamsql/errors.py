@@ -103,6 +103,7 @@ class StreamsqlError(Exception):
         condition: str = "",
         code: str = "",
         proposal: str = "",
+        instead: str = "",
     ) -> None:
         message = redact_text(message)
         super().__init__(message)
@@ -113,7 +114,17 @@ class StreamsqlError(Exception):
         self.span = span
         self.condition = condition
         self.code = code or condition or type(self).code
+        self.instead = instead
         self.source: Source | None = None
+
+    def corrected(self) -> str:
+        """The statement with `instead` in the place of the span; "" where that is not known."""
+        if not (self.instead and self.source and self.span):
+            return ""
+        text = self.source.text.strip().rstrip(";")
+        if ";" in text or self.source.text[:1].isspace():
+            return ""  # it may be one of several statements
+        return f"{text[: self.span.start]}{self.instead}{text[self.span.end :]};"
 
     def at(self, source: Source, default: Span | None = None) -> StreamsqlError:
         """The same error, placed: source is the whole text, default the span when none is known."""

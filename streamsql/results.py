@@ -152,7 +152,8 @@ class Status:
     """What is known of a query while its result is watched. word: running, stopping, restarting, finished,
     stopped, FAILED;
     late: rows dropped because they came after the watermark; malformed: messages that could not be read;
-    reading: the micro-batch under way before the first one has ended, "" if none is.
+    reading: the micro-batch under way before the first one has ended, "" if none is; late_at_least: whether
+    Spark has counted fewer rows than were dropped.
     """
 
     query: str = ""
@@ -166,6 +167,7 @@ class Status:
     hint: str = ""
     malformed: int = 0
     reading: str = ""
+    late_at_least: bool = False
 
     @property
     def over(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import subprocess
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 from conftest import MASTER
 
+from streamsql.cli.main import main
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Source
 from streamsql.output.printer import Printer
@@ -63,6 +65,26 @@ def run_here(
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "streamsql", *arguments]
+
+
+def run_main(*arguments: str, stdin: str | bytes = "", cwd: Path | None = None) -> Outcome:
+    """Run the command line in this process: for what starts no Spark and no signal handlers."""
+    data = stdin.encode() if isinstance(stdin, str) else stdin
+    given, out, err = (io.TextIOWrapper(io.BytesIO(b), "utf-8") for b in (data, b"", b""))
+    before = sys.stdin, sys.stdout, sys.stderr
+    sys.stdin, sys.stdout, sys.stderr = given, out, err
+    try:
+        with contextlib.chdir(cwd or Path.cwd()):
+            code = main(list(arguments))
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = before
+    for stream in (out, err):
+        stream.flush()
+    written = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
+    shown = list(written)
+    return Outcome(code, shown[0], steady(shown[1]))
 
 
 def run_process(

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from scripts import command, run_process
+from scripts import command, run_main, run_process
 
 from streamsql.config.preferences import FORMATS
 from streamsql.output.formats import FORMATS as WRITERS
@@ -82,22 +82,20 @@ def test_check_imports_no_pyspark() -> None:
     ],
 )
 def test_check_finds(script: str, said: str) -> None:
-    outcome = run_process("--check", stdin=script)
+    outcome = run_main("--check", stdin=script)
     assert outcome.code == 1
     assert said in outcome.err
 
 
 def test_check_leaves_to_spark_what_it_cannot_read() -> None:
     """Spark may know words that sqlglot does not, so this is no error before Spark has read it."""
-    outcome = run_process("--check", stdin="CREATE STREAM a USING rate;\nSELECT value FORM a;")
+    outcome = run_main("--check", stdin="CREATE STREAM a USING rate;\nSELECT value FORM a;")
     assert outcome.code == 0
     assert "the query could not be parsed here at a; Spark parses it when the statement runs" in outcome.err
 
 
 def test_check_goes_on_after_errors_when_asked() -> None:
-    outcome = run_process(
-        "--check", "--on-error", "continue", stdin="FOO;\nCREATE STREAM a USING rate;\nBAR;"
-    )
+    outcome = run_main("--check", "--on-error", "continue", stdin="FOO;\nCREATE STREAM a USING rate;\nBAR;")
     assert outcome.code == 1
     assert "<stdin>:1:1" in outcome.err
     assert "<stdin>:3:1" in outcome.err
@@ -106,13 +104,13 @@ def test_check_goes_on_after_errors_when_asked() -> None:
 def test_check_follows_source_and_define(tmp_path: Path) -> None:
     (tmp_path / "inner.sql").write_text("CREATE STREAM ${name} USING rate;")
     (tmp_path / "outer.sql").write_text("DEFINE name = 'a';\nSOURCE 'inner.sql';\nSTOP QUERY q;")
-    outcome = run_process("--check", "outer.sql", cwd=tmp_path)
+    outcome = run_main("--check", "outer.sql", cwd=tmp_path)
     assert outcome.code == 1
     assert "outer.sql:3:12: error: there is no query q" in outcome.err
 
 
 def test_a_name_that_the_script_does_not_make_is_a_note() -> None:
-    outcome = run_process("--check", stdin="SELECT * FROM warehouse_table;")
+    outcome = run_main("--check", stdin="SELECT * FROM warehouse_table;")
     assert outcome.code == 0
     assert "warehouse_table is not defined in this script" in outcome.err
 
@@ -129,7 +127,7 @@ def test_a_name_that_the_script_does_not_make_is_a_note() -> None:
     ],
 )
 def test_usage_errors(arguments: list[str], code: int, said: str, tmp_path: Path) -> None:
-    outcome = run_process(*arguments, cwd=tmp_path)
+    outcome = run_main(*arguments, cwd=tmp_path)
     assert outcome.code == code
     assert said in outcome.err
     assert "Traceback" not in outcome.err
@@ -143,7 +141,7 @@ def test_a_script_that_is_not_utf8_is_refused_with_its_place(tmp_path: Path) -> 
 
 
 def test_a_byte_order_mark_and_windows_lines_are_read() -> None:
-    outcome = run_process("--check", stdin=b"\xef\xbb\xbfSELECT 1;\r\nSELECT 2;\r\n")
+    outcome = run_main("--check", stdin=b"\xef\xbb\xbfSELECT 1;\r\nSELECT 2;\r\n")
     assert (outcome.code, outcome.err) == (0, "2 statements checked\n")
 
 
@@ -152,7 +150,8 @@ def test_an_empty_script_does_nothing() -> None:
 
 
 def test_a_script_of_a_megabyte_is_read() -> None:
-    line = "CREATE OR REPLACE STREAM a (id INT, name STRING) USING json OPTIONS (path 'some/where');\n"
+    line = "CREATE OR REPLACE STREAM a (id INT, name STRING) USING json OPTIONS (path 'some/where');"
+    line += f"  -- {'why ' * 200}\n"
     count = 1_000_000 // len(line) + 1
     outcome = run_process("--check", stdin=line * count + "CREATE STREAM b USING jsn;", seconds=120)
     assert outcome.code == 1
@@ -197,12 +196,13 @@ def test_colours_only_when_asked_for_where_there_is_no_terminal() -> None:
     assert (outcome.code, outcome.err.startswith("\x1b[1;31merror:\x1b[0m cannot read")) == (2, True)
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_a_terminal_gets_what_a_file_gets(format: str) -> None:
+def test_a_terminal_gets_what_a_file_gets() -> None:
     """Without colours, a script writes the same to both; a table that a terminal has no room for is vertical."""
-    arguments = ("--color", "never", "-e", "SHOW CONNECTORS;", "--format")
-    file = run_process(*arguments, "vertical" if format == "table" else format).out
-    assert in_terminal(*arguments, format) == file
+    shown = {f: f"SET streamsql.format = {f}; SHOW CONNECTORS;" for f in FORMATS}
+    file = run_process(
+        "-q", "--color", "never", "-e", "".join({**shown, "table": shown["vertical"]}.values())
+    )
+    assert in_terminal("-q", "--color", "never", "-e", "".join(shown.values())) == file.out
 
 
 def in_terminal(*arguments: str) -> str:

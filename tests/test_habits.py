@@ -9,7 +9,7 @@ import pytest
 from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import Checker
 from streamsql.config.preferences import Preferences
-from streamsql.errors import Source, StreamsqlError
+from streamsql.errors import Source, Span, StreamsqlError
 from streamsql.language.habits import Habit, habits
 from streamsql.language.lexical import trailing_command
 from streamsql.language.parser import parse_script
@@ -36,7 +36,7 @@ def typed(habit: Habit, *, whole: bool) -> str:
         if text.startswith("CREATE")
         else "counts"
     )
-    name = "csv" if "format" in text or "mode" in text else "off" if "timer" in text else name
+    name = "csv" if "format" in text or "mode" in text else name
     samples = {**SAMPLES, "name": "abs" if "df" in text else "out" if "CONNECTOR" in text else name}
     rest = "kafka" if "help" in text else "SELECT id FROM clicks"
     return " ".join(re.sub(r"<([^>]+)>", lambda m: samples.get(m[1], rest), text).split())
@@ -66,10 +66,12 @@ def test_a_statement_of_another_console_runs_or_is_proposed(habit: Habit, whole:
         return
     with pytest.raises(StreamsqlError) as caught:
         last_notes(f"{DEFINED}{statement};")
-    assert (caught.value.code, caught.value.message) == (
-        "OTHER_CONSOLE",
-        f"this is a statement of {habit.console}",
-    )
+    assert (caught.value.code, caught.value.message) == ("OTHER_CONSOLE", habit.fact)
+    assert caught.value.detail == habit.refusal
+    if habit.refusal:
+        assert habit.fact.startswith("there is no ")
+        last_notes(caught.value.hint.partition(";")[0] + ";")  # HELP switching from …
+        return
     assert "…" in caught.value.proposal
     assert caught.value.hint == caught.value.proposal
 
@@ -81,7 +83,7 @@ def test_a_command_of_another_prompt_is_a_statement(habit: Habit) -> None:
     if not habit.runs:
         with pytest.raises(StreamsqlError) as caught:
             expand(line, Preferences())
-        assert caught.value.proposal
+        assert bool(caught.value.proposal) != bool(caught.value.detail == habit.refusal != "")
         return
     own = expand(line, Preferences()) or ""
     if own.startswith("\\"):  # a short form of the console
@@ -176,6 +178,22 @@ DEFINITIONS = [
         "CREATE LIVE TABLE totals AS SELECT id, count(*) AS n FROM clicks GROUP BY id;",
     ),
     (
+        "CREATE STREAM x WITH (kafka_topic = 'y', value_format = 'DELIMITED') AS SELECT id FROM clicks EMIT CHANGES",
+        "CREATE STREAM x AS SELECT id FROM clicks; CREATE SINK x_topic USING kafka FORMAT csv OPTIONS (servers "
+        "'localhost:9092', topic 'y'); INSERT INTO x_topic SELECT * FROM x;",
+    ),
+    (
+        "CREATE SINK x FROM counts WITH (connector = 'kafka', topic = 'y', properties.bootstrap.server = 'h:9092', "
+        "scan.startup.mode = 'earliest') FORMAT PLAIN ENCODE JSON",
+        "CREATE SINK x USING kafka FORMAT json OPTIONS (topic 'y', servers 'h:9092'); "
+        "INSERT INTO x SELECT * FROM counts;",
+    ),
+    (
+        "CREATE SOURCE x (id INT) WITH (connector = 'kafka', topic = 'y') FORMAT PLAIN ENCODE JSON",
+        "CREATE STREAM x (id INT) USING kafka FORMAT json OPTIONS (servers 'localhost:9092', topic 'y');",
+    ),
+    ("CREATE VIEW v AS SELECT id FROM clicks", "CREATE STREAM v AS SELECT id FROM clicks;"),
+    (
         "CREATE TABLE totals AS SELECT id, count(*) AS n FROM clicks GROUP BY id",
         "CREATE LIVE TABLE totals AS SELECT id, count(*) AS n FROM clicks GROUP BY id;",
     ),
@@ -266,8 +284,17 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
             "CREATE FUNCTION next(x INT) RETURNS INT LANGUAGE SQL AS $$ SELECT x + 1 $$",
             "CREATE FUNCTION next(x INT) RETURNS INT RETURN x + 1;",
         ),
+        (
+            "SELECT * REPLACE (id + 1 AS id, ts AS ts) FROM clicks",
+            "SELECT * EXCEPT (id, ts), id + 1 AS id, ts AS ts FROM clicks;",
+        ),
+        ("SELECT c.* RENAME (id AS n) FROM clicks c", "SELECT c.* EXCEPT (id), id AS n FROM clicks c;"),
+        (
+            "SELECT 'a' ~ 'b' AS a, ts !~* 'c' AS b, ~ id FROM clicks",
+            "SELECT 'a' RLIKE 'b' AS a, ts NOT RLIKE '(?i)c' AS b, ~ id FROM clicks;",
+        ),
     ],
-    ids=["tumbling", "hopping", "session", "postgres", "function"],
+    ids=["tumbling", "hopping", "session", "postgres", "function", "replace", "rename", "like"],
 )
 def test_a_query_with_words_of_another_console_runs(typed: str, own: str) -> None:
     assert f"read as {own}" in last_notes(f"{DEFINED}{typed};")
@@ -357,3 +384,57 @@ def test_date_patterns_of_postgres_are_answered_with_those_of_spark(pattern: str
         last_notes(query)
     assert caught.value.hint == f"'{own}'"
     last_notes(query.replace(pattern, own))
+
+
+@pytest.mark.parametrize(
+    ("statement", "own"),
+    [
+        (
+            "SELECT ROWTIME, id FROM clicks c WHERE c.ROWTIME > now()",
+            "SELECT ts, id FROM clicks c WHERE c.ts > now()",
+        ),
+        (
+            "CREATE STREAM j AS SELECT a.id FROM clicks a JOIN clicks AS b WITHIN 7 DAYS ON a.id = b.id WHERE a.id > 1",
+            "CREATE STREAM j AS SELECT a.id FROM clicks a JOIN clicks AS b ON a.id = b.id "
+            "AND b.ts BETWEEN a.ts - INTERVAL 7 DAYS AND a.ts + INTERVAL 7 DAYS WHERE a.id > 1",
+        ),
+        ("SELECT * FROM 'a/b.csv' LIMIT 3", "SELECT * FROM csv.`a/b.csv` LIMIT 3"),
+        ("SELECT * FROM read_parquet('b.parquet') p", "SELECT * FROM parquet.`b.parquet` p"),
+        ("SELECT '{}' -> 'a' ->> 'b' AS x", "SELECT get_json_object('{}', '$.a.b') AS x"),
+        ("SELECT '{}' ->> '$.a' AS x", "SELECT get_json_object('{}', '$.a') AS x"),
+        ("SELECT '{}' #>> '{a, 0}' AS x", "SELECT get_json_object('{}', '$.a[0]') AS x"),
+        (
+            "SELECT count(*) FROM TABLE(CUMULATE(TABLE clicks, DESCRIPTOR(ts), INTERVAL '1' MINUTE, INTERVAL '1' "
+            "HOUR)) GROUP BY window_start, window_end",
+            "SELECT count(*) FROM TUMBLE(TABLE clicks, DESCRIPTOR(ts), INTERVAL '1 hour') GROUP BY window_start, "
+            "window_end",
+        ),
+        ("SELECT to_char(ts, 'YYYY-MM-DD') FROM counts", "SELECT to_char(ts, 'yyyy-MM-dd') FROM counts"),
+    ],
+)
+def test_words_of_other_dialects_are_corrected_in_place(statement: str, own: str) -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(f"{DEFINED}{statement};")
+    error = caught.value
+    assert error.span is not None
+    error.source, start = Source("sql", f"{statement};"), len(DEFINED)
+    error.span = Span(error.span.start - start, error.span.end - start)
+    assert error.corrected() == f"{own};"
+
+
+@pytest.mark.parametrize(
+    ("statement", "note"),
+    [
+        (
+            "CREATE TABLE f AS SELECT id, count(*) AS n FROM clicks GROUP BY id, window(ts, '1 hour') EMIT FINAL",
+            "CREATE LIVE TABLE f OUTPUT MODE APPEND AS SELECT id, count(*) AS n FROM clicks "
+            "GROUP BY id, window(ts, '1 hour')",
+        ),
+        (
+            "CREATE FUNCTION f(x INT) RETURNS INT AS $$ SELECT x + 1; $$ LANGUAGE SQL",
+            "CREATE FUNCTION f(x INT) RETURNS INT RETURN x + 1",
+        ),
+    ],
+)
+def test_statements_of_other_dialects_run(statement: str, note: str) -> None:
+    assert f"read as {note};" in last_notes(f"{DEFINED}{statement};")

@@ -203,7 +203,7 @@ def test_a_set_over_a_stream_that_groups(console: Console) -> None:
         ("INSERT INTO nowhere SELECT word FROM s;", "there is no sink nowhere"),
         ("INSERT INTO words AS QUERY x SELECT word FROM s;", "or a query, found AS"),
         ("INSERT INTO rows SELECT word FROM s;", "a foreach sink cannot be one of several"),
-        ("INSERT INTO words SELECT word FROM s", "expected ;"),
+        ("INSERT INTO words SELECT word FROM s", "expected ';'"),
     ],
 )
 def test_what_a_set_cannot_hold_is_said_before_it_starts(

@@ -279,7 +279,7 @@ def test_into_a_sink(functions: Console, tmp_path: Path) -> None:
     ("call", "at", "message", "hint"),
     [
         ("counter(words)", "words", "expected TABLE, found words", "counter(TABLE(stream) PARTITION BY key)"),
-        ("counter(TABLE(words))", ")", "expected PARTITION, found )", "counter(TABLE(stream)"),
+        ("counter(TABLE(words))", ")", "expected PARTITION, found ')'", "counter(TABLE(stream)"),
         (
             "counter(TABLE(plain) PARTITION BY word, time_mode => 'eventTime')",
             "time_mode => 'eventTime'",

@@ -75,8 +75,11 @@ def read(format: str, stream: Stream) -> Node:
     names = [quote_name(c.name) for c in columns if c.name != corrupt] or [quote_name(corrupt)]
     others, unset = ", ".join(names), " AND ".join(f"{name} IS NULL" for name in names)
     if stream.rejected:
-        payload = expr(f"coalesce({quote_name(corrupt)}, CAST(struct({others}) AS STRING)) AS payload")
-        return frame.call("where", expr(bad)).call("select", payload, expr("_metadata.file_path AS file"))
+        row = f"CAST(struct({others}) AS STRING)"
+        payload = expr(f"coalesce({quote_name(corrupt)}, {row}) AS payload")
+        # The second condition holds for each row: with it a query that reads no payload is read the same way.
+        frame = frame.call("where", expr(f"{bad} AND length({row}) > 0"))
+        return frame.call("select", payload, expr("_metadata.file_path AS file"))
     if stream.counted:
         counts = [f"count_if({bad}) AS rows", f"count_if({unset}) AS others"]
         time = stream.watermark.column.value if stream.watermark and stream.timed and measures(stream) else ""

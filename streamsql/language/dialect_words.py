@@ -19,6 +19,12 @@ FUNCTIONS = {
     "unnest": "explode({0})",
     "latest_by_offset": "last({0})",
     "earliest_by_offset": "first({0})",
+    "extractjsonfield": "get_json_object({0}, {1})",
+    "json_value": "get_json_object({0}, {1})",
+    "json_extract_string": "get_json_object({0}, {1})",
+    "timestamptostring": "date_format({0}, {1})",
+    "stringtotimestamp": "to_timestamp({0}, {1})",
+    "proctime": "current_timestamp()",
 }
 """A function of another dialect, folded → Spark's, over the same arguments."""
 
@@ -36,7 +42,10 @@ WINDOW_PARTS = {
 }
 """A function beside such a window in GROUP BY, folded → the window, and Spark's form of a part of it."""
 
-WORDS = frozenset({*FUNCTIONS, *GROUP_WINDOWS, *WINDOW_PARTS, "epoch"})
+_OF_EPOCH = {"0": "timestamp_seconds", "3": "timestamp_millis"}
+"""The second argument of TO_TIMESTAMP_LTZ of Flink, and Spark's function."""
+
+WORDS = frozenset({*FUNCTIONS, *GROUP_WINDOWS, *WINDOW_PARTS, "epoch", "to_timestamp_ltz"})
 
 
 @dataclass
@@ -75,8 +84,10 @@ class Reading:
         name = tokens[at].text.casefold()
         pieces = _arguments(text, tokens, at + 1, close)
         inner = Reading(self.event_time, self.exact_distinct)
-        if name in FUNCTIONS and len(pieces) == 1:
+        if name in FUNCTIONS and len(pieces) == FUNCTIONS[name].count("{"):
             return FUNCTIONS[name].format(*map(inner.of, pieces)), close
+        if name == "to_timestamp_ltz" and len(pieces) == 2 and pieces[1] in _OF_EPOCH:
+            return f"{_OF_EPOCH[pieces[1]]}({inner.of(pieces[0])})", close
         if name == "extract" and tokens[at + 2].upper == "EPOCH" and tokens[at + 3].upper == "FROM":
             moment = inner.of(text[tokens[at + 4].start : tokens[close].start])
             return f"CAST(CAST({moment} AS TIMESTAMP) AS DOUBLE)", close
@@ -212,6 +223,7 @@ def check_date_patterns(query: Query) -> None:
                 f"Spark refuses the letter {refused} in the date pattern {pattern.text}",
                 detail={"Y": "Y is the year of a week", "I": "minutes are mm"}.get(refused, ""),
                 hint=better if better != pattern.text else "yyyy MM dd HH mm ss, and text in single quotes",
+                instead=better if better != pattern.text else "",
                 span=pattern.span,
                 code="BAD_DATE_PATTERN",
             )

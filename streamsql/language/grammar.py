@@ -339,7 +339,9 @@ def _words(expected: dict[str, None]) -> Iterator[str]:
 
 def syntax_fault(state: State, tokens: list[Token]) -> SyntaxFault:
     """The error for a failed match: the items expected at the furthest position, and the token there."""
-    wanted = list(dict.fromkeys(_words(state.expected)))
+    words = list(dict.fromkeys(_words(state.expected)))
+    wanted = [f"'{w}'" for w in (")", ",") if w in words]
+    wanted += [w if w[0].isalnum() else f"'{w}'" for w in words if w not in (")", ",")]
     listed = ", ".join(wanted[:-1]) + (" or " if len(wanted) > 1 else "") + wanted[-1] if wanted else ""
     if len(wanted) > 8:
         listed = ", ".join(wanted[:8]) + ", …"
@@ -351,8 +353,13 @@ def syntax_fault(state: State, tokens: list[Token]) -> SyntaxFault:
             return SyntaxFault(
                 f"expected {like}, found {token.text}", hint=f"did you mean {like}?", span=token.span
             )
-        fact = f"expected {listed}, found {token.text}" if listed else f"did not expect {token.text} here"
-        return SyntaxFault(fact, span=token.span)
+        there = token.text if token.kind != "sign" else f"'{token.text}'"
+        fact = f"expected {listed}, found {there}" if listed else f"did not expect {there} here"
+        whole = [t.text for t in tokens]
+        # STOP counts; and the like: only the kind of the name is missing.
+        named = state.furthest == 1 and "'QUERY'" in state.expected and token.kind in ("word", "quoted")
+        proposal = " ".join([whole[0], "QUERY", *whole[1:]]) + ";" if named else ""
+        return SyntaxFault(fact, proposal=proposal, span=token.span)
     end = tokens[-1].end if tokens else 0
     return SyntaxFault(f"the statement ends too early: expected {listed}", span=Span(max(0, end - 1), end))
 

@@ -3,7 +3,9 @@
 The data are the tables of HELP SWITCHING FROM … (grammars/topics/switching_from_*.md), with a row for each
 statement: `typed there` | `typed here`. In the left cell, `<name>` is a name and `<text>` a text (each with
 or without quotes), `<number>` a number, `<rest…>` the rest of the statement, `[ ]` encloses what may be left
-out, and all else stands for itself. The right cell is run in its place, or is proposed if it contains `…`.
+out, and all else stands for itself; a text that ends with `…` is any text that begins so. The right cell is
+run in its place, or is proposed if it contains `…`. A right cell that is no code says why there is no
+statement for it.
 """
 
 from __future__ import annotations
@@ -18,25 +20,42 @@ from streamsql.language.topics import topics
 
 PREFIX = "switching from "
 _NAMES = {"flink": "Flink", "ksqldb": "ksqlDB", "duckdb": "DuckDB"}
-_ROW = re.compile(r"^\| `(?P<typed>[^'`][^`]*)` \| `(?P<form>[^`]+)` \|$", re.MULTILINE)
+_ROW = re.compile(
+    r"^\| `(?P<typed>[^'`][^`]*)` \| (?:`(?P<form>[^`]+)`|(?P<refusal>[^`|]+)) \|$", re.MULTILINE
+)
 _ITEM = re.compile(r"\[|\]|<\w+…?>|'[^']*'|\w+|[^\s\w]")
+_PLACES = re.compile(r"<\w+…?>|\[.*?\]")
 _PART = re.compile(r"\[(?P<optional>[^\]]*)\]|<(?P<place>\w+)…?>")
 
 
 @dataclass(frozen=True)
 class Habit:
     """console: where it is typed (Flink, psql, …); typed: the pattern of the statement; form: the statement
-    here, with the places of the pattern.
+    here, with the places of the pattern; refusal: why there is none, "" if there is one.
     """
 
     console: str
     typed: str
     form: str
+    refusal: str = ""
 
     @property
     def runs(self) -> bool:
         """Whether the form is complete, so that it can be run in place of what was typed."""
-        return "…" not in self.form.replace("…>", ">")
+        return not self.refusal and "…" not in self.form.replace("…>", ">")
+
+    @property
+    def fact(self) -> str:
+        """The message of an error for a row that does not run."""
+        if self.refusal:
+            head = _PLACES.sub("", self.typed.partition(" = ")[0])
+            return f"there is no {' '.join(head.split())} here"
+        return f"this is a {'command' if self.is_command else 'statement'} of {self.console}"
+
+    @property
+    def hint(self) -> str:
+        """What to type instead where there is no statement for it."""
+        return f"HELP {PREFIX}{self.console.lower()}; lists what there is" if self.refusal else ""
 
     @property
     def is_command(self) -> bool:
@@ -59,7 +78,7 @@ class Habit:
 def habits() -> tuple[Habit, ...]:
     """All rows of the tables."""
     return tuple(
-        Habit(_console(name), row["typed"], row["form"])
+        Habit(_console(name), row["typed"], row["form"] or "", row["refusal"] or "")
         for name, topic in topics().items()
         if name.startswith(PREFIX)
         for row in _ROW.finditer(topic.text)
@@ -73,10 +92,27 @@ def _console(topic: str) -> str:
 
 def own_form(text: str, tokens: Sequence[Token]) -> tuple[Habit, str] | None:
     """The row that a statement matches, and the console's own statement for it; None if it matches none."""
+    tokens = _setting(text, tokens)
     for habit, items in _by_first_word().get(tokens[0].upper, ()):
         for values in _matches(items, tokens, text):
             return habit, habit.filled(values)
     return None
+
+
+def _setting(text: str, tokens: Sequence[Token]) -> Sequence[Token]:
+    """The tokens of SET key = value, with key and value as texts; any other tokens as they are."""
+    sign = next((n for n, t in enumerate(tokens) if t.text == "="), 0)
+    if tokens[0].upper != "SET" or sign < 2 or sign + 1 == len(tokens):
+        return tokens
+    key, value = tokens[1:sign], tokens[sign + 1 :]
+    return [tokens[0], _as_text(text, key), tokens[sign], _as_text(text, value)]
+
+
+def _as_text(text: str, tokens: Sequence[Token]) -> Token:
+    first, start, end = tokens[0], tokens[0].start, tokens[-1].end
+    if len(tokens) == 1 and first.kind in ("word", "quoted", "string"):
+        return first
+    return first._replace(kind="string", text=quote(text[start:end]), end=end)
 
 
 @cache
@@ -121,17 +157,22 @@ def _value(item: str, token: Token) -> str | None:
     if item == "<number>":
         return token.text if token.kind == "number" else None
     if item.startswith("'"):
-        return "" if token.kind == "string" and unquote(token).casefold() == item[1:-1].casefold() else None
+        word, known = unquote(token).casefold(), item[1:-1].casefold()
+        like = word.startswith(known[:-1]) if known.endswith("…") else word == known
+        return "" if like and token.kind in ("string", "word") else None
     return "" if token.upper == item.upper() else None
 
 
 def command_form(line: str) -> tuple[Habit, str] | None:
-    """The row of a command of another prompt, such as `\\dt` or `.tables`, and the statement for it."""
-    tokens = tokenize(line.lstrip("\\."), strict=False)
-    sign = line[:1]
+    """The row of a command of another prompt, such as `\\dt` or `.tables`, and the statement for it. Capital
+    letters are others, as in psql: \\dT is not \\dt.
+    """
+    text = line.lstrip("\\.")
+    tokens = tokenize(text, strict=False)
     for habit in habits():
-        if habit.is_command and habit.typed[0] == sign:
-            for values in _matches(_ITEM.findall(habit.typed[1:]), tokens, line.lstrip("\\.")):
+        items = _ITEM.findall(habit.typed[1:])
+        if habit.is_command and habit.typed[0] == line[:1] and items[0] == tokens[0].text:
+            for values in _matches(items, tokens, text):
                 return habit, habit.filled(values)
     return None
 
@@ -142,7 +183,7 @@ _COPIED = re.compile(r"(\(.*\)|\S+)\s+(to|from)\s+([^\s'\"(]+)(\s.*)?", re.IGNOR
 def quoted_path(copied: str) -> str:
     """What follows psql's \\copy, with quotes around the name of the file: psql needs none."""
     parts = _COPIED.fullmatch(copied.strip())
-    if parts is None:
+    if parts is None or parts[3].lower() in ("stdout", "stdin", "pstdout", "pstdin"):
         return copied
     what, word, path, options = parts.groups(default="")
     return f"{what} {word} {quote(path)}{options}"

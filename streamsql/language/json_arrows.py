@@ -1,9 +1,10 @@
-"""Operators of PostgreSQL and DuckDB that Spark does not have: -> and ->>, and comparisons with ALL or ANY
-of a SELECT. Errors say its own form.
+"""Operators of PostgreSQL and DuckDB that Spark does not have: -> ->> #> #>>, comparisons with ALL or ANY of
+a SELECT, and files as relations. Errors say its own form.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from streamsql.errors import RuleFault, Span
@@ -11,6 +12,7 @@ from streamsql.language.query import Query
 from streamsql.language.tokens import Token, unquote
 
 _ARROWS = ("->", "->>")
+_HASHES = ("#>", "#>>")
 
 
 def check_json_arrows(query: Query) -> None:
@@ -25,16 +27,81 @@ def check_json_arrows(query: Query) -> None:
             continue
         last, path = at, "$"
         while last + 1 < len(tokens) and tokens[last].text in _ARROWS and _is_key(tokens[last + 1]):
-            key = tokens[last + 1]
-            path += f"[{key.text}]" if key.kind == "number" else f".{unquote(key)}"
+            path += _step(tokens[last + 1])
             last += 2
-        json = query.text[tokens[start].start : tokens[at - 1].end]
+        raise _refused(query, start, at, last, tokens[at].text, path)
+
+
+def _step(key: Token) -> str:
+    """The part of a path that a key stands for; DuckDB takes a whole path, which begins with $."""
+    name = unquote(key)
+    if key.kind == "number":
+        return f"[{key.text}]"
+    return name[1:] if name.startswith("$") else f".{name}"
+
+
+def _refused(query: Query, start: int, at: int, behind: int, sign: str, path: str) -> RuleFault:
+    """The error for the operator at that token. start: the first token of what is before it; behind: the one
+    behind its keys; sign: how it is written.
+    """
+    tokens = query.tokens
+    json = query.text[tokens[start].start : tokens[at - 1].end]
+    return RuleFault(
+        f"{sign} is an operator of PostgreSQL and DuckDB, which Spark does not have",
+        hint=(own := f"get_json_object({json}, '{path}')"),
+        instead=own,
+        span=Span(tokens[start].start, tokens[behind - 1].end),
+        code="OTHER_CONSOLE",
+    )
+
+
+def check_json_paths(query: Query) -> None:
+    """Raise RuleFault for the first `json #>> '{a,b}'`, with get_json_object as the hint."""
+    tokens = query.tokens
+    for at in range(1, len(tokens) - 2):
+        path = next((n for n in range(at + 1, at + 4) if n < len(tokens) and tokens[n].kind == "string"), at)
+        signs = query.text[tokens[at].start : tokens[path].start].strip()
+        if signs not in _HASHES or (start := _operand(tokens, at)) == at:
+            continue
+        keys = [k.strip() for k in unquote(tokens[path]).strip("{} ").split(",")]
+        steps = "".join(f"[{k}]" if k.isdecimal() else f".{k}" for k in keys)
+        raise _refused(query, start, at, path + 1, signs, f"${steps}")
+
+
+_FILE = re.compile(r".+\.(?P<format>csv|tsv|json|jsonl|ndjson|parquet|orc|avro)(\.gz)?", re.IGNORECASE)
+_FORMATS = {"tsv": "csv", "jsonl": "json", "ndjson": "json"}
+
+
+def check_files(query: Query) -> None:
+    """Raise RuleFault for the first `FROM 'f.csv'` or `FROM read_csv('f.csv')`, with Spark's form."""
+    tokens = query.tokens
+    for at in range(1, len(tokens)):
+        called = tokens[at].upper.startswith("READ_") and at + 3 < len(tokens)
+        name = tokens[at + 2] if called else tokens[at]
+        if tokens[at - 1].upper not in ("FROM", "JOIN") or name.kind != "string":
+            continue
+        file = _FILE.fullmatch(unquote(name))
+        if file is None or (called and tokens[at + 3].text != ")") or _in_arguments(tokens, at):
+            continue
+        kind = file["format"].casefold()
+        own = f"{_FORMATS.get(kind, kind)}.`{unquote(name)}`"
         raise RuleFault(
-            f"{tokens[at].text} is an operator of PostgreSQL and DuckDB, which Spark does not have",
-            hint=f"get_json_object({json}, '{path}')",
-            span=Span(tokens[start].start, tokens[last - 1].end),
+            "Spark names the format of a file that is read",
+            hint=own,
+            instead=own,
+            span=Span(tokens[at].start, tokens[at + 3].end if called else name.end),
             code="OTHER_CONSOLE",
         )
+
+
+def _in_arguments(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a token stands among the arguments of a call, such as substring(a FROM 'b')."""
+    depth = 0
+    for n in range(at - 1, -1, -1):
+        depth += (tokens[n].text == ")") - (tokens[n].text == "(")
+        if depth < 0:
+            return tokens[n + 1].upper not in ("SELECT", "FROM", "WITH", "(")
+    return False
 
 
 _MOST = {">": "max", ">=": "max", "<": "min", "<=": "min"}

@@ -7,27 +7,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
+from streamsql.errors import SyntaxFault
 from streamsql.language.habits import PREFIX
 from streamsql.language.statements.base import OTHER_TYPES
-from streamsql.language.tokens import Token, quote_name, unquote
+from streamsql.language.tokens import Token, quote, quote_name, unquote
 from streamsql.language.topics import topics
 from streamsql.secrets import is_secret_key
 
 _OPTION = re.compile(
     r"^\| `'(?P<key>[^']+)'(?: = '(?P<value>[^']*)')?` \| `(?P<form>[^`]+)` \|$", re.MULTILINE
 )
-_KINDS = frozenset(("TABLE", "STREAM", "SOURCE"))
-_BEFORE_NAME = frozenset(("OR", "REPLACE", "TEMPORARY", "SOURCE", "TABLE", "STREAM", "IF", "NOT", "EXISTS"))
+_KINDS = frozenset(("TABLE", "STREAM", "SOURCE", "SINK"))
+_BEFORE_NAME = _KINDS | {"OR", "REPLACE", "TEMPORARY", "IF", "NOT", "EXISTS"}
 _TYPES = {**OTHER_TYPES, "VARCHAR": "STRING", "CHARACTER": "STRING", "TIMESTAMP_LTZ": "TIMESTAMP"}
 _SINKS = frozenset(("console", "noop", "jdbc"))
 
 
 @dataclass
 class _Definition:
-    """The parts of a statement: columns as (name, type), options as written, the time and its delay."""
+    """The parts of a statement: columns as (name, type), options as written, the time and its delay; query:
+    that of CREATE … AS, or of a sink; kind: what it creates.
+    """
 
     name: str
     columns: list[tuple[str, str]] = field(default_factory=list)
@@ -36,6 +39,7 @@ class _Definition:
     time: str = ""
     delay: str = ""
     query: str = ""
+    kind: str = ""
 
 
 def own_definition(text: str, tokens: Sequence[Token]) -> str:
@@ -43,8 +47,16 @@ def own_definition(text: str, tokens: Sequence[Token]) -> str:
     parts = _parts(text, list(tokens))
     if parts is None:
         return _with_own_watermark(text, list(tokens))
-    if parts.query:
-        return f"CREATE LIVE TABLE {quote_name(parts.name)} AS {parts.query}"
+    name = quote_name(parts.name)
+    if parts.query and parts.kind == "TABLE":
+        return f"CREATE LIVE TABLE {name} AS {parts.query}"
+    if parts.kind == "SINK":
+        return f"{_statement(parts)}; INSERT INTO {name} {parts.query}"
+    if parts.query:  # a stream of ksqlDB is written to a topic
+        parts.options.setdefault("kafka_topic", parts.name)
+        sink = quote_name(f"{parts.name}_topic")
+        written = _statement(replace(parts, name=f"{parts.name}_topic", kind="SINK"))
+        return f"CREATE STREAM {name} AS {parts.query}; {written}; INSERT INTO {sink} SELECT * FROM {name}"
     return _statement(parts)
 
 
@@ -74,24 +86,38 @@ def _parts(text: str, tokens: list[Token]) -> _Definition | None:
     at = next((n for n in range(1, len(tokens)) if words[n] not in _BEFORE_NAME), len(tokens))
     if at >= len(tokens) or tokens[at].kind not in ("word", "quoted"):
         return None
-    parts = _Definition(unquote(tokens[at]))
+    kind = next(w for w in words[1:at] if w in _KINDS) if not _KINDS.isdisjoint(words[1:at]) else ""
+    parts = _Definition(unquote(tokens[at]), kind=kind)
     at += 1
     if at < len(tokens) and tokens[at].text == "(":
         close = closing(tokens, at)
         for item in items_of(tokens[at + 1 : close]):
             _column(parts, text, item)
         at = close + 1
-    level = [n for n in range(at, len(tokens)) if words[n] == "WITH"]
-    if not {"USING", "AS"}.isdisjoint(words[at : level[0]] if level else ()):
+    own = {"USING", "OPTIONS"} if kind == "SINK" else {"USING", "AS"}
+    level = next((n for n in range(at, len(tokens) - 1) if words[n] == "WITH"), len(tokens))
+    if level == len(tokens) or tokens[level + 1].text != "(" or not own.isdisjoint(words[at:level]):
         return None  # a statement of Spark, or of the console
-    if not level or level[0] + 1 >= len(tokens) or tokens[level[0] + 1].text != "(":
-        return None
-    close = closing(tokens, level[0] + 1)
-    for item in items_of(tokens[level[0] + 2 : close]):
+    close = closing(tokens, level + 1)
+    for item in items_of(tokens[level + 2 : close]):
         _option(parts, item)
-    if words[close + 1 : close + 2] == ["AS"]:
-        parts.query = text[tokens[close + 2].start : tokens[-1].end] if close + 2 < len(tokens) else ""
-    return parts
+    if kind == "SINK":
+        parts.query = _of_sink(text, tokens[at:level])
+    elif words[close + 1 : close + 2] == ["AS"]:
+        last = -2 if words[-2:] == ["EMIT", "CHANGES"] else len(tokens)
+        query = tokens[close + 2 : last]
+        parts.query = text[query[0].start : query[-1].end] if query else ""
+    if "ENCODE" in words[close:-1]:  # FORMAT PLAIN ENCODE JSON of RisingWave
+        parts.options["format"] = words[words.index("ENCODE", close) + 1].lower()
+    return parts if kind != "SINK" or parts.query else None
+
+
+def _of_sink(text: str, tokens: list[Token]) -> str:
+    """The query of CREATE SINK s FROM t, or AS SELECT …; "" if it has none."""
+    if len(tokens) < 2 or tokens[0].upper not in ("FROM", "AS"):
+        return ""
+    written = text[tokens[1].start : tokens[-1].end]
+    return f"SELECT * FROM {written}" if tokens[0].upper == "FROM" else written
 
 
 def _column(parts: _Definition, text: str, item: list[Token]) -> None:
@@ -136,8 +162,12 @@ def _statement(parts: _Definition) -> str:
         form = _form(key, value)
         if form.startswith("USING "):
             connector = form.removeprefix("USING ")
-        elif form == "FORMAT <format>":
-            fmt = value.casefold()
+        elif key == "connector":
+            raise SyntaxFault(
+                f"there is no connector {value}", hint="SHOW CONNECTORS; lists them", code="OTHER_CONSOLE"
+            )
+        elif form.startswith("FORMAT "):
+            fmt = value.casefold() if form == "FORMAT <format>" else form.removeprefix("FORMAT ")
         elif form.startswith("WITH WATERMARK"):
             parts.time, parts.delay = value, "INTERVAL 0 SECONDS"
         elif form and "'" in form:
@@ -152,7 +182,10 @@ def _statement(parts: _Definition) -> str:
         options.insert(0, "servers 'localhost:9092'")
     if connector == "<format>":
         connector, fmt = fmt or "json", ""
-    sink = connector in _SINKS
+    options = list({o.partition(" ")[0]: o for o in options}.values())
+    sink = connector in _SINKS or parts.kind == "SINK"
+    if sink:
+        options = [o for o in options if not o.startswith("startingOffsets ")]
     columns = ", ".join(f"{n} {t}" for n, t in parts.columns)
     lines = [f"CREATE {'SINK' if sink else 'STREAM'} {quote_name(parts.name)}"]
     lines += [f"({columns})"] * bool(columns) + [f"USING {connector}"] + [f"FORMAT {fmt}"] * bool(fmt)
@@ -179,15 +212,22 @@ def _generated(parts: _Definition) -> list[str]:
     return options
 
 
+_MILLIS = re.compile(r"TO_TIMESTAMP_LTZ\((.+), *3\)", re.IGNORECASE)
+
+
 def _event_time(parts: _Definition) -> str:
     """The column of the watermark, with the expression that computes it if the source does not have it."""
     name = quote_name(parts.time)
     types = {n.casefold(): t.upper() for n, t in parts.columns}
     if parts.time in parts.computed:
-        return f"{parts.computed[parts.time]} AS {name}"
+        computed = _MILLIS.sub(r"timestamp_millis(\1)", parts.computed[parts.time])
+        return f"{computed} AS {name}"
     kind = types.get(name.casefold(), "TIMESTAMP")
     if kind in ("BIGINT", "STRING"):
         call = "timestamp_millis" if kind == "BIGINT" else "to_timestamp"
+        pattern = parts.options.get("timestamp_format", "") if kind == "STRING" else ""
+        if pattern:
+            return f"{call}({name}, {quote(pattern)}) AS {quote_name(parts.time + '_time')}"
         return f"{call}({name}) AS {quote_name(parts.time + '_time')}"
     return name
 

@@ -1,5 +1,5 @@
 """Statements with words of other consoles, in those of this one: EMIT CHANGES and WINDOW TUMBLING of ksqlDB,
-EXCLUDE of DuckDB, regexp_match(…)[n] and LANGUAGE SQL of PostgreSQL, types of all of them.
+EXCLUDE and REPLACE of DuckDB, regexp_match(…)[n], ~ and LANGUAGE SQL of PostgreSQL, types of all of them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from streamsql.errors import Span, SyntaxFault
-from streamsql.language.other_definitions import closing
+from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.tokens import Token, unquote
 
@@ -34,7 +34,7 @@ def in_own_words(text: str, tokens: Sequence[Token]) -> OwnText | None:
     if function:
         return OwnText(function)
     edits = sorted({*_exclude(tokens), *_emit(tokens), *_window(text, tokens), *_matches(text, tokens)})
-    edits = sorted({*edits, *_casts(tokens)})
+    edits = sorted({*edits, *_casts(tokens), *_replace(text, tokens), *_likes(text, tokens)})
     return _edited(text, edits) if edits else None
 
 
@@ -63,14 +63,53 @@ def _exclude(tokens: Sequence[Token]) -> Iterator[Edit]:
                 yield name.start, name.end, f"({name.text})"
 
 
+def _replace(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """SELECT * REPLACE (a + 1 AS a) and * RENAME (a AS b) of DuckDB: the columns without these, and these."""
+    for at in range(len(tokens) - 3):
+        word = tokens[at + 1].upper
+        if tokens[at].text != "*" or word not in ("REPLACE", "RENAME") or tokens[at + 2].text != "(":
+            continue
+        close = closing(list(tokens), at + 2)
+        items = [i for i in items_of(list(tokens[at + 3 : close])) if len(i) > 2 and i[-2].upper == "AS"]
+        if close == len(tokens) or not items:
+            return
+        left_out = ", ".join(i[-1 if word == "REPLACE" else 0].text for i in items)
+        columns = text[tokens[at + 3].start : tokens[close - 1].end]
+        yield tokens[at + 1].start, tokens[close].end, f"EXCEPT ({left_out}), {columns}"
+
+
+_LIKES = {"~": "RLIKE", "~*": "RLIKE", "!~": "NOT RLIKE", "!~*": "NOT RLIKE"}
+
+
+def _likes(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """name ~ 'pattern' of PostgreSQL, and ~*, which ignores case."""
+    for at in range(1, len(tokens) - 1):
+        pattern = next((n for n in range(at + 1, min(at + 4, len(tokens))) if tokens[n].kind == "string"), at)
+        sign = text[tokens[at].start : tokens[pattern].start].strip()
+        before = tokens[at - 1]
+        if sign in _LIKES and (before.kind in ("word", "quoted", "string") or before.text in (")", "]")):
+            written = tokens[pattern].text
+            own = f"{written[0]}(?i){written[1:]}" if sign.endswith("*") else written
+            yield tokens[at].start, tokens[pattern].end, f"{_LIKES[sign]} {own}"
+
+
 def _emit(tokens: Sequence[Token]) -> Iterator[Edit]:
-    """EMIT CHANGES of ksqlDB: a SELECT over a stream always follows it, and a table is a live table."""
+    """EMIT CHANGES of ksqlDB: a SELECT over a stream always follows it, and a table is a live table. With
+    EMIT FINAL, or EMIT ON WINDOW CLOSE of RisingWave, this has output mode append.
+    """
     for at in range(3, len(tokens) - 1):
-        last = at + 2 == len(tokens) or tokens[at + 2].upper == "LIMIT"
-        if last and _words(tokens, at, "EMIT", "CHANGES"):
-            yield tokens[at - 1].end, tokens[at + 1].end, ""
-            if _words(tokens, 0, "CREATE", "TABLE"):
-                yield tokens[1].start, tokens[1].end, "LIVE TABLE"
+        on_close = _words(tokens, at, "EMIT", "ON", "WINDOW", "CLOSE")
+        end = at + 4 if on_close else at + 2
+        last = end == len(tokens) or tokens[end].upper == "LIMIT"
+        final = on_close or _words(tokens, at, "EMIT", "FINAL")
+        if last and (final or _words(tokens, at, "EMIT", "CHANGES")):
+            yield tokens[at - 1].end, tokens[end - 1].end, ""
+            table = 3 if _words(tokens, 1, "OR", "REPLACE") else 1
+            if tokens[0].upper == "CREATE" and tokens[table].upper == "TABLE":
+                yield tokens[table].start, tokens[table].end, "LIVE TABLE"
+            query = next((n for n in range(3, at) if tokens[n].upper == "AS"), None)
+            if final and query and {"TABLE", "VIEW"} & {t.upper for t in tokens[1:5]}:
+                yield tokens[query].start, tokens[query].start, "OUTPUT MODE APPEND "
 
 
 _KINDS = {"TUMBLING": "TUMBLE", "HOPPING": "HOP", "SESSION": "SESSION"}

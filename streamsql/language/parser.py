@@ -110,7 +110,7 @@ def _of_another_console(text: str, tokens: list[Token]) -> OwnText | None:
     definition = own_definition(text, tokens)
     if definition:
         raise SyntaxFault(
-            f"this {text[span.start : span.end]} is a statement of Flink or ksqlDB",
+            f"this {text[span.start : span.end]} is a statement of Flink, ksqlDB or RisingWave",
             detail="here CREATE STREAM defines what is read, and CREATE SINK what is written",
             proposal=f"{definition};",
             span=span,
@@ -122,8 +122,14 @@ def _of_another_console(text: str, tokens: list[Token]) -> OwnText | None:
     habit, form = known
     if habit.runs:
         return OwnText(form)
+    proposal = f"{form};" if form else ""
     raise SyntaxFault(
-        f"this is a statement of {habit.console}", proposal=f"{form};", span=span, code="OTHER_CONSOLE"
+        habit.fact,
+        detail=habit.refusal,
+        hint=habit.hint,
+        proposal=proposal,
+        span=span,
+        code="OTHER_CONSOLE",
     )
 
 
@@ -188,7 +194,7 @@ def _candidates(first: Token) -> list[str]:
 def _left_to_spark(tokens: list[Token], furthest: State | None) -> Statement:
     """The error for a statement that matches no rule (Spark's statements have a rule, too)."""
     first = tokens[0]
-    heads = [w for w in first_words() if w.isalpha() and w.isupper()] + ["SELECT", "WITH"]
+    heads = [w for w in first_words() if w.isalpha() and w.isupper()] + ["SELECT", "WITH", "FROM", "VALUES"]
     if first.upper in heads and furthest is not None:
         raise syntax_fault(furthest, tokens)
     like = nearest(first.text, heads, 0.75) if first.kind == "word" else None

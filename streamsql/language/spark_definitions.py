@@ -74,6 +74,7 @@ _TARGETS = (
     ("ALTER", "TABLE"), ("ALTER", "VIEW"), ("TRUNCATE", "TABLE"), ("ANALYZE", "TABLE"),
     ("INSERT", "OVERWRITE", "TABLE"),
     ("INSERT", "OVERWRITE"), ("SHOW", "CREATE", "TABLE"), ("REPAIR", "TABLE"), ("COMMENT", "ON", "TABLE"),
+    ("SHOW", "CREATE", "VIEW"),
 )  # fmt: skip
 
 
@@ -93,6 +94,8 @@ def target_of(text: str) -> Target | None:
     tokens = tokenize(text, strict=False)
     words = tuple(t.upper for t in tokens[:8])
     verb = next((v for v in _TARGETS if words[: len(v)] == v), None)
+    if words[:1] == ("SHOW",) and len(tokens) == 2:
+        verb = ("SHOW",)  # SHOW t of DuckDB
     if verb is None:
         return None
     rest = tokens[len(verb) :]

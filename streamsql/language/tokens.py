@@ -134,17 +134,26 @@ class Piece(NamedTuple):
 
 _BEFORE_HEAD = {"EXPLAIN", "PYSPARK", "LOGICAL", "EXTENDED", "FORMATTED", "CODEGEN", "COST"}
 _BLOCK_ENDS = {"IF", "WHILE", "FOR", "LOOP", "REPEAT"}
+_TRANSACTIONS = {";", "TRANSACTION", "WORK", "STATEMENT"}
+"""What follows a BEGIN of other consoles that has no END."""
 
 
 def split(tokens: list[Token]) -> Iterator[Piece]:
     """Statements of a token list, without their `;`. Empty statements are skipped.
 
     A compound statement (BEGIN … END, EXECUTE STATEMENT SET BEGIN … END, TEST 'name' BEGIN … END TEST) is one
-    piece. A TEST that is not closed ends before the next one.
+    piece, and so is a CREATE FUNCTION with a body in $$ … $$. A TEST that is not closed ends before the next
+    one.
     """
     piece: list[Token] = []
     depth, compound, test, head = 0, False, False, True
+    body = 0
     for index, token in enumerate(tokens):
+        if token.text == "$" and index >= body and piece and piece[0].upper == "CREATE":
+            body = _behind_body(tokens, index)
+        if index < body:
+            piece.append(token)
+            continue
         if depth and token.text == ";" and _begins_test(tokens, index + 1):
             depth = 0
         if token.text == ";" and depth == 0:
@@ -154,10 +163,10 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
             continue
         if token.kind == "word":
             word = token.upper
+            after = tokens[index + 1].upper if index + 1 < len(tokens) else ""
             if head:
                 test = _begins_test(tokens, index)
-                compound = word in ("BEGIN", "EXECUTE")
-            after = tokens[index + 1].upper if index + 1 < len(tokens) else ""
+                compound = word == "EXECUTE" or (word == "BEGIN" and after not in _TRANSACTIONS)
             if test:  # only END TEST closes it, whatever is inside
                 depth = int((depth or word == "BEGIN") and not (word == "END" and after == "TEST"))
             elif compound and word in ("BEGIN", "CASE"):
@@ -168,6 +177,26 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
         piece.append(token)
     if piece:
         yield Piece(piece, False)
+
+
+def _behind_body(tokens: list[Token], at: int) -> int:
+    """The place behind a body in $$ … $$ or $tag$ … $tag$, which an open one has at the end; `at` if none
+    begins there.
+    """
+    quote = _dollars(tokens, at)
+    ends = (n + len(quote) for n in range(at + 1, len(tokens)) if n > at + 1 and _dollars(tokens, n) == quote)
+    return next(ends, len(tokens)) if quote else at
+
+
+def _dollars(tokens: list[Token], at: int) -> list[str]:
+    """The $$ or $tag$ that begins at a token, none of its parts apart."""
+    for size in (2, 3):
+        part = tokens[at : at + size]
+        texts = [t.text for t in part]
+        apart = any(a.end != b.start for a, b in zip(part, part[1:], strict=False))
+        if len(part) == size and texts[0] == texts[-1] == "$" and not apart:
+            return texts
+    return []
 
 
 def _begins_test(tokens: list[Token], at: int) -> bool:

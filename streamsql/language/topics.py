@@ -26,7 +26,9 @@ class Topic:
     text: str
 
     def page(self) -> str:
-        """The page for a terminal: code is indented, fences and comments are removed."""
+        """The page for a terminal: code is indented, fences and comments are removed, a paragraph or item of
+        a list is one line.
+        """
         lines = [f"{self.name}: {self.summary}"]
         in_code = False
         for line in self.text.splitlines():
@@ -34,9 +36,19 @@ class Topic:
                 in_code = not in_code
             elif in_code:
                 lines.append(f"    {line}".rstrip())
-            elif not line.startswith("<!--"):
+            elif line.startswith("<!--"):
+                continue
+            elif _goes_on(lines[-1], line):
+                lines[-1] += f" {line.strip()}"
+            else:
                 lines.append(line)
         return "\n".join(lines).rstrip()
+
+
+def _goes_on(before: str, line: str) -> bool:
+    """Whether a line of a page continues the paragraph or item of the line before."""
+    new = not line.strip() or line.startswith(("|", "- ", "#"))
+    return not new and bool(before.strip()) and not before.startswith(("|", "    ", "#"))
 
 
 @cache

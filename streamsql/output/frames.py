@@ -77,7 +77,7 @@ def frame(
         and before.snapshot is snapshot
         and (_drawn_from(before.view), len(before.footer)) == (_drawn_from(view), footer_lines)
     )
-    why = live.why() if not snapshot.total else ()
+    why = live.why() if not snapshot.total and status.word != "FAILED" else ()
     if why:
         lines = _wrapped(why, view.width, room + AROUND)
     elif before is not None and still:
@@ -201,7 +201,8 @@ def _of_query(status: Status, snapshot: Snapshot, view: View, with_error: bool) 
     if status.watermark:
         parts.append((5, f"watermark {status.watermark}"))
     if status.late:
-        parts.append((4, _count(status.late, "late row") + " dropped"))
+        at_least = "at least " if status.late_at_least else ""
+        parts.append((4, f"{at_least}{_count(status.late, 'late row')} dropped"))
     if status.malformed:
         parts.append((4, f"{status.malformed:,} malformed"))
     if status.state_rows:

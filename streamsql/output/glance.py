@@ -51,7 +51,9 @@ def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
     lines = draw(_wrapped(rows, width), replace(style, compact=True, width=width)).lines
     if left_out:
         listed = ", ".join(left_out)
-        said += (Note("NOT_ALL_SHOWN", f"no room for {listed}: SET {PREFIX}expanded = auto; shows them"),)
+        them = "them" if len(left_out) > 1 else "it"
+        text = f"no room for {listed}: SET {PREFIX}expanded = auto; shows {them}"
+        said += (Note("NOT_ALL_SHOWN", text),)
     return Glance(lines, left_out, said)
 
 

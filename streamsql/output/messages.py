@@ -12,6 +12,7 @@ from streamsql.errors import Note, StreamsqlError
 from streamsql.output.colors import is_terminal, paint_error, paint_labels, wants_color
 from streamsql.output.control_characters import harmless, visible
 from streamsql.output.terminal import Terminal
+from streamsql.output.window import window
 from streamsql.secrets import redact_text
 
 
@@ -47,12 +48,13 @@ class Messages:
         from streamsql.output.error_text import format_error
 
         self.terminal.last_error = error
-        text = self._wrapped(harmless(format_error(error, self.width())))
+        text = self._wrapped(harmless(format_error(error, self._columns())))
         with self.terminal.held():
             self.out.flush()
             print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)
-        if error.proposal:
-            self._notes(self.offer(error.proposal))
+        proposal = error.proposal or error.corrected()
+        if proposal:
+            self._notes(self.offer(proposal))
 
     def _notes(self, notes: Iterable[Note]) -> None:
         for note in notes:
@@ -90,11 +92,15 @@ class Messages:
         with self.terminal.held():
             print(paint_labels(text) if self._color(self.words) else text, file=self.words, flush=True)
 
+    def _columns(self) -> int:
+        """The width of the window that messages are written to, also by a script; 0 for a file or pipe."""
+        return self.width() or (window(self.words).columns if is_terminal(self.words) else 0)
+
     def _wrapped(self, text: str) -> str:
         """Lines that are longer than the window is wide, with line ends between words; without a window as
         they are.
         """
-        width = self.width()
+        width = self._columns()
         if not width:
             return text
         lines = (

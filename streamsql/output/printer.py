@@ -42,6 +42,8 @@ from streamsql.results import (
 
 CHANGES_AT_ONCE = 1_000
 
+PAGE = 120
+"""The width of a page of HELP without a window."""
 FOOTER = 2
 """The lines of a window that are reserved for the footer and the next prompt."""
 
@@ -337,7 +339,7 @@ class Printer(Messages):
 
     def _text(self, text: Text, *, paging: bool = True) -> None:
         shown = harmless(text.text)
-        lines = wrap(shown, self.width()) if text.prose and self.width() else shown.split("\n")
+        lines = wrap(shown, self.width() or PAGE) if text.prose else shown.split("\n")
         if not (paging and self._page(lines)):
             self.write(lines)
 

@@ -97,7 +97,7 @@ def _spark(statement: Statement, context: Context) -> Plan:
         raise RuleFault(
             "a view over a stream is a stream",
             detail="Spark keeps the definition of a view in its catalog, where no stream of the console is",
-            hint=f"CREATE STREAM {quote_name(name)} AS {defines.view_query};",
+            proposal=f"CREATE STREAM {quote_name(name)} AS {defines.view_query};",
             span=statement.span,
             code="NOT_ON_STREAMS",
         )

@@ -72,9 +72,18 @@ def _marker(first: str) -> Callable[[str, Preferences], str]:
 
 
 def _watch(given: str, preferences: Preferences) -> str:
-    """\\watch SECONDS repeats the last statement, as in psql; \\watch NAME is WATCH."""
-    number = (given or "2").removesuffix("s")
-    return f"{REPEAT} {number}" if number.replace(".", "", 1).isdigit() else f"WATCH {given}"
+    """\\watch SECONDS, or i=SECONDS c=COUNT, repeats the last statement; \\watch NAME is WATCH."""
+    number, count = "", ""
+    for word in given.split():
+        value = word.removeprefix("i=").removeprefix("interval=").removesuffix("s")
+        times = word.removeprefix("c=").removeprefix("count=")
+        if times != word and times.isdigit() and not count:
+            count = times
+        elif value.replace(".", "", 1).isdigit() and not number:
+            number = value
+        else:
+            return f"WATCH {given}"
+    return f"{REPEAT} {number or 2} {count}".rstrip()
 
 
 def _copy(given: str, preferences: Preferences) -> str:
@@ -119,7 +128,7 @@ def _reset(given: str, preferences: Preferences) -> str:
 
 SHORT = (
     Short(("q", "quit", "exit"), "", "leave", _fixed("EXIT")),
-    Short(("?",), "", "list the short forms", _fixed(LIST)),
+    Short(("?",), "[words]", "list the short forms, or help", _with("HELP {}", LIST)),
     Short(("h", "help"), "[words]", "help on a statement or topic", _with("HELP {}", "HELP")),
     Short(
         ("d",), "[name]", "list all that FROM can read, or describe one thing",
@@ -157,7 +166,7 @@ SHORT = (
     Short(("p",), "", "show the statement that is being typed", _fixed(PRINT)),
     Short(("r",), "", "discard the statement that is being typed", _fixed(CLEARED)),
     Short(("last",), "", "show the last result again, in full", _fixed(LAST)),
-    Short(("e", "edit"), "", "open the last statement in your editor", _fixed(EDIT)),
+    Short(("e", "edit"), "[file]", "open the last statement, or a file, in your editor", _marker(EDIT)),
     Short(("o",), "[file]", "write rows to a file; without one, here again", _marker(OUTPUT)),
     Short(("once",), "file", "write the rows of the next statement to a file", _marker(ONCE)),
     Short(("!",), "[command]", "run a command in your shell", _marker(SHELL)),
@@ -179,15 +188,18 @@ def expand(text: str, preferences: Preferences) -> str | None:
     line = text.strip().rstrip(";").rstrip()
     if not line.startswith(SIGNS):
         return None
-    if line == "?":
-        return LIST
+    if line[0] == "?":
+        return f"HELP {line[1:].strip()};" if line[1:].strip() else LIST
     name, given = (*line[1:].split(None, 1), "", "")[:2]
     start = text.index(line[0])
     span = Span(start, start + 1 + len(name))
     plain = name.rstrip("+") or name  # \\d+ of psql shows more than \\d; here \\d shows all
+    other = _of_another_prompt(line, name, span)
+    if other:
+        return other
     short = (_BY_NAME.get(plain) or _BY_NAME.get(plain.casefold())) if line[0] == "\\" else None
     if short is None:
-        return _of_another_prompt(line, name, span)
+        raise _unknown(line[0], name, span)
     usage = f"\\{short.names[0]} {short.takes}".strip()
     if given and not short.takes:
         raise InputFault(
@@ -200,32 +212,38 @@ def expand(text: str, preferences: Preferences) -> str | None:
 
 
 def _of_another_prompt(line: str, name: str, span: Span) -> str:
-    """The statement for a command that only another prompt has. Raises InputFault if none has it, or if the
-    statement is to be completed first.
+    """The statement for a command that only another prompt has; "" if none has it. Raises InputFault if there
+    is no statement for it, or if that is to be completed first.
     """
     from streamsql.language.habits import command_form
 
     known = command_form(line.replace("+", "", 1) if name.endswith("+") else line)
-    if known is not None:
-        habit, statement = known
-        if habit.runs:
-            return statement if statement.startswith("\\") else statement + ";"
-        raise InputFault(
-            f"{habit.typed.split()[0]} is a command of {habit.console}",
-            proposal=f"{statement};",
-            span=span,
-            code="OTHER_CONSOLE",
-        )
-    if line[0] != "\\":
-        raise InputFault(
-            f"there is no command {line[0]}{name}",
+    if known is None:
+        return ""
+    habit, statement = known
+    if habit.runs:
+        return statement if statement.startswith("\\") else statement + ";"
+    proposal = f"{statement};" if statement else ""
+    raise InputFault(
+        habit.fact,
+        detail=habit.refusal,
+        hint=habit.hint,
+        proposal=proposal,
+        span=span,
+        code="OTHER_CONSOLE",
+    )
+
+
+def _unknown(sign: str, name: str, span: Span) -> InputFault:
+    if sign != "\\":
+        return InputFault(
+            f"there is no command {sign}{name}",
             hint="HELP switching from duckdb; lists those of DuckDB, \\? the short forms",
             span=span,
             code="UNKNOWN_STATEMENT",
         )
-    raise InputFault(
+    return InputFault(
         f"there is no short form \\{name}",
-        detail="the short forms are " + " ".join("\\" + s.names[0] for s in SHORT),
         hint=did_you_mean("\\" + name, ["\\" + n for n in _BY_NAME]) or "\\? lists them",
         span=span,
         code="UNKNOWN_STATEMENT",

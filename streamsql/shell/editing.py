@@ -33,12 +33,13 @@ def is_complete(text: str) -> bool:
     return is_ended(text) or ("\\" in text and trailing_command(text) is not None)
 
 
-def edit(text: str, messages: Messages) -> str:
-    """A text edited with the editor of VISUAL or EDITOR; empty when the editor fails."""
+def edit(text: str, messages: Messages, file: str = "") -> str:
+    """A text, or that of a file, edited with the editor of VISUAL or EDITOR; empty when the editor fails."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="streamsql-") as folder:
-        path = Path(folder) / "statement.sql"
-        path.write_text(text + "\n", "utf-8")
+        path = Path(file).expanduser() if file else Path(folder) / "statement.sql"
+        if not file:
+            path.write_text(text + "\n", "utf-8")
         try:
             with echo():
                 code = subprocess.call([*shlex.split(command), str(path)])
@@ -51,7 +52,7 @@ def edit(text: str, messages: Messages) -> str:
                 )
             )
             return ""
-        return path.read_text("utf-8", "replace").strip() if code == 0 else ""
+        return path.read_text("utf-8", "replace").strip() if code == 0 and path.exists() else ""
 
 
 class History(FileHistory):

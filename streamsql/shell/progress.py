@@ -9,11 +9,13 @@ from streamsql.errors import cells
 from streamsql.output.cells import cut
 from streamsql.output.terminal import Terminal
 from streamsql.output.window import window
-from streamsql.runtime.console_session import ConsoleSession
+from streamsql.runtime.console_session import Activity, ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
 
 PATIENCE = 1.0
 """The seconds after which the progress of a statement is shown."""
+STEP = 0.25
+"""The seconds between two updates."""
 
 
 def in_one_line(text: str, width: int) -> str:
@@ -27,7 +29,7 @@ def in_one_line(text: str, width: int) -> str:
 
 class ProgressLine:
     """Overwrites its own line on a terminal that can move its cursor (moving); otherwise prints it once.
-    Calls the session on its own thread, since Spark may answer slowly.
+    The session is asked on a thread of its own: while Spark answers slowly, the seconds go on.
     """
 
     def __init__(self, session: ConsoleSession, terminal: Terminal, *, moving: bool) -> None:
@@ -43,8 +45,10 @@ class ProgressLine:
         self._running.set()
         self._said = False
         self._cancelling = False
-        self._began = time.monotonic()
-        threading.Thread(target=self._watch, daemon=True, name="progress").start()
+        self._activity: Activity | None = None
+        self._began = began = time.monotonic()
+        for act in (self._ask, self._watch):
+            threading.Thread(target=act, args=(cancel, began), daemon=True, name="progress").start()
 
     def cancelling(self) -> None:
         """Show at once that the statement is being cancelled."""
@@ -56,28 +60,37 @@ class ProgressLine:
         self._running.clear()
         self.terminal.erase_status()
 
-    def _watch(self) -> None:
-        began = self._began
-        while self._running.is_set() and self._began == began:
+    def _goes_on(self, began: float) -> bool:
+        return self._running.is_set() and self._began == began
+
+    def _ask(self, cancel: CancelToken, began: float) -> None:
+        while self._goes_on(began):
+            if time.monotonic() - began > PATIENCE - STEP:
+                activity = self.session.activity(cancel)
+                if self._goes_on(began):
+                    self._activity = activity
+            time.sleep(STEP)
+
+    def _watch(self, cancel: CancelToken, began: float) -> None:
+        while self._goes_on(began):
             took = time.monotonic() - began
             text = self._text(took) if took > PATIENCE and not self._cancelling else ""
-            if text and self._running.is_set() and self._began == began:
+            if text and self._goes_on(began):
                 self._draw(text)
                 if self._cancelling:
                     self._draw("cancelling…")  # it was meanwhile
                 if not self._running.is_set():
                     self.terminal.erase_status()  # it was stopped meanwhile
-            time.sleep(0.25)
+            time.sleep(STEP)
 
     def _text(self, took: float) -> str:
-        activity = self.session.activity(self._cancel)
+        """What is shown. While no Spark job runs, Spark plans the statement or hands over its rows."""
+        activity = self._activity or Activity()
         if not activity.started:
-            return f"waiting for Spark to start… {took:.0f} s"
-        if activity.doing:
-            return f"{activity.doing}… {took:.0f} s; Ctrl-C cancels"
+            return f"waiting for Spark to start… {took:.0f} s; Ctrl-C cancels"
         progress = activity.jobs
-        if progress is None:
-            return ""
+        if progress is None or not progress.tasks:
+            return f"{activity.doing or 'running'}… {took:.0f} s; Ctrl-C cancels"
         stages = f"stage {min(progress.stages_done + 1, progress.stages)} of {progress.stages}"
         return f"{stages}, {progress.tasks_done} of {progress.tasks} tasks, {took:.0f} s; Ctrl-C cancels"
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import TextIO, cast
 
 from streamsql.catalog import Catalog
 from streamsql.errors import Cancelled, InputFault, StreamsqlError
@@ -27,17 +28,19 @@ def run_in_shell(command: str) -> None:
 
 
 def described(statement: str, catalog: Catalog) -> str:
-    """DESCRIBE TABLE name, of \\d, as the DESCRIBE for what has that name; any other statement as it is."""
-    head, _, name = statement.removesuffix(";").partition("DESCRIBE TABLE ")
-    if head or not name:
+    """DESCRIBE TABLE name of \\d, and SHOW CREATE TABLE name of .schema, as the statement for what has that
+    name; any other statement as it is.
+    """
+    head, _, name = statement.removesuffix(";").partition(" TABLE ")
+    if head not in ("DESCRIBE", "SHOW CREATE") or not name:
         return statement
     key = name.strip('`"').casefold()
     sink = catalog.sinks.get(key)
     if key in catalog.streams:
-        return f"DESCRIBE STREAM {name};"
+        return f"{head} STREAM {name};"
     if sink is not None:
-        return f"DESCRIBE {'LIVE TABLE' if sink.is_live else 'SINK'} {name};"
-    return f"DESCRIBE QUERY {name};" if key in catalog.queries else statement
+        return f"{head} {'LIVE TABLE' if sink.is_live else 'SINK'} {name};"
+    return f"{head} QUERY {name};" if key in catalog.queries and head == "DESCRIBE" else statement
 
 
 def connection(session: ConsoleSession) -> str:
@@ -51,9 +54,15 @@ def connection(session: ConsoleSession) -> str:
 
 
 def printer_to(path: str, like: Printer) -> Printer:
-    """A printer that writes rows to a new file, and all else where another does. Raises InputFault."""
+    """A printer that writes rows to a new file, or `|` a command of the shell, and all else where another
+    does. Raises InputFault.
+    """
+    file: TextIO
     try:
-        file = Path(path).expanduser().open("w", buffering=1, encoding="utf-8")
+        if path.startswith("|"):
+            file = cast(TextIO, os.popen(path[1:], "w"))
+        else:
+            file = Path(path).expanduser().open("w", buffering=1, encoding="utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputFault(f"cannot write {path}: {reason}", code="FILE_NOT_WRITTEN") from None
@@ -62,10 +71,13 @@ def printer_to(path: str, like: Printer) -> Printer:
     return printer
 
 
-def repeat(act: Callable[[], bool], seconds: float, cancel: CancelToken) -> bool:
-    """Call a function again and again, until it returns False or the token is set. Returns True."""
+def repeat(act: Callable[[], bool], seconds: float, times: int, cancel: CancelToken) -> bool:
+    """Call a function again and again, at most so many times (0: no limit), until it returns False or the
+    token is set. Returns True.
+    """
     with suppress(Cancelled):
-        while act():
+        while act() and times != 1:
+            times -= 1
             cancel.wait(seconds)
     return True
 
@@ -78,6 +90,14 @@ def in_full(error: StreamsqlError) -> str:
 _SQLSTATE = re.compile(r"SQLSTATE: (\w+)")
 
 
+_FRAMES = re.compile(
+    r"Traceback \(most recent call last\):\n|^ +File \".*\n(^ {4}.*\n)*"
+    r"|^\s+at [\w.$/]+\(.*\n?|^\s+\.{3} \d+ more\n?",
+    re.MULTILINE,
+)
+"""The frames of the stacks of Python and Java in the text of an exception."""
+
+
 def _more(error: StreamsqlError) -> Iterator[str]:
     yield f"code: {error.code}"
     cause: BaseException | None = error.__cause__ or error.__context__
@@ -86,4 +106,4 @@ def _more(error: StreamsqlError) -> Iterator[str]:
     if state:
         yield f"SQLSTATE: {state}"
     if cause is not None:
-        yield redact_text(f"cause: {type(cause).__name__}: {cause}")
+        yield redact_text(f"cause: {type(cause).__name__}: {_FRAMES.sub('', str(cause))}")

@@ -173,7 +173,7 @@ class Desk:
         }
         try:
             if name in texts:
-                self.printer.show(Text(text=texts[name]()))
+                self.printer.show(Text(text=texts[name](), prose=name == VERBOSE))
             elif name in (AGAIN, AGAIN_EXPANDED, REPEAT) and self._last_text:
                 return self._again(name, given)
             elif name == SHELL:
@@ -181,7 +181,7 @@ class Desk:
             elif name in (OUTPUT, ONCE):
                 self._write_to(given, once=name == ONCE)
             elif name == EDIT:
-                self.next_text = edit(self._last_text, self.printer)
+                self.next_text = edit(self._last_text, self.printer, given)
             elif name == FORMAT:
                 self._format_last()
             elif name == LAST:
@@ -193,9 +193,11 @@ class Desk:
     def _again(self, name: str, given: str) -> bool:
         """Run the last statement again: row by row, into a file, or every so many seconds. False: leave."""
         if name == REPEAT:
-            source, seconds = Source("sql", self._last_text), float(given)
+            source, (seconds, times) = Source("sql", self._last_text), (*given.split(), "0")[:2]
             return self._on_thread(
-                lambda cancel: repeat(lambda: self._execute(source, cancel), seconds, cancel)
+                lambda cancel: repeat(
+                    lambda: self._execute(source, cancel), float(seconds), int(times), cancel
+                )
             )
         if name == AGAIN_EXPANDED:
             self.printer.expanded = self.rows_to.expanded = True

@@ -99,8 +99,16 @@ class ShowConnectors(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class ShowTables(Statement):
+    """pattern: of the names, "" for all."""
+
     topic: ClassVar[str] = "usage"
     needs_spark: ClassVar[bool] = True
+
+    pattern: str = ""
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowTables:
+        return cls(pattern=node.text("String"))
 
 
 @dataclass(frozen=True, kw_only=True)

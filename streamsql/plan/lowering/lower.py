@@ -9,6 +9,7 @@ query that Spark accepts is accepted here.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from streamsql.calls import Assign, Node, Var, expr
 from streamsql.errors import Note, RuleFault, Span
@@ -19,8 +20,15 @@ from streamsql.language.dialect_words import (
     check_quoted_keys,
     check_quoted_names,
 )
-from streamsql.language.json_arrows import check_json_arrows, check_quantified
+from streamsql.language.flink_words import check_flink_words
+from streamsql.language.json_arrows import (
+    check_files,
+    check_json_arrows,
+    check_json_paths,
+    check_quantified,
+)
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
+from streamsql.language.row_time import check_row_time
 from streamsql.plan.lowering.frames import Frame, Unknown
 from streamsql.plan.lowering.hidden_keys import ctes_on_the_way, is_plain_body
 from streamsql.plan.lowering.own_relations import lower_own_relations
@@ -48,8 +56,14 @@ def lower(text: str, sources: Sources) -> Lowered:
     query = read_query(text)
     check_quoted_names(query)
     check_json_arrows(query)
+    check_json_paths(query)
     check_quantified(query)
+    check_files(query)
     check_date_patterns(query)
+    if query.words & {"within", "rowtime"}:
+        check_row_time(query, partial(_event_time, sources))
+    if query.words & {"system_time", "match_recognize"}:
+        check_flink_words(query)
     keeps_keys, sources.keeps_keys = sources.keeps_keys, False
     if not sources.depth:
         # These words include those of the queries of the streams below.
@@ -64,6 +78,12 @@ def lower(text: str, sources: Sources) -> Lowered:
         return lowered
     finally:
         sources.depth -= 1
+
+
+def _event_time(sources: Sources, name: str) -> str:
+    """The event-time column of a stream; "" if it has none."""
+    stream = sources.catalog.streams.get(name.casefold())
+    return stream.watermark.column.value if stream and stream.watermark else ""
 
 
 def _lower(query: Query, sources: Sources, keeps_keys: bool) -> Lowered:

@@ -198,7 +198,9 @@ class Blocks(Relations, Grouping):
                 self.sources.note(Note("READ_AS", f"{item.text} is a string; the column is `{name}`"))
             for whole, left, right in item.expression.divisions():
                 if left.is_whole(self.sources.type_of) and right.is_whole(self.sources.type_of):
-                    text = f"{whole.text} has a fraction in Spark; {left.text} div {right.text} has none"
+                    slash = whole.text.rindex("/", 0, whole.text.rindex(right.text))
+                    own = f"{whole.text[:slash].rstrip()} div {whole.text[slash + 1 :].lstrip()}"
+                    text = f"{whole.text} has a fraction in Spark; {own} has none"
                     self.sources.note(Note("READ_AS", text))
 
     def text_of_from(self, select: Block) -> str:

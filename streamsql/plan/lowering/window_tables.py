@@ -73,11 +73,14 @@ def window_table(text: str, node: Node) -> WindowTable:
     stamp = text[column.span.start : column.span.end]
     lengths = [_length(part) for part in call.all("WindowLength")]
     if kind == "CUMULATE":
+        source, descriptor = (text[n.span.start : n.span.end] for n in (data, time))
+        tumble = f"TUMBLE({source}, {descriptor}, INTERVAL {quote(lengths[-1][1])})"
         raise RuleFault(
             "Spark does not support CUMULATE",
             detail="it emits a growing window at each step; Spark's windows have a fixed size",
-            hint=f"GROUP BY window({stamp}, {quote(lengths[-1][1])}) in OUTPUT MODE UPDATE emits the "
-            "current result of the open window after each micro-batch",
+            hint=f"{tumble} in OUTPUT MODE UPDATE emits the current result of the open window after each "
+            "micro-batch",
+            instead=tumble,
             span=node.span,
             code="CLAUSE_NOT_SUPPORTED",
         )

@@ -9,7 +9,7 @@ from streamsql.language.origin import Origin
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.copy import FORMATS, Copy, CopyFrom, FileForm, Summarize
 from streamsql.language.statements.select import Select
-from streamsql.language.tokens import quote_name
+from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.basic_plans import Direct, Plan
 from streamsql.plan.context import Context
 from streamsql.plan.row_plans import CopyRows, Summary
@@ -17,7 +17,7 @@ from streamsql.plan.statements.queries import select
 
 
 def copy_rows(statement: Copy, context: Context) -> Plan:
-    _check_form(statement.form)
+    _check_form(statement.form, statement.path)
     rows = _rows(statement.query, statement.name, context)
     return CopyRows(
         rows=replace(rows, notes=()), path=statement.path.value, form=statement.form, notes=rows.notes
@@ -31,7 +31,7 @@ def summarize(statement: Summarize, context: Context) -> Plan:
 
 def copy_from(statement: CopyFrom, context: Context) -> Plan:
     """Raises RuleFault when the name is that of a stream, sink or live table, or the format is not known."""
-    _check_form(statement.form)
+    _check_form(statement.form, statement.path)
     name = statement.name
     folded = name.value.casefold()
     kind = (
@@ -47,15 +47,16 @@ def copy_from(statement: CopyFrom, context: Context) -> Plan:
     return Direct(statement)
 
 
-def _check_form(form: FileForm) -> None:
+def _check_form(form: FileForm, path: Name) -> None:
     """Raise RuleFault for a format that is not known."""
     if form.format not in FORMATS:
+        sheet = form.format.startswith("xls") and form.span == path.span
+        own = quote(f"{path.value.rpartition('.')[0]}.csv")
         raise RuleFault(
             f"COPY does not know the format {form.format}" if form.format else "the format is not said",
             detail="the formats are " + ", ".join(FORMATS),
-            hint="use csv, which spreadsheet programs open: COPY … TO 'file.csv' (HEADER)"
-            if form.format.startswith("xls")
-            else "COPY … (FORMAT csv)",
+            hint=f"{own} is a csv file, which spreadsheet programs open" if sheet else "COPY … (FORMAT csv)",
+            instead=own if sheet else "" if form.format else f"{quote(path.value)} (FORMAT csv)",
             span=form.span,
             code="UNKNOWN_FORMAT",
         )

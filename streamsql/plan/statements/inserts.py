@@ -260,8 +260,10 @@ def _insert_static(
         if write is None:
             hint = "CREATE STREAM … first, or a sink that takes static queries"
             raise unknown_stream(statement.query, context, hint) or RuleFault(
-                f"a {using.name} sink takes streaming queries only",
-                hint=hint,
+                f"{sink.name} is a live table, to which only queries over streams write"
+                if sink.is_live
+                else f"a {using.name} sink takes streaming queries only",
+                hint="HELP live_tables;" if sink.is_live else hint,
                 span=name.span,
                 code="CONNECTOR_NOT_SUPPORTED",
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamsql.definitions import Stream
-from streamsql.errors import RuleFault
+from streamsql.errors import RuleFault, Span
 from streamsql.language.spark_definitions import Target, target_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import quote_name
@@ -16,6 +16,9 @@ def check_target(statement: Statement, context: Context) -> None:
     """
     target = target_of(statement.text)
     entry = context.catalog.target(target.name) if target else None
+    table = context.catalog.tables.get(target.name.casefold()) if target and target.verb == "SHOW" else None
+    if target and table:
+        raise _described(f"TABLE {quote_name(table.name)}", target.name, statement.origin.span(target.span))
     if target is None or entry is None:
         return
     kind = "stream" if isinstance(entry, Stream) else "live table" if entry.is_live else "sink"
@@ -24,11 +27,21 @@ def check_target(statement: Statement, context: Context) -> None:
     raise fault
 
 
+def _described(what: str, name: str, span: Span | None = None) -> RuleFault:
+    """The error for SHOW with the name of one thing."""
+    return RuleFault(
+        f"SHOW lists things, and {name} is one", proposal=f"DESCRIBE {what};", span=span, code="WRONG_KIND"
+    )
+
+
 def _refusal(target: Target, kind: str, name: str) -> RuleFault:
     own = f"{kind.upper()} {name};"
     said = f"{target.name} is a {kind}"
+    if target.verb == "SHOW":
+        return _described(own.rstrip(";"), target.name)
     if target.verb.startswith("DROP"):
-        return RuleFault(f"{said}, not a table of Spark", proposal=f"DROP {own}", code="WRONG_KIND")
+        what = target.verb.removeprefix("DROP ").lower()
+        return RuleFault(f"{said}, not a {what} of Spark", proposal=f"DROP {own}", code="WRONG_KIND")
     if target.verb.startswith("SHOW CREATE"):
         return RuleFault(f"{said}, not a table of Spark", proposal=f"SHOW CREATE {own}", code="WRONG_KIND")
     why = {

@@ -123,7 +123,7 @@ def _help(parts: SessionParts, statement: session_statements.Help) -> Result:
 def _page(written: str, text: str, rule: str) -> str:
     """The page of a statement: examples, its synopsis, what it does, and the clauses that both name."""
     paragraphs = [text, *_where(rule), _see_also(rule, _head(written))]
-    below = "\n".join(_wrapped(p, "    ", "      ") for p in paragraphs)
+    below = "\n".join(f"    {' '.join(p.split())}" for p in paragraphs)
     examples = load().examples[rule]
     above = "" if examples == f"{written};" else f"{examples}\n\n"
     return f"{above}{_wrapped(written, '', '      ')}\n{below}"

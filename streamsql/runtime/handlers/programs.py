@@ -43,6 +43,9 @@ _TELLS = re.compile(r"\s*(SHOW|DESCRIBE|DESC|EXPLAIN|SET)\b", re.IGNORECASE)
 """Statements of Spark whose rows are settings or definitions, not data."""
 
 
+_COLLATION = " collate UTF8_BINARY"
+
+
 def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement) -> Result:
     began = time.monotonic()
     with parts.own_state_provider(plan.program):
@@ -111,6 +114,12 @@ def _told(rows: Rows, statement: Statement, began: float) -> Result:
         return Done(message="done")
     if _TELLS.match(statement.text):
         rows = without_secrets(rows)
+    if rows.columns == ("createtab_stmt",) and len(rows.rows) == 1:
+        return Text(text=f"{rows.rows[0][0]};")
+    if "data_type" in rows.columns:
+        # The collation of all strings, which Spark names where a table has none of its own.
+        plain = [tuple(v.replace(_COLLATION, "") if isinstance(v, str) else v for v in r) for r in rows.rows]
+        rows = replace(rows, rows=plain)
     return replace(rows, seconds=time.monotonic() - began)
 
 

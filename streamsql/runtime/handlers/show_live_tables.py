@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from streamsql.definitions import Sink
@@ -80,7 +81,16 @@ def _show_tables(parts: SessionParts, statement: session.ShowTables) -> Result:
             kind = _SPARKS_KINDS.get(entry_of_spark.tableType, entry_of_spark.tableType.casefold())
             columns = ", ".join(column.name for column in parts.spark.catalog.listColumns(name))
             rows.append((name, kind, columns, ""))
-    return table(("name", "kind", "columns", "rows"), rows, (3,), "nothing to read FROM")
+    nothing = "nothing to read FROM"
+    if statement.pattern:
+        pattern = re.compile(re.sub(r"[^\w|]", _any_text, statement.pattern.replace("%", "*")), re.IGNORECASE)
+        rows = [row for row in rows if pattern.fullmatch(row[0])]
+        nothing = f"no name like {statement.pattern}"
+    return table(("name", "kind", "columns", "rows"), rows, (3,), nothing)
+
+
+def _any_text(sign: re.Match[str]) -> str:
+    return ".*" if sign[0] == "*" else re.escape(sign[0])
 
 
 def _is_stage(name: str, parts: SessionParts) -> bool:

@@ -185,13 +185,13 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
         late = f", {counted(dropped, 'late row')} dropped in this batch" if dropped else ""
         pairs.append((f"state {count}", f"{op.get('operatorName', '')}: {kept}{late}"))
     if running.reports.late:
-        pairs.append(("late rows dropped", running.reports.late))
+        grouped = running.plan.shape.aggregates
+        pairs.append(("late rows dropped", ("at least " if grouped else "") + f"{running.reports.late:,}"))
         if not running.plan.transient:
-            grouped = "; Spark counts groups of them, so there may be more"
-            more = grouped if running.plan.shape.aggregates else ""
+            more = "; Spark counts groups of them, so there may be more" if grouped else ""
             listed = f"SELECT * FROM LATE ROWS OF QUERY {quote_name(running.name)}; lists them{more}"
             pairs.append(("late rows", listed))
-    pairs.append(("durations", ", ".join(f"{k} {v} ms" for k, v in last.get("durationMs", {}).items())))
+    pairs.append(("durations", ", ".join(f"{k} {v:,} ms" for k, v in last.get("durationMs", {}).items())))
     return pairs
 
 

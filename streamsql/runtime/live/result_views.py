@@ -241,4 +241,5 @@ def status_of(running: Running) -> Status:
         running.fault.hint if running.fault else "",
         running.reports.malformed,
         "" if reports or running.over else batch_under_way(running.plan.checkpoint),
+        late_at_least=bool(running.plan.shape.aggregates),
     )

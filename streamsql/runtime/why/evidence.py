@@ -143,6 +143,16 @@ class Evidence:
         return self.running.reports.late if self.running else 0
 
     @property
+    def at_least(self) -> str:
+        """Spark counts the dropped rows of an aggregation after it has combined those of a group."""
+        return "at least " if self.plan.shape.aggregates else ""
+
+    @property
+    def late_rows(self) -> str:
+        """The number of dropped rows, as far as Spark tells it."""
+        return f"{self.at_least}{self.late:,}"
+
+    @property
     def state(self) -> list[dict[str, Any]]:
         """The stateful operators of the last report."""
         return list(self.last.get("stateOperators", []))

@@ -311,7 +311,7 @@ def nothing_wrong(evidence: Evidence) -> Verdict | None:
     ago = length(time.time() - at) if at else ""
     facts: list[Fact] = [("rows in", evidence.rows_in), ("rows out", evidence.rows_out)]
     if evidence.late:
-        facts.append(("late rows dropped", evidence.late))
+        facts.append(("late rows dropped", evidence.late_rows))
         if not evidence.plan.transient and not evidence.query.together:
             facts.append(("the late rows", f"SELECT * FROM LATE ROWS OF QUERY {quote_name(evidence.name)};"))
     if evidence.state_rows:

@@ -182,7 +182,7 @@ def rows_late(evidence: Evidence) -> Verdict | None:
     if not evidence.late or not (evidence.silent or _all_late(evidence)):
         return None
     worst = _worst_miss(evidence)
-    facts = [*clock(evidence), ("late rows dropped", evidence.late)]
+    facts = [*clock(evidence), ("late rows dropped", evidence.late_rows)]
     if worst:
         facts.append(("behind the watermark by at most", length(worst)))
     stream = next((t.stream for t in evidence.event_times if t.stream and t.stream.connector), None)
@@ -202,7 +202,7 @@ def rows_late(evidence: Evidence) -> Verdict | None:
     missed = f", by up to {length(worst)}" if worst else ""
     return Verdict(
         situation="ROWS_LATE",
-        sentence=f"{count(evidence.late, 'row')} came behind the watermark{missed}, and "
+        sentence=f"{evidence.at_least}{count(evidence.late, 'row')} came behind the watermark{missed}, and "
         f"{'was' if evidence.late == 1 else 'were'} dropped",
         facts=tuple(facts),
         proposal=proposal,
