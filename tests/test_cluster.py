@@ -53,6 +53,7 @@ def test_a_cluster_is_checked_before_anything_starts(tmp_path: Path) -> None:
         "CREATE STREAM clicks (word STRING) USING json OPTIONS (path 'in');"
         "CREATE FUNCTION shout AS 'words.shout' LANGUAGE PYTHON RETURNS STRING;"
         "CREATE SINK o USING noop; INSERT INTO o SELECT shout(word) AS word FROM clicks;"
+        "CREATE STREAM orders USING kafka OPTIONS (servers 'localhost:1', topic 'orders');"
     )
     flags = ("--no-config", "--format", "csv", "--check-cluster")
     asked = run_process(*flags, "--master", "spark://localhost:1", "a.sql", cwd=tmp_path)
@@ -64,7 +65,8 @@ def test_a_cluster_is_checked_before_anything_starts(tmp_path: Path) -> None:
     ):
         assert line in asked.out.splitlines(), asked.out
     assert "master,spark://localhost:1,missing: localhost:1: connection refused" in asked.out
-    assert "error: the cluster cannot be used yet: spark://localhost:1\n" in asked.err
+    assert "contacts,localhost:1 (orders),missing: localhost:1: connection refused" in asked.out
+    assert "cannot be used yet: spark://localhost:1, localhost:1 (orders)\n" in asked.err
     image = run_process(*flags, "--master", "k8s://https://localhost:1", cwd=tmp_path)
     assert 'image,spark.kubernetes.container.image,"missing: --conf ' in image.out
     refused = run_process("--no-config", "--master", "sc://h:15002", "-e", "SELECT 1;", cwd=tmp_path)

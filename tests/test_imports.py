@@ -167,6 +167,7 @@ RUNTIME = [
     "parts",
     "workspace.reopen",
     "connect.server_address connect.session_record",
+    "connect.connect_probe",
     "metrics.query_metrics",
     "metrics.endpoint",
     "export.job_arguments",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from scripts import command
 from terminal import Terminal
 from test_scripts import SINK, STREAM, folder, wait_until, written  # noqa: F401  the fixture
+
+from streamsql.runtime.workspace.folder import holder
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -64,20 +68,27 @@ def test_a_script_obeys_a_second_signal_at_once_and_lets_a_micro_batch_finish_at
     assert [p.name for p in (slow / "ck" / "commits").glob("[0-9]*")] == ["0"]
 
 
-def test_a_terminal_that_is_closed_lets_micro_batches_finish(slow: Path) -> None:
+def test_a_terminal_that_is_lost_stops_no_query_and_the_server_lets_micro_batches_finish(slow: Path) -> None:
+    """As at the end of ssh; the console that goes on is then told to end."""
     console = Terminal(slow)
+    workspace = slow / "data" / "streamsql" / "workspace"
     try:
         console.prompt()
         console.run(f"{STREAM}{SINK}{FUNCTION}{INSERT}".replace("\n", " "), "query copy started")
         while not (slow / "begun").exists():
             assert console.read()
         console.child.kill(signal.SIGHUP)
-        (slow / "gate").touch()
+        console.child.kill(signal.SIGHUP)  # from the kernel and from the shell
         assert console.exit_code() == 0, console.scrollback
     finally:
         console.kill()
+    server = int(json.loads((workspace / "holder.json").read_text())["pid"])
+    os.kill(server, signal.SIGTERM)
+    (slow / "gate").touch()
+    while holder(workspace):
+        time.sleep(0.05)  # how often one looks; the time limit is that of the test
     assert [r["user"] for r in written(slow)] == ["ann", "bob"]
-    kept = json.loads(next((slow / "data").rglob("status.json")).read_text())
+    kept = json.loads((workspace / "status.json").read_text())
     assert kept["queries"]["copy"]["status"] == "stopped"
     assert kept["queries"]["copy"]["console"] == "left"
 

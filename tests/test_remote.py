@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from broker import certificate
 from conftest import notes_of
 from scripts import run_process
 from spark_cluster import java_command
@@ -22,8 +26,12 @@ from streamsql.plan.connect_limits import ABILITIES
 from streamsql.plan.context import ConnectServer, Context
 from streamsql.plan.planner import plan
 from streamsql.results import Live, Result, Rows
+from streamsql.runtime.connect.connect_engine import ConnectEngine, SessionRemark
+from streamsql.runtime.connect.connect_probe import obstacle
 from streamsql.runtime.connect.connect_session import ConnectSession
 from streamsql.runtime.connect.server_address import read_address
+from streamsql.runtime.connect.session_record import SessionRecord
+from streamsql.runtime.engine.events import Event, Events
 from streamsql.runtime.engine.java import spark_home
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session_config import Config
@@ -127,7 +135,11 @@ def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually:
     (tmp_path / "in" / "a.csv").write_text("word,at\ncat,2024-05-01 12:02:00\ndog,2024-05-01 12:07:00\n")
     first = Remote(server, tmp_path)
     started = first.run(DEFINITIONS.format(tmp_path))
+    assert notes_of(started[2])[0].startswith(
+        "without a console, the server ends the session and its queries after 30m,"
+    )
     assert "output mode complete: the whole result is emitted each time" in notes_of(started[3])
+    assert not any("without a console" in note for note in notes_of(started[3]))  # once is enough
     assert first.rows("SELECT word, n FROM counts ORDER BY word;") == [("cat", 1), ("dog", 1)]
     assert first.rows("SHOW LIVE TABLES;") == [("counts", 2, "running")]
     assert first.rows("SELECT word FROM words WHERE word > 'd';") == [("dog",)]
@@ -230,6 +242,76 @@ def test_flags_and_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (nobody.code, time.monotonic() - began < 20) == (3, True)
     assert "no Spark Connect server answers at sc://127.0.0.1:1\n" in nobody.err
     assert "start-connect-server.sh" in nobody.err and "abc" not in nobody.err
+
+
+SETTINGS = bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""The first frame of a server that speaks HTTP/2."""
+
+
+@pytest.fixture(scope="module")
+def own_certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return certificate(tmp_path_factory.mktemp("certificate"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "tls", "parameters", "detail"),
+    [
+        (SETTINGS, False, "", ""),
+        (SETTINGS, True, "use_ssl=true", "its certificate is not trusted: self-signed certificate"),
+        (SETTINGS, True, "trusted", ""),
+        (SETTINGS, True, "", "it speaks TLS"),
+        (b"HTTP/1.1 400 Bad Request\r\n", False, "", "it is the server of a web page"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", False, "token=abc", "it does not speak TLS"),
+        (b"", False, "", "it closes the connection"),
+    ],
+)
+def test_a_server_that_is_not_one_of_connect_is_told_from_one(
+    answer: bytes,
+    tls: bool,
+    parameters: str,
+    detail: str,
+    own_certificate: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The client of PySpark would tell it in words of C++."""
+    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trust.load_cert_chain(*own_certificate)
+    if parameters == "trusted":
+        monkeypatch.setenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", str(own_certificate[0]))
+        parameters = "use_ssl=true"
+
+    def answers(client: socket.socket) -> None:
+        with client, suppress(OSError):
+            if tls:
+                client = trust.wrap_socket(client, server_side=True)
+            client.recv(64)
+            client.sendall(answer)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                answers(listening.accept()[0])
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, daemon=True).start()
+        found = obstacle(read_address(f"sc://127.0.0.1:{listening.getsockname()[1]}/;{parameters}"))
+        listening.shutdown(socket.SHUT_RDWR)
+    assert (found.detail if found else "") == detail
+
+
+def test_a_server_of_another_version_is_told(tmp_path: Path) -> None:
+    told: list[Event] = []
+    address = read_address("sc://h:1")
+    config = Config(Settings.of_server(address.shown, {}, {}), tmp_path, tmp_path / "log", tmp_path)
+    events = Events()
+    events.subscribe(SessionRemark, told.append)
+    engine = ConnectEngine(config, events, address, SessionRecord.read(address.shown, None), keeps=False)
+    engine._check_version("4.0.2")
+    (remark,) = told
+    assert isinstance(remark, SessionRemark)
+    assert remark.note.text.startswith("sc://h:1 runs Spark 4.0.2, this console 4.3")
+    with pytest.raises(StartFault, match=r"runs Spark 3\.5\.1, and this console needs Spark 4"):
+        engine._check_version("3.5.1")
 
 
 def test_a_server_that_ends(server: Server, tmp_path: Path, eventually: Callable[..., None]) -> None:

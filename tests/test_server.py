@@ -39,11 +39,12 @@ from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.folder import Workspace, holder
 from streamsql.runtime.workspace.store import Store
 from streamsql.server import calls as calls_module
+from streamsql.server import listener as listener_module
 from streamsql.server.address import SOCKET, connect, has_socket, listen
 from streamsql.server.calls import PROTOCOL, Calls, own_version
 from streamsql.server.client import RemoteSession
 from streamsql.server.encoding import Message, decode
-from streamsql.server.frames import MAGIC, FrameSocket
+from streamsql.server.frames import MAGIC, Disconnected, FrameSocket
 from streamsql.server.listener import Server
 from streamsql.server.registry import register, servers, status_of
 
@@ -362,6 +363,18 @@ def test_what_is_no_client_is_refused_in_words(
     assert rows_of(host.attach(), "SELECT 1;") == [(1,)]
 
 
+def test_half_a_frame_of_a_client_that_stays_has_a_limit(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener_module, "HELLO", 0.1)
+    frames, silent = host.raw(), host.raw()
+    frames.connection.sendall(struct.pack(">4sII", MAGIC, 99, 0) + b'{"hello":')
+    for client in (frames, silent):
+        answer, _ = client.receive(10)
+        assert "a frame has not come completely within 0.1 s" in answer["error"]["message"]
+        with pytest.raises(Disconnected):
+            client.receive(10)
+        client.close()
+
+
 OTHER_USER = """
 import os, sys
 import socket
@@ -549,6 +562,8 @@ def test_queries_outlive_console_and_server(
         assert (again.code, "holds" in again.err) == (2, True)
         os.kill(holder_process(), signal.SIGTERM)
         eventually(lambda: json.loads(status.read_text())["status"] == "ended" and not holder(folder))
+        ended = json.loads(status.read_text())
+        assert (ended["spark"], ended["queries"]) == ("Spark has ended", {"counts": "stopped"})
         log = (folder / "server.log").read_text()
         assert "there is no stream, table or view nowhere" in log and "counts: defined already" in log
     finally:

@@ -19,10 +19,12 @@ from streamsql.plan.context import Context
 from streamsql.plan.planner import start_plan
 from streamsql.results import Rows
 from streamsql.runtime.engine.cluster import check_master
+from streamsql.runtime.engine.cluster_cores import tune_executors
 from streamsql.runtime.engine.java import JavaNotFound, find_java, spark_home
 from streamsql.runtime.engine.java_command import spark_defaults
 from streamsql.runtime.engine.mounts import is_shared, mount_of
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.preflight.connectivity import contacts
 
 MISSING = "missing"
 Row = tuple[str, str, str]
@@ -45,7 +47,9 @@ def check_cluster(
     if sources and (code := read_all(sources, variables, printer, checker, keep_going=False)):
         return code
     context = checker.context
-    rows = [*_cluster(parts), *_machines(parts), *_shipped(parts, context), *_paths(context)]
+    tune_executors(parts.settings)
+    rows = [*_cluster(parts), *_machines(parts), *_shipped(parts, context)]
+    rows += [*_paths(context), *_contacts(context)]
     settings = (row for row in parts.settings.rows() if row[0] != "spark.redaction.regex")
     rows += [("setting", f"{key} = {value}", f"from {origin}") for key, value, origin in settings]
     printer.show(Rows((), _COLUMNS, rows, (False, False, False)))
@@ -124,7 +128,7 @@ def _shipped(parts: SessionParts, context: Context) -> Iterator[Row]:
         jars = parts.packages.jars(package, version("pyspark"))
         release = next(iter(package.releases(version("pyspark"))), None)
         for jar in jars:
-            yield "ships", Path(jar).name, f"for {package.name}, from the cache"
+            yield "ships", Path(jar).name, f"for {package.name}, from the cache{_instead(package, jar)}"
         if not jars and release:
             offline = parts.config.preferences["offline"] == "on"
             fetched = "is fetched on first use, then sent to the workers"
@@ -132,6 +136,15 @@ def _shipped(parts: SessionParts, context: Context) -> Iterator[Row]:
             yield "ships", ", ".join(release.coordinates), result
         elif not jars:
             yield "ships", package.name, f"{MISSING}: {package.unreleased}"
+
+
+def _instead(package: Package, jar: str) -> str:
+    """A remark on a jar that is of another release than Spark."""
+    spark, name = version("pyspark"), Path(jar).name
+    own = [c for c in package.matching.coordinates if "{spark}" in c and c.split(":")[1] in name]
+    if not own or name.endswith(f"-{spark}.jar"):
+        return ""
+    return f"; it works with Spark {spark}, whose own release could not be fetched"
 
 
 def _packages(context: Context) -> list[Package]:
@@ -159,6 +172,13 @@ def _paths(context: Context) -> Iterator[Row]:
                 shared = is_shared(value.removeprefix("file://").removeprefix("file:"))
                 result = "ok: on a shared file system" if shared else "all machines must see it there"
                 yield "path", f"{value} ({entry.name})", result
+
+
+def _contacts(context: Context) -> Iterator[Row]:
+    """The servers that streams and sinks name, such as those of Kafka."""
+    for name, servers, reason in contacts(_entries(context)):
+        there = "it accepts connections of this machine, and must accept those of the workers"
+        yield "contacts", f"{servers} ({name})", f"{MISSING}: {reason}" if reason else there
 
 
 def _entries(context: Context) -> tuple[Stream | Sink, ...]:

@@ -110,7 +110,7 @@ class HostingLoop:
         """Write the status file atomically. status: instead of that of the server."""
         if self.status_file is None:
             return
-        known = self.server.status() | ({"status": status} if status else {})
+        known = self.server.status() | ({"status": status, "spark": "Spark has ended"} if status else {})
         part = self.status_file.with_name(f".{self.status_file.name}.part")
         with suppress(OSError):
             part.write_text(json.dumps(known, indent=1) + "\n", "utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,10 +106,11 @@ def _go_on(parent: Parent, session: Session, server: Server, folder: Path, messa
 
     session.config.interactive = False
     running = session.summary().running
-    messages.say(
-        f"detached: {running} {'query goes' if running == 1 else 'queries go'} on in process "
-        f"{server.status()['process']}; streamsql -w '{folder.absolute()}' attaches"
-    )
+    with suppress(OSError):  # the terminal is lost
+        messages.say(
+            f"detached: {running} {'query goes' if running == 1 else 'queries go'} on in process "
+            f"{server.status()['process']}; streamsql -w '{folder.absolute()}' attaches"
+        )
     parent.detach(str(folder / LOG))
     messages.width = lambda: 0
     return HostingLoop(session, server, messages).run(lambda cancel: 0)

@@ -35,6 +35,7 @@ def check_remote(options: argparse.Namespace) -> None:
 
     options.server = read_address(options.remote)
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # the functions of PySpark are those of its client
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # the console tells what is wrong, in its own words
     if hasattr(options, "status_file"):
         raise _excluded("serve", "the queries of a Connect server go on without a console")
     for flag, why in _OF_A_JVM.items():

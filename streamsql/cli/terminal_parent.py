@@ -11,11 +11,12 @@ import os
 import select
 import signal
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 FORWARDED = signal.SIGUSR1
-"""What the child gets for a SIGTERM or SIGHUP that somebody has sent to the parent: a signal of the terminal
-or to the group reaches both, and must not count twice.
+"""What the child gets for a SIGTERM that somebody has sent to the parent: one to the group reaches both, and
+must not count twice.
 """
 _DETACHED = signal.SIGUSR2
 _SET_SIGNAL = 10  # F_SETSIG
@@ -53,7 +54,8 @@ def redirect(log: str) -> None:
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(OSError):  # a terminal that is lost: the file gets it
+            stream.flush()
     for number, file in ((0, nothing), (1, out), (2, out)):
         os.dup2(file, number)
     os.close(out)
@@ -89,7 +91,7 @@ def _stand_by(child: int) -> NoReturn:
             if process:
                 _end_as(status)
         elif seen.si_code <= 0:  # sent by a process, not by the terminal
-            os.kill(child, signal.SIGINT if seen.si_signo == signal.SIGINT else FORWARDED)
+            os.kill(child, FORWARDED if seen.si_signo == signal.SIGTERM else seen.si_signo)
 
 
 def _end_as(status: int) -> NoReturn:

@@ -63,6 +63,10 @@ SPECS: dict[str, Spec] = {
         Spec("event_times", "on", "measure event times as they come", "choice", ON_OFF),
         Spec("offline", "off", "fetch no packages for connectors", "choice", ON_OFF),
         Spec("warm", "off", "how long a started Spark waits for the next console, or off", "period"),
+        Spec(
+            "hangup", "detach", "whether queries go on or stop when the terminal is lost", "choice",
+            ("detach", "stop"),
+        ),
         Spec("master", "local[*]", "Spark master", fixed=True),
         Spec("java", "auto", "which Java to use: auto, bundled, system or a folder", fixed=True),
     )

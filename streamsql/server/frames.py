@@ -9,6 +9,7 @@ body     bytes
 from __future__ import annotations
 
 import json
+import select
 import socket
 import struct
 import threading
@@ -24,7 +25,7 @@ MOST_BODY = 1024 * 1024 * 1024
 MOST_OF_CLIENT = 64 * 1024 * 1024
 """The largest frame that a server takes: a statement, or the values of an INSERT."""
 REST = 60.0
-"""The seconds within which the rest of a frame must come, once it has begun."""
+"""The seconds that a frame may pause, once it has begun."""
 
 
 class Disconnected(Exception):
@@ -65,42 +66,44 @@ class FrameSocket:
             except OSError as error:
                 raise Disconnected(str(error)) from None
 
-    def receive(self, first: float | None = None) -> tuple[dict[str, Any], bytes]:
-        """The next frame. first: the seconds until it begins; None for no limit. Raises Disconnected,
-        BadFrame.
+    def receive(self, first: float | None = None, rest: float = REST) -> tuple[dict[str, Any], bytes]:
+        """The next frame. first: the seconds until it begins; None for no limit; rest: those that it may
+        pause once it has begun. Raises Disconnected, BadFrame.
         """
-        head = self._read(_LENGTHS.size, first)
+        head = self._read(_LENGTHS.size, first, rest)
         magic, header, body = _LENGTHS.unpack(head)
         if magic != MAGIC:
             raise BadFrame("this is no frame of streamsql")
         if header > min(MOST_HEADER, self.most) or body > self.most:
             size = max(header, body)
             raise BadFrame(f"a frame of {size} bytes is too large: at most {self.most} are taken")
-        text = self._read(header, REST)
-        rest = self._read(body, REST) if body else b""
+        text = self._read(header, rest, rest)
+        data = self._read(body, rest, rest) if body else b""
         try:
             known = json.loads(text)
         except (ValueError, RecursionError):
             raise BadFrame("the header of a frame is no JSON") from None
         if not isinstance(known, dict):
             raise BadFrame("the header of a frame is no JSON object")
-        return known, rest
+        return known, data
 
-    def _read(self, size: int, first: float | None) -> bytes:
-        """Bytes of that number. The first must come within `first` seconds, the others within REST each."""
+    def _read(self, size: int, first: float | None, rest: float) -> bytes:
+        """Bytes of that number. The first must come within `first` seconds, each of the others within `rest`
+        of the one before. The socket itself has no time-out: one would hold for the threads that send, too.
+        """
         data = bytearray()
+        wait = select.poll()
         try:
-            self.connection.settimeout(first)
+            wait.register(self.connection, select.POLLIN)
             while len(data) < size:
+                limit = rest if data else first
+                if not wait.poll(None if limit is None else limit * 1000):
+                    raise BadFrame(f"a frame has not come completely within {limit:g} s")
                 part = self.connection.recv(min(size - len(data), 1024 * 1024))
                 if not part:
                     raise BadFrame("the connection ended within a frame") if data else Disconnected("closed")
-                if not data:
-                    self.connection.settimeout(REST)
                 data += part
-        except TimeoutError:
-            raise BadFrame("a frame has not come completely") from None
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: another thread has closed it
             raise Disconnected(str(error)) from None
         return bytes(data)
 

@@ -26,7 +26,7 @@ from streamsql.server.registry import register
 
 MOST_CLIENTS = 100
 HELLO = 5.0
-"""The seconds within which a client must send its first frame."""
+"""The seconds within which a client must begin its first frame, and that this may pause."""
 
 
 class Server:
@@ -92,7 +92,7 @@ class Server:
             process, user = peer_of(connection)
             if user != os.geteuid():
                 raise BadFrame(f"user {user} (process {process}) is not the user of the server")
-            hello, _ = frames.receive(HELLO)
+            hello, _ = frames.receive(HELLO, HELLO)
             if hello.get("hello") != "streamsql":
                 raise BadFrame("the first frame is no greeting")
             if hello.get("status"):

@@ -91,6 +91,7 @@ class Prompt:
         self.options = options
         self.interrupted = threading.Event()
         self.leaving = False
+        self.hung_up = False
         self.multiline = False
         self._open_session = open_session
         self._opening: threading.Thread | None = None
@@ -254,13 +255,20 @@ class Prompt:
                 self.desk().run(Source("--resume", "START QUERY ALL;"))
             if first is not None and not self.desk().run(first):
                 return 0
-            return self._loop()
+            code = self._loop()
+            if self.hung_up and not self.detached:
+                self._keep_queries()
+            return code
 
     def _on_signal(self, number: int, frame: object) -> None:
         """End the console after a signal: as Ctrl-D, but without a question. A second one exits at once; the
-        same one may also come through the process that waits for this one, as SIGUSR1.
+        same one may also come through the process that waits for this one, as SIGUSR1. The loss of a terminal
+        may come from the kernel and from the shell.
         """
-        self._signals[number == signal.SIGUSR1] += 1
+        if number == signal.SIGHUP:
+            self.hung_up = True
+        else:
+            self._signals[number == signal.SIGUSR1] += 1
         if max(self._signals.values()) > 1:
             set_echo(True)
             os._exit(EXIT_INTERRUPTED)
@@ -330,6 +338,12 @@ class Prompt:
         if self.detach and answer in ("d", "detach"):
             return self._detach()
         return answer in ("y", "yes", "s", "stop")
+
+    def _keep_queries(self) -> None:
+        """After the loss of the terminal: let running queries go on without it, unless that is not wanted."""
+        wanted = self.messages.preferences["hangup"] == "detach"
+        if wanted and self.detach is not None and self._desk and self._desk.session.summary().running:
+            self._detach()
 
     def _detaches(self) -> bool:
         """After a statement that leaves: whether the console now goes on without the terminal."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import getpass
 import logging
+import re
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
-from streamsql.errors import EngineFault, StartFault
-from streamsql.runtime.connect.server_address import ServerAddress, check_answers
+from streamsql.errors import EngineFault, Note, StartFault
+from streamsql.runtime.connect.connect_probe import Obstacle, obstacle
+from streamsql.runtime.connect.server_address import ServerAddress
 from streamsql.runtime.connect.session_record import SessionRecord
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import ClusterNews, Event, Events, SparkStarted
@@ -23,6 +26,8 @@ _CLOSED = (
     "INVALID_HANDLE.SESSION_CHANGED",
     "INVALID_HANDLE.SESSION_NOT_FOUND",
 )
+_DETAILS = re.compile(r'details = "(.*)"')
+"""The reason in an error of gRPC."""
 
 
 @dataclass(frozen=True)
@@ -61,35 +66,45 @@ class ConnectEngine(Engine):
         self.kept_for = ""
 
     def _start_session(self, attempt: Attempt) -> None:
-        check_answers(self.address)
         self.say(f"connecting to {self.address.shown}")
-        had = self.record.instance and sorted(self.record.queries)
+        left = sorted(self.record.queries) if self.record.instance else []
         try:
-            attempt.spark = spark = self._connected()
+            known = obstacle(self.address)
+            if known is not None and known.sure:
+                raise self._refused(known)
+            attempt.spark = self._connected(known)
         finally:
             self.say("")
+        try:
+            self._begin_session(attempt.spark, left)
+        except Exception as error:
+            raise self._not_connected(error, known) from error
+
+    def _begin_session(self, spark: Any, left: list[str]) -> None:
+        """left: the queries that were left running in the session before."""
         self._apply_settings(spark)
         self.kept_for = _session_timeout(spark)
         if self._is_new(spark):
             self.record.queries.clear()
             self.events.publish(SparkStarted(spark))
-            if had:
-                self.events.publish(SessionEnded(_ENDED.format(self.address.shown, ", ".join(had))))
+            if left:
+                words = _ENDED.format(self.address.shown, ", ".join(left))
+                self.events.publish(SessionRemark(Note("SESSION_ENDED", words)))
         self.events.publish(ServerAttached(spark))
         with suppress(OSError):
             self.record.save()
 
-    def _connected(self) -> Any:
+    def _connected(self, known: Obstacle | None) -> Any:
         try:
             return self._open()
         except Exception as error:
             if not any(closed in str(error) for closed in _CLOSED):
-                raise self._not_connected(error) from error
+                raise self._not_connected(error, known) from error
         self.record.renew()
         try:
             return self._open()
         except Exception as error:
-            raise self._not_connected(error) from error
+            raise self._not_connected(error, known) from error
 
     def _open(self) -> Any:
         try:
@@ -112,31 +127,41 @@ class ConnectEngine(Engine):
         spark = SparkSession(self.address.with_session(self.record.session, _user()))
         spark.release_session_on_close = not self.keeps
         spark.client.set_retry_policies([DefaultPolicy(max_retries=3, initial_backoff=100, max_backoff=1000)])
-        major = str(spark.version).partition(".")[0]
-        if major != "4":
-            raise StartFault(
-                f"{self.address.shown} runs Spark {spark.version}, and this console needs Spark 4",
-                hint="a Connect server of Spark 4.3",
-                code="NO_CONNECT",
-            )
+        self._check_version(str(spark.version))
         return spark
 
-    def _not_connected(self, error: Exception) -> StartFault:
+    def _check_version(self, served: str) -> None:
+        """Raise StartFault for another major version of Spark; remark on another minor one."""
+        own, shown = version("pyspark"), self.address.shown
+        if served.partition(".")[0] != own.partition(".")[0]:
+            raise StartFault(
+                f"{shown} runs Spark {served}, and this console needs Spark {own.partition('.')[0]}",
+                hint=f"a Connect server of Spark {own}",
+                code="NO_CONNECT",
+            )
+        if served.split(".")[:2] != own.split(".")[:2]:
+            words = f"{shown} runs Spark {served}, this console {own}: what only one of them knows is refused"
+            self.events.publish(SessionRemark(Note("OTHER_SPARK", words)))
+
+    def _not_connected(self, error: Exception, known: Obstacle | None) -> StartFault:
         if isinstance(error, StartFault):
             return error
         text = str(error)
-        secure = "token" in self.address.parameters or self.address.parameters.get("use_ssl") == "true"
+        detail = _DETAILS.search(text)
+        told = detail[1] if detail else next(iter(clean(text)[1].splitlines()), "")
         hint = "is that port the one of a Spark Connect server?"
         if "UNAUTHENTICATED" in text or "PERMISSION_DENIED" in text:
-            hint = f"--remote '{self.address.shown}/;token=…'"
-        elif secure:
-            hint = "does the server take TLS? a token and use_ssl=true need it"
-        reason = getattr(error, "details", None)
-        detail = clean(str(reason() if callable(reason) else text))[1].splitlines()
+            told = "it does not take the token" if "token" in self.address.parameters else "it wants a token"
+            hint = f"--remote '{self.address.shown}/;token=${{env:TOKEN}}'"
+        elif "UNIMPLEMENTED" in text:
+            hint = f"a Connect server of Spark {version('pyspark')}"
+        return self._refused(known or Obstacle(told, hint))
+
+    def _refused(self, known: Obstacle) -> StartFault:
         return StartFault(
             f"{self.address.shown} is no Spark Connect server that takes this console",
-            detail=detail[0] if detail else "",
-            hint=hint,
+            detail=known.detail,
+            hint=known.hint,
             code="NO_CONNECT",
         )
 
@@ -228,10 +253,10 @@ _ENDED = (
 
 
 @dataclass(frozen=True)
-class SessionEnded(Event):
-    """The session in which queries were left is there no more. words: what to say."""
+class SessionRemark(Event):
+    """What the next result has to say about the session, such as that the one before has ended."""
 
-    words: str
+    note: Note
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from streamsql.calls import Program
 from streamsql.errors import Note, StreamsqlError
 from streamsql.language.statements.base import Statement
 from streamsql.plan.context import ConnectServer
-from streamsql.results import Result
+from streamsql.results import Result, Started
 from streamsql.runtime.connect.connect_engine import (
     SESSION_TIMEOUT,
     ConnectEngine,
     ConnectionLost,
     ServerAttached,
-    SessionEnded,
+    SessionRemark,
     connection_lost,
 )
 from streamsql.runtime.connect.connect_handlers import ConnectHandlers
@@ -47,7 +47,8 @@ class ConnectSession(Session):
 
     def __init__(self, config: Config, address: ServerAddress) -> None:
         self.address = address
-        self._ended = list[str]()
+        self._remarks = list[Note]()
+        self._told_end = False
         folder = config.store.folder if config.store else None
         record = SessionRecord.read(address.shown, folder)
         if session := address.parameters.get("session_id"):
@@ -66,7 +67,7 @@ class ConnectSession(Session):
         self.of_plans, self.of_statements = handlers.plans, handlers.direct
         self.parts.events.subscribe(ServerAttached, lambda event: self.on_server.attached(event.spark))
         self.parts.events.subscribe(ConnectionLost, lambda event: self._forget())
-        self.parts.events.subscribe(SessionEnded, lambda event: self._ended.append(event.words))
+        self.parts.events.subscribe(SessionRemark, lambda event: self._remarks.append(event.note))
 
     def _server(self) -> ConnectServer:
         """The server, as planning knows it."""
@@ -83,14 +84,24 @@ class ConnectSession(Session):
     def _execute(self, statement: Statement, parts: SessionParts) -> Result:
         try:
             result = super()._execute(statement, parts)
-            ended, self._ended[:] = [Note("SESSION_ENDED", words) for words in self._ended], []
-            return replace(result, notes=(*ended, *result.notes)) if ended else result
+            remarks, self._remarks[:] = tuple(self._remarks), []
+            remarks += self._end_of_session(result)
+            return replace(result, notes=(*remarks, *result.notes)) if remarks else result
         except StreamsqlError as error:
             spark = self.connection.session
             if spark is None or error.__cause__ is None or not connection_lost(error.__cause__):
                 raise
             self.connection.lost(spark, "during a statement")
             raise self.connection.fault() from error
+
+    def _end_of_session(self, result: Result) -> tuple[Note, ...]:
+        """A note where the first query starts that is to go on without the console: when it is ended."""
+        kept = self.connection.kept_for
+        if not isinstance(result, Started) or not self.keeps or not kept or self._told_end:
+            return ()
+        self._told_end = True
+        words = f"without a console, the server ends the session and its queries after {kept}"
+        return (Note("SESSION_TIMEOUT", f"{words}, unless it was started with --conf {SESSION_TIMEOUT}=-1"),)
 
     def summary(self) -> Summary:
         seen = super().summary()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from dataclasses import dataclass, field
+from urllib.parse import quote, unquote
 
 from streamsql.errors import StartFault, UsageFault
 from streamsql.runtime.embedded.secret_references import filled
@@ -30,10 +32,16 @@ class ServerAddress:
         """sc://HOST:PORT, as messages and files have it."""
         return f"sc://{self.host}:{self.port}"
 
+    @property
+    def secure(self) -> bool:
+        """Whether PySpark's client uses TLS: it sends a token without it to this machine only."""
+        token = "token" in self.parameters or "SPARK_CONNECT_AUTHENTICATE_TOKEN" in os.environ
+        return self.parameters.get("use_ssl", "").lower() == "true" or token and self.host != "localhost"
+
     def with_session(self, session: str, user: str) -> str:
         """The address of a session of a user, unless the address names others."""
         given = {"user_id": user} | self.parameters | {"session_id": session}
-        return f"{self.shown}/;" + ";".join(f"{key}={value}" for key, value in given.items())
+        return f"{self.shown}/;" + ";".join(f"{key}={quote(value)}" for key, value in given.items())
 
 
 def read_address(url: str) -> ServerAddress:
@@ -54,7 +62,7 @@ def read_address(url: str) -> ServerAddress:
                 code="NO_CONNECT",
             )
         try:
-            parameters[key] = filled(value)
+            parameters[key] = filled(unquote(value))
         except ValueError as error:
             raise UsageFault(f"--remote: {error}", hint="export it first", code="NO_CONNECT") from None
     port = int(match[2] or PORT)
@@ -63,10 +71,12 @@ def read_address(url: str) -> ServerAddress:
     return ServerAddress(url, match[1], port, parameters)
 
 
-def check_answers(address: ServerAddress) -> None:
-    """Raise StartFault within a few seconds when nothing listens there; PySpark would try for minutes."""
+def connected(address: ServerAddress) -> socket.socket:
+    """A connection. Raises StartFault within a few seconds when nothing listens there; PySpark would try for
+    minutes.
+    """
     try:
-        socket.create_connection((address.host.strip("[]"), address.port), ANSWERS_WITHIN).close()
+        return socket.create_connection((address.host.strip("[]"), address.port), ANSWERS_WITHIN)
     except OSError as error:
         late = isinstance(error, TimeoutError)
         why = f"no answer within {ANSWERS_WITHIN:g} s" if late else (error.strerror or str(error)).lower()

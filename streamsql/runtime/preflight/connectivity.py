@@ -6,7 +6,7 @@ Kafka's client retries for minutes before it reports that no server answers.
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from streamsql.connectors.base import Connector
 from streamsql.connectors.registry import connector
@@ -36,6 +36,17 @@ def check_registries(entries: Iterable[Stream | Sink]) -> None:
             _check(
                 _connector(entry).schema_servers(entry), fact, "is schemaRegistry right, and is it running?"
             )
+
+
+def contacts(entries: Iterable[Stream | Sink]) -> Iterator[tuple[str, str, str]]:
+    """The servers of streams and sinks: (the name of the entry, its servers, why none of them accepts a
+    connection; empty when one does).
+    """
+    for entry in filter(_has_servers, entries):
+        for each in (_connector(entry).servers(entry), _connector(entry).schema_servers(entry)):
+            servers = list(each)
+            if servers:
+                yield entry.name, ", ".join(f"{host}:{port}" for host, port in servers), _unreached(servers)
 
 
 def _check(servers: Iterable[tuple[str, int]], fact: str, hint: str) -> None:
