@@ -46,10 +46,14 @@ def test_state_stop_start_drain_and_the_partitions_of_a_new_checkpoint(
 ) -> None:
     feed(tmp_path, "1.csv", "a", "b", "a")
     started = console.run(
-        f"CREATE STREAM words (word STRING) USING csv OPTIONS (path '{tmp_path}/in');"
+        f"CREATE STREAM words (word STRING) USING csv OPTIONS (path '{tmp_path}/in')"
+        " WITH WATERMARK timestamp_seconds(ascii(word)) AS at DELAY OF INTERVAL 1 HOUR;"
         "CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM words GROUP BY word; AWAIT QUERY counts IDLE;"
     )
     assert not any("partitions" in note for note in notes_of(started[1]))
+    assert dict(console.rows("DESCRIBE STREAM words;"))["event times in counts"] == (  # counted by executors
+        "3 rows in 1 micro-batch: 1970-01-01 00:01:37 to 1970-01-01 00:01:38"
+    )
     properties = dict(console.rows("DESCRIBE CHECKPOINT OF QUERY counts;"))
     assert properties["shuffle partitions"] == "4"  # two for each core of two workers
     assert ("spark.sql.shuffle.partitions", "4", "streamsql") in console.rows("SET;")

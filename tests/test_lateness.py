@@ -127,7 +127,8 @@ def test_lateness_of_a_source_that_cannot_be_read_again(
         )
         assert facts["delay that keeps 99 %"] == "INTERVAL 12 MINUTES"
         assert notes_of(result)[0] == (
-            "a socket source cannot be read again: all rows of a micro-batch count as late as its latest"
+            "a socket source cannot be read again: the event times that each micro-batch has reported tell the "
+            "distribution"
         )
         result, _ = shown(console, " AS CHART")
         assert [(row[0], row[1]) for row in result.rows if row[1]] == [("on time", 2), ("up to 1 hour", 1)]
@@ -141,7 +142,9 @@ def test_lateness_of_a_source_that_cannot_be_read_again(
             "2024-05-01 13:10:00",
             "INTERVAL 16 MINUTES",
         )
-        assert "a sample of 1 row in 16 tells the distribution" in notes_of(result)[0]
+        assert (
+            "the event times that each micro-batch has reported tell the distribution" in notes_of(result)[0]
+        )
         # The shares that are reported lie on both sides of the 10 % that are late: 7 and 15 %.
         assert 0.05 < int(facts["late by the delay or more"].split()[0].replace(",", "")) / 5_003 < 0.25
         assert facts["half of the rows are late by at most"] == "1 second"
@@ -158,7 +161,7 @@ def test_what_share_of_the_rows_came_how_late_by_their_micro_batches() -> None:
     metrics = {"event time s": drawn | {"oldest": 600_000}}, {"event time s": drawn}
     times = event_times([{"observedMetrics": each} for each in metrics], "s")
     assert times is not None
-    assert (times.sampled, times.latest) == (1_000, 900_000)
+    assert (times.counted, times.latest) == (1_000, 900_000)
     # The 5 ‰ of the rows that are 15 minutes late, and those up to the next share that is reported.
     assert (times.within(0.992), times.within(0.994)) == (300_000, 900_000)
     times = event_times(

@@ -13,6 +13,7 @@ from typing import Any
 
 from spark_classes_jar import contents
 
+from streamsql.connectors.event_metrics import SHARES
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_classes import JAR, LOCAL_FILES, SLIDES
@@ -104,3 +105,39 @@ def test_windows_aggregated_by_slides_are_those_of_a_batch_and_resume_a_checkpoi
     session.read.schema(COLUMNS).json(str(folder)).createOrReplaceTempView("s")
     expected = map(repr, map(tuple, collect(session.sql(both)).rows))
     assert sorted(map(repr, console.rows("SELECT * FROM t;"))) == sorted(expected)
+
+
+def test_event_times_are_counted_by_the_watermark_as_spark_would(console: Any, tmp_path: Path) -> None:
+    """A stream that is read twice; a task of many rows and one of few, which are late, before 1970 and NULL."""
+    (folder := tmp_path / "in").mkdir()
+    rng = random.Random(7)
+    many = [1_700_000_000_000 + rng.randrange(600_000) for _ in range(12_000)]
+    few: list[int | None] = [-1, None, *(1_699_999_000_000 + second * 1_000 for second in range(300))]
+    for name, times in (("many", many), ("few", few)):
+        lines = (json.dumps({"id": n, "ms": time}) for n, time in enumerate(times))
+        (folder / f"{name}.json").write_text("\n".join(lines))
+    counted = "(SELECT window.start AS since, {} AS n FROM s GROUP BY window(at, '10 seconds'))"
+    console.run(
+        "SET spark.sql.files.openCostInBytes = 134217728;"  # a task for each file
+        f"CREATE STREAM s (id INT, ms BIGINT) USING json OPTIONS (path '{folder}')"
+        " WITH WATERMARK timestamp_millis(ms) AS at DELAY OF INTERVAL 1 MINUTE;"
+        f"CREATE SINK out USING parquet OPTIONS (path '{tmp_path}/out');"
+        "INSERT INTO out AS QUERY q TRIGGER AVAILABLE NOW SELECT a.since, a.n, b.n AS ids"
+        f" FROM {counted.format('count(*)')} a JOIN {counted.format('sum(id)')} b ON a.since = b.since;"
+        "AWAIT QUERY q; RESET spark.sql.files.openCostInBytes;"
+    )
+    newest, times = max(many), sorted(time for time in (*many, *few) if time is not None)
+    # The first watermark is 1970: a window before it is late.
+    closed = {time // 10_000 for time in times if 0 < (time // 10_000 + 1) * 10_000 <= newest - 60_000}
+    assert console.rows(f"SELECT count(*), sum(n) FROM parquet.`{tmp_path}/out`;") == [
+        (len(closed), sum(time // 10_000 in closed for time in times))
+    ]
+    reports = console.session.parts.queries.all["q"].reports.newest()
+    [metrics] = [m for r in reports if (m := r["observedMetrics"]["event time s"])["read"]]
+    percentiles = metrics.pop("percentiles")
+    assert metrics == {
+        "read": 12_302, "times": 12_301, "oldest": -1, "newest": newest, "sampled": 4_096 + 301
+    }  # fmt: skip
+    for share, time in zip(SHARES, percentiles, strict=True):
+        rank = sum(each <= time for each in times) / len(times)
+        assert abs(rank - share) < 0.004 + 0.04 * share, (share, rank)

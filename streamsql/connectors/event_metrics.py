@@ -11,49 +11,35 @@ MEASURED = "event time"
 ROWS, ADVANCES = "rows", "advances"
 """Fields of the metrics: the rows read, and those of ADVANCE STREAM among them."""
 READ, TIMES, OLDEST, NEWEST = "read", "times", "oldest", "newest"
-"""Fields beside the count of malformed rows: the rows, those with an event time, and the oldest and newest of
-these in milliseconds.
-"""
-ONE_IN = 16
-"""A sample of one row in so many is taken for the distribution of event times: drawn in generated code, so
-that the rows which are left out cost little (tests/benchmarks/README.md).
-"""
+"""The rows, those with an event time, and the oldest and newest of these in milliseconds."""
+SAMPLED, PERCENTILES = "sampled", "percentiles"
+"""The event times from which the percentiles are computed, and one in milliseconds for each of SHARES."""
 SHARES = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3,
           0.5, 0.75, 1.0)  # fmt: skip
 """The shares of the rows, the oldest first, whose newest event time is reported: close to each other where
-rows are late.
+rows are late. EventTimes.java, which computes them as a stream is read, has the same.
 """
-PERCENTILES = "percentiles"
-"""The field of the metrics with an event time in milliseconds for each of SHARES; NULL without a sample."""
-_DRAWN = "_drawn_event_time"
-
-
-def drawn(frame: Node, column: str) -> Node:
-    """frame with a column more, for the percentiles: the event time of the rows that are drawn, else NULL."""
-    time = f"unix_millis(CAST({quote_name(column)} AS TIMESTAMP))"
-    return frame.call("withColumn", _DRAWN, expr(f"CASE WHEN rand() < {1 / ONE_IN} THEN {time} END"))
 
 
 def metrics(column: str) -> tuple[str, ...]:
-    """The metrics of a frame of `drawn`: exact counts and ends, and the percentiles of the sample."""
-    time, shares = quote_name(column), ", ".join(f"{share}D" for share in SHARES)
-    oldest, newest = (f"unix_millis({end}(CAST({time} AS TIMESTAMP)))" for end in ("min", "max"))
-    counts = ("count(1)", READ), (f"count({time})", TIMES), (oldest, OLDEST), (newest, NEWEST)
-    percentiles = f"percentile_approx({_DRAWN}, array({shares}))", PERCENTILES
-    return tuple(f"{text} AS {name}" for text, name in (*counts, percentiles))
-
-
-def undrawn(frame: Node) -> Node:
-    """frame without the column of `drawn`."""
-    return frame.call("drop", _DRAWN)
+    """The metrics of a stream with that event-time column, as any Spark computes them."""
+    name, shares = quote_name(column), ", ".join(f"{share}D" for share in SHARES)
+    time = f"CAST({name} AS TIMESTAMP)"
+    return (
+        f"count(1) AS {READ}",
+        f"count({name}) AS {TIMES}",
+        f"unix_millis(min({time})) AS {OLDEST}",
+        f"unix_millis(max({time})) AS {NEWEST}",
+        f"count({name}) AS {SAMPLED}",
+        f"percentile_approx(unix_millis({time}), array({shares})) AS {PERCENTILES}",
+    )
 
 
 def measured(frame: Node, stream: Stream) -> Node:
-    """frame with the metrics of its event time, if the program is to measure it. They must come before
-    withWatermark: behind it, filters would no longer be applied before the watermark.
+    """frame with the metrics of its event time, if the program is to measure it. withWatermark must come
+    next: it counts for them at little cost (runtime/engine/spark_classes/EventTimes.java).
     """
     if not (stream.timed and stream.counted and stream.watermark):
         return frame
     column = stream.watermark.column.value
-    observed = drawn(frame, column).call("observe", f"{MEASURED} {stream.name}", *map(expr, metrics(column)))
-    return undrawn(observed)
+    return frame.call("observe", f"{MEASURED} {stream.name}", *map(expr, metrics(column)))

@@ -135,8 +135,7 @@ class FileConnector(Connector):
         return reader.call("load", stream.option("path"))
 
     def before_watermark(self, stream: Stream, frame: Node) -> Node:
-        """The metrics of event time, where they are not those of the malformed rows."""
-        return frame if self.name not in ROW_FILES or rows.measures(stream) else measured(frame, stream)
+        return measured(frame, stream) if self.name in ROW_FILES else frame
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
         if stream.format == debezium.FORMAT:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from streamsql.calls import Node, expr
 from streamsql.connectors.base import read as static
 from streamsql.connectors.base import read_stream, schema_text, with_options
-from streamsql.connectors.event_metrics import drawn, metrics, undrawn
 from streamsql.connectors.messages import COUNTED, MALFORMED
 from streamsql.definitions import Stream
 from streamsql.language.statements.base import Column
@@ -82,19 +81,7 @@ def read(format: str, stream: Stream) -> Node:
         return frame.call("select", payload, expr("_metadata.file_path AS file"))
     if stream.counted:
         counts = [f"count_if({bad}) AS rows", f"count_if({unset}) AS others"]
-        time = stream.watermark.column.value if stream.watermark and stream.timed and measures(stream) else ""
-        if time:
-            frame, counts = drawn(frame, time), [*counts, *metrics(time)]
         frame = frame.call("observe", f"{COUNTED} {stream.name}", *map(expr, counts))
-        frame = undrawn(frame) if time else frame
     if mode_of(stream) == "DROPMALFORMED":
         frame = frame.call("where", expr(f"NOT ({bad})"))
     return frame if declared else frame.call("drop", MALFORMED)
-
-
-def measures(stream: Stream) -> bool:
-    """Whether a program measures event times with the malformed rows: in that pass they cost little
-    (tests/benchmarks/README.md). Not a computed event time, which a later call computes.
-    """
-    mark = stream.watermark
-    return are_told(stream) and not stream.rejected and mark is not None and mark.computed is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from streamsql.catalog import Catalog
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.definitions import Query
@@ -182,6 +184,8 @@ def export_query(statement: ExportQuery, context: Context) -> Export:
             span=statement.span,
             code="UNKNOWN_QUERY",
         )
+    # Without the console's classes, event times would cost a fifth of the throughput.
+    context = replace(context, times=False)
     return Export(tuple(start_plan(query, context) for query in queries), statement.path)
 
 

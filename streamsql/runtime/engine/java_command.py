@@ -83,7 +83,9 @@ def settings(conf: Mapping[str, str]) -> dict[str, str]:
         settings["spark.driver.host"] = "localhost"
         settings["spark.driver.bindAddress"] = "127.0.0.1"
         settings["spark.hadoop.fs.file.impl"] = LOCAL_FILES
-    return {**settings, **conf}
+        return {**settings, **conf}
+    # Executors run some of them, too.
+    return {**settings, **conf, "spark.jars": ",".join([*_jars(conf), str(SPARK_CLASSES)])}
 
 
 def is_local(conf: Mapping[str, str]) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from streamsql.calls import run
-from streamsql.connectors.event_metrics import ONE_IN
 from streamsql.definitions import Stream
 from streamsql.errors import InputFault, Note
 from streamsql.language.durations import seconds
@@ -21,7 +20,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.event_times import ENOUGH, EventTimes, measured_of
+from streamsql.runtime.why.event_times import EventTimes, measured_of
 from streamsql.runtime.why.lateness import BUCKETS, SHARES, Measured, keeping, measure
 from streamsql.runtime.why.moments import interval, length, shown
 from streamsql.runtime.why.start_advice import LONG
@@ -99,14 +98,15 @@ def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness, a
 
 def _told_by(times: EventTimes) -> str:
     """What the distribution is computed from."""
-    whole = "all rows of a micro-batch count as late as its latest"
-    if not times.sampled:
-        return whole
-    drawn = (
-        f"a sample of 1 row in {ONE_IN} tells the distribution; the oldest and newest event time are exact"
-    )
-    small = f"; in micro-batches of fewer than {ENOUGH} rows {whole}"
-    return drawn + (small if times.sampled < sum(n for _, n in times.each) - 1 else "")
+    rows = sum(n for _, n in times.each)
+    if not times.counted:
+        return "all rows of a micro-batch count as late as its latest"
+    told = "the event times that each micro-batch has reported tell the distribution"
+    if times.sampled:
+        told += ", in large micro-batches those of a sample; the oldest and newest event time are exact"
+    if times.counted < rows - 1:
+        told += "; where none are reported, all rows of a micro-batch count as late as its latest"
+    return told
 
 
 def _of_micro_batches(times: EventTimes, delay: float) -> Measured:

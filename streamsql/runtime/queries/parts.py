@@ -160,8 +160,8 @@ class QueryParts:
         here = self.variables.get("here", "")
         place = os.path.abspath(here) if here else os.getcwd()
         server = self.server()
-        stages = self.stages() and server is None
-        return Context(self.catalog, self.places, place, stages=stages, times=self.times(), server=server)
+        stages, times = self.stages() and server is None, self.times() and server is None
+        return Context(self.catalog, self.places, place, stages=stages, times=times, server=server)
 
     def env(self, program: Program, reads: Reads | None = None, spark: Any = None) -> dict[str, Any]:
         """The variables that a program starts with. Loads the packages that it needs first.

@@ -1,5 +1,5 @@
 """The event times of the rows that a query has read: exact where they are measured (csv, json and xml files,
-Kafka, sockets; connectors/event_metrics.py), with the distribution of a sample; else as Spark counts them for
+Kafka, sockets; connectors/event_metrics.py), with their distribution; else as Spark counts them for
 its watermark, at no cost: a NULL is 1970-01-01 in its minimum and mean then (EventTimeWatermarkExec).
 """
 
@@ -16,10 +16,10 @@ from streamsql.connectors.event_metrics import (
     OLDEST,
     PERCENTILES,
     READ,
+    SAMPLED,
     SHARES,
     TIMES,
 )
-from streamsql.connectors.messages import COUNTED
 from streamsql.definitions import Stream
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.moments import length, millis, shown
@@ -27,8 +27,6 @@ from streamsql.runtime.why.verdict import count
 
 _FAR = 86_400_000
 """Event times before the second day of 1970 are taken for NULL, in milliseconds."""
-ENOUGH = 100
-"""The rows of a micro-batch from which on the sample tells their distribution."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,8 @@ class EventTimes:
     many where they are not exact;
     oldest, newest: in milliseconds, None if not known; compared: the micro-batches that are compared with
     those before; latest: by how many milliseconds the latest row of these came after the newest one before;
-    each: (lateness at most, rows), the least late first; sampled: the rows whose lateness a sample tells, the
-    others count as late as the latest of their micro-batch.
+    each: (lateness at most, rows), the least late first; counted: the rows whose own lateness is known, the
+    others count as late as the latest of their micro-batch; sampled: of some of these, by a sample.
     """
 
     rows: int
@@ -50,7 +48,8 @@ class EventTimes:
     latest: int
     exact: bool = False
     each: tuple[tuple[int, float], ...] = ()
-    sampled: int = 0
+    counted: int = 0
+    sampled: bool = False
 
     def within(self, share: float) -> int:
         """By how many milliseconds at least that share of the rows came late at most."""
@@ -84,8 +83,8 @@ class EventTimes:
 
 @dataclass(frozen=True)
 class _Batch:
-    """The event times of one micro-batch, in milliseconds; oldest: None if it is not known; percentiles: of a
-    sample, those of SHARES, () if there is none.
+    """The event times of one micro-batch, in milliseconds; oldest: None if it is not known; percentiles:
+    those of SHARES, () if they are not known; sampled: whether a sample tells them.
     """
 
     rows: int
@@ -94,6 +93,7 @@ class _Batch:
     newest: int
     exact: bool
     percentiles: tuple[int, ...] = ()
+    sampled: bool = False
 
     def late(self, newest: int) -> list[tuple[int, float]]:
         """How late its rows are at most, with their number, behind the newest event time before it."""
@@ -114,31 +114,34 @@ def event_times(reports: Sequence[dict[str, Any]], stream: str = "") -> EventTim
     read = [batch for r in reports if (batch := _counted(r, stream) or _of_watermark(r))]
     if not read:
         return None
-    each, newest, compared, sampled = list[tuple[int, float]](), read[0].newest, 0, 0
+    each, newest, compared, counted = list[tuple[int, float]](), read[0].newest, 0, 0
+    sampled = False
     for batch in read[1:]:
         late = batch.late(newest)
         each += late
         compared += bool(late)
-        sampled += batch.rows - batch.nulls if late and batch.percentiles else 0
+        counted += batch.rows - batch.nulls if late and batch.percentiles else 0
+        sampled |= bool(late) and batch.sampled
         newest = max(newest, batch.newest)
     each.sort()
     rows, nulls = sum(b.rows for b in read), sum(b.nulls for b in read)
     oldest = min((b.oldest for b in read if b.oldest is not None), default=None)
     exact = all(b.exact for b in read)
     latest = each[-1][0] if each else 0
-    return EventTimes(rows, len(read), nulls, oldest, newest, compared, latest, exact, tuple(each), sampled)
+    distribution = (tuple(each), counted, sampled)
+    return EventTimes(rows, len(read), nulls, oldest, newest, compared, latest, exact, *distribution)
 
 
 def _counted(report: dict[str, Any], stream: str) -> _Batch | None:
     """What is measured of a stream; of the only one, if no stream is given."""
-    metrics, own = report.get("observedMetrics", {}), (f"{COUNTED} {stream}", f"{MEASURED} {stream}")
-    names = [n for n, m in metrics.items() if TIMES in m and (not stream or n in own)]
+    metrics = report.get("observedMetrics", {})
+    names = [n for n, m in metrics.items() if TIMES in m and (not stream or n == f"{MEASURED} {stream}")]
     counts = metrics[names[0]] if len(names) == 1 else {}
     if not counts.get(TIMES):
         return None
-    rows, times = counts[READ], counts[TIMES]
-    drawn = tuple(counts.get(PERCENTILES) or ()) if times >= ENOUGH else ()
-    return _Batch(rows, rows - times, counts[OLDEST], counts[NEWEST], True, drawn)
+    rows, times, percentiles = counts[READ], counts[TIMES], tuple(counts.get(PERCENTILES) or ())
+    sampled = counts.get(SAMPLED, times) < times
+    return _Batch(rows, rows - times, counts[OLDEST], counts[NEWEST], True, percentiles, sampled)
 
 
 def _of_watermark(report: dict[str, Any]) -> _Batch | None:

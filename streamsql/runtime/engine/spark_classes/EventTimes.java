@@ -1,0 +1,371 @@
+package streamsql;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.SparkSessionExtensionsProvider;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.CollectMetricsExec;
+import org.apache.spark.sql.execution.ColumnarRule;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.streaming.operators.stateful.EventTimeStatsAccum;
+import org.apache.spark.sql.execution.streaming.operators.stateful.EventTimeWatermarkExec;
+import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.unsafe.types.CalendarInterval;
+import org.apache.spark.util.AccumulatorV2;
+import scala.Option;
+import scala.collection.AbstractIterator;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag$;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/**
+ * Counts the event times of a stream where Spark reads them for its watermark.
+ *
+ * A program asks for them by Dataset.observe, in front of withWatermark, with metrics that any Spark computes
+ * (connectors/event_metrics.py). Spark hands each row to them by itself, which costs a fifth of the throughput;
+ * withWatermark then reads the event time of each row once more. Here the node of the metrics passes its input on,
+ * and that of the watermark counts for it. The result is reported as the metrics would be; percentiles are those
+ * of a random sample of each task.
+ */
+public class EventTimes implements SparkSessionExtensionsProvider {
+    private static final String PREFIX = "event time ";
+    private static final String LAST = "percentiles";
+    private static final int SAMPLE = 4096; // event times of a task
+    private static final double[] SHARES = {
+        0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3,
+        0.5, 0.75, 1.0
+    };
+
+    public Object apply(Object extensions) {
+        ((SparkSessionExtensions) extensions).injectColumnar(new Rules());
+        return BoxedUnit.UNIT;
+    }
+
+    public static class Rules extends AbstractFunction1 {
+        public Object apply(Object session) {
+            return new Columnar();
+        }
+    }
+
+    public static class Columnar extends ColumnarRule {
+        public Rule preColumnarTransitions() {
+            return new WithTheWatermark();
+        }
+    }
+
+    public static class WithTheWatermark extends Rule {
+        public TreeNode apply(TreeNode plan) {
+            try {
+                return changed((SparkPlan) plan);
+            } catch (LinkageError otherSpark) { // a later Spark may have other plans
+                return plan;
+            } catch (RuntimeException otherSpark) {
+                return plan;
+            }
+        }
+    }
+
+    private static SparkPlan changed(SparkPlan plan) {
+        boolean differs = false;
+        List children = new ArrayList();
+        for (Iterator all = plan.children().iterator(); all.hasNext();) {
+            Object child = all.next();
+            Object other = changed((SparkPlan) child);
+            differs = differs || other != child;
+            children.add(other);
+        }
+        SparkPlan same = differs ? (SparkPlan) plan.withNewChildren(seq(children)) : plan;
+        if (!(same instanceof EventTimeWatermarkExec) || same instanceof Watermark) {
+            return same;
+        }
+        EventTimeWatermarkExec mark = (EventTimeWatermarkExec) same;
+        if (!(mark.child() instanceof CollectMetricsExec) || !(mark.eventTime().dataType() instanceof TimestampType)) {
+            return same;
+        }
+        CollectMetricsExec metrics = (CollectMetricsExec) mark.child();
+        String[] names = metrics.metricsSchema().fieldNames();
+        if (!metrics.name().startsWith(PREFIX) || !names[names.length - 1].equals(LAST)) {
+            return same;
+        }
+        SparkPlan counted = new Metrics(metrics.name(), metrics.metricExpressions(), metrics.child());
+        return new Watermark(mark.nodeId(), mark.eventTime(), mark.delay(), counted);
+    }
+
+    /** The metrics of a stream, which are counted by the watermark above. */
+    public static class Metrics extends CollectMetricsExec {
+        private transient Times times;
+
+        public Metrics(String name, Seq expressions, SparkPlan child) {
+            super(name, expressions, child);
+        }
+
+        synchronized Times times() {
+            if (times == null) {
+                times = new Times();
+                times.register(this.session().sparkContext(), Option.empty(), false);
+            }
+            return times;
+        }
+
+        public Row collectedMetrics() {
+            Times all = times();
+            boolean none = all.times == 0;
+            Object[] values = {
+                Long.valueOf(all.rows),
+                Long.valueOf(all.times),
+                none ? null : Long.valueOf(all.oldest),
+                none ? null : Long.valueOf(all.newest),
+                Long.valueOf(all.sampled()),
+                none ? null : seq(all.percentiles())
+            };
+            return new GenericRowWithSchema(values, this.metricsSchema());
+        }
+
+        public void resetMetrics() {
+            super.resetMetrics();
+            times().reset();
+        }
+
+        public RDD doExecute() {
+            return this.child().execute();
+        }
+
+        public CollectMetricsExec withNewChildInternal(SparkPlan child) {
+            return new Metrics(this.name(), this.metricExpressions(), child);
+        }
+
+        public String nodeName() {
+            return "CollectMetrics";
+        }
+
+        public boolean canEqual(Object other) { // else Spark keeps the node that this one replaces
+            return other instanceof Metrics;
+        }
+
+        public boolean equals(Object other) {
+            return other instanceof Metrics && super.equals(other);
+        }
+    }
+
+    /** Spark's node of a watermark, which also counts for the metrics below it. */
+    public static class Watermark extends EventTimeWatermarkExec {
+        public Watermark(UUID nodeId, Attribute eventTime, CalendarInterval delay, SparkPlan child) {
+            super(nodeId, eventTime, delay, child);
+        }
+
+        public RDD doExecute() {
+            if (!(this.child() instanceof Metrics)) {
+                return super.doExecute();
+            }
+            int column = -1;
+            for (int i = 0; i < this.child().output().size(); i++) {
+                if (((Attribute) this.child().output().apply(i)).exprId().equals(this.eventTime().exprId())) {
+                    column = i;
+                }
+            }
+            Times times = ((Metrics) this.child()).times();
+            return this.child().execute().mapPartitionsInternal(
+                new Count(column, this.eventTimeStats(), times), false, ClassTag$.MODULE$.apply(InternalRow.class));
+        }
+
+        public EventTimeWatermarkExec withNewChildInternal(SparkPlan child) {
+            return new Watermark(this.nodeId(), this.eventTime(), this.delay(), child);
+        }
+
+        public String nodeName() {
+            return "EventTimeWatermark";
+        }
+
+        public boolean canEqual(Object other) { // else Spark keeps the node that this one replaces
+            return other instanceof Watermark;
+        }
+
+        public boolean equals(Object other) {
+            return other instanceof Watermark && super.equals(other);
+        }
+    }
+
+    /** The rows of a task, as they are, whose event times are counted. */
+    public static class Count extends AbstractFunction1 implements Serializable {
+        private final int column;
+        private final EventTimeStatsAccum stats;
+        private final Times times;
+
+        Count(int column, EventTimeStatsAccum stats, Times times) {
+            this.column = column;
+            this.stats = stats;
+            this.times = times;
+        }
+
+        public Object apply(Object rows) {
+            return new Rows((Iterator) rows, column, stats, times);
+        }
+    }
+
+    private static class Rows extends AbstractIterator {
+        private final Iterator rows;
+        private final int column;
+        private final EventTimeStatsAccum stats;
+        private final Times times;
+
+        Rows(Iterator rows, int column, EventTimeStatsAccum stats, Times times) {
+            this.rows = rows;
+            this.column = column;
+            this.stats = stats;
+            this.times = times;
+        }
+
+        public boolean hasNext() {
+            return rows.hasNext();
+        }
+
+        public Object next() {
+            InternalRow row = (InternalRow) rows.next();
+            if (row.isNullAt(column)) {
+                times.rows++;
+                stats.add(0L); // as Spark's own node does
+            } else {
+                long time = Math.floorDiv(row.getLong(column), 1000L);
+                times.count(time);
+                stats.add(time);
+            }
+            return row;
+        }
+    }
+
+    /** The event times of rows, in milliseconds. */
+    public static class Times extends AccumulatorV2 {
+        long rows;
+        long times;
+        long oldest = Long.MAX_VALUE;
+        long newest = Long.MIN_VALUE;
+        private long[] sample = new long[64]; // of one task
+        private int size;
+        private long random = 0x9E3779B97F4A7C15L;
+        private List merged = new ArrayList(); // the samples of tasks
+        private List counts = new ArrayList(); // the event times that each of these stands for
+
+        void count(long time) {
+            rows++;
+            times++;
+            oldest = Math.min(oldest, time);
+            newest = Math.max(newest, time);
+            if (size < SAMPLE) {
+                if (size == sample.length) {
+                    sample = Arrays.copyOf(sample, 2 * size);
+                }
+                sample[size++] = time;
+                return;
+            }
+            random ^= random << 13;
+            random ^= random >>> 7;
+            random ^= random << 17;
+            long place = (random >>> 1) % times; // reservoir sampling, algorithm R
+            if (place < SAMPLE) {
+                sample[(int) place] = time;
+            }
+        }
+
+        long sampled() {
+            long all = 0;
+            for (int i = 0; i < merged.size(); i++) {
+                all += ((long[]) merged.get(i)).length;
+            }
+            return all;
+        }
+
+        /** For each of SHARES, the newest event time of so many rows, the oldest first. */
+        List percentiles() {
+            double most = 1; // the rows that an event time stands for
+            for (int i = 0; i < merged.size(); i++) {
+                most = Math.max(most, weight(i));
+            }
+            long[] all = new long[(int) sampled()];
+            int number = 0;
+            for (int i = 0; i < merged.size(); i++) { // fewer of the tasks whose sample is closer
+                long[] each = (long[]) merged.get(i);
+                double step = most / weight(i);
+                for (double at = step / 2; at < each.length; at += step) {
+                    all[number++] = each[(int) at];
+                }
+            }
+            Arrays.sort(all, 0, number);
+            List percentiles = new ArrayList();
+            for (int i = 0; i < SHARES.length; i++) {
+                int place = Math.max(0, (int) Math.ceil(SHARES[i] * number) - 1);
+                percentiles.add(Long.valueOf(i + 1 == SHARES.length || number == 0 ? newest : all[place]));
+            }
+            return percentiles;
+        }
+
+        private double weight(int i) {
+            return ((Long) counts.get(i)).doubleValue() / ((long[]) merged.get(i)).length;
+        }
+
+        public boolean isZero() {
+            return rows == 0;
+        }
+
+        public AccumulatorV2 copy() {
+            Times copy = new Times();
+            copy.merge(this);
+            return copy;
+        }
+
+        public void reset() {
+            rows = 0;
+            times = 0;
+            oldest = Long.MAX_VALUE;
+            newest = Long.MIN_VALUE;
+            size = 0;
+            merged = new ArrayList();
+            counts = new ArrayList();
+        }
+
+        public void add(Object time) {
+            count(((Long) time).longValue());
+        }
+
+        public void merge(AccumulatorV2 other) {
+            Times more = (Times) other;
+            rows += more.rows;
+            times += more.times;
+            oldest = Math.min(oldest, more.oldest);
+            newest = Math.max(newest, more.newest);
+            merged.addAll(more.merged);
+            counts.addAll(more.counts);
+            if (more.size > 0) {
+                long[] own = Arrays.copyOf(more.sample, more.size);
+                Arrays.sort(own);
+                merged.add(own);
+                long others = 0;
+                for (int i = 0; i < more.counts.size(); i++) {
+                    others += ((Long) more.counts.get(i)).longValue();
+                }
+                counts.add(Long.valueOf(more.times - others));
+            }
+        }
+
+        public Object value() {
+            return Long.valueOf(rows);
+        }
+    }
+
+    private static Seq seq(List list) {
+        return CollectionConverters.asScala(list).toSeq();
+    }
+}
