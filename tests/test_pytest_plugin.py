@@ -38,6 +38,11 @@ def test_rows(streamsql):
         streamsql.run("GIVEN words VALUES ('owl'); EXPECT NO CHANGES IN counts;")
     with pytest.raises(AssertionError, match="did you mean counts?"):
         streamsql.rows("SELECT * FROM count")
+
+
+def test_nothing_is_given(streamsql):
+    streamsql.load("pipeline.sql")
+    streamsql.run("EXPECT counts VALUES ('owl', 1)")
 """
 
 
@@ -46,14 +51,18 @@ def test_sql_tests_are_items_with_file_and_line(pytester: pytest.Pytester, spark
     pytester.makefile(".sql", pipeline=SQL.partition("TEST")[0])
     pytester.makepyfile(PYTHON)
     ran = pytester.runpytest_inprocess(*ARGUMENTS, "-q", "-p", "no:cacheprovider", "-rf")
-    ran.assert_outcomes(passed=2, failed=1)
+    ran.assert_outcomes(passed=2, failed=2)
     ran.stdout.fnmatch_lines(
         [
+            ">       streamsql.run(*",
+            "E *AssertionError: streamsql.run:1:8: error: counts is not as expected: 1 missing",
+            "E       hint: GIVEN words VALUES ('a');",
             "words.test.sql:10:10: error: counts is not as expected: 1 missing, 1 too many",
             "| missing  | cat    |   2 |",
             "FAILED words.test.sql::one too few*",
         ]
     )
+    ran.stdout.no_fnmatch_line("*python_session.py*")
     ran.stdout.no_fnmatch_line("*Traceback*")
 
 

@@ -127,6 +127,17 @@ def test_tests_are_listed_and_chosen(capsys: Any, monkeypatch: Any) -> None:
     assert "no file of tests is named" in capsys.readouterr().err
 
 
+def test_tests_of_packages_in_a_folder_are_not_its_own(tmp_path: Path, capsys: Any) -> None:
+    from streamsql.cli.main import main
+
+    for folder in ("sub", ".hidden", "env/lib"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "a.test.sql").write_text("TEST 'a' BEGIN KILL; END TEST;")
+    (tmp_path / "env" / "pyvenv.cfg").touch()
+    assert main(["test", "--list", "--no-config", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'sub' / 'a.test.sql'}:1: a\n"
+
+
 def test_the_command_ends_with_the_code_of_its_tests(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     done = run_process(

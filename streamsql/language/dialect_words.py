@@ -164,10 +164,14 @@ def _arguments(text: str, tokens: Sequence[Token], start: int, close: int) -> li
 
 
 def check_quoted_names(query: Query) -> None:
-    """Raise SyntaxFault for a name in double quotes beside a dot: to Spark it is a string."""
+    """Raise SyntaxFault for a name in double quotes beside a dot, after AS, or of a table: to Spark it is a
+    string.
+    """
     tokens = query.tokens
+    tables = {relation.span.start for relation in query.relations}
     for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
-        if (before is not None and before.text == ".") or (after is not None and after.text == "."):
+        named = before is not None and (before.text == "." or before.upper == "AS")
+        if named or token.span.start in tables or (after is not None and after.text == "."):
             _check_quoted(token)
 
 

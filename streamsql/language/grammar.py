@@ -359,7 +359,9 @@ def syntax_fault(state: State, tokens: list[Token]) -> SyntaxFault:
         # STOP counts; and the like: only the kind of the name is missing.
         named = state.furthest == 1 and "'QUERY'" in state.expected and token.kind in ("word", "quoted")
         proposal = " ".join([whole[0], "QUERY", *whole[1:]]) + ";" if named else ""
-        return SyntaxFault(fact, proposal=proposal, span=token.span)
+        quoted = token.text[1:-1] if token.text.startswith('"') and "name" in listed else ""
+        hint = f"Spark writes names in backticks: `{quoted}`" if quoted else ""
+        return SyntaxFault(fact, hint=hint, proposal=proposal, span=token.span)
     end = tokens[-1].end if tokens else 0
     return SyntaxFault(f"the statement ends too early: expected {listed}", span=Span(max(0, end - 1), end))
 

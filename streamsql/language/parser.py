@@ -20,10 +20,16 @@ from streamsql.language.statements.test import ExpectError, Test
 from streamsql.language.tokens import Token, split, substitute, tokenize, unquote
 
 
-def parse(written: Written, variables: dict[str, str] | None = None, *, literal: bool = False) -> Statement:
+def parse(
+    written: Written,
+    variables: dict[str, str] | None = None,
+    *,
+    literal: bool = False,
+    in_test: bool = False,
+) -> Statement:
     """Parse one statement. Spans, also those of errors, refer to the script.
 
-    variables: the values of ${name}; literal: variables are not replaced.
+    variables: the values of ${name}; literal: variables are not replaced; in_test: it stands inside a TEST.
     """
     start = written.span.start
     text, origin = written.text, Origin(((0, start),))
@@ -33,7 +39,7 @@ def parse(written: Written, variables: dict[str, str] | None = None, *, literal:
             with origin.errors():
                 text, points = substitute(Source("", text), {} if variables is None else variables)
             origin, tokens = Origin(tuple(points)).within(start), None
-        return parse_text(Source(written.source.name, text), origin, tokens)
+        return parse_text(Source(written.source.name, text), origin, tokens, in_test=in_test)
     except StreamsqlError as error:
         raise error.at(written.source, written.span) from None
 

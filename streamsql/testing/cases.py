@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,11 +55,23 @@ def files_of_tests(paths: Iterable[str]) -> list[str]:
         if not Path(path).is_dir():
             files.append(path)
             continue
-        inside = sorted(str(f) for f in Path(path).rglob(f"*{ENDING}") if f.is_file())
+        inside = sorted(_inside(path))
         if not inside:
             raise UsageFault(f"there is no file *{ENDING} in {path}", hint="streamsql test FILE")
         files += inside
     return list(dict.fromkeys(files))
+
+
+def _inside(folder: str) -> Iterator[str]:
+    """The files of tests in a folder and its folders, but not those of hidden ones and of virtual
+    environments, as pytest does.
+    """
+    for path, folders, files in os.walk(folder):
+        folders[:] = [f for f in folders if not f.startswith(".") and f != "node_modules"]
+        if path != folder and "pyvenv.cfg" in files:
+            folders[:] = []
+            continue
+        yield from (str(Path(path, f)) for f in files if f.endswith(ENDING))
 
 
 def collect(files: Iterable[str], pipelines: Sequence[str]) -> Collection:

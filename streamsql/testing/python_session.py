@@ -8,6 +8,7 @@ from typing import Any
 
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
+from streamsql.language.statements.base import Name
 from streamsql.language.statements.test import Test
 from streamsql.output.script_runner import read_file
 from streamsql.results import Rows, RowStream
@@ -29,6 +30,7 @@ class PythonSession:
 
     def load(self, path: str | Path) -> None:
         """Load a script; its streams and sinks are replaced as in a TEST."""
+        __tracebackhide__ = True
         try:
             Pipeline(self.session, self._cancel).load(read_file(str(path)))
         except StreamsqlError as error:
@@ -36,16 +38,19 @@ class PythonSession:
 
     def run(self, statements: str) -> None:
         """Run statements as in a TEST: CREATE …, GIVEN, ADVANCE, EXPECT and others."""
-        source = Source("streamsql.run", f"TEST 'run' BEGIN {statements.rstrip().rstrip(';')}; END TEST;")
+        __tracebackhide__ = True
+        source = Source("streamsql.run", statements)
         try:
-            test = parse(split_script(source)[0], self.session.variables)
-            assert isinstance(test, Test)
-            run_test(self._bench, test, source)
+            written, variables = split_script(source), self.session.variables
+            body = tuple(parse(each, variables, in_test=True) for each in written)
+            assert body, "there is no statement"
+            run_test(self._bench, Test(name=Name("run", body[0].span), body=body), source)
         except StreamsqlError as error:
             raise AssertionError(explained(error.at(source))) from None
 
     def rows(self, query: str) -> Sequence[tuple[Any, ...]]:
         """The rows of a query, as Python values; timestamps are in the session time zone."""
+        __tracebackhide__ = True
         source = Source("streamsql.rows", query)
         try:
             result = self.session.execute(parse(split_script(source)[0], self.session.variables))

@@ -29,7 +29,7 @@ from streamsql.plan.statements.query_parts import (
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.second_insert import check_one_query
-from streamsql.plan.statements.staged import hint_at_stages
+from streamsql.plan.statements.staged import check_nested, hint_at_stages
 from streamsql.plan.statements.stale_views import stale_view
 
 
@@ -67,6 +67,8 @@ def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context)
         if sources.live and not writes_once(statement):
             return insert_changes(statement, sinks, lowered, sources, context)
         return _insert_static(statement, sinks, lowered, sources, context)
+    if statement.output_mode is None:
+        check_nested(lowered, statement.query)
     parts = one_result(statement.query, sinks, sources, lowered, given)
     return _insert_query(statement, statement.targets, parts, context)
 

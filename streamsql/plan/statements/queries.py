@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from streamsql.calls import Assign
 from streamsql.definitions import DEFAULT_RETAIN, Query, Sink
-from streamsql.errors import RuleFault, Source, Span
+from streamsql.errors import RuleFault, Source, Span, StreamsqlError
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.language.query import read_query
@@ -130,9 +130,22 @@ def _live_query(
         run = run_plan(query, parts, context, mode, late=late)
         return run if mode or query.late else with_stages(run, sink, body, context)
     except RuleFault as fault:
+        if mode is not None:
+            _hint_at_stages(fault, query, sink, body, context)
         if mode is not None or query.late:
             raise
         return staged(query, sink, body, context, fault)
+
+
+def _hint_at_stages(fault: RuleFault, query: Query, sink: Sink, body: Fragment, context: Context) -> None:
+    """Add to the fault of a query whose OUTPUT MODE is written that it runs in stages without, if it does."""
+    try:
+        without = _live_query(replace(query, mode="", late=""), sink, body, context, None)
+    except StreamsqlError:
+        return
+    if isinstance(without, Refresh):
+        way = f"leave out OUTPUT MODE {query.mode.upper()}: then it runs in stages"
+        fault.hint = f"{fault.hint}\nor {way}" if fault.hint else way
 
 
 def restart(query: Query, context: Context, span: Span | None = None) -> Run:

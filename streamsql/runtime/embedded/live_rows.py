@@ -157,7 +157,8 @@ class LiveRows:
         if self.mode != "complete" and self.keys is None and table.num_rows > self.retain:
             over = table.num_rows - self.retain
             if self.strict:
-                raise ValueError(f"[LIMIT_REACHED] more than {self.retain} rows of a stream have to be kept")
+                rows = "1 row of a stream has" if self.retain == 1 else f"{self.retain} rows of a stream have"
+                raise ValueError(f"[LIMIT_REACHED] more than {rows} to be kept")
             table = table.slice(over)
         if table.num_columns and table.column(0).num_chunks > 64:
             table = table.combine_chunks()

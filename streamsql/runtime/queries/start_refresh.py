@@ -134,7 +134,7 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
         table = frame.limit(limit + 1).toArrow()
         if table.num_rows > limit:
             raise EngineFault(
-                f"its result has more than {limit} rows",
+                f"its result has more than {limit} row{'' if limit == 1 else 's'}",
                 detail=_why_so_many(inputs),
                 hint=raised_limit(plan, limit),
                 code="LIMIT_REACHED",

@@ -47,9 +47,9 @@ def replaced(evidence: Evidence, stream: Stream) -> str:
 
 def redefined(evidence: Evidence, stream: Stream) -> str:
     """CREATE OR REPLACE STREAM, with the rows of a values stream; "" where it would lose secrets or rows, and
-    in a test, where the stream is another than that of the script.
+    in a test, where the script defines the stream.
     """
-    if stream.stands_for is not None:
+    if evidence.parts.config.stand_ins:
         return ""
     sql = stream.sql().replace("CREATE STREAM", "CREATE OR REPLACE STREAM", 1)
     if HIDDEN in sql:
@@ -112,12 +112,13 @@ def state_shown(evidence: Evidence) -> str:
     return "" if evidence.plan.transient else join(f"SELECT * FROM STATE OF QUERY {name} LIMIT 10")
 
 
-def inserted(stream: Stream, values: Mapping[str, str]) -> str:
-    """INSERT one row into a values stream. values: SQL by the folded name of a column; others are NULL, or
-    where that is not allowed a value of their type.
+def inserted(evidence: Evidence, stream: Stream, values: Mapping[str, str]) -> str:
+    """INSERT one row into a values stream, in a test GIVEN. values: SQL by the folded name of a column;
+    others are NULL, or where that is not allowed a value of their type.
     """
     listed = ", ".join(values.get(c.name.casefold(), _any_value(c)) for c in stream.columns)
-    return join(f"INSERT INTO {quote_name(stream.name)} VALUES ({listed})")
+    head = "GIVEN" if evidence.parts.config.stand_ins else "INSERT INTO"
+    return join(f"{head} {quote_name(stream.name)} VALUES ({listed})")
 
 
 def advanced(evidence: Evidence, stream: Stream, moment: str) -> str:

@@ -82,7 +82,7 @@ def _of_folder(evidence: Evidence, stream: Stream, listed: Listing) -> Verdict:
             situation="NO_DATA",
             sentence=f"no data: nothing was inserted into {stream.name} yet",
             facts=_since(evidence),
-            proposal=_sample_row(stream),
+            proposal=_sample_row(evidence, stream),
         )
     facts: list[Fact] = [("folder", listed.folder)]
     for option in ("pathGlobFilter", "maxFileAge"):
@@ -117,10 +117,12 @@ def _of_folder(evidence: Evidence, stream: Stream, listed: Listing) -> Verdict:
     )
 
 
-def _sample_row(stream: Stream) -> str:
+def _sample_row(evidence: Evidence, stream: Stream) -> str:
     kinds = {"STRING": "'a'", "TIMESTAMP": "now()", "DATE": "current_date()", "BOOLEAN": "true"}
     return proposals.inserted(
-        stream, {c.name.casefold(): kinds.get(c.type.upper(), _number(c.type)) for c in stream.columns}
+        evidence,
+        stream,
+        {c.name.casefold(): kinds.get(c.type.upper(), _number(c.type)) for c in stream.columns},
     )
 
 
