@@ -61,7 +61,8 @@ class HostingLoop:
         done first, on a thread of its own; if it does not return 0, the server ends. Returns the exit code.
         """
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._on_signal)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # by nohup, or after the terminal was left
+                signal.signal(number, self._on_signal)
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         threading.Thread(target=self._begin, args=(begin,), daemon=True, name="begin").start()
         waited = STATUS_EVERY

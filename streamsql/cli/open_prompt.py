@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import signal
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,13 +104,13 @@ def _go_on(parent: Parent, session: Session, server: Server, folder: Path, messa
     from streamsql.cli.hosting_loop import HostingLoop
     from streamsql.cli.serve_command import LOG
 
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # of the terminal, which may come late
     session.config.interactive = False
     running = session.summary().running
-    with suppress(OSError):  # the terminal is lost
-        messages.say(
-            f"detached: {running} {'query goes' if running == 1 else 'queries go'} on in process "
-            f"{server.status()['process']}; streamsql -w '{folder.absolute()}' attaches"
-        )
+    messages.say(
+        f"detached: {running} {'query goes' if running == 1 else 'queries go'} on in process "
+        f"{server.status()['process']}; streamsql -w '{folder.absolute()}' attaches"
+    )
     parent.detach(str(folder / LOG))
     messages.width = lambda: 0
     return HostingLoop(session, server, messages).run(lambda cancel: 0)

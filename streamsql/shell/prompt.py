@@ -30,6 +30,7 @@ from streamsql.output.window import window
 from streamsql.shell.echo import no_echo, set_echo
 from streamsql.shell.editing import History, is_complete
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
+from streamsql.shell.lost_terminal import is_lost, let_go
 
 SOON = 1.0
 """The seconds after which a message explains what the end of the console waits for."""
@@ -255,8 +256,14 @@ class Prompt:
                 self.desk().run(Source("--resume", "START QUERY ALL;"))
             if first is not None and not self.desk().run(first):
                 return 0
-            code = self._loop()
-            if self.hung_up and not self.detached:
+            try:
+                code = self._loop()
+            except OSError:
+                if not self._lost_terminal():
+                    raise
+                code = 0
+            if self.hung_up:
+                let_go()
                 self._keep_queries()
             return code
 
@@ -322,7 +329,7 @@ class Prompt:
 
     def may_leave(self) -> bool:
         """Whether to leave: asks the user if queries run, unless a signal ends the console."""
-        if self.leaving:
+        if self.leaving or self._lost_terminal():
             return True
         summary = self.desk().session.summary()
         if summary.server or not summary.running:
@@ -339,9 +346,15 @@ class Prompt:
             return self._detach()
         return answer in ("y", "yes", "s", "stop")
 
+    def _lost_terminal(self) -> bool:
+        """Whether the terminal is lost, as the end of its input tells before the signal comes."""
+        if not self.options and is_lost(0):
+            self.hung_up = self.leaving = True
+        return self.hung_up
+
     def _keep_queries(self) -> None:
         """After the loss of the terminal: let running queries go on without it, unless that is not wanted."""
-        wanted = self.messages.preferences["hangup"] == "detach"
+        wanted = not self.detached and self.messages.preferences["hangup"] == "detach"
         if wanted and self.detach is not None and self._desk and self._desk.session.summary().running:
             self._detach()
 
