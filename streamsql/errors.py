@@ -104,6 +104,7 @@ class StreamsqlError(Exception):
         code: str = "",
         proposal: str = "",
         instead: str = "",
+        first: str = "",
     ) -> None:
         message = redact_text(message)
         super().__init__(message)
@@ -115,16 +116,19 @@ class StreamsqlError(Exception):
         self.condition = condition
         self.code = code or condition or type(self).code
         self.instead = instead
+        self.first = first
         self.source: Source | None = None
 
     def corrected(self) -> str:
-        """The statement with `instead` in the place of the span; "" where that is not known."""
+        """The statement with `instead` in the place of the span, behind the statement `first`; "" where that
+        is not known.
+        """
         if not (self.instead and self.source and self.span):
             return ""
         text = self.source.text.strip().rstrip(";")
         if ";" in text or self.source.text[:1].isspace():
             return ""  # it may be one of several statements
-        return f"{text[: self.span.start]}{self.instead}{text[self.span.end :]};"
+        return f"{self.first}{text[: self.span.start]}{self.instead}{text[self.span.end :]};"
 
     def at(self, source: Source, default: Span | None = None) -> StreamsqlError:
         """The same error, placed: source is the whole text, default the span when none is known."""

@@ -293,8 +293,12 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
             "SELECT 'a' ~ 'b' AS a, ts !~* 'c' AS b, ~ id FROM clicks",
             "SELECT 'a' RLIKE 'b' AS a, ts NOT RLIKE '(?i)c' AS b, ~ id FROM clicks;",
         ),
+        (
+            "SELECT [1, 2][0] AS a, ARRAY[[1], [2]] AS b FROM generate_series(1, 5)",
+            "SELECT array(1, 2)[0] AS a, array(array(1), array(2)) AS b FROM range(1, 5 + 1);",
+        ),
     ],
-    ids=["tumbling", "hopping", "session", "postgres", "function", "replace", "rename", "like"],
+    ids=["tumbling", "hopping", "session", "postgres", "function", "replace", "rename", "like", "array"],
 )
 def test_a_query_with_words_of_another_console_runs(typed: str, own: str) -> None:
     assert f"read as {own}" in last_notes(f"{DEFINED}{typed};")
@@ -398,7 +402,11 @@ def test_date_patterns_of_postgres_are_answered_with_those_of_spark(pattern: str
             "CREATE STREAM j AS SELECT a.id FROM clicks a JOIN clicks AS b ON a.id = b.id "
             "AND b.ts BETWEEN a.ts - INTERVAL 7 DAYS AND a.ts + INTERVAL 7 DAYS WHERE a.id > 1",
         ),
-        ("SELECT * FROM 'a/b.csv' LIMIT 3", "SELECT * FROM csv.`a/b.csv` LIMIT 3"),
+        (
+            "SELECT * FROM 'a/b.csv' LIMIT 3",
+            "CREATE OR REPLACE TEMPORARY VIEW b USING csv OPTIONS (path 'a/b.csv', header true, inferSchema true); "
+            "SELECT * FROM b LIMIT 3",
+        ),
         ("SELECT * FROM read_parquet('b.parquet') p", "SELECT * FROM parquet.`b.parquet` p"),
         ("SELECT '{}' -> 'a' ->> 'b' AS x", "SELECT get_json_object('{}', '$.a.b') AS x"),
         ("SELECT '{}' ->> '$.a' AS x", "SELECT get_json_object('{}', '$.a') AS x"),

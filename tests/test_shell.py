@@ -177,7 +177,7 @@ def test_commands_of_psql_that_are_no_statements(
     assert re.search(r"there is no column nothing.*code: UNRESOLVED_COLUMN.*SQLSTATE: 42703.*cause: ", shown.getvalue(), re.DOTALL)  # fmt: skip
 
 
-def test_watch_with_seconds_repeats_the_last_statement_until_ctrl_c(console: Console) -> None:
+def test_commands_of_psql_behind_a_statement(console: Console, tmp_path: Path) -> None:
     class Shown(StringIO):
         def write(self, text: str) -> int:
             if self.getvalue().count("\n7\n") > 2:
@@ -190,6 +190,18 @@ def test_watch_with_seconds_repeats_the_last_statement_until_ctrl_c(console: Con
     desk.execute(r"\watch 0.01")
     assert shown.getvalue().count("\n7\n") >= 3
     assert "cancelled after" in shown.getvalue()
+    file = tmp_path / "rows"
+    desk.execute(f"SELECT 8 AS a \\g | cat > {file}")
+    assert file.read_text().split()[:2] == ["a", "8"]
+    for statement, typed, said, times in (
+        ("SELECT 9 AS a;", r"\watch i=0.01 c=2", "\n9\n", 3),
+        ("ADD JAR '/no.jar';", r"\watch i=0.01 c=2", "there is no file /no.jar", 2),  # an error ends it
+        ("CREATE STREAM one (a INT) USING values;", r"\dt o*", "one,stream", 1),
+    ):
+        shown.truncate(0)
+        desk.execute(statement)
+        desk.execute(typed)
+        assert shown.getvalue().count(said) == times
 
 
 def test_a_progress_line_fits_the_window() -> None:

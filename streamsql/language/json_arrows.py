@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from streamsql.errors import RuleFault, Span
 from streamsql.language.query import Query
-from streamsql.language.tokens import Token, unquote
+from streamsql.language.tokens import Token, quote, quote_name, unquote
 
 _ARROWS = ("->", "->>")
 _HASHES = ("#>", "#>>")
@@ -84,11 +85,17 @@ def check_files(query: Query) -> None:
         if file is None or (called and tokens[at + 3].text != ")") or _in_arguments(tokens, at):
             continue
         kind = file["format"].casefold()
-        own = f"{_FORMATS.get(kind, kind)}.`{unquote(name)}`"
+        own, first = f"{_FORMATS.get(kind, kind)}.`{unquote(name)}`", ""
+        if kind in ("csv", "tsv"):  # its header is an option of Spark
+            own = quote_name(re.sub(r"\W", "_", PurePath(unquote(name)).name.partition(".")[0]))
+            sep = ", sep '\\t'" if kind == "tsv" else ""
+            options = f"path {quote(unquote(name))}, header true, inferSchema true{sep}"
+            first = f"CREATE OR REPLACE TEMPORARY VIEW {own} USING csv OPTIONS ({options}); "
         raise RuleFault(
             "Spark names the format of a file that is read",
-            hint=own,
+            hint=first.strip() or own,
             instead=own,
+            first=first,
             span=Span(tokens[at].start, tokens[at + 3].end if called else name.end),
             code="OTHER_CONSOLE",
         )

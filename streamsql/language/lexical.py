@@ -63,6 +63,21 @@ def misspelt_clause(text: str, offset: int) -> tuple[Span, str] | None:
     return None
 
 
+_BEFORE_QUERY = ("TRIGGER", "OUTPUT", "CHECKPOINT", "RESTART")
+
+
+def misplaced_clause(text: str, offset: int) -> tuple[str, str] | None:
+    """(a clause of the console that stands behind a query, the word that it belongs before), if there is one
+    at or just before the offset where the query cannot be read.
+    """
+    tokens = tokenize(text, strict=False)
+    near = [t.upper for t in tokens if t.start <= offset][-2:]
+    clause = next((word for word in near if word in _BEFORE_QUERY), None)
+    if clause is None or tokens[0].upper not in ("INSERT", "CREATE"):
+        return None
+    return clause, "AS" if tokens[0].upper == "CREATE" else "SELECT"
+
+
 @dataclass(frozen=True)
 class WordsForSpark:
     """Names in a text, case-folded: formats (USING kafka, kafka.`path`), functions, JDBC URLs of options."""

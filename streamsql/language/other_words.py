@@ -35,6 +35,7 @@ def in_own_words(text: str, tokens: Sequence[Token]) -> OwnText | None:
         return OwnText(function)
     edits = sorted({*_exclude(tokens), *_emit(tokens), *_window(text, tokens), *_matches(text, tokens)})
     edits = sorted({*edits, *_casts(tokens), *_replace(text, tokens), *_likes(text, tokens)})
+    edits = sorted({*edits, *_arrays(tokens), *_series(tokens)})
     return _edited(text, edits) if edits else None
 
 
@@ -76,6 +77,33 @@ def _replace(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         left_out = ", ".join(i[-1 if word == "REPLACE" else 0].text for i in items)
         columns = text[tokens[at + 3].start : tokens[close - 1].end]
         yield tokens[at + 1].start, tokens[close].end, f"EXCEPT ({left_out}), {columns}"
+
+
+def _arrays(tokens: Sequence[Token]) -> Iterator[Edit]:
+    """[1, 2] of DuckDB and ARRAY[1, 2] of PostgreSQL; a[1] is an element."""
+    for at in range(1, len(tokens) - 1):
+        before = tokens[at - 1]
+        beside = before.end == tokens[at].start
+        named = before.upper == "ARRAY" and beside
+        element = beside and (before.kind in ("word", "quoted", "string") or before.text in (")", "]"))
+        if tokens[at].text != "[" or (element and not named):
+            continue
+        depth = 0
+        for last in range(at, len(tokens)):
+            depth += (tokens[last].text == "[") - (tokens[last].text == "]")
+            if depth == 0:
+                yield (before if named else tokens[at]).start, tokens[at].end, "array("
+                yield tokens[last].start, tokens[last].end, ")"
+                break
+
+
+def _series(tokens: Sequence[Token]) -> Iterator[Edit]:
+    """FROM generate_series(1, 5) of PostgreSQL and DuckDB, whose last number is one of its rows."""
+    for at in range(1, len(tokens) - 5):
+        call = tokens[at - 1].upper in ("FROM", "JOIN") and tokens[at].upper == "GENERATE_SERIES"
+        if call and tokens[at + 3].text == "," and tokens[at + 5].text == ")":
+            yield tokens[at].start, tokens[at].end, "range"
+            yield tokens[at + 4].end, tokens[at + 4].end, " + 1"
 
 
 _LIKES = {"~": "RLIKE", "~*": "RLIKE", "!~": "NOT RLIKE", "!~*": "NOT RLIKE"}

@@ -105,6 +105,14 @@ def target_of(text: str) -> Target | None:
     return Target(" ".join(verb), unquote(rest[at]), rest[at].span)
 
 
+def added_file(text: str) -> str:
+    """The path of ADD JAR path and ADD FILE path; "" for another statement."""
+    tokens = tokenize(text, strict=False)
+    if len(tokens) < 3 or tokens[0].upper != "ADD" or tokens[1].upper not in ("JAR", "FILE", "ARCHIVE"):
+        return ""
+    return unquote(tokens[2]) if len(tokens) == 3 else text[tokens[2].start : tokens[-1].end]
+
+
 def renamed_to(text: str) -> str:
     """The new name of ALTER TABLE a RENAME TO b; "" for another statement, or a name of several parts."""
     tokens = tokenize(text, strict=False)

@@ -44,10 +44,11 @@ def edit(text: str, messages: Messages, file: str = "") -> str:
             with echo():
                 code = subprocess.call([*shlex.split(command), str(path)])
         except (OSError, ValueError) as error:
+            why = (getattr(error, "strerror", None) or str(error)).lower()
             messages.error(
                 InputFault(
-                    f"the editor {command} did not start: {error}",
-                    hint="export EDITOR=nano",
+                    f"the editor {command} did not start: {why}",
+                    hint="export EDITOR=vi" if "nano" in command else "export EDITOR=nano",
                     code="EDITOR_NOT_STARTED",
                 )
             )

@@ -222,8 +222,8 @@ class LiveView:
 
     def _sort(self) -> None:
         """Sort by the next column, ascending and then descending; after the last, in the original order."""
-        if self.view.mode != "table" or not self.last:
-            return
+        if self.view.mode != "table" or not self.last or self.last.view.mode != "table":
+            return  # the last frame may still be one of changes, which have other columns
         orders: list[tuple[str, bool] | None] = [None]
         orders += [(c, down) for c in self.last.snapshot.columns for down in (False, True)]
         at = orders.index(self.view.order) if self.view.order in orders else 0

@@ -47,9 +47,10 @@ def connection(session: ConsoleSession) -> str:
     """Where statements run, as \\conninfo of psql says it."""
     facts = session.summary()
     place = f"in the server {facts.server}" if facts.server else "in this process"
+    queries = "1 query" if facts.running == 1 else f"{facts.running} queries"
     return (
         f"statements run {place}, with Spark {version('pyspark')} ({facts.spark})\n"
-        f"{facts.running} queries running; SHOW QUERIES; lists them, SET; the settings"
+        f"{queries} running; SHOW QUERIES; lists them, SET; the settings"
     )
 
 

@@ -194,10 +194,13 @@ class Desk:
         """Run the last statement again: row by row, into a file, or every so many seconds. False: leave."""
         if name == REPEAT:
             source, (seconds, times) = Source("sql", self._last_text), (*given.split(), "0")[:2]
+
+            def act(cancel: CancelToken) -> bool:
+                before = self.printer.terminal.last_error
+                return self._execute(source, cancel) and self.printer.terminal.last_error is before
+
             return self._on_thread(
-                lambda cancel: repeat(
-                    lambda: self._execute(source, cancel), float(seconds), int(times), cancel
-                )
+                lambda cancel: repeat(lambda: act(cancel), float(seconds), int(times), cancel)
             )
         if name == AGAIN_EXPANDED:
             self.printer.expanded = self.rows_to.expanded = True

@@ -189,14 +189,13 @@ class Blocks(Relations, Grouping):
 
     def advise(self, frame: Frame, items: list[Item]) -> None:
         """Note what Spark reads otherwise than other dialects do."""
-        if not frame.shape.streaming:
-            return
         columns = {c.casefold() for c in frame.shape.columns or ()}
         for item in items:
             name = item.text.strip('"')
-            if item.text.startswith('"') and name.casefold() in columns:
+            column = name.casefold() in columns or (not columns and name.isidentifier())
+            if item.text.startswith('"') and column and self.read.relations:
                 self.sources.note(Note("READ_AS", f"{item.text} is a string; the column is `{name}`"))
-            for whole, left, right in item.expression.divisions():
+            for whole, left, right in item.expression.divisions() if frame.shape.streaming else ():
                 if left.is_whole(self.sources.type_of) and right.is_whole(self.sources.type_of):
                     slash = whole.text.rindex("/", 0, whole.text.rindex(right.text))
                     own = f"{whole.text[:slash].rstrip()} div {whole.text[slash + 1 :].lstrip()}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError, did_you_mean
-from streamsql.language.lexical import misspelt_clause, word_at
+from streamsql.language.lexical import misplaced_clause, misspelt_clause, word_at
 from streamsql.language.statements.base import Statement
 from streamsql.runtime.engine.disk_full import NO_SPACE, full_disk, is_no_space
 from streamsql.runtime.engine.file_errors import SKIP_ROWS, file_words
@@ -19,6 +19,7 @@ _STATE = re.compile(r"\s*SQLSTATE:\s*\w+.*", re.DOTALL)
 _PLAN = re.compile(r";?\s*\n\s*[!'+]?\s*(?:\+-|'?\w+ \[|'[A-Z]\w+|[A-Z]\w+ [\[\(']).*", re.DOTALL)
 _TREE = re.compile(r";\s*\n.*", re.DOTALL)
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)\s*\n\n== SQL ==\n(.*?)\n-*\^\^\^", re.DOTALL)
+_ECHO = re.compile(r"\s*\n== SQL.*", re.DOTALL)
 _STACK = re.compile(r"\n\s*(at |===|Driver stacktrace|Caused by|JVM stacktrace|Traceback).*", re.DOTALL)
 
 
@@ -29,7 +30,7 @@ def clean(text: str) -> tuple[str, str]:
     text = text[match.end() :] if match else text
     if condition == "USER_RAISED_EXCEPTION" and (own := _PREFIX.match(text)):  # raised by our own program
         condition, text = own.group(1), text[own.end() :]
-    for pattern in (_STACK, _STATE, _TREE, _PLAN):
+    for pattern in (_STACK, _ECHO, _STATE, _TREE, _PLAN):
         text = pattern.sub("", text)
     lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
     return _named(condition), "\n".join(lines[:6]).rstrip(".;")
@@ -173,12 +174,20 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     elif condition == "UNRESOLVED_ROUTINE":
         name = parameters.get("routineName", "").replace("`", "")
         message, hint = f"there is no function {name}", "SHOW FUNCTIONS; lists them"
+    elif condition == "UNRESOLVABLE_TABLE_VALUED_FUNCTION":
+        name = parameters.get("name", "").replace("`", "")
+        message, hint = f"there is no table function {name}", "SHOW FUNCTIONS; lists them"
+    elif condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION":
+        name = parameters.get("tableName", "").replace("`", "").rpartition(".")[2]
+        message = f"the table {name} does not support {parameters.get('operation', 'this')}\n{_ONLY_INSERT}"
     elif condition == "PARSE_SYNTAX_ERROR":
         near = parameters.get("error", "")
         message = f"Spark cannot read the statement at {near}" + parameters.get("hint", "")
         misspelt = misspelt_clause(text, span.start) if span else None
         if misspelt:
             span, hint = misspelt[0], f"did you mean {misspelt[1]}?"
+        elif span and (clause := misplaced_clause(text, span.start)):
+            hint = f"{clause[0]} stands before {clause[1]}"
     head, detail = first_sentence(message)
     return EngineFault(head, detail=detail, hint=hint, span=span, condition=condition)
 
@@ -257,6 +266,9 @@ def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     return EngineFault(_lower(head), detail=detail, condition=condition)
 
 
+_ONLY_INSERT = (
+    "rows of files can only be added; DELETE, UPDATE and MERGE need a catalog whose tables support them"
+)
 _MAKE_SPACE = "free space on the disk of the workspace, of the sink or of temporary files"
 
 

@@ -111,7 +111,7 @@ def _help(parts: SessionParts, statement: session_statements.Help) -> Result:
     page = topic(asked)
     if page:
         return Text(text=page.page(), prose=True)
-    wanted = [(s, h, r) for s, h, r in entries if _plain(s).startswith(asked) or asked in _plain(s)]
+    wanted = [(s, h, r) for s, h, r in entries if f" {asked}" in f" {_plain(s)}"]
     if not wanted:
         known = [*(_head(s) for s, _, _ in entries), *(name.upper() for name in topics())]
         hint = did_you_mean(asked, known) or "HELP; lists the statements and topics"

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from streamsql.calls import Assign, evaluate, run
 from streamsql.connectors.packages import PACKAGES
 from streamsql.definitions import Table
-from streamsql.errors import EngineFault
+from streamsql.errors import EngineFault, InputFault
 from streamsql.language.redaction import redact_any
-from streamsql.language.spark_definitions import definition_of, renamed_to, target_of
+from streamsql.language.spark_definitions import added_file, definition_of, renamed_to, target_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.select import Select
@@ -43,11 +44,15 @@ _TELLS = re.compile(r"\s*(SHOW|DESCRIBE|DESC|EXPLAIN|SET)\b", re.IGNORECASE)
 """Statements of Spark whose rows are settings or definitions, not data."""
 
 
+_OF_SPARK = "Class: org.apache.spark.sql.catalyst."
 _COLLATION = " collate UTF8_BINARY"
 
 
 def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement) -> Result:
     began = time.monotonic()
+    added = added_file(statement.text)
+    if added and ":" not in added and not Path(added).expanduser().exists():  # Spark would only log it
+        raise InputFault(f"there is no file {added}", span=statement.span, code="FILE_NOT_READ")
     with parts.own_state_provider(plan.program):
         return _collected(parts, plan, _frame(parts, plan), statement, began)
 
@@ -115,7 +120,10 @@ def _told(rows: Rows, statement: Statement, began: float) -> Result:
     if _TELLS.match(statement.text):
         rows = without_secrets(rows)
     if rows.columns == ("createtab_stmt",) and len(rows.rows) == 1:
-        return Text(text=f"{rows.rows[0][0]};")
+        return Text(text=str(rows.rows[0][0]).replace(_COLLATION.upper(), "").rstrip() + ";")
+    if rows.columns == ("function_desc",):
+        facts = [str(value) for (value,) in rows.rows]
+        return Text(text="\n".join(f for f in facts if not f.startswith(_OF_SPARK)), prose=True)
     if "data_type" in rows.columns:
         # The collation of all strings, which Spark names where a table has none of its own.
         plain = [tuple(v.replace(_COLLATION, "") if isinstance(v, str) else v for v in r) for r in rows.rows]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamsql.config.preferences import PREFIX, is_preference, spec_of
-from streamsql.errors import NameFault, did_you_mean
+from streamsql.config.preferences import PREFIX, SPECS, is_preference, spec_of
+from streamsql.errors import NameFault, did_you_mean, nearest
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.session import Define, Reset, Set
 from streamsql.results import Done, Result
@@ -37,7 +37,8 @@ def _set(parts: SessionParts, statement: Set) -> Result:
 def _nearest_setting(parts: SessionParts, key: str) -> str:
     """A hint for an unknown key, which may be a preference without its prefix `streamsql.`."""
     keys = [k for k, _, _ in (*parts.settings.rows(), *parts.config.preferences.rows())]
-    return did_you_mean(key, keys) or did_you_mean(PREFIX + key, keys)
+    own = nearest(key.casefold(), SPECS)
+    return did_you_mean(key, keys) or (f"did you mean {PREFIX}{own}?" if own else "")
 
 
 def _show_settings(parts: SessionParts, key: Name | None) -> Result:
