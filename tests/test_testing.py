@@ -149,11 +149,13 @@ def test_the_command_ends_with_the_code_of_its_tests(tmp_path: Path) -> None:
         "--junit",
         str(report),
         "-k",
-        "missing row",
+        "failing.test.sql",
         str(TESTS),
     )
     assert done.code == 1, done.err
-    assert done.out.startswith("TAP version 13\n1..1\nnot ok 1 - ")
+    count = (TESTS / "failing.test.sql").read_text().count("END TEST;")
+    assert done.out.startswith(f"TAP version 13\n1..{count}\nnot ok 1 - ")
+    assert done.out.endswith(f"# 1 tests, 1 failed\nBail out! {count - 1} tests were not run\n")
     assert "# | missing  | dog    |   2 |\n" in done.out
     assert xml.parse(report).getroot().get("failures") == "1"
 

@@ -101,7 +101,12 @@ def _change_by_hand(console: Console, folder: Path) -> None:
 
     database = sqlite3.connect(folder / "db", isolation_level=None)
     database.execute("UPDATE totals SET total = 5 WHERE word = 'cat'")
-    differs("database", "database has 2 rows, 1 missing and 1 too many")
+    loaded: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        load = lambda spark, package, cancel: loaded.append(package.name)  # noqa: E731
+        patch.setattr(console.session.parts.packages, "load", load)
+        differs("database", "database has 2 rows, 1 missing and 1 too many")
+    assert loaded == ["sqlite"]  # as a console needs it that has not started the query
     database.execute("DELETE FROM totals WHERE word = 'cat'")
     differs("database", "database has 1 row, 1 missing and 0 too many")
     database.execute("INSERT INTO added VALUES ('cow', 9)")

@@ -95,9 +95,11 @@ class TapReport:
     def __init__(self, out: TextIO) -> None:
         self.out = out
         self._number = 0
+        self._planned = 0
 
     def begins(self, case: Case, number: int, count: int) -> None:
         if number == 1:
+            self._planned = count
             self.out.write(f"TAP version 13\n1..{count}\n")
 
     def ends(self, outcome: Outcome) -> None:
@@ -112,6 +114,8 @@ class TapReport:
     def summary(self, outcomes: Sequence[Outcome]) -> None:
         failed = sum(not o.passed for o in outcomes)
         self.out.write(f"# {len(outcomes)} tests, {failed} failed\n")
+        if self._number < self._planned:
+            self.out.write(f"Bail out! {self._planned - self._number} tests were not run\n")
         self.out.flush()
 
 

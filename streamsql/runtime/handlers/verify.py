@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from streamsql.calls import evaluate, run
+from streamsql.calls import Assign, evaluate, run
 from streamsql.errors import InputFault, RuleFault
 from streamsql.language.statements.verify import Verify
 from streamsql.language.tokens import quote_name
@@ -52,6 +52,8 @@ def _verify(parts: SessionParts, plan: Verification, statement: Verify) -> Done:
         parts.queries.wait([name], parts.cancel, idle=True, timeout=None)
     check_servers((plan.sink,))
     env = parts.env(plan.program, plan.reads)
+    if plan.there is not None:
+        parts.packages.provide(parts.spark, (Assign("there", plan.there),), parts.cancel)
     check_drivers(parts, (plan.sink,))
     run(plan.program, env)
     reader = env["reader"]
