@@ -176,6 +176,13 @@ def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually:
     # A query that another program has started in this session, and one that has failed while nobody saw.
     spark = second.session.spark
     spark.readStream.format("rate").load().writeStream.format("noop").queryName("foreign").start()
+    refused = second.refused(
+        "CREATE STREAM k (a INT) USING kafka FORMAT json OPTIONS (servers 'h:1', topic 't'); SELECT a FROM k;"
+    )
+    assert (refused.message, refused.hint.partition(":")[0]) == (
+        "the Connect server was started without the package of kafka",
+        "start it with --packages org.apache.spark",
+    )
     second.run("CREATE SINK bad USING noop; INSERT INTO bad SELECT raise_error('boom') AS x FROM words;")
     assert second.query("foreign")["trigger"] == "of another program"
     assert second.run("STOP QUERY foreign;")[0].message == "stopped: foreign"  # type: ignore[attr-defined]

@@ -452,10 +452,15 @@ def test_a_server_that_ends_leaves_no_client_waiting(spark: Any, tmp_path: Path)
     host = Host(tmp_path / "w", spark)
     client = host.attach()
     number = client.calls.begin("news", [False])  # not answered while nothing happens
+    writes = client.calls.begin("news", [False], reads=False)
     host.server.close()
-    with pytest.raises(StreamsqlError) as caught:
-        client.calls.answer(number)
-    assert caught.value.code == "SERVER_LOST"
+    for call, detail in (
+        (number, ""),
+        (writes, "whether a statement that was running took effect is not known"),
+    ):
+        with pytest.raises(StreamsqlError) as caught:
+            client.calls.answer(call)
+        assert (caught.value.code, caught.value.detail) == ("SERVER_LOST", detail)
     with pytest.raises(StreamsqlError, match="has ended") as caught:
         run(client, "SELECT 1;")
     assert ("streamsql serve -w" in caught.value.hint, caught.value.detail) == (

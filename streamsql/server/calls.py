@@ -55,12 +55,14 @@ class Server:
                 lines.append(f"note: relative paths in statements refer to {self.folder}")
         return lines
 
-    def lost(self, *, sent: bool = True) -> EngineFault:
-        """The error of a call that the server has not answered. sent: whether it may have received it."""
-        detail = "whether a statement that was running took effect is not known"
+    def lost(self, *, sent: bool = True, reads: bool = False) -> EngineFault:
+        """The error of a call that the server has not answered. sent: whether it may have received it; reads:
+        whether it changes nothing.
+        """
+        unknown = "" if reads else "whether a statement that was running took effect is not known"
         return EngineFault(
             f"the server of {self.workspace} (process {self.process}) has ended",
-            detail=detail if sent else "the statement was not sent",
+            detail=unknown if sent else "the statement was not sent",
             hint=f"streamsql serve -w '{self.workspace}' starts it again and resumes its queries",
             code="SERVER_LOST",
         )
@@ -78,6 +80,8 @@ class Calls:
         self._numbers = itertools.count(1)
         self._connecting = threading.Lock()
         self._waiting: dict[int, queue.SimpleQueue[Any]] = {}
+        self._changes = set[int]()
+        """The calls that may change something."""
         self._frames: FrameSocket | None = None
         self._closed = False
         self.server = Server(workspace)
@@ -142,11 +146,13 @@ class Calls:
             frames = self._frames
             assert frames is not None
             self._waiting[number] = queue.SimpleQueue()
+            if not reads:
+                self._changes.add(number)
         try:
             frames.send(header, message.body)
         except Disconnected:
             self._waiting.pop(number, None)
-            raise self.server.lost() from None
+            raise self.server.lost(reads=reads) from None
         return number
 
     def answer(self, number: int) -> Any:
@@ -154,10 +160,12 @@ class Calls:
         waiting = self._waiting.get(number)
         known = waiting.get() if waiting is not None else None
         self._waiting.pop(number, None)
+        reads = number not in self._changes
+        self._changes.discard(number)
         if known is None and self._closed:
             raise Cancelled("cancelled")
         if known is None:
-            raise self.server.lost()
+            raise self.server.lost(reads=reads)
         header, body = known
         if "error" in header:
             raise decode_error(header["error"])

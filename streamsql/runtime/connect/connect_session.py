@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 from streamsql.calls import Program
-from streamsql.errors import Note, StreamsqlError
+from streamsql.connectors.packages import PACKAGES
+from streamsql.errors import EngineFault, Note, StreamsqlError
 from streamsql.language.statements.base import Statement
 from streamsql.plan.context import ConnectServer
 from streamsql.results import Result, Started
@@ -33,6 +35,21 @@ from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.reopen import reopen
 
 CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
+_PACKAGES = {"KAFKA_DATA_SOURCE_NOT_ENABLED": "kafka", "AVRO_DATA_SOURCE_NOT_ENABLED": "avro"}
+"""Spark's error class for a connector that it does not have → the package of the connector."""
+
+
+def _missing_package(error: StreamsqlError) -> EngineFault:
+    """The error of a connector whose package the server was started without."""
+    name = _PACKAGES[error.condition]
+    release = PACKAGES[name].releases(version("pyspark"))[0]
+    return EngineFault(
+        f"the Connect server was started without the package of {name}",
+        hint=f"start it with --packages {','.join(release.coordinates)}",
+        span=error.span,
+        condition=error.condition,
+        code="PACKAGE_NOT_AVAILABLE",
+    )
 
 
 class _ServerPackages(Packages):
@@ -88,6 +105,8 @@ class ConnectSession(Session):
             remarks += self._end_of_session(result)
             return replace(result, notes=(*remarks, *result.notes)) if remarks else result
         except StreamsqlError as error:
+            if error.condition in _PACKAGES:
+                raise _missing_package(error) from error
             spark = self.connection.session
             if spark is None or error.__cause__ is None or not connection_lost(error.__cause__):
                 raise
