@@ -864,3 +864,25 @@ def test_spaces_in_the_names_of_a_type_are_kept() -> None:
     made = entry("CREATE STREAM s (a STRUCT<`two  spaces`: INT>) USING json OPTIONS (path 'x')")
     assert isinstance(made, Stream)
     assert made.columns[0].type == "STRUCT<`two  spaces`: INT>"
+
+
+@pytest.mark.parametrize(
+    ("statement", "duration"),
+    [
+        ("INSERT INTO a TRIGGER EVERY 5 SECONDS SELECT * FROM b", "5 seconds"),
+        ("CREATE LIVE TABLE t TRIGGER EVERY 1 HOUR AS SELECT * FROM b", "1 hour"),
+        (
+            "CREATE STREAM s USING rate WITH WATERMARK timestamp DELAY OF 1 MINUTE 30 SECONDS",
+            "1 minute 30 seconds",
+        ),
+    ],
+)
+def test_durations_need_no_interval(statement: str, duration: str) -> None:
+    read: Any = parse_text(Source("t", f"{statement};"))
+    assert duration == (read.watermark.delay if "WATERMARK" in statement else read.trigger.interval)
+
+
+def test_show_progress_of_query() -> None:
+    for form in ("SHOW PROGRESS q", "SHOW PROGRESS OF q", "SHOW PROGRESS OF QUERY q"):
+        read: Any = parse_text(Source("t", f"{form} LAST 5;"))
+        assert read.name.value == "q"

@@ -26,7 +26,9 @@ def duration_of(node: Node) -> str:
     durations: a watermark delay or trigger interval has a fixed length (Spark guide, withWatermark).
     """
     interval = node.get("Interval")
-    if interval is None:
+    if node.has("NumberPart"):
+        text = " ".join(_interval_part(p) for p in node.all("NumberPart"))
+    elif interval is None:
         text = node.text("String")
     elif interval.has("String"):
         text = interval.text("String")

@@ -13,6 +13,7 @@ from typing import Any
 
 from streamsql.calls import evaluate, run
 from streamsql.errors import Cancelled, NameFault, Note, QueryFault, StreamsqlError, TimeFault
+from streamsql.language.tokens import quote_name
 from streamsql.plan.limits import raised_limit
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
@@ -354,7 +355,7 @@ def _left(running: Running, deadline: float, doing: str) -> float:
         hint = (
             "AWAIT QUERY … IDLE waits for input only"
             if doing == "running"
-            else "SHOW QUERIES; shows its status"
+            else f"WHY QUERY {quote_name(running.name)}; tells what it waits for"
         )
         raise TimeFault(f"the query {running.name} is still {doing}", hint=hint)
     return left

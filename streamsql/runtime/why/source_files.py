@@ -61,6 +61,7 @@ def listing(stream: Stream, folder: str = "") -> Listing | None:
     if not path or local is None:
         return None
     roots = sorted(glob.glob(local)) if any(c in local for c in "*?[{") else [local]
+    roots = [os.path.abspath(r) for r in roots]  # as the logs of checkpoints have them
     files = Listing(local, any(os.path.exists(r) for r in roots))
     if not roots:
         return _beside_glob(local) or files
