@@ -878,11 +878,11 @@ def test_spaces_in_the_names_of_a_type_are_kept() -> None:
     ],
 )
 def test_durations_need_no_interval(statement: str, duration: str) -> None:
-    read: Any = parse_text(Source("t", f"{statement};"))
+    read: Any = parse_text(Source("t", statement))
     assert duration == (read.watermark.delay if "WATERMARK" in statement else read.trigger.interval)
 
 
 def test_show_progress_of_query() -> None:
     for form in ("SHOW PROGRESS q", "SHOW PROGRESS OF q", "SHOW PROGRESS OF QUERY q"):
-        read: Any = parse_text(Source("t", f"{form} LAST 5;"))
+        read: Any = parse_text(Source("t", f"{form} LAST 5"))
         assert read.name.value == "q"
