@@ -503,6 +503,27 @@ def test_a_query_that_needs_more_memory_than_spark_has_is_not_resumed_for_ever(t
     assert sorted(resumed) == [["big", "small"], ["big", "small"], ["small"]]
 
 
+IN_BACKGROUND = """
+import sys
+from argparse import Namespace
+from streamsql.cli.serve_command import _Background
+background = _Background(Namespace(workspace=sys.argv[1]))
+background.begin()
+print("error: there is no table nowhere", flush=True)
+background.begun(int(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [(1, "error: there is no table nowhere\n"), (0, "it goes on in the background: streamsql -w")],
+)
+def test_a_server_in_the_background_tells_how_its_scripts_end(tmp_path: Path, code: int, word: str) -> None:
+    command = [sys.executable, "-c", IN_BACKGROUND, str(tmp_path), str(code)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr.startswith(word)) == (code, True), done.stderr
+
+
 def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     listen(tmp_path).close()
     assert has_socket(tmp_path)

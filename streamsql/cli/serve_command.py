@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +16,7 @@ from streamsql.cli.hosting_loop import HostingLoop
 from streamsql.cli.open_workspace import held_workspace, workspace_folder
 from streamsql.cli.server_script import ServerScripts
 from streamsql.cli.terminal_parent import redirect
-from streamsql.errors import Source, StartFault, UsageFault
+from streamsql.errors import Source, StartFault, StreamsqlError, UsageFault
 from streamsql.output.messages import Messages
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import ScriptRunner
@@ -26,6 +27,8 @@ from streamsql.runtime.workspace.reopen import reopen
 from streamsql.server.listener import Server
 
 LOG = "server.log"
+SCRIPTS = 60.0
+"""The seconds that --detach waits for the scripts."""
 OpenSession = Callable[[Path, Path], Session]
 """Makes a session of the folder of checkpoints and that of the workspace."""
 
@@ -43,7 +46,7 @@ def serve_parser() -> argparse.ArgumentParser:
         "that fails ends the server, unless --on-error continue is given"
     )
     add = parser.add_argument
-    add("--detach", action="store_true", help="go on in the background once the server accepts clients")
+    add("--detach", action="store_true", help="go on in the background once the scripts have run")
     add("--status-file", metavar="FILE", help="write the status, as JSON, every 5 seconds")
     return parser
 
@@ -61,7 +64,7 @@ def serve(
             hint=f"streamsql -w '{options.workspace}' attaches to it",
             code="WORKSPACE_IN_USE",
         )
-    ready = _fork(options) if options.detach else lambda: None
+    background = _Background(options) if options.detach else None
     with held_workspace(options, printer) as (run, folder):
         assert folder is not None
         session = open_session(run, folder)
@@ -76,6 +79,16 @@ def serve(
         loop = HostingLoop(session, server, printer, status)
 
         def begin(cancel: CancelToken) -> int:
+            try:
+                code = run_scripts(cancel)
+            except StreamsqlError as error:
+                printer.error(error)
+                code = error.exit_code
+            if background is not None:
+                background.begun(code)
+            return code
+
+        def run_scripts(cancel: CancelToken) -> int:
             loop.resume()
             scripts = ServerScripts(session.parts)
             keep_going = options.on_error == "continue"
@@ -86,7 +99,8 @@ def serve(
             failed = runner.failure_code
             return 0 if keep_going and failed != StartFault.exit_code else failed
 
-        ready()
+        if background is not None:
+            background.begin()
         return loop.run(begin)
 
 
@@ -102,27 +116,53 @@ def open_server(session: Session, folder: Path, messages: Messages) -> Server:
     return server
 
 
-def _fork(options: argparse.Namespace) -> Callable[[], None]:
-    """Go on in a child; the parent waits until the function that is returned is called, and ends."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child:
-        os.close(writing)
-        if os.read(reading, 1):
-            folder = workspace_folder(options)
-            words = f"it goes on in the background: streamsql -w '{folder}' attaches, STOP SERVER; ends it"
-            print(words, file=sys.stderr, flush=True)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        os._exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1)
-    os.close(reading)
-    os.setsid()
+class _Background:
+    """A server that goes on in a child process. The parent waits for its scripts, so that its exit code tells
+    of their failure, and whoever comes after it sees what they have defined.
+    """
 
-    def ready() -> None:
-        redirect(str(workspace_folder(options) / LOG))
-        os.write(writing, b"1")
-        os.close(writing)
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Go on in the child; in the parent this does not return."""
+        self.folder = workspace_folder(options)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        reading, self._writing = os.pipe()
+        child = os.fork()
+        if child:
+            os.close(self._writing)
+            os._exit(self._wait(child, reading))
+        os.close(reading)
+        os.setsid()
 
-    return ready
+    def begin(self) -> None:
+        """The server accepts clients."""
+        redirect(str(self.folder / LOG))
+        os.write(self._writing, bytes((0,)))
+
+    def begun(self, code: int) -> None:
+        """The queries are resumed and the scripts have run. code: the exit code, if it is not 0."""
+        with suppress(OSError):  # the parent does not wait any more
+            os.write(self._writing, bytes((code,)))
+        os.close(self._writing)
+
+    def _wait(self, child: int, reading: int) -> int:
+        """In the parent: the exit code."""
+        log = self.folder / LOG
+        before = log.stat().st_size if log.exists() else 0
+        if not os.read(reading, 1):
+            _, status = os.waitpid(child, 0)
+            return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1
+        known = os.read(reading, 1) if select.select([reading], [], [], SCRIPTS)[0] else None
+        if known is None:
+            self._say(f"its scripts are not done after {SCRIPTS:.0f} s; {log} tells of them")
+        elif known != bytes((0,)):
+            with suppress(OSError):
+                self._say(log.read_bytes()[before:].decode("utf-8", "replace").rstrip())
+            return known[0] if known else 1
+        self._say(
+            f"it goes on in the background: streamsql -w '{self.folder}' attaches, STOP SERVER; ends it"
+        )
+        return 0
+
+    def _say(self, words: str) -> None:
+        print(words, file=sys.stderr, flush=True)
