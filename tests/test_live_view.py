@@ -33,6 +33,13 @@ def test_a_frame_fits_its_window_and_tells_what_it_shows_of_how_much() -> None:
     made = frame(live(rows_in=1234), View(width=80, height=20), keys=((0, "q leave"),))
     assert len(made.lines) + len(made.footer) == 20
     assert made.footer == ("prices: rows 86-100 of 100 · running · 1,234 rows in · q leave",)
+    for width, footer in (
+        (40, "prices: rows 86-100 of 100 · q leave"),
+        (30, "prices: rows 86-100… · q leave"),
+    ):
+        assert frame(live(rows_in=1234), View(width=width, height=20), keys=((0, "q leave"),)).footer == (
+            footer,
+        )
     assert "|   99 | name 99 |" in "\n".join(made.lines)
 
 

@@ -96,7 +96,7 @@ def test_all_is_there_again_without_spark(opened: Open, tmp_path: Path) -> None:
     written = {n: first.text(f"SHOW CREATE STREAM {n};") for n in ("words", "short")}
     again = opened(started=False)
     assert again.warnings == []
-    assert again.words == [f"{tmp_path}/w holds 2 streams, 1 sink, 1 live table"]
+    assert again.words == [f"{tmp_path}/w holds 2 streams, 1 sink, 1 live table, 2 stopped queries"]
     assert again.stopped == ("counts", "copied")
     assert {n: again.text(f"SHOW CREATE STREAM {n};") for n in ("words", "short")} == written
     queries = {r[0]: (r[1], r[-1]) for r in again.rows("SHOW QUERIES;")}
@@ -107,7 +107,9 @@ def test_all_is_there_again_without_spark(opened: Open, tmp_path: Path) -> None:
     assert ("spark.sql.ansi.enabled", "true", "SET") in again.rows("SET;")
     assert not again.session.engine.started
     again.session.parts.workspace.mark_told()
-    assert opened(started=False).words == [f"{tmp_path}/w holds 2 streams, 1 sink, 1 live table"]
+    assert opened(started=False).words == [
+        f"{tmp_path}/w holds 2 streams, 1 sink, 1 live table, 2 stopped queries"
+    ]
 
 
 def test_live_rows_are_there_at_once_and_queries_go_on(opened: Open, tmp_path: Path) -> None:
@@ -304,7 +306,7 @@ def test_the_prompt_says_what_is_there_again(tmp_path: Path) -> None:
         terminal.kill()
     again = Terminal(tmp_path, columns=80)
     try:
-        again.until(r"holds 1 stream, 1 live table")
+        again.until(r"holds 1 stream, 1 live table, 1 stopped query")
         again.until(r"stopped with the last console: counts; START QUERY ALL; resumes")
         again.type("SHOW QUERIES;\r")
         again.until(r"counts.*stopped")

@@ -71,7 +71,7 @@ def test_help_lists_and_finds_topics(session: Session) -> None:
     assert max(len(row[1]) for row in listed.rows) < 140  # one sentence
     page = ask(session, "HELP output modes;")
     assert isinstance(page, str)
-    assert page.startswith("output modes: which rows a micro-batch emits\n\n| mode | emits |\n")
+    assert page.startswith("output modes: which rows a micro-batch emits\n\n    mode      emits\n")
     assert "\n    INSERT INTO out OUTPUT MODE APPEND\n" in page
     assert "```" not in page
     assert ask(session, "HELP Output Mode;") == page

@@ -213,11 +213,18 @@ def _of_query(status: Status, snapshot: Snapshot, view: View, with_error: bool) 
 
 
 def _one_line(parts: list[tuple[int, str]], width: int) -> str:
-    """Parts in one line without control characters; the highest ranks are left out where it is too long."""
+    """Parts in one line without control characters. Where it is too long, the highest ranks are left out,
+    then "running", and then the longest part is cut: the last one is the key that leaves the view.
+    """
     parts = [(rank, visible(text)) for rank, text in parts]
     while len(parts) > 1 and cells(" · ".join(text for _, text in parts)) > width:
         rank, last = max((rank, at) for at, (rank, _) in enumerate(parts))
-        if rank <= 1:
-            return cut(" · ".join(text for _, text in parts), width)
+        if rank == 0 or (rank == 1 and parts[last][1] != "running"):
+            break
         del parts[last]
-    return cut(" · ".join(text for _, text in parts), width)
+    texts = [text for _, text in parts]
+    over = cells(" · ".join(texts)) - width
+    longest = max(range(len(texts)), key=lambda at: cells(texts[at]))
+    if over > 0:
+        texts[longest] = cut(texts[longest], max(1, cells(texts[longest]) - over))
+    return cut(" · ".join(texts), width)

@@ -42,8 +42,8 @@ def _numbers(folder: Path) -> Iterator[int]:
 
 
 def _count(log: Path) -> int:
-    """The files that a log lists, below the line with its version."""
+    """The files that a log lists, below the line with its version; other sources have other logs."""
     try:
-        return max(0, log.read_bytes().count(b"\n"))
+        return log.read_bytes().count(b'\n{"path"')
     except OSError:
         return 0

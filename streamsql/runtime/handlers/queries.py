@@ -251,8 +251,10 @@ def _beside(started: list[str], faults: list[StreamsqlError]) -> Iterator[str]:
 
 
 def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Result:
-    names = [q.name.casefold() for q in parts.catalog.named(statement.name)]
-    names = [n for n in names if n in parts.queries.all]
+    asked = [q.name for q in parts.catalog.named(statement.name)]
+    names = [n.casefold() for n in asked if n.casefold() in parts.queries.all]
+    known = {n: parts.queries.all[n].status() for n in names}
+    off = [n for n in asked if known.get(n.casefold(), "stopped") == "stopped"] if statement.name else []
 
     def tell(running: Running) -> None:
         parts.engine.doing = _waiting(running, idle=statement.idle)
@@ -270,6 +272,9 @@ def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Resul
         parts.events.publish(QueryReported())  # what was left to AWAIT, and not told by it
     told = [n for n in names if statement.name or parts.queries.all[n].status() != "stopped"]
     notes = tuple(n for name in told for n in _why_none(parts, parts.queries.all[name]))
+    notes += tuple(
+        Note("NOT_AWAITED", f"{n} is stopped: START QUERY {quote_name(n)}; resumes it") for n in off
+    )
     notes += tuple(
         Note("NOT_REFRESHED", f"{name}: {n}") for name in names for n in refresh_remarks(name, parts)
     )

@@ -128,6 +128,9 @@ def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
         ("function", len(catalog.functions)),
     )
     there = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
+    stopped = sum(parts.workspace.past(q.name).status == "stopped" for q in catalog.named(None))
+    if stopped:
+        there.append("1 stopped query" if stopped == 1 else f"{stopped} stopped queries")
     return (f"{store.folder} holds {', '.join(there)}",) if there else ()
 
 
