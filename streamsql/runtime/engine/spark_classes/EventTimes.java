@@ -24,7 +24,6 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.CalendarInterval;
 import org.apache.spark.util.AccumulatorV2;
 import scala.Option;
-import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -178,8 +177,9 @@ public class EventTimes implements SparkSessionExtensionsProvider {
                 }
             }
             Times times = ((Metrics) this.child()).times();
+            Rows rows = new Rows(new Count(column, this.eventTimeStats(), times));
             return this.child().execute().mapPartitionsInternal(
-                new Count(column, this.eventTimeStats(), times), false, ClassTag$.MODULE$.apply(InternalRow.class));
+                rows, false, ClassTag$.MODULE$.apply(InternalRow.class));
         }
 
         public EventTimeWatermarkExec withNewChildInternal(SparkPlan child) {
@@ -200,6 +200,19 @@ public class EventTimes implements SparkSessionExtensionsProvider {
     }
 
     /** The rows of a task, as they are, whose event times are counted. */
+    public static class Rows extends AbstractFunction1 implements Serializable {
+        private final Count count;
+
+        Rows(Count count) {
+            this.count = count;
+        }
+
+        public Object apply(Object rows) {
+            return ((Iterator) rows).map(count);
+        }
+    }
+
+    /** A row as it is, whose event time is counted. */
     public static class Count extends AbstractFunction1 implements Serializable {
         private final int column;
         private final EventTimeStatsAccum stats;
@@ -211,30 +224,8 @@ public class EventTimes implements SparkSessionExtensionsProvider {
             this.times = times;
         }
 
-        public Object apply(Object rows) {
-            return new Rows((Iterator) rows, column, stats, times);
-        }
-    }
-
-    private static class Rows extends AbstractIterator {
-        private final Iterator rows;
-        private final int column;
-        private final EventTimeStatsAccum stats;
-        private final Times times;
-
-        Rows(Iterator rows, int column, EventTimeStatsAccum stats, Times times) {
-            this.rows = rows;
-            this.column = column;
-            this.stats = stats;
-            this.times = times;
-        }
-
-        public boolean hasNext() {
-            return rows.hasNext();
-        }
-
-        public Object next() {
-            InternalRow row = (InternalRow) rows.next();
+        public Object apply(Object each) {
+            InternalRow row = (InternalRow) each;
             if (row.isNullAt(column)) {
                 times.rows++;
                 stats.add(0L); // as Spark's own node does
