@@ -255,6 +255,11 @@ def test_clauses_that_only_spark_reads_run_in_stages_too(console: Console) -> No
     for name, query in tables.items():
         started = console.run(f"CREATE LIVE TABLE {name} AS {query};")[0]
         assert any(note.text.startswith("runs in 2 stages") for note in started.notes), query
+    named = (
+        "(SELECT max(words.m) FROM (SELECT n AS m FROM words) words)"  # an alias of the name of the stream
+    )
+    with pytest.raises(StreamsqlError, match="invalid subquery"):
+        console.run(f"CREATE LIVE TABLE t AS FROM (SELECT words.n, {named} AS m FROM words) |> LIMIT 2;")
     renamed = f"SELECT size AS z, avg(m) AS m FROM {SIZES} GROUP BY size HAVING sum(m) > 2"
     console.run(
         "INSERT INTO words VALUES ('a', 1), ('b', 2), ('a', 3), ('c', 1), ('c', 2); AWAIT QUERY ALL IDLE;"

@@ -185,6 +185,8 @@ class _Splitter:
             rows = f"SELECT {self.columns_in(query, name)} FROM {quote_name(name)}"
             if not self.runs(rows):
                 raise CannotSplit(f"the rows of {name} cannot be kept")
+            if query.has_alias(name):
+                raise CannotSplit(f"{name} is a stream and an alias")
             spans = (*(n.span for n in rest if n.name.casefold() == name), *query.qualifiers_named(name))
             edits |= {s: self.stage(rows) for s in spans if not any(_within(s, other) for other in edits)}
         return _edited(query.text, edits)
