@@ -1,5 +1,5 @@
-"""What the distribution of event times costs that the console measures as rows come: windowed counts and plain
-copies of JSON files and of a topic with `SET streamsql.event_times = on` and `off`, in one JVM, in turn.
+"""What the distribution of event times costs that the console measures as rows come: windowed counts, plain
+copies and filtered copies of JSON files and of a topic with `SET streamsql.event_times = on` and `off`, in one JVM, in turn.
 
 Usage: event_times.py [rounds [rows]]. Starts a Kafka of its own; prints seconds, processor seconds and the medians
 of the ratios on / off of each round.
@@ -38,6 +38,7 @@ CREATE SINK nowhere USING noop;
 """
 QUERIES = {
     "copy": "SELECT * FROM {stream}",
+    "filter": "SELECT * FROM {stream} WHERE n % 10 = 0",
     "windows": "SELECT window.start AS since, user, count(*) AS c, sum(n) AS s FROM {stream}"
     " GROUP BY window(ts, '10 minutes'), user",
 }

@@ -37,7 +37,8 @@ import scala.runtime.BoxedUnit;
  * A program asks for them by Dataset.observe, in front of withWatermark, with metrics that any Spark computes
  * (connectors/event_metrics.py). Spark hands each row to them by itself, which costs a fifth of the throughput;
  * withWatermark then reads the event time of each row once more. Here the node of the metrics passes its input on,
- * and that of the watermark counts for it. The result is reported as the metrics would be; percentiles are those
+ * and that of the watermark counts for it; where Spark has pushed a filter between them, the former counts, by one
+ * call for a row. The result is reported as the metrics would be; percentiles are those
  * of a random sample of each task.
  */
 public class EventTimes implements SparkSessionExtensionsProvider {
@@ -88,20 +89,39 @@ public class EventTimes implements SparkSessionExtensionsProvider {
             children.add(other);
         }
         SparkPlan same = differs ? (SparkPlan) plan.withNewChildren(seq(children)) : plan;
-        if (!(same instanceof EventTimeWatermarkExec) || same instanceof Watermark) {
-            return same;
+        if (same instanceof CollectMetricsExec && isOurs((CollectMetricsExec) same)) {
+            CollectMetricsExec metrics = (CollectMetricsExec) same;
+            return new OwnMetrics(metrics.name(), metrics.metricExpressions(), metrics.child());
         }
-        EventTimeWatermarkExec mark = (EventTimeWatermarkExec) same;
-        if (!(mark.child() instanceof CollectMetricsExec) || !(mark.eventTime().dataType() instanceof TimestampType)) {
-            return same;
+        if (same instanceof EventTimeWatermarkExec && ((EventTimeWatermarkExec) same).child() instanceof OwnMetrics) {
+            EventTimeWatermarkExec mark = (EventTimeWatermarkExec) same;
+            OwnMetrics own = (OwnMetrics) mark.child();
+            SparkPlan metrics = new Metrics(own.name(), own.metricExpressions(), own.child());
+            return new Watermark(mark.nodeId(), mark.eventTime(), mark.delay(), metrics);
         }
-        CollectMetricsExec metrics = (CollectMetricsExec) mark.child();
+        return same;
+    }
+
+    private static boolean isOurs(CollectMetricsExec metrics) {
         String[] names = metrics.metricsSchema().fieldNames();
-        if (!metrics.name().startsWith(PREFIX) || !names[names.length - 1].equals(LAST)) {
-            return same;
+        return !(metrics instanceof Metrics) && metrics.name().startsWith(PREFIX)
+            && names[names.length - 1].equals(LAST) && column(metrics) >= 0;
+    }
+
+    /** The place of the event time in the input of metrics; -1 where they refer to no timestamp, or to several columns. */
+    private static int column(CollectMetricsExec metrics) {
+        int column = -1;
+        for (Iterator all = metrics.references().iterator(); all.hasNext();) {
+            Attribute time = (Attribute) all.next();
+            if (column >= 0 || !(time.dataType() instanceof TimestampType)) {
+                return -1;
+            }
+            Seq output = metrics.child().output();
+            for (int i = 0; i < output.size(); i++) {
+                column = ((Attribute) output.apply(i)).exprId().equals(time.exprId()) ? i : column;
+            }
         }
-        SparkPlan counted = new Metrics(metrics.name(), metrics.metricExpressions(), metrics.child());
-        return new Watermark(mark.nodeId(), mark.eventTime(), mark.delay(), counted);
+        return column;
     }
 
     /** The metrics of a stream, which are counted by the watermark above. */
@@ -160,6 +180,29 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         }
     }
 
+    /** The metrics of a stream which count by themselves: a filter stands between them and the watermark. */
+    public static class OwnMetrics extends Metrics {
+        public OwnMetrics(String name, Seq expressions, SparkPlan child) {
+            super(name, expressions, child);
+        }
+
+        public RDD doExecute() {
+            return counted(this.child(), new Count(column(this), null, this.times()));
+        }
+
+        public CollectMetricsExec withNewChildInternal(SparkPlan child) {
+            return new OwnMetrics(this.name(), this.metricExpressions(), child);
+        }
+
+        public boolean canEqual(Object other) {
+            return other instanceof OwnMetrics;
+        }
+
+        public boolean equals(Object other) {
+            return other instanceof OwnMetrics && super.equals(other);
+        }
+    }
+
     /** Spark's node of a watermark, which also counts for the metrics below it. */
     public static class Watermark extends EventTimeWatermarkExec {
         public Watermark(UUID nodeId, Attribute eventTime, CalendarInterval delay, SparkPlan child) {
@@ -170,16 +213,8 @@ public class EventTimes implements SparkSessionExtensionsProvider {
             if (!(this.child() instanceof Metrics)) {
                 return super.doExecute();
             }
-            int column = -1;
-            for (int i = 0; i < this.child().output().size(); i++) {
-                if (((Attribute) this.child().output().apply(i)).exprId().equals(this.eventTime().exprId())) {
-                    column = i;
-                }
-            }
-            Times times = ((Metrics) this.child()).times();
-            Rows rows = new Rows(new Count(column, this.eventTimeStats(), times));
-            return this.child().execute().mapPartitionsInternal(
-                rows, false, ClassTag$.MODULE$.apply(InternalRow.class));
+            Metrics metrics = (Metrics) this.child();
+            return counted(metrics, new Count(column(metrics), this.eventTimeStats(), metrics.times()));
         }
 
         public EventTimeWatermarkExec withNewChildInternal(SparkPlan child) {
@@ -199,6 +234,11 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         }
     }
 
+    private static RDD counted(SparkPlan rows, Count count) {
+        return rows.execute().mapPartitionsInternal(
+            new Rows(count), false, ClassTag$.MODULE$.apply(InternalRow.class));
+    }
+
     /** The rows of a task, as they are, whose event times are counted. */
     public static class Rows extends AbstractFunction1 implements Serializable {
         private final Count count;
@@ -212,7 +252,7 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         }
     }
 
-    /** A row as it is, whose event time is counted. */
+    /** A row as it is, whose event time is counted; for the watermark, too, if there are stats of it. */
     public static class Count extends AbstractFunction1 implements Serializable {
         private final int column;
         private final EventTimeStatsAccum stats;
@@ -228,10 +268,14 @@ public class EventTimes implements SparkSessionExtensionsProvider {
             InternalRow row = (InternalRow) each;
             if (row.isNullAt(column)) {
                 times.rows++;
-                stats.add(0L); // as Spark's own node does
-            } else {
-                long time = Math.floorDiv(row.getLong(column), 1000L);
-                times.count(time);
+                if (stats != null) {
+                    stats.add(0L); // as Spark's own node does
+                }
+                return row;
+            }
+            long time = Math.floorDiv(row.getLong(column), 1000L);
+            times.count(time);
+            if (stats != null) {
                 stats.add(time);
             }
             return row;
