@@ -313,6 +313,8 @@ def test_the_prompt_says_what_is_there_again(tmp_path: Path) -> None:
         assert '"told": true' in next(tmp_path.rglob("status.json")).read_text()
         again.type("SELECT * FROM counts;\r")
         again.until(r"cat +\| +1 \|")
+        again.type("AWAIT QUERY counts;\r")
+        again.until("counts is stopped: START QUERY counts; resumes it")
         again.type("START QUERY ALL;\r")
         again.until("started: counts")
     finally:

@@ -104,7 +104,7 @@ def test_b_a_micro_batch_that_is_under_way(
         INSERT INTO o AS QUERY q SELECT k FROM s;"""
     )
     try:
-        verdict = "the first micro-batch: 1 file is under way for "
+        verdict = "the first micro-batch of 1 file is under way for "
         eventually(lambda: why(console, "QUERY q")[0].verdict.startswith(verdict))
         files(folder, b__csv="b\n")
         shown, facts = why(console, "QUERY q")

@@ -253,8 +253,7 @@ def _beside(started: list[str], faults: list[StreamsqlError]) -> Iterator[str]:
 def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Result:
     asked = [q.name for q in parts.catalog.named(statement.name)]
     names = [n.casefold() for n in asked if n.casefold() in parts.queries.all]
-    known = {n: parts.queries.all[n].status() for n in names}
-    off = [n for n in asked if known.get(n.casefold(), "stopped") == "stopped"] if statement.name else []
+    off = [n for n in asked if n.casefold() not in names] if statement.name else []
 
     def tell(running: Running) -> None:
         parts.engine.doing = _waiting(running, idle=statement.idle)

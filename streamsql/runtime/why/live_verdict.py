@@ -33,6 +33,8 @@ class LiveVerdict:
         self._thread: threading.Thread | None = None
         self._at = 0.0
         self._seen: object = None
+        self._timed = False
+        """Whether the newest verdict tells how long something lasts."""
 
     def lines(self) -> tuple[str, ...]:
         """The newest verdict, () before the first; never waits."""
@@ -56,7 +58,7 @@ class LiveVerdict:
             return False
         newest = running.reports.newest(1)
         seen = (running, newest[-1].get("batchId") if newest else -1, running.reports.rows_in, running.over)
-        due = since >= (EVERY if seen != self._seen or not self._lines else AT_LEAST)
+        due = since >= (EVERY if seen != self._seen or self._timed or not self._lines else AT_LEAST)
         if due:
             self._seen = seen
         return due
@@ -65,6 +67,7 @@ class LiveVerdict:
         try:
             verdict = diagnose(Evidence(self._parts, running.plan, running))
             self._lines, self.proposal = lines_of(verdict), verdict.proposal
+            self._timed = verdict.situation == "NOT_READ_YET"
         except Cancelled:
             pass
         except Exception:  # Spark may have ended: the status of the query tells why

@@ -227,7 +227,7 @@ def _first_runs(evidence: Evidence) -> Verdict | None:
     begun = None if evidence.took_input or not evidence.streams else _batch_under_way(evidence)
     if begun is None:
         return None
-    batch = batch_under_way(evidence.plan.checkpoint) or "a micro-batch"
+    batch = batch_under_way(evidence.plan.checkpoint).replace(": ", " of ") or "a micro-batch"
     return Verdict(
         situation="NOT_READ_YET",
         sentence=f"{batch} is under way for {length(begun)}, and has emitted no row yet",
