@@ -152,6 +152,7 @@ RUNTIME = [
     "queries.late_writes",
     "queries.run",
     "queries.restart_policy",
+    "queries.query_waits",
     "queries.query_runs",
     "live.part_of_rows",
     "queries.parts",

@@ -12,8 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from streamsql.calls import evaluate, run
-from streamsql.errors import Cancelled, NameFault, Note, QueryFault, StreamsqlError, TimeFault
-from streamsql.language.tokens import quote_name
+from streamsql.errors import Cancelled, NameFault, Note, QueryFault, StreamsqlError
 from streamsql.plan.limits import raised_limit
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
@@ -25,11 +24,10 @@ from streamsql.runtime.live.refreshes import Refreshes
 from streamsql.runtime.preflight.python_code_checks import digests
 from streamsql.runtime.queries.output_mode import first_choice, placed, spark_verdict
 from streamsql.runtime.queries.progress import Monitor, QueryReported
+from streamsql.runtime.queries.query_waits import POLL, idle_event, time_left, wait_one
 from streamsql.runtime.queries.restart_policy import Failure, next_start
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.stop import PATIENCE, Ending
-
-POLL = 0.1
 
 
 class Queries:
@@ -269,13 +267,13 @@ class Queries:
             while (running := self.all[name]).status() in GOING_ON:
                 tell(running)
                 if running.again_at is not None:
-                    cancel.wait(_left(running, deadline, "waiting for its restart"))
+                    cancel.wait(time_left(running, deadline, "waiting for its restart"))
                     continue
                 if running.is_refresh:
                     self._wait_for_refresh(running, cancel, idle=idle, deadline=deadline, tell=tell)
                     break
-                done = _idle(running) if idle else None
-                _wait_one(running, done, deadline, cancel, tell)
+                done = idle_event(running) if idle else None
+                wait_one(running, done, deadline, cancel, tell)
                 if done and running.is_active():
                     break
             if running.status() == "FAILED" and running.fault:
@@ -306,7 +304,7 @@ class Queries:
         while not self.refreshes.settled(running.handle):
             tell(running)
             cancel.check()
-            self.refreshes.wait(running.handle, _left(running, deadline, "busy"))
+            self.refreshes.wait(running.handle, time_left(running, deadline, "busy"))
         running.status()
 
 
@@ -323,80 +321,6 @@ def _of_stage(fault: StreamsqlError, owner: Running) -> QueryFault:
         condition=fault.condition,
         code=fault.code,
     )
-
-
-def _wait_one(
-    running: Running,
-    done: threading.Event | None,
-    deadline: float,
-    cancel: CancelToken,
-    tell: Callable[[Running], None],
-) -> None:
-    while running.is_active() and not (done and done.is_set()):
-        tell(running)
-        cancel.check()
-        left = _left(running, deadline, "busy" if done else "running")
-        if running.late is not None and not running.in_spark():
-            running.late.join(left)
-            continue
-        try:
-            # Spark counts in whole milliseconds and refuses 0.
-            done.wait(left) if done else running.handle.awaitTermination(max(left, 0.001))
-        except Exception:
-            if not running.is_active():
-                return  # it failed: its status has the cause
-            raise
-
-
-def _left(running: Running, deadline: float, doing: str) -> float:
-    """The seconds to wait before the next check. Raises TimeFault when the time is up."""
-    left = min(POLL, deadline - time.monotonic())
-    if left <= 0:
-        hint = (
-            "AWAIT QUERY … IDLE waits for input only"
-            if doing == "running"
-            else f"WHY QUERY {quote_name(running.name)}; tells what it waits for"
-        )
-        raise TimeFault(f"the query {running.name} is still {doing}", hint=hint)
-    return left
-
-
-def _idle(running: Running) -> threading.Event:
-    """An event that is set once the query has processed all available input, or has ended."""
-    done = threading.Event()
-
-    def work() -> None:
-        try:
-            if running.plan.shape.watches_the_clock:
-                _until_nothing_read(running)
-            else:
-                running.handle.processAllAvailable()
-            if running.late is not None:
-                running.late.settle()
-        except Exception:
-            while running.is_active():  # it is failing or being stopped
-                time.sleep(POLL)
-        finally:
-            done.set()
-
-    threading.Thread(target=work, daemon=True, name=f"idle-{running.name}").start()
-    return done
-
-
-def _until_nothing_read(running: Running) -> None:
-    """Wait for a micro-batch that is planned after this call and reads no rows.
-
-    A query with processing-time timers runs micro-batches without a pause, so that Spark's
-    processAllAvailable never returns.
-    """
-    last = running.handle.lastProgress
-    # The next one may be running already, and was planned before this call.
-    first = (last["batchId"] if last else -1) + 2
-    while running.is_active():
-        last = running.handle.lastProgress
-        if last and last["batchId"] >= first and last["numInputRows"] == 0:
-            return
-        time.sleep(POLL)
 
 
 _CHANGED = (
