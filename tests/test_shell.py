@@ -197,6 +197,7 @@ def test_commands_of_psql_behind_a_statement(console: Console, tmp_path: Path) -
         ("SELECT 9 AS a;", r"\watch i=0.01 c=2", "\n9\n", 3),
         ("ADD JAR '/no.jar';", r"\watch i=0.01 c=2", "there is no file /no.jar", 2),  # an error ends it
         ("CREATE STREAM one (a INT) USING values;", r"\dt o*", "one,stream", 1),
+        ("CREATE TEMP TABLE two AS SELECT 1 AS a;", "DELETE FROM two;", "a view cannot be changed", 1),
     ):
         shown.truncate(0)
         desk.execute(statement)

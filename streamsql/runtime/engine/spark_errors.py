@@ -252,6 +252,8 @@ def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
         return EngineFault(NO_SPACE, hint=_MAKE_SPACE, code="DISK_FULL")
     condition, message = clean(root.getMessage() or root.getClass().getSimpleName())
     head, _, detail = message.partition("\n")
+    if "Unexpected table relation" in head:
+        return EngineFault("a view cannot be changed", detail="its rows are those of its query")
     kind = root.getClass().getSimpleName()
     if kind == "ConnectException":
         return EngineFault(
