@@ -63,7 +63,7 @@ PLAIN = {
         "runtime/engine/settings",
         "testing/cases",
     ),
-    "TimeFault": ("cli/signals", "runtime/queries/drain", "runtime/queries/query_runs"),
+    "TimeFault": ("cli/signals", "runtime/queries/drain", "runtime/queries/query_waits"),
 }
 """The modules whose errors have the code of their class: it says all that there is to tell apart."""
 

@@ -50,7 +50,7 @@ def test_the_status_of_version_1_is_read(tmp_path: Path) -> None:
     [
         ("CREATE TEMPORARY VIEW v AS SELECT 1", True),
         ("DROP VIEW v", True),
-        ("SHOW TABLES LIKE 'a*'", False),
+        ("SHOW DATABASES LIKE 'a*'", False),
         ("CACHE TABLE v", False),
     ],
 )
