@@ -154,3 +154,26 @@ def test_no_source_of_a_hadoop_setting_is_sent_to_tasks(console: Any, spark: Any
     settings = spark._jsc.hadoopConfiguration()
     for name, value in (("io.file.buffer.size", "65536"), ("mapreduce.task.io.sort.mb", "100")):
         assert (settings.get(name), settings.getPropertySources(name)) == (value, None)
+
+
+def test_equal_windows_over_a_stream_that_is_read_twice_close(
+    console: Any, spark: Any, tmp_path: Path
+) -> None:
+    """Were the first steps of both one exchange, Spark would lose the watermark of the second."""
+    own_session(spark).range(100).selectExpr("id", "timestamp_seconds(id * 5) AS at").write.parquet(
+        str(tmp_path / "in")
+    )
+    slides = (
+        "(SELECT window.start AS since, count(*) AS n FROM s GROUP BY window(at, '20 seconds', '10 seconds'))"
+    )
+    console.run(
+        f"CREATE STREAM s (id BIGINT, at TIMESTAMP) USING parquet OPTIONS (path '{tmp_path}/in')"
+        " WITH WATERMARK at DELAY OF 1 SECOND;"
+        f"CREATE SINK out USING parquet OPTIONS (path '{tmp_path}/out');"
+        "INSERT INTO out AS QUERY q TRIGGER AVAILABLE NOW"
+        f" SELECT a.since, a.n, b.n AS m FROM {slides} a JOIN {slides} b ON a.since = b.since; AWAIT QUERY q;"
+    )
+    # The watermark is 08:14: the windows that end at 00:10 to 08:10 are closed.
+    assert console.rows(
+        f"SELECT count(*), min(since), max(since), sum(n), sum(m) FROM parquet.`{tmp_path}/out`;"
+    ) == [(49, EPOCH - timedelta(seconds=10), EPOCH + timedelta(seconds=470), 2 + 48 * 4, 2 + 48 * 4)]

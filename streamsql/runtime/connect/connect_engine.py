@@ -18,6 +18,7 @@ from streamsql.runtime.connect.session_record import SessionRecord
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import ClusterNews, Event, Events, SparkStarted
 from streamsql.runtime.engine.lifecycle import Attempt, Engine, Progress
+from streamsql.runtime.engine.settings import REQUIRED
 from streamsql.runtime.engine.spark_errors import clean
 from streamsql.runtime.session_config import Config
 
@@ -167,7 +168,7 @@ class ConnectEngine(Engine):
 
     def _apply_settings(self, spark: Any) -> None:
         given = self.settings.given | self.settings.changed
-        for key, value in (self.settings.configured | given).items():
+        for key, value in (REQUIRED | self.settings.configured | given).items():
             try:
                 spark.conf.set(key, value)
             except Exception as error:

@@ -53,7 +53,14 @@ def common_defaults() -> dict[str, str]:
         "spark.redaction.regex": SPARK_PATTERN,
         "spark.sql.streaming.stopTimeout": "20s",
         "spark.sql.streaming.numRecentProgressUpdates": "100",
+        **REQUIRED,
     }
+
+
+REQUIRED = {"spark.sql.exchange.reuse": "false"}
+"""Settings for right results on any Spark. In a streaming query, Spark 4.3 loses the watermark of the second
+operation that reads a reused exchange: two equal windows over one stream, joined, emit nothing.
+"""
 
 
 def cores_of(master: str) -> int:

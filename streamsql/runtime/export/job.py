@@ -20,6 +20,7 @@ from streamsql.plan.plans import Collect, Run
 from streamsql.plan.streaming.rules import Choice
 from streamsql.runtime.checkpoints.checkpoint_log import MARKER
 from streamsql.runtime.engine.kept_tables import is_table
+from streamsql.runtime.engine.settings import REQUIRED
 from streamsql.runtime.export.job_arguments import JobArguments, kept_rows
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.program_helpers import sources
@@ -181,6 +182,8 @@ def _start(job: Job, parts: SessionParts) -> str:
 
 
 def chosen_settings(parts: SessionParts) -> dict[str, str]:
-    """The settings of Spark that the analyst has chosen: defaults of the console are for its own machine."""
+    """The settings of Spark that the analyst has chosen, and those that queries require: other defaults of
+    the console are for its own machine.
+    """
     settings = parts.settings
-    return settings.configured | settings.given | settings.changed
+    return REQUIRED | settings.configured | settings.given | settings.changed
