@@ -129,7 +129,7 @@ def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
     )
     there = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]
     stopped = sum(parts.workspace.past(q.name).status == "stopped" for q in catalog.named(None))
-    if stopped:
+    if stopped and parts.server() is None:  # those of a Spark Connect server go on without a console
         there.append("1 stopped query" if stopped == 1 else f"{stopped} stopped queries")
     return (f"{store.folder} holds {', '.join(there)}",) if there else ()
 
