@@ -282,6 +282,25 @@ def test_a_secret_is_no_change_and_stands_in_no_marker(place: Place) -> None:
     assert "one-secret" not in marker and "two-secret" not in marker
 
 
+def test_a_second_query_of_a_file_sink_is_refused_while_the_first_has_written_nothing(place: Place) -> None:
+    """Else Spark would skip its first micro-batches, once the first query has written its own."""
+    (place.folder / "empty").mkdir()
+    for path in ("{folder}/files", "file://{folder}/files"):
+        name = "a" if path.startswith("{") else "b"
+        place.console.run(place.placed(f"CREATE SINK {name} USING json OPTIONS (path '{path}');"))
+    place.console.run(
+        place.placed(
+            "CREATE STREAM none (id INT) USING json OPTIONS (path '{folder}/empty');"
+            "INSERT INTO a AS QUERY first SELECT id FROM none;"
+        )
+    )
+    with pytest.raises(RuleFault, match=f"the query first writes to {place.folder}/files") as caught:
+        place.insert("SELECT id FROM clicks", sink="b")
+    assert "their rows would be lost" in caught.value.detail
+    place.console.run("STOP QUERY first;")
+    place.insert("SELECT id FROM clicks", sink="b")
+
+
 def test_a_new_checkpoint_never_writes_nothing_into_an_old_folder(place: Place) -> None:
     """Spark passes over a micro-batch whose number is in the log of a file sink, whoever wrote it."""
     place.console.run(place.placed("CREATE SINK files USING json OPTIONS (path '{folder}/files');"))

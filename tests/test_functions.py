@@ -140,11 +140,11 @@ def test_in_an_insert_into_a_table_of_spark(functions: Console) -> None:
 def test_sparks_own_functions_stay_sparks(functions: Console) -> None:
     functions.run("CREATE TEMPORARY FUNCTION plus(x INT) RETURNS INT RETURN x + 1;")
     assert functions.rows("SELECT plus(1);") == [(2,)]
-    assert "plus" in functions.rows("DESCRIBE FUNCTION plus;")[0][0]
+    assert "plus" in functions.run("DESCRIBE FUNCTION plus;")[-1].text
     functions.run("DROP TEMPORARY FUNCTION plus;")
     with pytest.raises(StreamsqlError, match="(?i)class"):
         functions.run("CREATE TEMPORARY FUNCTION j AS 'no.such.Class'; SELECT j(1);")
-    assert "upper" in functions.rows("DESCRIBE FUNCTION upper;")[0][0]
+    assert "upper" in functions.run("DESCRIBE FUNCTION upper;")[-1].text
 
 
 def test_a_changed_module_counts_once_it_is_created_again(console: Console, tmp_path: Path) -> None:

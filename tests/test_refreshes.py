@@ -159,7 +159,7 @@ def test_one_that_fails_at_once_is_not_there(console: Console) -> None:
 
 def test_more_rows_than_are_kept_fail_it(console: Console) -> None:
     console.run(f"{COUNTS} CREATE LIVE TABLE few RETAIN 1 ROWS AS SELECT word FROM counts;")
-    with pytest.raises(QueryFault, match="more than 1 rows") as caught:
+    with pytest.raises(QueryFault, match="more than 1 row") as caught:
         console.run("INSERT INTO words VALUES ('a', 1), ('b', 1); AWAIT QUERY few IDLE;")
     assert caught.value.code == "LIMIT_REACHED"
     assert caught.value.hint == (

@@ -7,6 +7,7 @@ from streamsql.connectors.parquet import REBASE_MODES
 
 class Avro(FileConnector):
     name = "avro"
+    skips_rows = True
     help = "directories of Avro files"
     codecs = ("uncompressed", "deflate", "snappy", "bzip2", "xz", "zstandard")
     own = (

@@ -10,8 +10,10 @@ MEASURED = "event time"
 """The prefix of these metrics' names; the name of the stream follows."""
 ROWS, ADVANCES = "rows", "advances"
 """Fields of the metrics: the rows read, and those of ADVANCE STREAM among them."""
-READ, TIMES, OLDEST, NEWEST = "read", "times", "oldest", "newest"
-"""The rows, those with an event time, and the oldest and newest of these in milliseconds."""
+READ, LEFT, TIMES, OLDEST, NEWEST = "read", "left", "times", "oldest", "newest"
+"""The rows, or those that the filters of a query leave; those with an event time, and the oldest and newest
+of these in milliseconds.
+"""
 SAMPLED, PERCENTILES = "sampled", "percentiles"
 """The event times from which the percentiles are computed, and one in milliseconds for each of SHARES."""
 SHARES = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3,
@@ -21,12 +23,12 @@ rows are late. EventTimes.java, which computes them as a stream is read, has the
 """
 
 
-def metrics(column: str) -> tuple[str, ...]:
-    """The metrics of a stream with that event-time column, as any Spark computes them."""
+def metrics(column: str, rows: str = READ) -> tuple[str, ...]:
+    """The metrics of a stream with that event-time column, as any Spark computes them. rows: READ or LEFT."""
     name, shares = quote_name(column), ", ".join(f"{share}D" for share in SHARES)
     time = f"CAST({name} AS TIMESTAMP)"
     return (
-        f"count(1) AS {READ}",
+        f"count(1) AS {rows}",
         f"count({name}) AS {TIMES}",
         f"unix_millis(min({time})) AS {OLDEST}",
         f"unix_millis(max({time})) AS {NEWEST}",
@@ -35,11 +37,12 @@ def metrics(column: str) -> tuple[str, ...]:
     )
 
 
-def measured(frame: Node, stream: Stream) -> Node:
+def measured(frame: Node, stream: Stream, rows: str = READ) -> Node:
     """frame with the metrics of its event time, if the program is to measure it. withWatermark must come
-    next: it counts for them at little cost (runtime/engine/spark_classes/EventTimes.java).
+    next: it counts for them at little cost (runtime/engine/spark_classes/EventTimes.java). rows: LEFT for
+    formats that skip what a filter drops.
     """
     if not (stream.timed and stream.counted and stream.watermark):
         return frame
     column = stream.watermark.column.value
-    return frame.call("observe", f"{MEASURED} {stream.name}", *map(expr, metrics(column)))
+    return frame.call("observe", f"{MEASURED} {stream.name}", *map(expr, metrics(column, rows)))

@@ -15,7 +15,7 @@ from streamsql.connectors.base import (
     schema_text,
     with_options,
 )
-from streamsql.connectors.event_metrics import measured
+from streamsql.connectors.event_metrics import LEFT, READ, measured
 from streamsql.connectors.messages import Payload
 from streamsql.definitions import ROW_FILES, Sink, Stream
 from streamsql.errors import Note, RuleFault
@@ -94,7 +94,8 @@ COLUMN_OPTIONS = (
 class FileConnector(Connector):
     """A directory of files of one format. Writing is append only (Spark guide: File sink).
 
-    own: the format's own options; read_only, write_only: names of those that one side knows only.
+    skips_rows: whether its reader leaves out rows that a filter drops. own: the format's own options;
+    read_only, write_only: names of those that one side knows only.
     """
 
     modes = ("append",)
@@ -103,6 +104,7 @@ class FileConnector(Connector):
     keeps_log = True
     takes_key = True
     once_by_batch_id = True
+    skips_rows = False
     own: tuple[OptionSpec, ...] = ()
     read_only: frozenset[str] = frozenset({"mode", "samplingRatio"})
     write_only: frozenset[str] = frozenset()
@@ -135,7 +137,7 @@ class FileConnector(Connector):
         return reader.call("load", stream.option("path"))
 
     def before_watermark(self, stream: Stream, frame: Node) -> Node:
-        return measured(frame, stream) if self.name in ROW_FILES else frame
+        return measured(frame, stream, LEFT if self.skips_rows else READ)
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
         if stream.format == debezium.FORMAT:

@@ -6,6 +6,7 @@ from streamsql.connectors.files import FileConnector
 
 class Orc(FileConnector):
     name = "orc"
+    skips_rows = True
     help = "directories of ORC files"
     codecs = ("none", "uncompressed", "zstd", "snappy", "zlib", "lz4", "lzo", "brotli")
     own = (OptionSpec("mergeSchema", "merge the columns of all files", "boolean"),)

@@ -1,7 +1,7 @@
 """What the distribution of event times costs that the console measures as rows come: windowed counts, plain
 copies and filtered copies of JSON files and of a topic with `SET streamsql.event_times = on` and `off`, in one JVM, in turn.
 
-Usage: event_times.py [rounds [rows]]. Starts a Kafka of its own; prints seconds, processor seconds and the medians
+Usage: event_times.py [rounds [rows [files|topic]]]. Starts a Kafka of its own for a topic; prints seconds, processor seconds and the medians
 of the ratios on / off of each round.
 """
 
@@ -82,19 +82,26 @@ def measure(session: Session, stream: str, query: str, switch: str) -> tuple[flo
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
+    streams = sys.argv[3:] or ["files", "topic"]
     broker = Broker(heap="512m")
-    broker.start()
+    if "topic" in streams:
+        broker.start()
     try:
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
-            topic = broker.topic(partitions=2)
-            broker.produce(topic, (Message(row, partition=i % 2) for i, row in enumerate(clicks(count))))
+            topic = ""
+            if "topic" in streams:
+                topic = broker.topic(partitions=2)
+                broker.produce(topic, (Message(row, partition=i % 2) for i, row in enumerate(clicks(count))))
             write_files(place / "in", count)
             session = Session(Config(Settings.make("local[*]", {}), place / "w", place / "log", place))
-            session.parts.packages.load(session.spark, PACKAGES["kafka"], CancelToken())
-            values = {"folder": folder, "servers": broker.servers, "topic": topic, "most": count // 4}
+            servers = "localhost:9092"
+            if "topic" in streams:
+                session.parts.packages.load(session.spark, PACKAGES["kafka"], CancelToken())
+                servers = broker.servers
+            values = {"folder": folder, "servers": servers, "topic": topic or "clicks", "most": count // 4}
             execute(session, STREAMS.format(**values))
-            for stream in ("files", "topic"):
+            for stream in streams:
                 for name, query in QUERIES.items():
                     compare(session, stream, name, query, rounds, count)
             session.close()

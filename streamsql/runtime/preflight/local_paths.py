@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from streamsql.connectors.base import Connector
 from streamsql.definitions import Sink
 from streamsql.errors import InputFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Name
+from streamsql.language.tokens import quote_name
 from streamsql.runtime.checkpoints.query_marker import Folder
 
 
@@ -84,6 +86,31 @@ def check_log(spark: Any, sink: Sink, connector: Connector, *, keeps: bool, begu
             hint=elsewhere,
             code="FOLDER_IN_USE",
         )
+
+
+def check_alone(sink: Sink, connector: Connector, writing: Iterable[tuple[str, Sink]]) -> None:
+    """Raise RuleFault when a running query writes to the folder of a file sink, even if its log is empty yet.
+    writing: (query, sink) of those that Spark's own file sinks write to.
+    """
+    if not connector.keeps_log:
+        return
+    folder = _place(sink.option(connector.path_option))
+    for query, other in writing:
+        if other.option(connector.path_option) and _place(other.option(connector.path_option)) == folder:
+            raise RuleFault(
+                f"the query {query} writes to {folder}",
+                detail=f"a file sink has one query: its log ({LOG}) counts the micro-batches of one"
+                " checkpoint, so Spark would skip those of a second one, and their rows would be lost",
+                hint=f"one query: INSERT INTO {quote_name(sink.name)} SELECT … UNION ALL SELECT …; or another"
+                f" path: CREATE SINK {sink.name}_2 USING {sink.connector} OPTIONS (path '…')",
+                code="FOLDER_IN_USE",
+            )
+
+
+def _place(path: str) -> str:
+    """The same text for each way to write the path of a local folder; others as they are."""
+    text = path.removeprefix("file://").removeprefix("file:")
+    return text if "://" in text else os.path.realpath(text)
 
 
 def _written(spark: Any, path: str) -> tuple[str, int, bool]:

@@ -22,14 +22,14 @@ from streamsql.runtime.engine.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.engine.spark_errors import query_fault
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.preflight.kafka_topics import check_sink_topics
-from streamsql.runtime.preflight.local_paths import check_log
+from streamsql.runtime.preflight.local_paths import check_alone, check_log
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.few_rows import few_rows
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import Output, TableOutput
 from streamsql.runtime.queries.query_runs import POLL
-from streamsql.runtime.queries.run import BUSY, Running
+from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.stage_frames import check_stages
 from streamsql.runtime.queries.start_changes import launch_changes
 from streamsql.runtime.queries.start_late import begin_late, late_sinks, write_late
@@ -123,6 +123,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
     begun = -1 if anew else folder.newest("offsets")
     check_logs(parts, (t.sink for t in plan.targets), keeps=not plan.feeds_batches, begun=begun)
     check_logs(parts, late, keeps=False, begun=begun)
+    _check_alone(parts, plan)
     env["LiveRows"] = helper("LiveRows")  # imports pyarrow, too slow for the start of a prompt
     with parts.own_state_provider(plan.program), few_rows(parts, plan) as few:
         choice = parts.queries.prepare(plan, env, fresh=replaces)
@@ -297,6 +298,22 @@ def check_logs(parts: QueryParts, sinks: Iterable[Sink], *, keeps: bool, begun: 
     for sink in sinks:
         if sink.connector != "table":
             check_log(parts.spark, sink, connector(Name(sink.connector)), keeps=keeps, begun=begun)
+
+
+def _check_alone(parts: QueryParts, plan: plans.Run) -> None:
+    """Raise RuleFault when another query that goes on writes to the folder of a file sink of the plan."""
+    if plan.feeds_batches:
+        return
+    others = [
+        running
+        for running in list(parts.queries.all.values())
+        if running.name != plan.query.name and not running.is_refresh and not running.plan.feeds_batches
+    ]
+    writing = [(r.name, t.sink) for r in others if r.status() in GOING_ON for t in r.plan.targets]
+    for target in plan.targets:
+        own = connector(Name(target.sink.connector)) if target.sink.connector != "table" else None
+        if own is not None:
+            check_alone(target.sink, own, writing)
 
 
 def check_drivers(parts: QueryParts, sinks: Iterable[Sink]) -> None:

@@ -1,6 +1,6 @@
-"""The event times of the rows that a query has read: exact where they are measured (csv, json and xml files,
-Kafka, sockets; connectors/event_metrics.py), with their distribution; else as Spark counts them for
-its watermark, at no cost: a NULL is 1970-01-01 in its minimum and mean then (EventTimeWatermarkExec).
+"""The event times of the rows that a query has read: exact where they are measured (files, Kafka, sockets;
+connectors/event_metrics.py), with their distribution; else as Spark counts them for its watermark, at no
+cost: a NULL is 1970-01-01 in its minimum and mean then (EventTimeWatermarkExec).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from streamsql.connectors.event_metrics import (
     ADVANCES,
+    LEFT,
     MEASURED,
     NEWEST,
     OLDEST,
@@ -139,7 +140,8 @@ def _counted(report: dict[str, Any], stream: str) -> _Batch | None:
     counts = metrics[names[0]] if len(names) == 1 else {}
     if not counts.get(TIMES):
         return None
-    rows, times, percentiles = counts[READ], counts[TIMES], tuple(counts.get(PERCENTILES) or ())
+    rows, times = counts[READ if READ in counts else LEFT], counts[TIMES]
+    percentiles = tuple(counts.get(PERCENTILES) or ())
     sampled = counts.get(SAMPLED, times) < times
     return _Batch(rows, rows - times, counts[OLDEST], counts[NEWEST], True, percentiles, sampled)
 

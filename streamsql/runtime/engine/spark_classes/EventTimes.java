@@ -13,10 +13,15 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.CollectMetrics;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.CollectMetricsExec;
 import org.apache.spark.sql.execution.ColumnarRule;
+import org.apache.spark.sql.execution.FilterExec;
+import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.streaming.operators.stateful.EventTimeStatsAccum;
 import org.apache.spark.sql.execution.streaming.operators.stateful.EventTimeWatermarkExec;
@@ -44,6 +49,7 @@ import scala.runtime.BoxedUnit;
 public class EventTimes implements SparkSessionExtensionsProvider {
     private static final String PREFIX = "event time ";
     private static final String LAST = "percentiles";
+    private static final String LEFT = "left";
     private static final int SAMPLE = 4096; // event times of a task
     private static final double[] SHARES = {
         0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3,
@@ -52,6 +58,7 @@ public class EventTimes implements SparkSessionExtensionsProvider {
 
     public Object apply(Object extensions) {
         ((SparkSessionExtensions) extensions).injectColumnar(new Rules());
+        ((SparkSessionExtensions) extensions).injectOptimizerRule(new Optimizations());
         return BoxedUnit.UNIT;
     }
 
@@ -59,6 +66,49 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         public Object apply(Object session) {
             return new Columnar();
         }
+    }
+
+    public static class Optimizations extends AbstractFunction1 {
+        public Object apply(Object session) {
+            return new FiltersFirst();
+        }
+    }
+
+    /** Filters before metrics that count what filters leave: so that formats such as Parquet skip the other rows. */
+    public static class FiltersFirst extends Rule {
+        public TreeNode apply(TreeNode plan) {
+            try {
+                return filtersFirst((LogicalPlan) plan);
+            } catch (LinkageError otherSpark) {
+                return plan;
+            } catch (RuntimeException otherSpark) {
+                return plan;
+            }
+        }
+    }
+
+    private static LogicalPlan filtersFirst(LogicalPlan plan) {
+        boolean differs = false;
+        List children = new ArrayList();
+        for (Iterator all = plan.children().iterator(); all.hasNext();) {
+            Object child = all.next();
+            Object other = filtersFirst((LogicalPlan) child);
+            differs = differs || other != child;
+            children.add(other);
+        }
+        LogicalPlan same = differs ? (LogicalPlan) plan.withNewChildren(seq(children)) : plan;
+        if (!(same instanceof Filter) || !(((Filter) same).child() instanceof CollectMetrics)) {
+            return same;
+        }
+        Filter filter = (Filter) same;
+        CollectMetrics metrics = (CollectMetrics) filter.child();
+        boolean left = ((NamedExpression) metrics.metrics().head()).name().equals(LEFT);
+        if (!left || !metrics.name().startsWith(PREFIX) || !filter.condition().deterministic()) {
+            return same;
+        }
+        List below = new ArrayList();
+        below.add(new Filter(filter.condition(), metrics.child()));
+        return (LogicalPlan) metrics.withNewChildren(seq(below));
     }
 
     public static class Columnar extends ColumnarRule {
@@ -99,7 +149,27 @@ public class EventTimes implements SparkSessionExtensionsProvider {
             SparkPlan metrics = new Metrics(own.name(), own.metricExpressions(), own.child());
             return new Watermark(mark.nodeId(), mark.eventTime(), mark.delay(), metrics);
         }
+        if (same instanceof FilterExec && ((FilterExec) same).child() instanceof OwnMetrics) {
+            return besideOthers((FilterExec) same);
+        }
         return same;
+    }
+
+    /** A filter with its metrics next to others below, such as those of malformed rows: Spark's generated code, which
+     * each of them interrupts, is interrupted once. */
+    private static SparkPlan besideOthers(FilterExec filter) {
+        OwnMetrics own = (OwnMetrics) filter.child();
+        if (!(own.child() instanceof ProjectExec) || !(((ProjectExec) own.child()).child() instanceof CollectMetricsExec)) {
+            return filter;
+        }
+        ProjectExec project = (ProjectExec) own.child();
+        for (Iterator all = project.projectList().iterator(); all.hasNext();) {
+            if (!(all.next() instanceof Attribute)) {
+                return filter;
+            }
+        }
+        SparkPlan metrics = new OwnMetrics(own.name(), own.metricExpressions(), project.child());
+        return new FilterExec(filter.condition(), new ProjectExec(project.projectList(), metrics));
     }
 
     private static boolean isOurs(CollectMetricsExec metrics) {
