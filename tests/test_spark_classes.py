@@ -183,3 +183,21 @@ def test_equal_windows_over_a_filtered_stream_that_is_read_twice_close(
     ] == (  # filters first, as without metrics
         "98 rows in 1 micro-batch: 1970-01-01 00:00:00 to 1970-01-01 00:08:05"
     )
+
+
+def test_event_times_of_rows_that_several_jobs_compute_count_once(console: Any, tmp_path: Path) -> None:
+    (folder := tmp_path / "in").mkdir()
+    (folder / "1.json").write_text("\n".join(json.dumps({"ms": second * 1_000}) for second in range(100)))
+    (tmp_path / "several_jobs.py").write_text(
+        "def take(batch, number):\n    batch.take(1)\n    batch.count()\n    batch.collect()\n    batch.take(1)\n"
+    )
+    console.session.variables["here"] = str(tmp_path)
+    console.run(
+        f"CREATE STREAM s (ms BIGINT) USING json OPTIONS (path '{folder}')"
+        " WITH WATERMARK timestamp_millis(ms) AS at DELAY OF 1 MINUTE;"
+        "CREATE SINK out USING foreach_batch OPTIONS (function 'several_jobs.take');"
+        "INSERT INTO out AS QUERY q TRIGGER AVAILABLE NOW SELECT at FROM s; AWAIT QUERY q;"
+    )
+    assert dict(console.rows("DESCRIBE STREAM s;"))["event times in q"] == (
+        "100 rows in 1 micro-batch: 1970-01-01 00:00:00 to 1970-01-01 00:01:39"
+    )

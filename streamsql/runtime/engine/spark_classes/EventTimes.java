@@ -4,7 +4,10 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.UUID;
+import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -211,15 +214,15 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         }
 
         public Row collectedMetrics() {
-            Times all = times();
+            Times all = times().total();
             boolean none = all.times == 0;
             Object[] values = {
                 Long.valueOf(all.rows),
                 Long.valueOf(all.times),
                 none ? null : Long.valueOf(all.oldest),
                 none ? null : Long.valueOf(all.newest),
-                Long.valueOf(all.sampled()),
-                none ? null : seq(all.percentiles())
+                Long.valueOf(all.size),
+                none ? null : seq(times().percentiles())
             };
             return new GenericRowWithSchema(values, this.metricsSchema());
         }
@@ -318,6 +321,7 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         }
 
         public Object apply(Object rows) {
+            count.times.partition = TaskContext.getPartitionId();
             return ((Iterator) rows).map(count);
         }
     }
@@ -352,17 +356,20 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         }
     }
 
-    /** The event times of rows, in milliseconds. */
+    /**
+     * The event times of rows, in milliseconds. A task fills one; the driver keeps the one with the most rows for each
+     * partition: a function of foreachBatch may have several jobs compute the rows of a micro-batch, or some of them.
+     */
     public static class Times extends AccumulatorV2 {
         long rows;
         long times;
         long oldest = Long.MAX_VALUE;
         long newest = Long.MIN_VALUE;
-        private long[] sample = new long[64]; // of one task
+        int partition = -1;
+        private long[] sample = new long[64];
         private int size;
         private long random = 0x9E3779B97F4A7C15L;
-        private List merged = new ArrayList(); // the samples of tasks
-        private List counts = new ArrayList(); // the event times that each of these stands for
+        private Map tasks = new TreeMap();
 
         void count(long time) {
             rows++;
@@ -385,44 +392,53 @@ public class EventTimes implements SparkSessionExtensionsProvider {
             }
         }
 
-        long sampled() {
-            long all = 0;
-            for (int i = 0; i < merged.size(); i++) {
-                all += ((long[]) merged.get(i)).length;
+        /** What all tasks have counted together, without a sample. */
+        Times total() {
+            Times total = new Times();
+            for (java.util.Iterator all = tasks.values().iterator(); all.hasNext();) {
+                Times each = (Times) all.next();
+                total.rows += each.rows;
+                total.times += each.times;
+                total.size += each.size;
+                total.oldest = Math.min(total.oldest, each.oldest);
+                total.newest = Math.max(total.newest, each.newest);
             }
-            return all;
+            return total;
         }
 
         /** For each of SHARES, the newest event time of so many rows, the oldest first. */
         List percentiles() {
+            Times total = total();
             double most = 1; // the rows that an event time stands for
-            for (int i = 0; i < merged.size(); i++) {
-                most = Math.max(most, weight(i));
+            for (java.util.Iterator all = tasks.values().iterator(); all.hasNext();) {
+                most = Math.max(most, ((Times) all.next()).weight());
             }
-            long[] all = new long[(int) sampled()];
+            long[] drawn = new long[total.size];
             int number = 0;
-            for (int i = 0; i < merged.size(); i++) { // fewer of the tasks whose sample is closer
-                long[] each = (long[]) merged.get(i);
-                double step = most / weight(i);
-                for (double at = step / 2; at < each.length; at += step) {
-                    all[number++] = each[(int) at];
+            for (java.util.Iterator all = tasks.values().iterator(); all.hasNext();) {
+                Times each = (Times) all.next();
+                long[] sorted = Arrays.copyOf(each.sample, each.size);
+                Arrays.sort(sorted);
+                double step = most / each.weight(); // fewer of the tasks whose sample is closer
+                for (double at = step / 2; at < sorted.length; at += step) {
+                    drawn[number++] = sorted[(int) at];
                 }
             }
-            Arrays.sort(all, 0, number);
+            Arrays.sort(drawn, 0, number);
             List percentiles = new ArrayList();
             for (int i = 0; i < SHARES.length; i++) {
                 int place = Math.max(0, (int) Math.ceil(SHARES[i] * number) - 1);
-                percentiles.add(Long.valueOf(i + 1 == SHARES.length || number == 0 ? newest : all[place]));
+                percentiles.add(Long.valueOf(i + 1 == SHARES.length || number == 0 ? total.newest : drawn[place]));
             }
             return percentiles;
         }
 
-        private double weight(int i) {
-            return ((Long) counts.get(i)).doubleValue() / ((long[]) merged.get(i)).length;
+        private double weight() {
+            return size == 0 ? 1 : (double) times / size;
         }
 
         public boolean isZero() {
-            return rows == 0;
+            return rows == 0 && tasks.isEmpty();
         }
 
         public AccumulatorV2 copy() {
@@ -436,9 +452,9 @@ public class EventTimes implements SparkSessionExtensionsProvider {
             times = 0;
             oldest = Long.MAX_VALUE;
             newest = Long.MIN_VALUE;
+            partition = -1;
             size = 0;
-            merged = new ArrayList();
-            counts = new ArrayList();
+            tasks = new TreeMap();
         }
 
         public void add(Object time) {
@@ -447,21 +463,10 @@ public class EventTimes implements SparkSessionExtensionsProvider {
 
         public void merge(AccumulatorV2 other) {
             Times more = (Times) other;
-            rows += more.rows;
-            times += more.times;
-            oldest = Math.min(oldest, more.oldest);
-            newest = Math.max(newest, more.newest);
-            merged.addAll(more.merged);
-            counts.addAll(more.counts);
-            if (more.size > 0) {
-                long[] own = Arrays.copyOf(more.sample, more.size);
-                Arrays.sort(own);
-                merged.add(own);
-                long others = 0;
-                for (int i = 0; i < more.counts.size(); i++) {
-                    others += ((Long) more.counts.get(i)).longValue();
-                }
-                counts.add(Long.valueOf(more.times - others));
+            tasks.putAll(more.tasks);
+            Times known = (Times) tasks.get(Integer.valueOf(more.partition));
+            if (more.rows > 0 && (known == null || known.rows < more.rows)) {
+                tasks.put(Integer.valueOf(more.partition), more);
             }
         }
 
