@@ -14,11 +14,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
+from streamsql.errors import InputFault, Span, SyntaxFault
 from streamsql.language.tokens import Token, quote, quote_name, tokenize, unquote
 from streamsql.language.topics import topics
 
 PREFIX = "switching from "
+_Fault = TypeVar("_Fault", SyntaxFault, InputFault)
 _NAMES = {"flink": "Flink", "ksqldb": "ksqlDB", "duckdb": "DuckDB"}
 _ROW = re.compile(
     r"^\| `(?P<typed>[^'`][^`]*)` \| (?:`(?P<form>[^`]+)`|(?P<refusal>[^`|]+)) \|$", re.MULTILINE
@@ -56,6 +59,17 @@ class Habit:
     def hint(self) -> str:
         """What to type instead where there is no statement for it."""
         return f"HELP {PREFIX}{self.console.lower()}; lists what there is" if self.refusal else ""
+
+    def fault(self, kind: type[_Fault], form: str, span: Span) -> _Fault:
+        """The error for a row that does not run. form: the statement here as far as it is known, or ""."""
+        return kind(
+            self.fact,
+            detail=self.refusal,
+            hint=self.hint,
+            proposal=f"{form};" if form else "",
+            span=span,
+            code="OTHER_CONSOLE",
+        )
 
     @property
     def is_command(self) -> bool:

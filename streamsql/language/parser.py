@@ -128,15 +128,7 @@ def _of_another_console(text: str, tokens: list[Token]) -> OwnText | None:
     habit, form = known
     if habit.runs:
         return OwnText(form)
-    proposal = f"{form};" if form else ""
-    raise SyntaxFault(
-        habit.fact,
-        detail=habit.refusal,
-        hint=habit.hint,
-        proposal=proposal,
-        span=span,
-        code="OTHER_CONSOLE",
-    )
+    raise habit.fault(SyntaxFault, form, span)
 
 
 def _explained(source: Source, place: Span, tokens: list[Token]) -> Statement:

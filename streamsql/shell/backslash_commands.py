@@ -223,15 +223,7 @@ def _of_another_prompt(line: str, name: str, span: Span) -> str:
     habit, statement = known
     if habit.runs:
         return statement if statement.startswith("\\") else statement + ";"
-    proposal = f"{statement};" if statement else ""
-    raise InputFault(
-        habit.fact,
-        detail=habit.refusal,
-        hint=habit.hint,
-        proposal=proposal,
-        span=span,
-        code="OTHER_CONSOLE",
-    )
+    raise habit.fault(InputFault, statement, span)
 
 
 def _unknown(sign: str, name: str, span: Span) -> InputFault:

@@ -6,6 +6,7 @@ Reads few records, defines nothing and leaves no query running.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -224,7 +225,7 @@ class Previewer:
             deadline = time.monotonic() + PATIENCE
             while running.is_active() and time.monotonic() < deadline and not arrived.enough(least, limit):
                 parts.cancel.check()
-                time.sleep(0.02)
+                arrived.wait()
             if running.status() == "FAILED" and isinstance(running.fault, QueryFault):
                 raise running.fault.of("it cannot be read")
             rows = collect(live.frame(parts.spark, limit))
@@ -245,10 +246,17 @@ class _Arrived:
     def __init__(self) -> None:
         self.rows = 0
         self.last = time.monotonic()
+        self._more = threading.Event()
 
     def count(self, table: Any) -> None:
         if table is not None and table.num_rows > self.rows:
             self.rows, self.last = table.num_rows, time.monotonic()
+            self._more.set()
+
+    def wait(self) -> None:
+        """Return when more have come, or soon, to check for other reasons to end."""
+        self._more.wait(0.05)
+        self._more.clear()
 
     def enough(self, least: int, most: int) -> bool:
         return self.rows >= most or (self.rows >= least and time.monotonic() - self.last > QUIET)

@@ -12,6 +12,7 @@ from streamsql.definitions import Sink
 from streamsql.errors import InputFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
+from streamsql.runtime.checkpoints.checkpoint_files import local_path
 from streamsql.runtime.checkpoints.query_marker import Folder
 
 
@@ -109,8 +110,8 @@ def check_alone(sink: Sink, connector: Connector, writing: Iterable[tuple[str, S
 
 def _place(path: str) -> str:
     """The same text for each way to write the path of a local folder; others as they are."""
-    text = path.removeprefix("file://").removeprefix("file:")
-    return text if "://" in text else os.path.realpath(text)
+    local = local_path(path)
+    return path if local is None else os.path.realpath(local)
 
 
 def _written(spark: Any, path: str) -> tuple[str, int, bool]:

@@ -28,7 +28,7 @@ from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.few_rows import few_rows
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import Output, TableOutput
-from streamsql.runtime.queries.query_runs import POLL
+from streamsql.runtime.queries.query_waits import POLL
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.stage_frames import check_stages
 from streamsql.runtime.queries.start_changes import launch_changes
@@ -304,16 +304,15 @@ def _check_alone(parts: QueryParts, plan: plans.Run) -> None:
     """Raise RuleFault when another query that goes on writes to the folder of a file sink of the plan."""
     if plan.feeds_batches:
         return
-    others = [
-        running
+    writing = [
+        (running.name, target.sink)
         for running in list(parts.queries.all.values())
         if running.name != plan.query.name and not running.is_refresh and not running.plan.feeds_batches
+        if running.status() in GOING_ON
+        for target in running.plan.targets
     ]
-    writing = [(r.name, t.sink) for r in others if r.status() in GOING_ON for t in r.plan.targets]
-    for target in plan.targets:
-        own = connector(Name(target.sink.connector)) if target.sink.connector != "table" else None
-        if own is not None:
-            check_alone(target.sink, own, writing)
+    for sink in (target.sink for target in plan.targets if target.sink.connector != "table"):
+        check_alone(sink, connector(Name(sink.connector)), writing)
 
 
 def check_drivers(parts: QueryParts, sinks: Iterable[Sink]) -> None:

@@ -19,7 +19,7 @@ from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import QueryReported
-from streamsql.runtime.queries.query_runs import POLL
+from streamsql.runtime.queries.query_waits import POLL
 from streamsql.runtime.queries.run import Running
 
 if TYPE_CHECKING:

@@ -81,7 +81,7 @@ public class EventTimes implements SparkSessionExtensionsProvider {
     public static class FiltersFirst extends Rule {
         public TreeNode apply(TreeNode plan) {
             try {
-                return filtersFirst((LogicalPlan) plan);
+                return rewritten(plan);
             } catch (LinkageError otherSpark) {
                 return plan;
             } catch (RuntimeException otherSpark) {
@@ -90,16 +90,21 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         }
     }
 
-    private static LogicalPlan filtersFirst(LogicalPlan plan) {
+    /** A logical or physical plan whose nodes are replaced from the leaves to the root. */
+    private static TreeNode rewritten(TreeNode plan) {
         boolean differs = false;
         List children = new ArrayList();
         for (Iterator all = plan.children().iterator(); all.hasNext();) {
             Object child = all.next();
-            Object other = filtersFirst((LogicalPlan) child);
+            Object other = rewritten((TreeNode) child);
             differs = differs || other != child;
             children.add(other);
         }
-        LogicalPlan same = differs ? (LogicalPlan) plan.withNewChildren(seq(children)) : plan;
+        TreeNode same = differs ? plan.withNewChildren(seq(children)) : plan;
+        return same instanceof LogicalPlan ? filterFirst(same) : counted(same);
+    }
+
+    private static TreeNode filterFirst(TreeNode same) {
         if (!(same instanceof Filter) || !(((Filter) same).child() instanceof CollectMetrics)) {
             return same;
         }
@@ -111,7 +116,7 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         }
         List below = new ArrayList();
         below.add(new Filter(filter.condition(), metrics.child()));
-        return (LogicalPlan) metrics.withNewChildren(seq(below));
+        return metrics.withNewChildren(seq(below));
     }
 
     public static class Columnar extends ColumnarRule {
@@ -123,7 +128,7 @@ public class EventTimes implements SparkSessionExtensionsProvider {
     public static class WithTheWatermark extends Rule {
         public TreeNode apply(TreeNode plan) {
             try {
-                return changed((SparkPlan) plan);
+                return rewritten(plan);
             } catch (LinkageError otherSpark) { // a later Spark may have other plans
                 return plan;
             } catch (RuntimeException otherSpark) {
@@ -132,16 +137,7 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         }
     }
 
-    private static SparkPlan changed(SparkPlan plan) {
-        boolean differs = false;
-        List children = new ArrayList();
-        for (Iterator all = plan.children().iterator(); all.hasNext();) {
-            Object child = all.next();
-            Object other = changed((SparkPlan) child);
-            differs = differs || other != child;
-            children.add(other);
-        }
-        SparkPlan same = differs ? (SparkPlan) plan.withNewChildren(seq(children)) : plan;
+    private static TreeNode counted(TreeNode same) {
         if (same instanceof CollectMetricsExec && isOurs((CollectMetricsExec) same)) {
             CollectMetricsExec metrics = (CollectMetricsExec) same;
             return new OwnMetrics(metrics.name(), metrics.metricExpressions(), metrics.child());
