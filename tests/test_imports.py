@@ -126,7 +126,7 @@ RUNTIME = [
     "workspace.catalog_file workspace.formats workspace.trust workspace.owned_folders",
     "workspace.marker",
     "program_helpers",
-    "engine.cancel engine.events engine.hadoop_conf engine.java engine.pyspark_import engine.disk_full engine.kafka_errors "
+    "engine.cancel engine.events engine.java engine.pyspark_import engine.disk_full engine.kafka_errors "
     "engine.row_values engine.row_differences engine.row_files engine.spark_classes engine.mounts",
     "engine.row_fetch engine.file_errors engine.settings engine.start_failures engine.java_command",
     "engine.kept_tables engine.java_classes",

@@ -145,17 +145,6 @@ def test_event_times_are_counted_by_the_watermark_as_spark_would(console: Any, t
         assert abs(rank - share) < 0.004 + 0.04 * share, (share, rank)
 
 
-def test_no_source_of_a_hadoop_setting_is_sent_to_tasks(console: Any, spark: Any) -> None:
-    """After a query has run: nothing that it needs has loaded Hadoop's settings again."""
-    console.run(
-        "CREATE STREAM s (n INT) USING values; INSERT INTO s VALUES (1);"
-        "CREATE LIVE TABLE t TRIGGER AVAILABLE NOW AS SELECT n, count(*) AS c FROM s GROUP BY n; AWAIT QUERY t;"
-    )
-    settings = spark._jsc.hadoopConfiguration()
-    for name, value in (("io.file.buffer.size", "65536"), ("mapreduce.task.io.sort.mb", "100")):
-        assert (settings.get(name), settings.getPropertySources(name)) == (value, None)
-
-
 def test_equal_windows_over_a_filtered_stream_that_is_read_twice_close(
     console: Any, spark: Any, tmp_path: Path
 ) -> None:

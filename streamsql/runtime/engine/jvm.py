@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 
 from streamsql.runtime.engine import aot_cache
 from streamsql.runtime.engine.aot_cache import build_cache, cache_status
-from streamsql.runtime.engine.hadoop_conf import forget_sources
 from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError, find_java, spark_home
 from streamsql.runtime.engine.java_command import (
     class_path,
@@ -312,7 +311,6 @@ def _try_session(
     try:
         # No conf: the settings are the JVM's system properties, completed by SparkSubmit.
         session = SparkSession(SparkContext(gateway=gateway.gateway))
-        forget_sources(session.sparkContext)
         if not is_local(conf):
             prepare_for_added_jars(session)
         return session
