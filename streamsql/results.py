@@ -39,8 +39,8 @@ class Done(Result):
 
 @dataclass(frozen=True)
 class Text(Result):
-    """Text that is the answer, such as a program or a help page. prose: a window breaks long lines between
-    words.
+    """Text that is the answer, such as a program or a help page. prose: long lines are broken between words,
+    and lines with four blanks before them and a tab in them are a table of two columns.
     """
 
     text: str = ""

@@ -61,7 +61,7 @@ class Film:
             groups.append(f'<g transform="translate(10,{number * height + 22:.0f})">{drawn}</g>')
             at += seconds
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 {width:.0f} {height:.0f}" '
             f'width="{width:.0f}" height="{height:.0f}"><style>text{{font:14px ui-monospace,Menlo,Consolas,'
             f"monospace;white-space:pre}}#film{{animation:roll {total:.1f}s steps(1,end) "
             f"infinite}}@keyframes roll{{{''.join(steps)}}}</style>"
@@ -103,19 +103,21 @@ def main() -> None:
             film = Film(terminal)
             film.type("CREATE STREAM clicks USING rate OPTIONS (rowsPerSecond 25);\r")
             film.type(
-                "CREATE LIVE TABLE per_second AS SELECT window(timestamp, '2 seconds') AS w, count(*) AS n,\r"
-                "sum(value) AS total FROM clicks WHERE hash(value) % 3 = 0 GROUP BY window(timestamp, '2 seconds');\r"
+                "CREATE LIVE TABLE per_second AS\rSELECT window.start AS second, value % 2 AS page, count(*) AS n "
+                "FROM clicks\rWHERE hash(value) % 3 = 0 GROUP BY window(timestamp, '1 second'), value % 2;\r"
             )
             terminal.until("live table per_second started")
             film.watch(6)
             film.type("WATCH per_second;\r")
-            film.watch(7)
+            film.watch(6)
             film.type("q")
             film.watch(1)
             film.type("\x0c")
-            film.type("WATCH per_second AS CHART (w, n);\r")
+            film.type("WATCH per_second AS CHART (second, n, page);\r")
             film.watch(9)
             film.type("q")
+            film.watch(1)
+            film.type("\x0c")
             film.type("SHOW QUERIES;\r")
             film.watch(3)
         finally:

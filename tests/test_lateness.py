@@ -48,7 +48,7 @@ def test_lateness_of_known_rows(console: Console) -> None:
         "oldest event time": "2024-05-01 11:59:00",
         "newest event time": "2024-05-01 13:00:00",
         "delay now": "10 minutes",
-        "rows compared with an earlier micro-batch": 4,
+        "rows compared with earlier ones": 4,
         "late by the delay or more": "2 (50.00%)",
         "half of the rows are late by at most": "1 second",
         "delay that keeps 99 %": "INTERVAL 62 MINUTES",
@@ -61,10 +61,10 @@ def test_lateness_of_known_rows(console: Console) -> None:
     )
     result, _ = shown(console, " AS CHART")
     assert [(row[0], row[1], len(row[3])) for row in result.rows if row[1]] == [
-        ("on time", 1, 40),
-        ("up to 1 second", 1, 40),
-        ("up to 10 minutes", 1, 40),
-        ("up to 1 day", 1, 40),
+        ("on time", 1, 20),
+        ("up to 1 s", 1, 20),
+        ("up to 10 min", 1, 20),
+        ("up to 1 day", 1, 20),
     ]
     console.run(
         """CREATE STREAM w2 (at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 1 HOUR;
@@ -131,7 +131,7 @@ def test_lateness_of_a_source_that_cannot_be_read_again(
             "distribution"
         )
         result, _ = shown(console, " AS CHART")
-        assert [(row[0], row[1]) for row in result.rows if row[1]] == [("on time", 2), ("up to 1 hour", 1)]
+        assert [(row[0], row[1]) for row in result.rows if row[1]] == [("on time", 2), ("up to 1 h", 1)]
         assert dict(console.rows("DESCRIBE STREAM w;"))["event times in t"] == (
             "4 rows in 4 micro-batches: 2024-05-01 12:00:00 to 2024-05-01 13:10:00, late by at most 11 minutes"
         )

@@ -59,7 +59,7 @@ def test_columns_are_scrolled() -> None:
 
 def test_a_failed_query_says_so_in_the_frame() -> None:
     made = frame(live([], word="FAILED", error="query prices failed: division by zero"), View())
-    assert made.footer[0] == "prices: 0 rows · FAILED: query prices failed: division by zero"
+    assert made.footer[0] == "prices: 0 rows · FAILED: division by zero"
     last = frame(live([], word="FAILED", error="query prices failed"), View(), with_error=False)
     assert last.footer[0].endswith("FAILED · 0 rows in")
 
@@ -101,10 +101,23 @@ def test_a_chart_over_windows_tells_their_times() -> None:
 
 
 def test_a_chart_over_texts_has_bars_the_largest_on_top() -> None:
-    lines = chart([("low", 1, None), ("high", 9, None), (None, 5, None), ("none", None, None)], 60, 12)
-    named = [line for line in lines if "┤" in line]
-    assert [n.split("┤")[0].strip() for n in named] == ["high", "low"]
-    assert named[0].count("█") > 5 * named[1].count("█")
+    rows = [("low", 1, None), ("high", 9, None), (None, 5, None), ("none", None, None), ("日本", -3, None)]
+    assert chart(rows, 40, 12, "n over word", ("word", "n")) == [
+        "              n over word",
+        "high │        " + "█" * 23 + "▎ 9",
+        "low  │        ██▋ 1",
+        "日本 │████████ -3",
+        "             x: n   y: word",
+    ]
+    lines = chart([(f"word {i}", i * 0.5, None) for i in range(9)], 40, 6, "n over word", ("word", "n"))
+    assert len(lines) == 6
+    assert lines[1].strip() == "(6 smaller, not drawn)"
+    assert lines[2].endswith("█ 4.0")
+
+
+def test_an_endless_number_is_not_drawn() -> None:
+    lines = chart([("a", 1.0, None), ("b", float("inf"), None), ("c", float("nan"), None)], 40, 6)
+    assert [line.split()[0] for line in lines] == ["a"]
 
 
 def test_a_chart_of_several_lines_names_each() -> None:

@@ -601,9 +601,8 @@ def test_floats_and_times_have_the_digits_that_their_column_needs() -> None:
 def test_tables_about_the_console_break_no_word(width: int) -> None:
     words = "the value is too large for the column of this table".split()
     rows = [("first", "running", 17, None, " ".join(words)), ("second", "FAILED", 4, None, " ".join(words))]
-    about = Rows(
-        (), ("name", "status", "rows", "empty", "error"), rows, glance=True, matters=("name", "error")
-    )
+    columns = ("name", "status", "rows", "empty", "last error")
+    about = Rows((), columns, rows, glance=True, matters=("name", "status"))
     shown = at_a_glance(about, width, Style())
     assert max(map(cells, shown.lines)) <= width
     seen = set(re.findall(r"\w+", " ".join(shown.lines)))
@@ -612,6 +611,7 @@ def test_tables_about_the_console_break_no_word(width: int) -> None:
         "name",
         "status",
         "rows",
+        "last",
         "error",
         "first",
         "second",
@@ -620,6 +620,9 @@ def test_tables_about_the_console_break_no_word(width: int) -> None:
         "17",
         "4",
     }
+    if "error" not in shown.lines[1]:  # it is told below
+        assert [note.text for note in shown.notes][:1] == [f"first: {' '.join(words)}"]
+        assert "error" not in shown.left_out
     pairs = Rows(
         (), ("property", "value"), [("a long name", " ".join(words)), ("b", "1,234 rows")], glance=True
     )
@@ -636,4 +639,11 @@ def test_messages_break_between_words_in_a_window() -> None:
     assert words == (
         "warning: the workspace\n  /home/someone/a/rather/long/folder/name\n  is held by another console\n"
         "error: there is no stream\n  words-and-times\nhint: SHOW STREAMS; lists the streams\n"
+    )
+    made.warn(
+        "a proposal has INTERVAL 1 DAY and then '10 minutes' or '2024-05-01 12:00:00'; it's the query's"
+    )
+    assert made.words.getvalue()[len(words) :] == (  # type: ignore[attr-defined]
+        "warning: a proposal has INTERVAL 1 DAY\n  and then '10 minutes' or\n  '2024-05-01 12:00:00'; it's the\n"
+        "  query's\n"
     )

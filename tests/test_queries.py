@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,11 @@ def test_a_failed_query_takes_no_other_with_it_and_says_why(console: Console) ->
     console.run("INSERT INTO words VALUES ('x', 1);")
     with pytest.raises(QueryFault, match="query bad failed: the value 'x'"):
         console.run("AWAIT QUERY bad;")
+    with pytest.raises(QueryFault) as again:  # the same failure is told once
+        console.run("AWAIT QUERY bad;")
+    assert re.fullmatch(r"query bad failed at \d\d:\d\d:\d\d", again.value.message)
+    assert (again.value.code, again.value.exit_code) == ("CAST_INVALID_INPUT", 5)
+    assert again.value.hint == "DESCRIBE QUERY bad; shows why, START QUERY bad; resumes it"
     console.run("INSERT INTO words VALUES ('1', 2); AWAIT QUERY good IDLE;")
     assert console.rows("SELECT * FROM good;") == [(1,), (2,)]
     assert status(console, "good")["status"] == "running"

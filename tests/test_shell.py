@@ -24,6 +24,7 @@ from streamsql.shell.editing import History, is_complete
 from streamsql.shell.progress import in_one_line
 from streamsql.shell.prompt import Prompt
 from streamsql.shell.statement_runner import Desk
+from streamsql.shell.word_wrap import HIDDEN, gaps
 
 CATALOG = Catalog(
     streams={
@@ -203,6 +204,25 @@ def test_commands_of_psql_behind_a_statement(console: Console, tmp_path: Path) -
         desk.execute(statement)
         desk.execute(typed)
         assert shown.getvalue().count(said) == times
+
+
+def rows_of(line: str, room: int) -> list[str]:
+    """The rows that a typed line takes in a window with so much room."""
+    blanks = gaps(line, room)
+    shown = "".join(
+        "" if blanks.get(at) == HIDDEN else " " * blanks.get(at, 0) + c for at, c in enumerate(line)
+    )
+    return [shown[start : start + room].rstrip() for start in range(0, len(shown), room)]
+
+
+def test_a_typed_line_wraps_between_words() -> None:
+    typed = "SELECT window.start AS since, user, count(*) AS n FROM clicks,views"
+    assert rows_of(typed, 35) == ["SELECT window.start AS since, user,", "count(*) AS n FROM clicks,views"]
+    assert rows_of(typed, len(typed)) == [typed]
+    for room in range(13, 70):
+        rows = rows_of(typed, room)
+        assert " ".join(rows).replace("clicks, views", "clicks,views") == typed
+    assert rows_of("a" * 20 + " bb ccc", 8) == ["aaaaaaaa", "aaaaaaaa", "aaaa bb", "ccc"]
 
 
 def test_a_progress_line_fits_the_window() -> None:

@@ -64,14 +64,11 @@ def test_help_lists_and_finds_topics(session: Session) -> None:
     assert isinstance(listed, Rows)
     first = [row[0] for row in listed.rows]
     assert [t for t in first if t.startswith("HELP ")] == [f"HELP {name}" for name in topics()]
-    assert (
-        "DROP SINK",
-        "DROP SINK removes the definition of a sink; the data that was written is kept",
-    ) in listed.rows
+    assert ("DROP SINK", "removes the definition of a sink; the data that was written is kept") in listed.rows
     assert max(len(row[1]) for row in listed.rows) < 140  # one sentence
     page = ask(session, "HELP output modes;")
     assert isinstance(page, str)
-    assert page.startswith("output modes: which rows a micro-batch emits\n\n    mode      emits\n")
+    assert page.startswith("output modes: which rows a micro-batch emits\n\n    mode\temits\n")
     assert "\n    INSERT INTO out OUTPUT MODE APPEND\n" in page
     assert "```" not in page
     assert ask(session, "HELP Output Mode;") == page

@@ -26,8 +26,8 @@ class Topic:
     text: str
 
     def page(self) -> str:
-        """The page for a terminal: code is indented, tables are aligned, fences and comments are removed, a
-        paragraph or item of a list is one line.
+        """The page for a terminal: code is indented, fences and comments are removed, a paragraph, an item of
+        a list and a row of a table are one line.
         """
         lines = [f"{self.name}: {self.summary}"]
         in_code = False
@@ -48,25 +48,22 @@ class Topic:
 _TABLE = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
 
 
-_LEFT, _LINE = 40, 74
-"""The most cells of the columns before the last one, and of a row in one line."""
-
-
 def _aligned(table: re.Match[str]) -> str:
-    """A table of two columns or more with its columns below each other, and without the marks of code."""
+    """The rows of a table without the marks of code, each with one tab in it. Before it stand all columns but
+    the last, below each other; or only the first, if they are wide.
+    """
     rows = [re.split(r" \| ", row.strip("| ")) for row in table[0].splitlines()]
-    rows = [[cell.strip().strip("`") for cell in row] for row in rows if not row[0].startswith("---")]
-    widths = [min(_LEFT, max(len(row[n]) for row in rows if len(row) > n)) for n in range(len(rows[0]) - 1)]
-    return "".join(f"    {line}".rstrip() + "\n" for row in rows for line in _row(row, widths))
+    rows = [[cell.strip().replace("`", "") for cell in row] for row in rows if not row[0].startswith("---")]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]) - 1)]
+    if sum(widths) > _WIDE:
+        widths = widths[:1]
+    return "".join(
+        f"    {'  '.join(map(str.ljust, row, widths)).rstrip()}\t{': '.join(row[len(widths) :])}\n"
+        for row in rows
+    )
 
 
-def _row(row: list[str], widths: list[int]) -> list[str]:
-    """The line of a row, or two if it is long."""
-    before = "  ".join(map(str.ljust, row, widths))
-    line = "  ".join([before, *row[len(widths) :]])
-    if any(len(cell) > width for cell, width in zip(row, widths, strict=False)) or len(line) > _LINE:
-        return [before.rstrip(), f"    {row[-1]}"]
-    return [line]
+_WIDE = 40
 
 
 def _goes_on(before: str, line: str) -> bool:

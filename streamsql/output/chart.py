@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from streamsql.errors import cells
-from streamsql.output.cells import cut, text
+from streamsql.output.cells import cut, text, texts
 from streamsql.output.control_characters import visible
 
 MARKERS = ("•", "x", "o", "+", "*", "#", "@", "=")
@@ -41,8 +41,9 @@ def chart(
         return [title, "(no rows to draw yet)"][not title :]
     height -= bool(axes)
     if not all(isinstance(x, (int, float, dt.datetime, dt.date)) for x, _, _ in points):
-        drawn = _bars(points, width, height - 1)
-        return _lines_of([title], drawn, width) + ([_centred(f"x: {axes[1]}", width)] if axes else [])
+        bars, smaller = _bars(points, width, height - bool(title) - 1)
+        heads = [_centred(head, width) for head in (title, _not_drawn(smaller)) if head]
+        return [*heads, *bars, *([_centred(f"x: {axes[1]}   y: {axes[0]}", width)] if axes else [])]
     drawn_points, apart = _together(points)
     names, others = _largest(drawn_points)
     heads = [title, _legend(names, others, width), apart]
@@ -99,11 +100,15 @@ def _largest(points: list[Point]) -> tuple[list[Any], int]:
     return sorted(largest, key=text), len(sums) - len(largest)
 
 
+def _not_drawn(smaller: int) -> str:
+    return f"({smaller} smaller, not drawn)" if smaller else ""
+
+
 def _legend(names: list[Any], others: int, width: int) -> str:
     if names == [None]:
         return ""
     listed = [f"{marker} {text(name)}" for marker, name in zip(MARKERS, names, strict=False)]
-    more = [f"({others} smaller, not drawn)"] if others else []
+    more = [_not_drawn(others)] if others else []
     if cells("   ".join(listed + more)) > width:
         room = max(6, (width - sum(cells(one) + 3 for one in more)) // len(listed) - 3)
         listed = [cut(one, room) for one in listed]
@@ -118,7 +123,7 @@ def place(x: Any) -> Any:
 
 
 def is_number(y: Any) -> bool:
-    return isinstance(y, (int, float, Decimal)) and not isinstance(y, bool) and y == y
+    return isinstance(y, (int, float, Decimal)) and not isinstance(y, bool) and math.isfinite(y)
 
 
 def _figure(width: int, height: int) -> Any:
@@ -182,13 +187,26 @@ def _time_label(seconds: float, span: float) -> str:
     return at.strftime("%m-%d %H:%M" if span > 86_400 else "%H:%M" if span > 3_600 else "%H:%M:%S")
 
 
-def _bars(points: list[Point], width: int, height: int) -> str:
-    """A bar chart of as many of the largest values as fit, the largest on top."""
-    largest = sorted(points, key=lambda p: float(p[1]), reverse=True)[: max(1, (height - 3) // 2)]
+def _bars(points: list[Point], width: int, height: int) -> tuple[list[str], int]:
+    """(a bar of each of the largest values, the largest on top, with the value behind it; the number of those
+    that have no room). Bars of negative values end where those of positive ones begin.
+    """
+    largest = sorted(points, key=lambda p: float(p[1]), reverse=True)[: max(1, height)]
     names = [visible(text(x) if n is None else f"{text(x)} {text(n)}") for x, _, n in largest]
-    names = [n if len(n) <= width // 3 else n[: width // 3 - 1] + "…" for n in names]
-    figure = _figure(width, height)
-    values = [float(y) for _, y, _ in largest][::-1]
-    figure.bar(names[::-1], values, orientation="horizontal", width=0.3)
-    figure.xticks(*_ticks(min(0.0, *values), max(0.0, *values), max(2, width // 20)))
-    return str(figure.build())
+    names = [cut(name, max(8, width // 3)) for name in names]
+    values = [value for (value,) in texts([(y,) for _, y, _ in largest])]
+    numbers = [float(y) for _, y, _ in largest]
+    label = max(map(cells, names))
+    low, high = min(0.0, *numbers), max(0.0, *numbers)
+    scale = max(1, width - label - max(map(len, values)) - 3) / (high - low or 1.0)
+    zero = round(-low * scale)
+    lines = []
+    for name, value, number in zip(names, values, numbers, strict=True):
+        whole, part = divmod(round(number * scale * 8), 8)
+        length = min(zero, round(-number * scale))
+        bar = " " * zero + "█" * whole + _EIGHTHS[part] if number >= 0 else f"{'█' * length:>{zero}}"
+        lines.append(f"{name}{' ' * (label - cells(name))} │{bar} {value}")
+    return lines, len(points) - len(largest)
+
+
+_EIGHTHS = ("", *"▏▎▍▌▋▊▉")

@@ -189,7 +189,7 @@ def _of_query(status: Status, snapshot: Snapshot, view: View, with_error: bool) 
     """The parts of the footer about the query, each with its rank: without room the highest goes."""
     word = "PAUSED" if view.paused else status.word
     if status.error and with_error:
-        return [(1, f"{word}: {status.error}")]
+        return [(1, f"{word}: {status.error.removeprefix(f'query {status.query} failed: ')}")]
     parts = [(1, word)]
     if snapshot.batch >= 0:
         parts.append((6, f"batch {snapshot.batch}"))

@@ -5,8 +5,11 @@ No word is broken: cells wrap, and what matters least is left out where there is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
 
 from streamsql.config.preferences import PREFIX
 from streamsql.errors import Note, cells
@@ -16,12 +19,18 @@ from streamsql.output.control_characters import harmless, visible
 from streamsql.output.formats import Style, draw
 from streamsql.results import Rows
 
+UNGROUPED = ("batch", "ms", "refresh ms")
+"""The columns of numbers that have no commas between thousands."""
+BELOW = ("last error", "remark")
+"""The columns of texts that are told below a table that has no room for them."""
 LABELS = 40
 """The cells that names of properties may take."""
 NARROW = 16
 """The cells that a column of texts has at least, if its values are that long."""
 UNBROKEN = 20
 """The cells that a word may have and is not broken in a column."""
+SHORT = 8
+"""The cells of a value that stands beside a name that is longer than the others."""
 BESIDE = 30
 """The cells beside the name of a property that a value needs to be wrapped there, and not below it."""
 
@@ -39,7 +48,7 @@ def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
     """The lines of a table about the console, in a window of that width."""
     if is_properties(rows):
         return Glance(list(_properties(rows, width, style)))
-    rows = replace(rows, rows=[tuple("" if value is None else value for value in row) for row in rows.rows])
+    rows = replace(rows, rows=[tuple(map(_grouped, rows.columns, row)) for row in rows.rows])
     rows, equal = _without_repeats(_filled(rows))
     said = tuple(
         Note("NOT_ALL_SHOWN", f"{column} equals {other} and is not shown") for column, other in equal
@@ -47,8 +56,13 @@ def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
     drawn = draw(rows, style)
     if drawn.width <= width:
         return Glance(drawn.lines, (), said)
-    rows, left_out = _that_fit(_as_texts(rows, style), width)
+    whole = _as_texts(rows, style)
+    rows, left_out = _that_fit(whole, width)
     lines = draw(_wrapped(rows, width), replace(style, compact=True, width=width)).lines
+    for name in (name for name in left_out if name in BELOW):
+        at = whole.columns.index(name)
+        said += tuple(Note("NOT_ALL_SHOWN", f"{row[0]}: {row[at]}") for row in whole.rows if row[at])
+    left_out = tuple(name for name in left_out if name not in BELOW)
     if left_out:
         listed = ", ".join(left_out)
         them = "them" if len(left_out) > 1 else "it"
@@ -58,8 +72,8 @@ def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
 
 
 def is_properties(rows: Rows) -> bool:
-    """Whether rows are names and values of one thing."""
-    return rows.glance and rows.columns == ("property", "value")
+    """Whether rows are names and values of one thing, or stand under titles."""
+    return rows.glance and (rows.columns == ("property", "value") or bool(rows.sections))
 
 
 # ---- properties ---------------------------------------------------------------------------
@@ -69,20 +83,54 @@ def _properties(rows: Rows, width: int, style: Style) -> Iterator[str]:
     """Names and values without rules, under the titles of their sections."""
     titles, indent = dict(rows.sections), "  " if rows.sections else ""
     names = [visible(str(name)) for name, _ in rows.rows]
-    most = min(LABELS, width * 9 // 20)
-    label = max((cells(name) for name in names if cells(name) <= most), default=0)
+    label = _label(names, width)
     for number, (name, (_, value)) in enumerate(zip(names, rows.rows, strict=True)):
         if number in titles:
             yield paint(titles[number], BOLD) if style.color else titles[number]
-        shown = harmless(text(value, null=style.null))
+        shown = harmless(text(_grouped(name, value), null=style.null))
         yield from _property(indent, name, shown, label, width) if name else _below(indent, shown, width)
 
 
+def _grouped(name: str, value: Any) -> Any:
+    """A value of that name; a number with commas between thousands; "" for None."""
+    if value is None:
+        return ""
+    number = isinstance(value, int) and not isinstance(value, bool) and name not in UNGROUPED
+    return f"{value:,}" if number else value
+
+
+def _label(names: list[str], width: int) -> int:
+    """The cells of the names that values stand beside; below longer ones."""
+    most = min(LABELS, width * 9 // 20)
+    return max((cells(name) for name in names if cells(name) <= most), default=0)
+
+
+def prose(text: str, width: int) -> Iterator[str]:
+    """The lines of a text in a window of that width, broken between words; its tables are aligned."""
+    for is_table, lines in groupby(text.split("\n"), lambda line: bool(_ROW.fullmatch(line))):
+        if not is_table:
+            yield from (part for line in lines for part in wrap(line, width))
+            continue
+        rows = [line.strip().partition("\t")[::2] for line in lines]
+        label = _label([name for name, _ in rows], width)
+        for name, value in rows:
+            yield from _property("    ", name, value, label, width)
+
+
+_ROW = re.compile(r" {4}\S[^\t]*\t[^\t]*")
+
+
 def _property(indent: str, name: str, value: str, label: int, width: int) -> Iterator[str]:
+    if (
+        label < cells(name)
+        and cells(value) <= SHORT
+        and len(indent) + cells(name) + cells(value) + 2 <= width
+    ):
+        label = cells(name)
     room = width - len(indent) - label - 2
     fits = cells(name) <= label and "\n" not in value
     if not fits or (cells(value) > room and room < BESIDE):
-        yield indent + name
+        yield from _below(indent, name, width)
         yield from _below(indent + "  ", value, width)
         return
     first = indent + name + " " * (label - cells(name) + 2)

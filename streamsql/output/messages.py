@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Note, StreamsqlError
+from streamsql.output.cells import wrap
 from streamsql.output.colors import is_terminal, paint_error, paint_labels, wants_color
 from streamsql.output.control_characters import harmless, visible
 from streamsql.output.terminal import Terminal
@@ -101,12 +101,4 @@ class Messages:
         they are.
         """
         width = self._columns()
-        if not width:
-            return text
-        lines = (
-            textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-            if len(line) > width
-            else [line]
-            for line in text.split("\n")
-        )
-        return "\n".join(line for part in lines for line in part)
+        return "\n".join(wrap(text, width, message=True)) if width else text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +18,7 @@ from streamsql.output.control_characters import harmless
 from streamsql.output.copy_file import copy_to_file
 from streamsql.output.fitting import cut_note, listed, renamed_columns
 from streamsql.output.formats import FORMATS, RAW, Style, draw
-from streamsql.output.glance import at_a_glance, is_properties
+from streamsql.output.glance import at_a_glance, is_properties, prose
 from streamsql.output.messages import Messages
 from streamsql.output.pager import page, pager_command
 from streamsql.output.row_streams import print_stream
@@ -43,7 +42,7 @@ from streamsql.results import (
 CHANGES_AT_ONCE = 1_000
 
 PAGE = 120
-"""The width of a page of HELP without a window."""
+"""The width of a page of HELP without a window, and its largest one."""
 FOOTER = 2
 """The lines of a window that are reserved for the footer and the next prompt."""
 
@@ -142,7 +141,7 @@ class Printer(Messages):
     def _verdict(self, why: Why) -> Why:
         """Write the verdict of WHY before its facts; a format for programs has all of it as rows."""
         if self.format() == "table":
-            self.write(textwrap.wrap(harmless(why.verdict), self.width() or 10_000))
+            self.write(wrap(harmless(why.verdict), self.width() or 10_000))
             return why
         more = [("try", why.proposal)] if why.proposal else []
         return replace(why, rows=[("verdict", why.verdict), ("code", why.code), *why.rows, *more])
@@ -339,7 +338,7 @@ class Printer(Messages):
 
     def _text(self, text: Text, *, paging: bool = True) -> None:
         shown = harmless(text.text)
-        lines = wrap(shown, self.width() or PAGE) if text.prose else shown.split("\n")
+        lines = list(prose(shown, min(self.width() or PAGE, PAGE))) if text.prose else shown.split("\n")
         if not (paging and self._page(lines)):
             self.write(lines)
 

@@ -243,7 +243,6 @@ def _unknown(sign: str, name: str, span: Span) -> InputFault:
 
 
 def listing() -> str:
-    """All short forms with their descriptions, a line each."""
+    """All short forms with their descriptions, as a table of prose."""
     shown = [(f"\\{s.names[0]} {s.takes}".strip(), s.help) for s in SHORT]
-    width = max(len(usage) for usage, _ in shown)
-    return "\n".join(f"{usage:<{width}}  {help}" for usage, help in shown)
+    return "\n".join(f"    {usage}\t{help}" for usage, help in shown)

@@ -31,7 +31,9 @@ from streamsql.shell.echo import no_echo, set_echo
 from streamsql.shell.editing import History, is_complete
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
 from streamsql.shell.lost_terminal import is_lost, let_go
+from streamsql.shell.word_wrap import WordWrap
 
+PROMPT = "sql> "
 SOON = 1.0
 """The seconds after which a message explains what the end of the console waits for."""
 
@@ -171,6 +173,7 @@ class Prompt:
             completer=ThreadedCompleter(_Completer(self.desk)),
             complete_while_typing=True,
             lexer=self.lexer,
+            input_processors=[WordWrap(len(PROMPT))],
             style=STYLE if self.messages.color else PLAIN,
             include_default_pygments_style=False,
             editing_mode=EditingMode.VI if vi else EditingMode.EMACS,
@@ -306,7 +309,7 @@ class Prompt:
         while not self.leaving:
             try:
                 with self.messages.terminal.prompting(sys.stdout):
-                    text = self.prompt.prompt("sql> ", default=text)
+                    text = self.prompt.prompt(PROMPT, default=text)
                 emptied = 0
             except KeyboardInterrupt:
                 text = ""

@@ -173,7 +173,7 @@ class Desk:
         }
         try:
             if name in texts:
-                self.printer.show(Text(text=texts[name](), prose=name == VERBOSE))
+                self.printer.show(Text(text=texts[name](), prose=name != PRINT))
             elif name in (AGAIN, AGAIN_EXPANDED, REPEAT) and self._last_text:
                 return self._again(name, given)
             elif name == SHELL:

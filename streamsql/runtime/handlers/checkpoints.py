@@ -20,7 +20,7 @@ from streamsql.runtime.checkpoints.checkpoint_log import (
 from streamsql.runtime.checkpoints.offsets import kind_of, step
 from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import session_zone
+from streamsql.runtime.handlers.info_table import session_zone, size_text
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.why.moments import shown
 from streamsql.secrets import redact_option
@@ -142,7 +142,7 @@ def describe_checkpoint(parts: SessionParts, statement: DescribeCheckpoint) -> R
     for operator in operators:
         pairs += _operator(operator)
     size, files = checkpoint.size()
-    pairs += [("versions", _versions(batches)), ("size", f"{_bytes(size)} in {files} files")]
+    pairs += [("versions", _versions(batches)), ("size", f"{size_text(size)} in {files} files")]
     pairs += [(key, redact_option(key, value)) for key, value in sorted(conf.items())]
     shown = [p for p in pairs if p[1] not in ("", None)]
     notes = tuple(_damage(batches))
@@ -213,14 +213,6 @@ def _versions(batches: list[Batch]) -> str:
     commits = {b.committed.version for b in batches if b.committed}
     formats = (("offset log", offsets), ("commit log", commits), ("state checkpoint", commits))
     return ", ".join(f"{name} {max(versions)}" for name, versions in formats if versions)
-
-
-def _bytes(size: float) -> str:
-    units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
-    while size >= 1024 and len(units) > 1:
-        size /= 1024
-        units.pop(0)
-    return f"{size:.0f} {units[0]}" if units[0] == "bytes" else f"{size:.1f} {units[0]}"
 
 
 DIRECT: Answers = {ShowBatches: show_batches, DescribeCheckpoint: describe_checkpoint}

@@ -29,6 +29,18 @@ _SUMMARY = (
     "null_percentage",
 )  # fmt: skip
 
+_SUMMARY_MATTERS = (
+    "column_name",
+    "min",
+    "max",
+    "column_type",
+    "null_percentage",
+    "avg",
+    "count",
+    "approx_unique",
+)
+"""The columns of SUMMARIZE, the most important first."""
+
 
 def _over(parts: SessionParts, plan: Plan, use: Callable[[Any], Any]) -> Any:
     """Call a function with the DataFrame of a SELECT; that of a stream has what is there now."""
@@ -143,7 +155,8 @@ def summary_of(frame: Any) -> Rows:
         nulls = round(100 * (count - there) / count, 2) if count else None
         kind = field.dataType.simpleString()
         rows.append((field.name, kind, least, most, unique, avg, std, q25, q50, q75, count, nulls))
-    return Rows((), _SUMMARY, rows, tuple(n > 3 for n in range(len(_SUMMARY))), glance=True)
+    numeric = tuple(n > 3 for n in range(len(_SUMMARY)))
+    return Rows((), _SUMMARY, rows, numeric, glance=True, matters=_SUMMARY_MATTERS)
 
 
 def _measures(kind: Any) -> tuple[str, ...]:

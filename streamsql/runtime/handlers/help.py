@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import metadata
 
 from streamsql.connectors.base import TRIGGERS, Connector, OptionSpec
@@ -19,7 +20,7 @@ from streamsql.language.statements.base import Trigger
 from streamsql.language.statements.registry import STATEMENTS
 from streamsql.language.synopsis import TERMS, rule_label, synopsis
 from streamsql.language.topics import topic, topics
-from streamsql.results import Result, Text
+from streamsql.results import Result, Rows, Text
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table
 from streamsql.runtime.parts import SessionParts
@@ -50,7 +51,8 @@ def _describe_connector(parts: SessionParts, statement: preview.DescribeConnecto
         rows.append((prefixed, "", "", "", "other options with this prefix are passed on unchanged"))
     if described.open_options:
         rows.append(("…", "", "", "", "other options are passed on unchanged"))
-    return table(("property", "for", "kind", "default", "description"), rows)
+    columns = ("property", "for", "kind", "default", "description")
+    return table(columns, rows, matters=("property", "description", "kind", "default"))
 
 
 def _abilities(described: Connector) -> Iterator[tuple[str, ...]]:
@@ -104,9 +106,7 @@ def _help(parts: SessionParts, statement: session_statements.Help) -> Result:
     entries = [(synopsis(grammar, r), grammar.help[r], r) for r in STATEMENTS if r not in ("Spark", "Select")]
     entries.append(("SELECT …", grammar.help["Select"], "Select"))
     if not statement.words:
-        pages = [(f"HELP {t.name}", t.summary) for t in topics().values()]
-        heads = sorted((_head(s), h.partition(". ")[0].removesuffix(".")) for s, h, _ in entries)
-        return table(("statement or topic", "description"), [*heads, *pages])
+        return _contents({rule: text for _, text, rule in entries})
     asked = " ".join(statement.words)
     page = topic(asked)
     if page:
@@ -118,6 +118,25 @@ def _help(parts: SessionParts, statement: session_statements.Help) -> Result:
         raise NameFault(f"there is no help for {asked}", hint=hint, code="UNKNOWN_TOPIC")
     text = "\n\n".join(_page(written, said, rule) for written, said, rule in wanted)
     return Text(text=text, prose=True)
+
+
+def _contents(texts: dict[str, str]) -> Rows:
+    """The list of all statements and topics. texts: the description of each statement, by its rule."""
+    heads: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+    for rule, text in texts.items():
+        sentence = text.partition(". ")[0].removesuffix(".")
+        name = _NAME.match(sentence)
+        assert name is not None, rule
+        heads[STATEMENTS[rule].topic == "testing"].append((name[0], sentence[name.end() + 1 :]))
+    statements, tests = sorted(heads[False]), sorted(heads[True])
+    pages = [(f"HELP {t.name}", t.summary) for t in topics().values()]
+    titles = ((0, "statements"), (len(statements), "tests"), (len(statements + tests), "topics"))
+    shown = table(("statement or topic", "description"), [*statements, *tests, *pages])
+    return replace(shown, sections=titles)
+
+
+_NAME = re.compile(r"[A-Z]+( ([A-Z]+|…))*(?= )")
+"""The name of a statement, which its description begins with."""
 
 
 def _page(written: str, text: str, rule: str) -> str:

@@ -41,6 +41,15 @@ def sections_of(sections: list[tuple[str, list[tuple[str, Any]]]]) -> Rows:
     return replace(pairs_of(pairs), sections=tuple(titles))
 
 
+def size_text(size: float) -> str:
+    """A number of bytes: 312 bytes, 4.1 KiB."""
+    units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1024 and len(units) > 1:
+        size /= 1024
+        units.pop(0)
+    return f"{size:.0f} {units[0]}" if units[0] == "bytes" else f"{size:.1f} {units[0]}"
+
+
 ZONE = "spark.sql.session.timeZone"
 
 

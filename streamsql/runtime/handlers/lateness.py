@@ -14,7 +14,7 @@ from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.statements.stream import ShowLateness
 from streamsql.language.tokens import quote_name
 from streamsql.plan.event_time_plans import Lateness
-from streamsql.results import Result
+from streamsql.results import Result, Rows
 from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
@@ -26,7 +26,7 @@ from streamsql.runtime.why.moments import interval, length, shown
 from streamsql.runtime.why.start_advice import LONG
 from streamsql.runtime.why.verdict import count
 
-_BAR = 40
+_BAR = 20
 """The length of the longest bar, in characters."""
 
 
@@ -57,7 +57,7 @@ def _lateness(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> R
         )
     notes = _advice(stream, measured, delay)
     if plan.chart:
-        return replace(table(("late by", "rows", "share", ""), _bars(measured), (1, 2)), notes=notes)
+        return replace(_chart(measured), notes=notes)
     zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))
     return replace(pairs_of(_facts(measured, delay, best.query, zone)), notes=notes)
 
@@ -91,7 +91,7 @@ def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness, a
     text = f"{again}: {_told_by(times)}"
     notes = (Note("LATENESS_OF_MICRO_BATCHES", text), *_advice(stream, measured, delay))
     if plan.chart and measured.compared:
-        return replace(table(("late by", "rows", "share", ""), _bars(measured), (1, 2)), notes=notes)
+        return replace(_chart(measured), notes=notes)
     zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))
     return replace(pairs_of(_facts(measured, delay, running.name, zone)), notes=notes)
 
@@ -149,7 +149,7 @@ def _facts(measured: Measured, delay: float, query: str, zone: str) -> list[tupl
     share = measured.beyond / measured.compared
     half, *kept = measured.late
     facts += [
-        ("rows compared with an earlier micro-batch", measured.compared),
+        ("rows compared with earlier ones", measured.compared),
         ("late by the delay or more", f"{measured.beyond:,} ({share:.2%})"),
         ("half of the rows are late by at most", length(half / 1_000)),
     ]
@@ -165,9 +165,14 @@ def _keeping(late: int) -> str:
     return interval(keeping(late)) if late else "INTERVAL 0 SECONDS"
 
 
+def _chart(measured: Measured) -> Rows:
+    columns = ("late by", "rows", "share", "chart")
+    return table(columns, _bars(measured), (1, 2), matters=("late by", "chart", "share", "rows"))
+
+
 def _bars(measured: Measured) -> list[tuple[Any, ...]]:
     """A row of each class of the distribution, with a bar."""
-    names = [*(name for name, _ in BUCKETS), "more than 1 day"]
+    names = [*(name for name, _ in BUCKETS), "over 1 day"]
     most = max(measured.classes, default=0)
     return [
         (name, rows, f"{rows / measured.compared:.2%}", "█" * -(-rows * _BAR // most))

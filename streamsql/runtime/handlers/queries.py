@@ -254,6 +254,8 @@ def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Resul
     asked = [q.name for q in parts.catalog.named(statement.name)]
     names = [n.casefold() for n in asked if n.casefold() in parts.queries.all]
     off = [n for n in asked if n.casefold() not in names] if statement.name else []
+    ended = [q for q in map(parts.queries.all.__getitem__, names) if q.status() == "FAILED"]
+    before = [q.fault for q in ended if q.reported or parts.config.interactive]
 
     def tell(running: Running) -> None:
         parts.engine.doing = _waiting(running, idle=statement.idle)
@@ -262,9 +264,10 @@ def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Resul
     try:
         parts.queries.wait(names, parts.cancel, idle=statement.idle, timeout=statement.timeout, tell=tell)
     except StreamsqlError as fault:
-        awaited = parts.queries.awaited
-        if awaited is not None and awaited.fault is fault:
-            awaited.reported = True
+        for running in parts.queries.all.values():
+            if running.fault is fault and fault in before:
+                raise _failed_before(running) from fault.__cause__
+            running.reported = running.reported or running.fault is fault
         raise
     finally:
         parts.engine.doing, parts.queries.awaited = "", None
@@ -278,6 +281,18 @@ def _await(parts: SessionParts, statement: query_statements.AwaitQuery) -> Resul
         Note("NOT_REFRESHED", f"{name}: {n}") for name in names for n in refresh_remarks(name, parts)
     )
     return Done(notes, "idle" if statement.idle else "ended")
+
+
+def _failed_before(running: Running) -> QueryFault:
+    """The failure of a query that was told when it happened: when that was, and what tells it again."""
+    fault, name = running.fault, quote_name(running.name)
+    assert fault is not None
+    return QueryFault(
+        f"query {running.name} failed at {running.ended:%H:%M:%S}",
+        hint=f"DESCRIBE QUERY {name}; shows why, START QUERY {name}; resumes it",
+        condition=fault.condition,
+        code=fault.code,
+    )
 
 
 def _waiting(running: Running, *, idle: bool) -> str:

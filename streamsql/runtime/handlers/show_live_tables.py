@@ -13,6 +13,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.why.moments import brief
 
 
 def _live_numbers(entry: Sink, parts: SessionParts) -> tuple[int, int, str, str]:
@@ -38,7 +39,7 @@ def _refresh_numbers(entry: Sink, parts: SessionParts) -> tuple[Any, ...]:
     if running is None:
         return (listed, None, "", None, None, remark)
     refresher = running.handle
-    stale = f"{refresher.stale:.1f} s" if refresher.behind else ""
+    stale = brief(refresher.stale) if refresher.behind else ""
     return (listed, refresher.behind, stale, refresher.milliseconds, refresher.skipped, remark)
 
 
@@ -60,9 +61,11 @@ def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Res
             refresh = _refresh_numbers(entry, parts)
             rows.append((entry.name, kept, dropped, mode, key, listed, fed, *refresh))
     columns = ("name", "rows", "dropped", "mode", "key", "columns", "query", *_REFRESH)
-    return table(columns, rows, (1, 2, 8, 10, 11), "no live tables")
+    return table(columns, rows, (1, 2, 8, 10, 11), "no live tables", _MATTERS, (("query", "name"),))
 
 
+_MATTERS = ("name", "rows", "mode", "behind", "stale", "key", "remark", "columns", "inputs", "query")
+"""The columns of SHOW LIVE TABLES, the most important first."""
 _SPARKS_KINDS = {"MANAGED": "table", "EXTERNAL": "table", "VIEW": "view", "TEMPORARY": "temporary view"}
 
 

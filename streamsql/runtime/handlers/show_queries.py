@@ -17,12 +17,12 @@ from streamsql.language.tokens import quote_name
 from streamsql.results import Result
 from streamsql.runtime.checkpoints.offsets import step
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import sections_of, session_zone, table
+from streamsql.runtime.handlers.info_table import sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.progress import Reports, number
 from streamsql.runtime.queries.run import Running
-from streamsql.runtime.why.moments import brief, mark, millis, shown
+from streamsql.runtime.why.moments import brief, mark, millis, to_second
 from streamsql.runtime.why.waiting import is_source_of, waiting_for
 
 _QUERY_COLUMNS = (
@@ -30,7 +30,7 @@ _QUERY_COLUMNS = (
     "last rates", "watermark", "state rows", "waiting for", "lag", "uptime", "last error",
 )  # fmt: skip
 _MATTERS = (
-    "name", "status", "rows in", "rows/s in", "lag", "last error", "waiting for", "late rows", "malformed",
+    "name", "status", "last error", "rows in", "rows/s in", "lag", "waiting for", "late rows", "malformed",
     "batch", "uptime", "watermark", "state rows", "query", "last rates", "rows/s done", "mode", "trigger",
     "sink",
 )  # fmt: skip
@@ -77,7 +77,7 @@ def _numbers(running: Running, parts: SessionParts, zone: str) -> tuple[Any, ...
         _rate(running.reports.rate()) if going_on else None,  # Spark's is of the time since its last poll
         _rate(last.get("processedRowsPerSecond")) if going_on else None,
         sparkline(running.reports.rates()),
-        "" if watermark is None else shown(watermark, zone),
+        "" if watermark is None else to_second(watermark, zone),
         state,
         waiting_for(running, parts.places),
         "" if watermark is None or not going_on else brief(time.time() - watermark / 1_000),
@@ -165,7 +165,9 @@ def _status(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
 def _input(parts: SessionParts, running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
     last = (running.progress() or [{}])[-1]
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in ("rows in", "rows/s in")]
-    pairs += [(f"source {n}", _source(s, parts, running)) for n, s in enumerate(last.get("sources", []))]
+    sources = last.get("sources", [])
+    for nth, source in enumerate(sources):
+        pairs.append((f"source {nth}", _source(source, parts, running, alone=len(sources) == 1)))
     pairs.append(("malformed", running.reports.malformed or ""))
     return pairs + (_refreshed(parts, running) if running.is_refresh else [])
 
@@ -181,7 +183,7 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in shown]
     for count, op in enumerate(last.get("stateOperators", [])):
         dropped = op.get("numRowsDroppedByWatermark", 0)
-        kept = f"{counted(op.get('numRowsTotal', 0), 'row')}, {_size(op.get('memoryUsedBytes', 0))}"
+        kept = f"{counted(op.get('numRowsTotal', 0), 'row')}, {size_text(op.get('memoryUsedBytes', 0))}"
         late = f", {counted(dropped, 'late row')} dropped in this batch" if dropped else ""
         pairs.append((f"state {count}", f"{op.get('operatorName', '')}: {kept}{late}"))
     if running.reports.late:
@@ -197,10 +199,6 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
 
 def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _size(size: int) -> str:
-    return f"{size:,} bytes" if size < 10_000 else f"{size / 1_000:,.0f} KB"
 
 
 def _output(parts: SessionParts, query: Query, running: Running | None) -> list[tuple[str, Any]]:
@@ -260,14 +258,17 @@ def _refreshed(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:
     ]
 
 
-def _source(report: dict[str, Any], parts: SessionParts, running: Running) -> str:
-    """What a progress report says of a source."""
+def _source(report: dict[str, Any], parts: SessionParts, running: Running, *, alone: bool) -> str:
+    """What a progress report says of a source. alone: it has no other."""
     offset = report.get("endOffset")
     text = offset if isinstance(offset, str) else json.dumps(offset)
     read = "" if offset is None else f", up to {step(text, text)}"
     place = report.get("description", "")
-    named = (s.name for s in running.plan.reads.streams if is_source_of(s, place, parts.places))
-    return f"{next(named, place)}: {counted(report.get('numInputRows', 0), 'row')}{read}"
+    streams = running.plan.reads.streams
+    named = [s.name for s in streams if is_source_of(s, place, parts.places)]
+    if alone and len(streams) == 1:
+        named = [streams[0].name]
+    return f"{named[0] if named else place}: {counted(report.get('numInputRows', 0), 'row')}{read}"
 
 
 def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress) -> Result:
@@ -283,7 +284,7 @@ def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress
                 r.get("numInputRows"),
                 _rate(r.get("processedRowsPerSecond")),
                 r.get("durationMs", {}).get("triggerExecution"),
-                "" if mark(r) is None else shown(mark(r) or 0, zone),
+                "" if mark(r) is None else to_second(mark(r) or 0, zone),
                 sum(o.get("numRowsTotal", 0) for o in state),
                 sum(o.get("numRowsDroppedByWatermark", 0) for o in state),
             )
@@ -298,7 +299,7 @@ _PROGRESS = ("batch", "rows in", "ms", "rows/s", "late rows dropped", "watermark
 def _second(moment: Any, zone: str) -> str:
     """A time of Spark's reports, to the second."""
     at = millis(moment)
-    return "" if at is None else shown(at // 1_000 * 1_000, zone)
+    return "" if at is None else to_second(at, zone)
 
 
 DIRECT: Answers = {

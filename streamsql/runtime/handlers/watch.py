@@ -21,7 +21,7 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.why.live_verdict import LiveVerdict
-from streamsql.runtime.why.moments import millis, shown
+from streamsql.runtime.why.moments import millis, to_second
 from streamsql.runtime.workspace.owned_folders import remove
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _status(title: str, current: Callable[[], Running | None], parts: SessionPar
         running.fault.of("the query failed")
     status = _of_refresh(running, parts) if running.is_refresh else status_of(running)
     watermark = millis(status.watermark)
-    return status if watermark is None else replace(status, watermark=shown(watermark, zone))
+    return status if watermark is None else replace(status, watermark=to_second(watermark, zone))
 
 
 def _fault_of(current: Callable[[], Running | None], parts: SessionParts) -> Callable[[], QueryFault | None]:

@@ -21,8 +21,8 @@ from streamsql.plan.lowering.late_rows import check_sources, stream_batches
 from streamsql.runtime.why.evidence import Evidence
 
 SHARES = (0.5, 0.99, 0.999)
-BUCKETS = (("on time", 0), ("up to 1 second", 1), ("up to 10 seconds", 10), ("up to 1 minute", 60),
-           ("up to 10 minutes", 600), ("up to 1 hour", 3_600), ("up to 1 day", 86_400))  # fmt: skip
+BUCKETS = (("on time", 0), ("up to 1 s", 1), ("up to 10 s", 10), ("up to 1 min", 60), ("up to 10 min", 600),
+           ("up to 1 h", 3_600), ("up to 1 day", 86_400))  # fmt: skip
 """The classes of the distribution, with their upper limits in seconds; what is later is another class."""
 
 

@@ -48,6 +48,11 @@ def shown(moment: int, zone: str) -> str:
     return f"{local.year + cycles * 400:04}{text}{fraction}"
 
 
+def to_second(moment: int, zone: str) -> str:
+    """The same without the fraction of a second, for a table or a line of status."""
+    return shown(moment // 1_000 * 1_000, zone)
+
+
 def length(seconds: float) -> str:
     """A length of time for a person, in its two largest units: 1 hour 5 minutes."""
     seconds = abs(seconds)

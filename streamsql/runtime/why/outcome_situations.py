@@ -45,8 +45,8 @@ def not_running(evidence: Evidence) -> Verdict | None:
     if running.ended:
         facts.append(("ended", running.ended.isoformat(" ", "seconds")))
     if running.fault is not None:
-        facts += [("error", running.fault.message), ("detail", running.fault.detail)]
-        facts.append(("hint", running.fault.hint))
+        error = running.fault.message if status == "restarting" else ""  # else the verdict says it
+        facts += [("error", error), ("detail", running.fault.detail), ("hint", running.fault.hint)]
     if status == "restarting":
         sentence = f"{evidence.name} failed and waits for its restart: {running.when_again()}"
         now = f"START QUERY {name};"

@@ -12,7 +12,7 @@ ANSWERED = 10.0
 
 
 def waiting_for(running: Running, places: Places) -> str:
-    """data, window to close, watermark, watermark of a stream, or nothing; "" for a query that is over."""
+    """data, window to close, watermark, watermark of a stream; "" for nothing, and once the query is over."""
     if running.over:
         return ""
     reports = running.reports
@@ -22,14 +22,14 @@ def waiting_for(running: Running, places: Places) -> str:
     state = last[-1].get("stateOperators", []) if last else []
     held = [op for op in state if op.get("numRowsTotal", 0)]
     if reports.waiting is None and reports.output is not None:
-        return "nothing" if reports.rate(ANSWERED) else "data"
+        return "" if reports.rate(ANSWERED) else "data"
     if running.mode == "append" and held and waits_for_watermark(running.plan):
         for stream in running.plan.reads.streams:
             if stream.watermark and _has_given_nothing(stream, running, places):
                 return f"watermark of {stream.name}"
         groups = any(op.get("operatorName") in GROUPS for op in held)
         return "window to close" if groups else "watermark"
-    return "data" if reports.output is not None else "nothing"
+    return "data" if reports.output is not None else ""
 
 
 def _has_given_nothing(stream: Stream, running: Running, places: Places) -> bool:
