@@ -7,6 +7,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pyspark
+
 from streamsql.runtime.engine import jvm
 from streamsql.runtime.engine.java import find_java
 from streamsql.runtime.engine.spark_classes import EXTENSIONS, JAR, SOURCES
@@ -15,23 +17,38 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of each file in the jar, so that the same sources give the same bytes."""
 
 
-def contents(java: Any) -> dict[str, bytes]:
-    """The files of the jar by their path. java: py4j's view of a JVM with Spark's jars."""
+def contents(gateway: Any) -> dict[str, bytes]:
+    """The files of the jar by their path. gateway: py4j's of a JVM with Spark's jars."""
+    java = gateway.jvm
+    resource = java.org.codehaus.commons.compiler.util.resource
+    texts = gateway.new_array(resource.Resource, len(SOURCES))
+    for number, source in enumerate(SOURCES):
+        texts[number] = resource.StringResource(source.name, source.read_text("utf-8"))
+    classes = java.java.util.TreeMap()
+    compiler = java.org.codehaus.janino.Compiler()
+    compiler.setIClassLoader(java.org.codehaus.janino.ClassLoaderIClassLoader(_spark_only(gateway)))
+    compiler.setClassFileCreator(resource.MapResourceCreator(classes))
+    compiler.setTargetVersion(8)
+    compiler.compile(texts)
     files = {path: text.encode() for path, text in EXTENSIONS.items()}
-    for source in SOURCES:
-        compiler = java.org.codehaus.janino.SimpleCompiler()
-        compiler.setTargetVersion(8)
-        compiler.cook(str(source), source.read_text("utf-8"))
-        classes = compiler.getBytecodes()
-        files |= {name.replace(".", "/") + ".class": bytes(classes[name]) for name in sorted(classes)}
-    return files
+    return files | {name: bytes(classes[name]) for name in classes}
+
+
+def _spark_only(gateway: Any) -> Any:
+    """A class loader with Spark's jars, without the one that is compiled: its classes would be taken for the new."""
+    java = gateway.jvm.java
+    jars = sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
+    urls = gateway.new_array(java.net.URL, len(jars))
+    for number, jar in enumerate(jars):
+        urls[number] = java.net.URL(jar.as_uri())
+    return java.net.URLClassLoader(urls, java.lang.ClassLoader.getPlatformClassLoader())
 
 
 def main() -> None:
     """Write the jar."""
     with tempfile.TemporaryDirectory() as folder:
         spark = jvm.start_session({}, Path(folder) / "log", Path(folder), find_java())
-        files = contents(spark._jvm)
+        files = contents(spark.sparkContext._gateway)
         spark.stop()
     with zipfile.ZipFile(JAR, "w", zipfile.ZIP_DEFLATED) as jar:
         for name, content in files.items():

@@ -1,4 +1,4 @@
-"""The classes of the console in Spark's JVM: local files without processes, sliding windows by their slides."""
+"""The classes of the console in Spark's JVM: local files without processes, rules over plans."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from spark_classes_jar import contents
 from streamsql.connectors.event_metrics import SHARES
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.row_values import collect
-from streamsql.runtime.engine.spark_classes import JAR, LOCAL_FILES, SLIDES
+from streamsql.runtime.engine.spark_classes import JAR, LOCAL_FILES, SHARING, SLIDES
 
 
 def test_the_jar_is_what_its_sources_compile_to(spark: Any) -> None:
     with zipfile.ZipFile(JAR) as jar:
         kept = {name: jar.read(name) for name in jar.namelist()}
-    compiled = contents(spark._jvm)
+    compiled = contents(spark.sparkContext._gateway)
     assert [name for name in kept | compiled if kept.get(name) != compiled.get(name)] == []
 
 
@@ -145,13 +145,12 @@ def test_event_times_are_counted_by_the_watermark_as_spark_would(console: Any, t
         assert abs(rank - share) < 0.004 + 0.04 * share, (share, rank)
 
 
-def test_equal_windows_over_a_filtered_stream_that_is_read_twice_close(
+def test_equal_windows_of_a_stream_read_it_once_close_and_resume_a_checkpoint_without(
     console: Any, spark: Any, tmp_path: Path
 ) -> None:
-    """Were the first steps of both one exchange, Spark would lose the watermark of the second."""
-    own_session(spark).range(100).selectExpr("id", "timestamp_seconds(id * 5) AS at").write.parquet(
-        str(tmp_path / "in")
-    )
+    """With Spark's own rule for equal exchanges, the second windows would lose their watermark and never close."""
+    rows = own_session(spark).range(100).selectExpr("id", "timestamp_seconds(id * 5) AS at")
+    rows.where("id < 50").write.parquet(str(tmp_path / "in"))
     slides = (
         "(SELECT window.start AS since, count(*) AS n FROM s WHERE id < 98"
         " GROUP BY window(at, '20 seconds', '10 seconds'))"
@@ -159,19 +158,44 @@ def test_equal_windows_over_a_filtered_stream_that_is_read_twice_close(
     console.run(
         f"CREATE STREAM s (id BIGINT, at TIMESTAMP) USING parquet OPTIONS (path '{tmp_path}/in')"
         " WITH WATERMARK at DELAY OF 1 SECOND;"
-        f"CREATE SINK out USING parquet OPTIONS (path '{tmp_path}/out');"
+        f"CREATE SINK out USING parquet OPTIONS (path '{tmp_path}/out'); SET {SHARING} = off;"
         "INSERT INTO out AS QUERY q TRIGGER AVAILABLE NOW"
-        f" SELECT a.since, a.n, b.n AS m FROM {slides} a JOIN {slides} b ON a.since = b.since; AWAIT QUERY q;"
+        f" SELECT a.since, a.n, b.n AS m FROM {slides} a JOIN {slides} b ON a.since = b.since;"
+        f"AWAIT QUERY q; RESET {SHARING};"
     )
+    query = console.session.parts.queries.all["q"]
+    assert "Shared" not in query.handle._jsq.explainInternal(False) and query.reports.rows_in == 2 * 50
+    rows.where("id >= 50").write.mode("append").parquet(str(tmp_path / "in"))
+    console.run("START QUERY q; AWAIT QUERY q;")
+    query = console.session.parts.queries.all["q"]
+    plan = query.handle._jsq.explainInternal(False)
+    assert plan.count("Shared") == 2 and plan.count("AS slide#") == 2 and query.reports.rows_in == 50
     # The watermark is 08:04: the windows that end at 00:10 to 08:00 are closed.
     assert console.rows(
         f"SELECT count(*), min(since), max(since), sum(n), sum(m) FROM parquet.`{tmp_path}/out`;"
     ) == [(48, EPOCH - timedelta(seconds=10), EPOCH + timedelta(seconds=460), 2 + 47 * 4, 2 + 47 * 4)]
     assert dict(console.rows("DESCRIBE STREAM s;"))[
         "event times in q"
-    ] == (  # filters first, as without metrics
-        "98 rows in 1 micro-batch: 1970-01-01 00:00:00 to 1970-01-01 00:08:05"
+    ] == (  # of the run; filters first, as without metrics
+        "48 rows in 1 micro-batch: 1970-01-01 00:04:10 to 1970-01-01 00:08:05"
     )
+
+
+def test_split_part_by_a_character_is_spark_s_own(spark: Any) -> None:
+    session = own_session(spark)
+    texts = session.createDataFrame(
+        [(each,) for each in ("a/b/c", "/", "", None, "//x", "a.b|c\\d")], "u STRING"
+    )
+    for delimiter in ("/", ".", "|", "\\\\", "b", "/b"):
+        parts = [f"split_part(u, '{delimiter}', {n})" for n in (1, 2, -1)]
+        split = texts.selectExpr("u", *parts)
+        plan = split._jdf.queryExecution().executedPlan().toString()
+        assert ("stringsplitsql" in plan) == (delimiter == "/b")
+        separator = delimiter.replace("\\\\", "\\")
+        for text, *found in collect(split).rows:
+            words = (text or "").split(separator)
+            expected = [words[n] if -len(words) <= n < len(words) else "" for n in (0, 1, -1)]
+            assert found == (expected if text is not None else [None] * 3), (text, delimiter)
 
 
 def test_event_times_of_rows_that_several_jobs_compute_count_once(console: Any, tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ def local_defaults(cores: int) -> dict[str, str]:
         # 200 by default: most of a small micro-batch's time on one machine.
         "spark.sql.shuffle.partitions": str(cores),
         "spark.default.parallelism": str(cores),
+        # More than 32 files of a micro-batch are listed by tasks, one for each file by default, which takes
+        # longer than to list a local one.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(cores),
         # The default manager renames through AbstractFileSystem, with a process for each log file (25 to
         # 30 ms); this one uses FileSystem, where LocalFiles (spark_classes) starts none. On a local file
         # system both check whether the target exists and then rename it, with the same guarantees.

@@ -10,8 +10,6 @@ import java.util.UUID;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.SparkSessionExtensions;
-import org.apache.spark.sql.SparkSessionExtensionsProvider;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema;
@@ -19,10 +17,8 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.CollectMetrics;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.CollectMetricsExec;
-import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -34,10 +30,8 @@ import org.apache.spark.util.AccumulatorV2;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction1;
-import scala.runtime.BoxedUnit;
 
 /**
  * Counts the event times of a stream where Spark reads them for its watermark.
@@ -49,7 +43,7 @@ import scala.runtime.BoxedUnit;
  * call for a row. The result is reported as the metrics would be; percentiles are those
  * of a random sample of each task.
  */
-public class EventTimes implements SparkSessionExtensionsProvider {
+public class EventTimes extends Rules.Guarded {
     private static final String PREFIX = "event time ";
     private static final String LAST = "percentiles";
     private static final String LEFT = "left";
@@ -59,52 +53,30 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         0.5, 0.75, 1.0
     };
 
-    public Object apply(Object extensions) {
-        ((SparkSessionExtensions) extensions).injectColumnar(new Rules());
-        ((SparkSessionExtensions) extensions).injectOptimizerRule(new Optimizations());
-        return BoxedUnit.UNIT;
+    protected TreeNode changed(TreeNode plan) {
+        return plan.transformUp(new Counted());
     }
 
-    public static class Rules extends AbstractFunction1 {
-        public Object apply(Object session) {
-            return new Columnar();
-        }
-    }
-
-    public static class Optimizations extends AbstractFunction1 {
-        public Object apply(Object session) {
-            return new FiltersFirst();
+    public static class Counted extends Rules.Each {
+        public Object apply(Object node) {
+            return counted((SparkPlan) node);
         }
     }
 
     /** Filters before metrics that count what filters leave: so that formats such as Parquet skip the other rows. */
-    public static class FiltersFirst extends Rule {
-        public TreeNode apply(TreeNode plan) {
-            try {
-                return rewritten(plan);
-            } catch (LinkageError otherSpark) {
-                return plan;
-            } catch (RuntimeException otherSpark) {
-                return plan;
-            }
+    public static class FiltersFirst extends Rules.Guarded {
+        protected TreeNode changed(TreeNode plan) {
+            return plan.transformUp(new FilterFirst());
         }
     }
 
-    /** A logical or physical plan whose nodes are replaced from the leaves to the root. */
-    private static TreeNode rewritten(TreeNode plan) {
-        boolean differs = false;
-        List children = new ArrayList();
-        for (Iterator all = plan.children().iterator(); all.hasNext();) {
-            Object child = all.next();
-            Object other = rewritten((TreeNode) child);
-            differs = differs || other != child;
-            children.add(other);
+    public static class FilterFirst extends Rules.Each {
+        public Object apply(Object node) {
+            return filterFirst((LogicalPlan) node);
         }
-        TreeNode same = differs ? plan.withNewChildren(seq(children)) : plan;
-        return same instanceof LogicalPlan ? filterFirst(same) : counted(same);
     }
 
-    private static TreeNode filterFirst(TreeNode same) {
+    private static LogicalPlan filterFirst(LogicalPlan same) {
         if (!(same instanceof Filter) || !(((Filter) same).child() instanceof CollectMetrics)) {
             return same;
         }
@@ -116,28 +88,10 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         }
         List below = new ArrayList();
         below.add(new Filter(filter.condition(), metrics.child()));
-        return metrics.withNewChildren(seq(below));
+        return (LogicalPlan) metrics.withNewChildren(Rules.seq(below));
     }
 
-    public static class Columnar extends ColumnarRule {
-        public Rule preColumnarTransitions() {
-            return new WithTheWatermark();
-        }
-    }
-
-    public static class WithTheWatermark extends Rule {
-        public TreeNode apply(TreeNode plan) {
-            try {
-                return rewritten(plan);
-            } catch (LinkageError otherSpark) { // a later Spark may have other plans
-                return plan;
-            } catch (RuntimeException otherSpark) {
-                return plan;
-            }
-        }
-    }
-
-    private static TreeNode counted(TreeNode same) {
+    private static SparkPlan counted(SparkPlan same) {
         if (same instanceof CollectMetricsExec && isOurs((CollectMetricsExec) same)) {
             CollectMetricsExec metrics = (CollectMetricsExec) same;
             return new OwnMetrics(metrics.name(), metrics.metricExpressions(), metrics.child());
@@ -218,7 +172,7 @@ public class EventTimes implements SparkSessionExtensionsProvider {
                 none ? null : Long.valueOf(all.oldest),
                 none ? null : Long.valueOf(all.newest),
                 Long.valueOf(all.size),
-                none ? null : seq(times().percentiles())
+                none ? null : Rules.seq(times().percentiles())
             };
             return new GenericRowWithSchema(values, this.metricsSchema());
         }
@@ -469,9 +423,5 @@ public class EventTimes implements SparkSessionExtensionsProvider {
         public Object value() {
             return Long.valueOf(rows);
         }
-    }
-
-    private static Seq seq(List list) {
-        return CollectionConverters.asScala(list).toSeq();
     }
 }

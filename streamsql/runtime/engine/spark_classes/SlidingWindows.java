@@ -1,12 +1,7 @@
 package streamsql;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.SparkSessionExtensions;
-import org.apache.spark.sql.SparkSessionExtensionsProvider;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
@@ -21,15 +16,12 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Partial$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.PartialMerge$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Sum;
-import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.execution.ExpandExec$;
 import org.apache.spark.sql.execution.ExpandExec;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.aggregate.HashAggregateExec;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
@@ -40,9 +32,6 @@ import org.apache.spark.sql.types.TimestampType;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractFunction1;
-import scala.runtime.BoxedUnit;
 
 /**
  * Aggregates the rows of a streaming query over sliding windows once, by the slide that they fall into, before
@@ -54,64 +43,28 @@ import scala.runtime.BoxedUnit;
  * the slide (all rows of a slide are in the same windows), and only for aggregates whose result does not depend on
  * the order of rows.
  *
- * It does not make the first steps of two aggregations over one stream equal, though Spark would then compute
- * them once: where an exchange is reused, Spark 4.3 loses the watermark of the second one, and no window closes.
- *
- * Spark finds the class by META-INF/services in this jar. spark.streamsql.slides = off leaves plans as they are.
+ * spark.streamsql.slides = off leaves plans as they are.
  */
-public class SlidingWindows implements SparkSessionExtensionsProvider {
-    private static final String SWITCH = "spark.streamsql.slides";
+public class SlidingWindows extends Rules.Guarded {
     private static final String MARKER = "spark.timeWindow";
     private static final int EXACT = 28; // digits of a decimal whose sum gets ten more
 
-    public Object apply(Object extensions) {
-        ((SparkSessionExtensions) extensions).injectColumnar(new Rules());
-        return BoxedUnit.UNIT;
+    protected String setting() {
+        return "spark.streamsql.slides";
     }
 
-    public static class Rules extends AbstractFunction1 {
-        public Object apply(Object session) {
-            return new Slides();
-        }
-    }
-
-    public static class Slides extends ColumnarRule {
-        public Rule preColumnarTransitions() {
-            return new SlidesFirst();
-        }
-    }
-
-    public static class SlidesFirst extends Rule {
-        public TreeNode apply(TreeNode plan) {
-            if (SQLConf.get().getConfString(SWITCH, "on").equals("off")) {
-                return plan;
-            }
-            try {
-                return changed((SparkPlan) plan);
-            } catch (LinkageError otherSpark) { // a later Spark may have other plans
-                return plan;
-            } catch (RuntimeException otherSpark) {
-                return plan;
-            }
-        }
-    }
-
-    private static SparkPlan changed(SparkPlan plan) {
+    protected TreeNode changed(TreeNode plan) {
         if (plan instanceof HashAggregateExec && ((HashAggregateExec) plan).isStreaming()) {
             SparkPlan slides = slides((HashAggregateExec) plan);
             if (slides != null) {
                 return slides;
             }
         }
-        boolean differs = false;
         List children = new ArrayList();
         for (Iterator all = plan.children().iterator(); all.hasNext();) {
-            Object child = all.next();
-            Object other = changed((SparkPlan) child);
-            differs = differs || other != child;
-            children.add(other);
+            children.add(changed((TreeNode) all.next()));
         }
-        return differs ? (SparkPlan) plan.withNewChildren(seq(children)) : plan;
+        return Rules.with(plan, children);
     }
 
     /** The steps that replace the first one of an aggregation; null where it stays as it is. */
@@ -190,22 +143,20 @@ public class SlidingWindows implements SparkSessionExtensionsProvider {
         List shown = attributes(keys);
         shown.addAll(buffers);
         SparkPlan slides = new HashAggregateExec(
-            Option.empty(), true, first.numShufflePartitions(), seq(keys), seq(inside), seq(states), 0, seq(shown),
+            Option.empty(), true, first.numShufflePartitions(), Rules.seq(keys), Rules.seq(inside), Rules.seq(states), 0, Rules.seq(shown),
             expand.child());
 
-        Map slideAsTime = new HashMap();
-        slideAsTime.put(time.exprId(), slide.toAttribute());
         List projections = new ArrayList();
         for (Iterator all = expand.projections().iterator(); all.hasNext();) {
-            Expression each = replaced((Expression) ((Seq) all.next()).apply(window), slideAsTime);
+            Expression each = (Expression) ((Expression) ((Seq) all.next()).apply(window)).transformUp(new Replaced(time, slide.toAttribute()));
             List projection = new ArrayList();
             for (int i = 0; i < copied.size(); i++) {
                 projection.add(copied.get(i) == null ? each : copied.get(i));
             }
-            projections.add(seq(projection));
+            projections.add(Rules.seq(projection));
         }
         SparkPlan copies = new ExpandExec(
-            seq(projections), first.output(), slides, ExpandExec$.MODULE$.apply$default$4());
+            Rules.seq(projections), first.output(), slides, ExpandExec$.MODULE$.apply$default$4());
         for (int i = 0; i < filters.size(); i++) {
             copies = new FilterExec((Expression) filters.get(i), copies);
         }
@@ -214,7 +165,7 @@ public class SlidingWindows implements SparkSessionExtensionsProvider {
             groups.add(first.output().apply(i));
         }
         return new HashAggregateExec(
-            Option.empty(), true, first.numShufflePartitions(), seq(groups), seq(merged), seq(results), grouped,
+            Option.empty(), true, first.numShufflePartitions(), Rules.seq(groups), Rules.seq(merged), Rules.seq(results), grouped,
             first.resultExpressions(), copies);
     }
 
@@ -283,20 +234,18 @@ public class SlidingWindows implements SparkSessionExtensionsProvider {
         return ordered && (function instanceof Min || function instanceof Max);
     }
 
-    private static Expression replaced(Expression expression, Map values) {
-        if (expression instanceof Attribute) {
-            Object value = values.get(((Attribute) expression).exprId());
-            return value == null ? expression : (Expression) value;
+    public static class Replaced extends Rules.Each {
+        private final Attribute column;
+        private final Attribute by;
+
+        Replaced(Attribute column, Attribute by) {
+            this.column = column;
+            this.by = by;
         }
-        boolean differs = false;
-        List children = new ArrayList();
-        for (Iterator all = expression.children().iterator(); all.hasNext();) {
-            Expression child = (Expression) all.next();
-            Expression other = replaced(child, values);
-            differs = differs || other != child;
-            children.add(other);
+
+        public Object apply(Object node) {
+            return node instanceof Attribute && ((Attribute) node).exprId().equals(column.exprId()) ? by : node;
         }
-        return differs ? (Expression) expression.withNewChildren(seq(children)) : expression;
     }
 
     private static boolean refers(Expression expression, Attribute attribute) {
@@ -325,17 +274,7 @@ public class SlidingWindows implements SparkSessionExtensionsProvider {
         }
     }
 
-    private static List list(Object only) {
-        List list = new ArrayList();
-        list.add(only);
-        return list;
-    }
-
-    private static Seq seq(List list) {
-        return CollectionConverters.asScala(list).toSeq();
-    }
-
     private static Seq none() {
-        return seq(new ArrayList());
+        return Rules.seq(new ArrayList());
     }
 }

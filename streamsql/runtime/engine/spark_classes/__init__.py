@@ -1,6 +1,7 @@
-"""Classes of the console in Spark's JVM: a Hadoop file system for local files that starts no process for each
-file that it creates, a rule that aggregates sliding windows by their slides first, and one that counts event
-times where Spark reads them for a watermark.
+"""Classes of the console in Spark's JVM: a Hadoop file system for local files that starts no process for
+each file that it creates, and rules over Spark's plans (Rules.java). Sliding windows are aggregated by their
+slides first, equal exchanges of a streaming query are computed once, event times are counted where Spark
+reads them for a watermark, and split_part needs no regular expression.
 
 The sources are the java files here; the jar has what Janino, the compiler in Spark's own jars, makes of them:
 
@@ -16,13 +17,12 @@ from pathlib import Path
 LOCAL_FILES = "streamsql.LocalFiles"
 SLIDES = "spark.streamsql.slides"
 """The setting that turns the rule of SlidingWindows.java off."""
-EXTENSIONS = {
-    "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": (
-        "streamsql.SlidingWindows\nstreamsql.EventTimes\n"
-    )
-}
+SHARING = "spark.streamsql.sharing"
+"""The setting that turns the rule of SharedExchanges.java off."""
+EXTENSIONS = {"META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": ("streamsql.Rules\n")}
 """By its path in the jar, the file with which Java's ServiceLoader hands Spark the rules."""
 SOURCES = tuple(
-    Path(__file__).with_name(f"{name}.java") for name in ("EventTimes", "LocalFiles", "SlidingWindows")
+    Path(__file__).with_name(f"{name}.java")
+    for name in ("EventTimes", "LocalFiles", "Rules", "SharedExchanges", "SlidingWindows", "SplitByCharacter")
 )
 JAR = Path(__file__).with_name("spark_classes.jar")

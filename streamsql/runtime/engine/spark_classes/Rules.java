@@ -1,0 +1,95 @@
+package streamsql;
+
+import java.util.List;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.SparkSessionExtensionsProvider;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.ColumnarRule;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractPartialFunction;
+import scala.runtime.BoxedUnit;
+
+/** The rules of the console over Spark's plans. Spark finds the class by META-INF/services in this jar. */
+public class Rules implements SparkSessionExtensionsProvider {
+    public Object apply(Object extensions) {
+        SparkSessionExtensions to = (SparkSessionExtensions) extensions;
+        to.injectOptimizerRule(new OfSession(new EventTimes.FiltersFirst()));
+        to.injectOptimizerRule(new OfSession(new SplitByCharacter()));
+        to.injectColumnar(new OfSession(new Physical(new SharedExchanges()))); // compares what Spark has planned
+        to.injectColumnar(new OfSession(new Physical(new SlidingWindows())));
+        to.injectColumnar(new OfSession(new Physical(new EventTimes())));
+        return BoxedUnit.UNIT;
+    }
+
+    /** A rule, the same for all sessions. */
+    public static class OfSession extends AbstractFunction1 {
+        private final Object rule;
+
+        OfSession(Object rule) {
+            this.rule = rule;
+        }
+
+        public Object apply(Object session) {
+            return rule;
+        }
+    }
+
+    public static class Physical extends ColumnarRule {
+        private final Guarded rule;
+
+        Physical(Guarded rule) {
+            this.rule = rule;
+        }
+
+        public Rule preColumnarTransitions() {
+            return rule;
+        }
+    }
+
+    /** A rule that leaves a plan as it is where Spark's classes are not those that it was written for. */
+    public abstract static class Guarded extends Rule {
+        protected abstract TreeNode changed(TreeNode plan);
+
+        /** Name of the setting that turns the rule off; null for none. */
+        protected String setting() {
+            return null;
+        }
+
+        public TreeNode apply(TreeNode plan) {
+            if (setting() != null && SQLConf.get().getConfString(setting(), "on").equals("off")) {
+                return plan;
+            }
+            try {
+                return changed(plan);
+            } catch (LinkageError otherSpark) {
+                return plan;
+            } catch (RuntimeException otherSpark) {
+                return plan;
+            }
+        }
+    }
+
+    /** A change of each node of a plan, or expression, by transformUp. */
+    public abstract static class Each extends AbstractPartialFunction {
+        public boolean isDefinedAt(Object node) {
+            return true;
+        }
+    }
+
+    /** A node with other children; the same node if they are the same. */
+    static TreeNode with(TreeNode node, List children) {
+        boolean differs = false;
+        for (int i = 0; i < children.size(); i++) {
+            differs = differs || children.get(i) != node.children().apply(i);
+        }
+        return differs ? node.withNewChildren(seq(children)) : node;
+    }
+
+    static Seq seq(List list) {
+        return CollectionConverters.asScala(list).toSeq();
+    }
+}
