@@ -105,9 +105,9 @@ class Catalog:
         """All live tables but the stages of others."""
         return [s for s in self.sinks.values() if s.is_live and not s.owner]
 
-    def stages_of(self, table: str) -> list[Query]:
-        """The queries of the stages of a live table, in their order."""
-        return list(self._of_queries["owner"].get(table.casefold(), ()))
+    def stages_of(self, query: str) -> list[Query]:
+        """The queries of the stages of another, in their order."""
+        return list(self._of_queries["owner"].get(query.casefold(), ()))
 
     def query(self, name: Name) -> Query:
         return _get(self.queries, name, "query")

@@ -167,7 +167,7 @@ class Query:
     sinks: all that it writes into; text: the SELECT as written, or (together) the INSERTs of a
     statement set, each with its `;`; checkpoint "": the console's own folder; columns: those of its sink
     that INSERT names; inputs: the live tables that it reads, where it reads no stream: its live table is
-    computed again after their micro-batches; owner: the live table of which it is a stage; late: the sink of
+    computed again after their micro-batches; owner: the query of which it is a stage; late: the sink of
     the rows that its watermark drops.
     """
 

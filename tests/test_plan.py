@@ -594,7 +594,7 @@ def test_a_check_knows_which_views_stream() -> None:
     (statement,) = statements("CREATE TEMPORARY VIEW fixed AS SELECT 1 AS id, 'x' AS user")
     checker.check(statement)
     (statement,) = statements(
-        "INSERT INTO nothing AS QUERY x SELECT id FROM events UNION ALL SELECT id FROM fixed"
+        "INSERT INTO nothing AS QUERY x OUTPUT MODE APPEND SELECT id FROM events UNION ALL SELECT id FROM fixed"
     )
     with pytest.raises(StreamsqlError, match="UNION of a stream and a static table"):
         checker.check(statement)

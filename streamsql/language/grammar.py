@@ -359,11 +359,18 @@ def syntax_fault(state: State, tokens: list[Token]) -> SyntaxFault:
         # STOP counts; and the like: only the kind of the name is missing.
         named = state.furthest == 1 and "'QUERY'" in state.expected and token.kind in ("word", "quoted")
         proposal = " ".join([whole[0], "QUERY", *whole[1:]]) + ";" if named else ""
-        quoted = token.text[1:-1] if token.text.startswith('"') and "name" in listed else ""
-        hint = f"Spark writes names in backticks: `{quoted}`" if quoted else ""
-        return SyntaxFault(fact, hint=hint, proposal=proposal, span=token.span)
+        if wants_name(state, tokens):
+            hint = f"Spark writes names in backticks: `{token.text[1:-1]}`"
+            return SyntaxFault(fact, hint=hint, span=token.span, code="DOUBLE_QUOTED_NAME")
+        return SyntaxFault(fact, proposal=proposal, span=token.span)
     end = tokens[-1].end if tokens else 0
     return SyntaxFault(f"the statement ends too early: expected {listed}", span=Span(max(0, end - 1), end))
+
+
+def wants_name(state: State, tokens: list[Token]) -> bool:
+    """Whether a match failed at a name in double quotes, which make a string."""
+    there = tokens[state.furthest].text if state.furthest < len(tokens) else ""
+    return there.startswith('"') and any("name" in w or "column" in w for w in _words(state.expected))
 
 
 def text_of(source: Source, node: Node) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault, nearest
-from streamsql.language.grammar import Node, State, load, syntax_fault
+from streamsql.language.grammar import Node, State, load, syntax_fault, wants_name
 from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
 from streamsql.language.other_definitions import own_definition
@@ -92,6 +92,8 @@ def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | Own
         if node is not None:
             if rule == "Spark":
                 check_second_word(tokens)
+                if furthest is not None and wants_name(furthest, tokens):
+                    raise syntax_fault(furthest, tokens)
             statement = STATEMENTS[rule].read(node, source)
             rest = node.get("Rest")
             if isinstance(statement, (Explain, ExpectError)) and rest:

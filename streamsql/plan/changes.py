@@ -23,7 +23,7 @@ class Changes(Refresh):
     keys: tuple[str, ...] = ()
 
     def applied(self, catalog: Catalog) -> Catalog:
-        return catalog.having(self.query)
+        return self.with_stages(catalog).having(self.query)
 
     @property
     def write(self) -> Node:

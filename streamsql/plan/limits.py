@@ -13,8 +13,8 @@ MORE = 10
 
 
 def raised_limit(plan: Run, limit: int) -> str:
-    """The statements with which the query of a live table, a SELECT or an INSERT over live tables runs with a
-    higher limit.
+    """The statements with which a query whose rows are kept runs with a higher limit: that of a live table,
+    a SELECT, an INSERT over live tables or in stages.
     """
     query, retain = plan.query, MORE * limit
     if query.live_table:
@@ -25,4 +25,5 @@ def raised_limit(plan: Run, limit: int) -> str:
     if plan.transient:
         return f"{keeping} SELECT * FROM {rows};"
     drop = f"DROP QUERY {quote_name(query.name)};"
-    return f"{drop} {keeping} INSERT INTO {quote_name(plan.sink.name)} SELECT * FROM {rows};"
+    again = replace(query, text=f"SELECT * FROM {rows}", trigger=None).sql()
+    return f"{drop} {keeping} {' '.join(again.split())};"

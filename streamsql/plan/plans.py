@@ -330,7 +330,7 @@ class Refresh(Run):
     run again after their micro-batches. It has no streaming query, and no checkpoint.
 
     stages: the streaming queries of live tables that are its own, where the console has split a query over
-    streams.
+    streams; each has the start position of the whole.
     """
 
     stages: tuple[Run, ...] = ()

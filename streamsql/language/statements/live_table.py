@@ -69,14 +69,14 @@ class ShowLiveTables(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class ShowStages(Statement):
-    topic: ClassVar[str] = "live tables"
-    refers: ClassVar[str] = "live_table"
+    topic: ClassVar[str] = "stages"
+    refers: ClassVar[str] = "query"
 
     name: Name
 
     @classmethod
     def read(cls, node: Node, source: Source) -> ShowStages:
-        return cls(name=name_of(node.get("LiveTableName")))
+        return cls(name=name_of(node.get("QueryName")))
 
 
 @dataclass(frozen=True, kw_only=True)

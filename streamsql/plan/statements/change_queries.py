@@ -44,20 +44,28 @@ def insert_changes(
 ) -> Changes:
     """The plan of an INSERT into sinks of a SELECT that reads live tables and no stream."""
     _check_clauses(statement, sinks)
-    sink, target = sinks[0], statement.targets[0]
+    query = query_of_changes(statement, sinks[0], context)
+    span = statement.targets[0].span
+    plan = changes_plan(query, sinks[0], statement.query, lowered, sources, context, span)
+    return replace(plan, begins=statement.begins)
+
+
+def query_of_changes(statement: Insert, sink: Sink, context: Context) -> Query:
+    """The query that gives a sink the changes of a result. Raises NameFault for a name that is taken."""
+    target = statement.targets[0]
     name = statement.query_name or replace(target, value=target.value.rpartition(".")[2])
     check_new_name(name.value, name.span)
     query = Query(
         name.value,
         (sink.name,),
         statement.query.text,
+        trigger=statement.trigger,
         restart=statement.restart,
         columns=tuple(c.value for c in statement.columns),
     )
     check_one_query([sink], (target,), query, context)
     check_query_free(name, context, target.value)
-    plan = changes_plan(query, sink, statement.query, lowered, sources, context, target.span)
-    return replace(plan, begins=statement.begins)
+    return query
 
 
 def changes_again(query: Query, body: Fragment, context: Context, span: Span | None) -> Changes:
@@ -103,7 +111,7 @@ def changes_plan(
         query,
         targets,
         (*sources.program, Assign("result", identified)),
-        (Choice("changes", _reason(query, sink)),),
+        (Choice("changes", _reason(query, sink, sources)),),
         shape,
         "",
         reads_of(sources),
@@ -127,20 +135,27 @@ def live_keys(table: Sink, context: Context) -> tuple[str, ...]:
     return shape_as_declared(shape, table.columns, query.columns).keys or ()
 
 
+def takes_changes(sink: Sink) -> bool:
+    """Whether the connector of a sink can write changes."""
+    return sink.connector != "table" and connector(Name(sink.connector)).changes_writer(sink) is not None
+
+
 def _check_takes_changes(sink: Sink, span: Span | None) -> None:
     """Raise RuleFault for a sink whose connector cannot write changes."""
-    using = connector(Name(sink.connector))
-    if using.changes_writer(sink) is None:
-        able = [c.name for c in connectors().values() if c.writes is not None and c.writes_batches]
+    if not takes_changes(sink):
         raise RuleFault(
-            f"a {using.name} sink does not take the changes of a result",
-            hint=f"connectors for it: {', '.join(able)}",
+            f"a {sink.connector} sink does not take the changes of a result",
+            hint=f"connectors for it: {', '.join(connectors_for_changes())}",
             span=span,
             code="CONNECTOR_NOT_SUPPORTED",
         )
 
 
-def _reason(query: Query, sink: Sink) -> str:
+def connectors_for_changes() -> list[str]:
+    return [c.name for c in connectors().values() if c.writes is not None and c.writes_batches]
+
+
+def _reason(query: Query, sink: Sink, sources: Sources) -> str:
     """What the query does, in words."""
     using = connector(Name(sink.connector))
     if using.keeps_in_step(sink):
@@ -149,6 +164,8 @@ def _reason(query: Query, sink: Sink) -> str:
         how = f"{sink.name} gets the changes (in Debezium's envelope)"
     else:
         how = f"{sink.name} gets the changes (column {OP})"
+    if any(table.owner for table in sources.live.values()):
+        return f"{how} after micro-batches of its stages"
     return (
         f"{how} after micro-batches of {', '.join(query.inputs)}; TRIGGER ONCE writes the rows of now, once"
     )

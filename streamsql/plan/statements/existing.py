@@ -99,12 +99,10 @@ def _with_readers(queries: list[Query], catalog: Catalog) -> list[Query]:
 
 
 def _entries(query: Query, catalog: Catalog) -> list[tuple[str, str]]:
-    """The entries of a query: itself, and the live table that was created with it, with its stages."""
-    if not query.live_table:
-        return [("queries", query.name)]
-    table = query.sinks[0]
-    stages = [(kind, stage.name) for stage in catalog.stages_of(table) for kind in ("queries", "sinks")]
-    return [("queries", query.name), *stages, ("sinks", table)]
+    """The entries of a query: itself, its stages, and the live table that was created with it."""
+    stages = [(kind, stage.name) for stage in catalog.stages_of(query.name) for kind in ("queries", "sinks")]
+    table = [("sinks", query.sinks[0])] if query.live_table else []
+    return [("queries", query.name), *stages, *table]
 
 
 def drop_sink(statement: DropSink, context: Context) -> Plan:

@@ -29,7 +29,8 @@ from streamsql.plan.statements.query_parts import (
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.second_insert import check_one_query
-from streamsql.plan.statements.staged import check_nested, hint_at_stages
+from streamsql.plan.statements.staged import check_nested
+from streamsql.plan.statements.staged_inserts import insert_in_stages, insert_with_stages
 from streamsql.plan.statements.stale_views import stale_view
 
 
@@ -39,12 +40,10 @@ def insert(statement: Insert, context: Context) -> Plan:
         return _insert_values(statement, targets[0], context)
     sinks = () if targets == [None] else _sinks(statement, context)
     try:
-        return _insert_select(statement, sinks, context)
+        plan = _insert_select(statement, sinks, context)
     except RuleFault as fault:
-        if statement.output_mode is None and len(sinks) == 1:
-            given = tuple(c.value for c in statement.columns)
-            hint_at_stages(fault, statement.query, sinks[0], given, context)
-        raise
+        return insert_in_stages(statement, sinks, context, fault)
+    return insert_with_stages(plan, statement, sinks, context)
 
 
 def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context) -> Plan:

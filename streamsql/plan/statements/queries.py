@@ -41,6 +41,7 @@ from streamsql.plan.statements.staged import (
     staged,
     with_stages,
 )
+from streamsql.plan.statements.staged_inserts import insert_again
 
 
 def select(statement: Select, context: Context) -> Plan:
@@ -104,7 +105,7 @@ def create_live_table(statement: CreateLiveTable, context: Context) -> Plan:
     )
     run = _live_query(query, sink, statement.query, context, statement.output_mode, statement.late)
     run = replace(run, define=True, skip_existing=statement.if_not_exists)
-    return run if isinstance(run, Refresh) else beginning(run, statement.begins)
+    return beginning(run, statement.begins)
 
 
 def _live_query(
@@ -158,10 +159,10 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
     else:
         body = Fragment(query.text, span or Span(0, 0), origin)
         if query.inputs:
-            refreshed = _refresh_again if query.live_table else changes_again
+            refreshed = _refresh_again if query.live_table else _changes_again
             return refreshed(query, body, context, span)
         if query.owner:
-            run = stage_run(query, context.catalog.sinks[query.owner.casefold()], context)
+            run = stage_run(query, context.catalog.sinks[query.name.casefold()].retain, context)
             assert run is not None
             return run
         sinks = tuple(context.catalog.sinks.get(s.casefold()) or Sink(s, "table") for s in query.sinks)
@@ -177,8 +178,15 @@ def restart(query: Query, context: Context, span: Span | None = None) -> Run:
     return run_plan(query, parts, context, Name(query.mode) if query.mode else None)
 
 
+def _changes_again(query: Query, body: Fragment, context: Context, span: Span | None) -> Run:
+    sink = context.catalog.sinks.get(query.sinks[0].casefold())
+    if sink is None or not context.catalog.stages_of(query.name):
+        return changes_again(query, body, context, span)
+    return insert_again(query, sink, body, context, span)
+
+
 def _refresh_again(query: Query, body: Fragment, context: Context, span: Span | None) -> Run:
-    if not any(q.owner for name in query.inputs for q in context.catalog.queries_into(name)):
+    if not context.catalog.stages_of(query.name):
         return refresh_again(query, body, context, span)
     sink = context.catalog.sinks[query.sinks[0].casefold()]
     run = _live_query(replace(query, inputs=()), sink, body, replace(context, stages=True), None)

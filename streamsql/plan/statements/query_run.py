@@ -13,7 +13,7 @@ from streamsql.language.statements.base import Name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.stateful_calls import CHOICES
-from streamsql.plan.plans import Run, Target
+from streamsql.plan.plans import Refresh, Run, Target
 from streamsql.plan.statements.changelog_streams import check_changes
 from streamsql.plan.statements.late_writes import late_plan, without_complete
 from streamsql.plan.statements.query_parts import QueryParts, check_keys
@@ -111,7 +111,10 @@ def beginning(run: Run, begins: str) -> Run:
             span=run.body_span,
             code="TRIGGER_NOT_SUPPORTED",
         )
-    return replace(run, begins=begins)
+    run = replace(run, begins=begins, otherwise=run.otherwise and beginning(run.otherwise, begins))
+    if isinstance(run, Refresh):
+        return replace(run, stages=tuple(beginning(stage, begins) for stage in run.stages))
+    return run
 
 
 def _modes(sink: Sink) -> tuple[str, ...]:

@@ -1,12 +1,12 @@
-"""A live table whose query Spark refuses on streams, to its plan: stages, and the rest over these."""
+"""A query that Spark refuses on streams, to its plan: stages, and the rest over these."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import Query, Sink, Stream
+from streamsql.definitions import DEFAULT_RETAIN, Query, Sink, Stream
 from streamsql.error_codes import OUTPUT_MODE, ROW_OF_EACH_KEY
 from streamsql.errors import Note, RuleFault, StreamsqlError
 from streamsql.language.query import Block, Body, read_query
@@ -17,6 +17,7 @@ from streamsql.plan.lowering.frames import STREAM_IN_EXPRESSION
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.plans import Refresh, Run, Target
+from streamsql.plan.statements.change_queries import changes_plan
 from streamsql.plan.statements.query_parts import QueryParts, with_kept_keys
 from streamsql.plan.statements.query_run import run_plan
 from streamsql.plan.statements.refreshes import refresh_plan
@@ -38,22 +39,25 @@ REFUSED = frozenset(
 """The codes of what Spark does not do on streams, and does over tables."""
 
 
-def staged(query: Query, sink: Sink, body: Fragment, context: Context, fault: RuleFault) -> Refresh:
-    """The plan of a query that is refused, in stages. Raises the fault where it cannot be split, or stages
-    are off: then with the statements that do the same.
+def staged(
+    query: Query, sink: Sink, body: Fragment, context: Context, fault: RuleFault, *, inserts: bool = False
+) -> Refresh:
+    """The plan of a query that is refused, in stages. inserts: it is that of an INSERT, and gives the sink
+    its changes. Raises the fault where it cannot be split, or stages are off: then with the statements that
+    do the same.
     """
     if fault.code not in REFUSED or (query.trigger and query.trigger.kind in ("continuous", "real_time")):
         raise fault
-    runs = lambda text: stage_run(_stage("stage", text, query, sink), sink, context) is not None  # noqa: E731
+    runs = runs_as_stage(query, sink, context)
     try:
-        split = stages.split(body.text, query.name, context.catalog, runs)
+        split = stages.split(body.text, query.name, context.catalog, runs, whole=inserts)
         if not context.stages:
             if context.server is not None:
                 raise fault
-            by_hand = _by_hand(query.name, sink, body.text, context, runs)
+            by_hand = _by_hand(query, sink, body.text, context, inserts=inserts)
             fault.hint = f"{fault.hint}\nor: {by_hand}" if fault.hint else by_hand
             raise fault
-        plan = _over_stages(query, sink, body, split, context)
+        plan = _over_stages(query, sink, body, split, context, inserts=inserts)
     except (stages.CannotSplit, RuleFault):
         raise fault from None
     if fault.code == ROW_OF_EACH_KEY:
@@ -63,22 +67,23 @@ def staged(query: Query, sink: Sink, body: Fragment, context: Context, fault: Ru
     return plan
 
 
-def with_stages(run: Run, sink: Sink, body: Fragment, context: Context) -> Run:
+def with_stages(run: Run, sink: Sink, body: Fragment, context: Context, *, inserts: bool = False) -> Run:
     """The plan of a query with what runs if Spark refuses it: stages, where its operations are not known and
-    it can be split. Where stages are off, it has the statements that do the same. sink: limits the rows.
+    it can be split. Where stages are off, it has the statements that do the same. sink: limits the rows;
+    inserts: as in `staged`.
     """
     if run.shape.known:
         return run
     fault = RuleFault("", code=OUTPUT_MODE)
     try:
-        return replace(run, otherwise=staged(run.query, sink, body, context, fault))
+        return replace(run, otherwise=staged(run.query, sink, body, context, fault, inserts=inserts))
     except StreamsqlError:
         return replace(run, by_hand=fault.hint)
 
 
-def stage_run(query: Query, owner: Sink, context: Context) -> Run | None:
+def stage_run(query: Query, retain: int, context: Context) -> Run | None:
     """The plan of a stage; None where its rows would not be exact after each micro-batch."""
-    sink = Sink(query.name, "memory", retain=owner.retain, owner=query.owner)
+    sink = Sink(query.name, "memory", retain=retain, owner=query.owner)
     body = Fragment(query.text)
     try:
         sources, lowered = with_kept_keys((sink,), "", context.sources, lambda s: lower_fragment(body, s))
@@ -110,27 +115,35 @@ def _is_exact(choice: Choice, shape: Shape) -> bool:
     return choice.mode == "append" and not outer
 
 
-def _stage(name: str, text: str, query: Query, owner: Sink) -> Query:
-    return Query(name, (name,), text, trigger=query.trigger, live_table=True, owner=owner.name)
+def runs_as_stage(query: Query, sink: Sink, context: Context) -> Callable[[str], bool]:
+    """Whether a text can be a stage of a query: a function of it."""
+    return lambda text: stage_run(_stage("stage", text, query), sink.retain, context) is not None
 
 
-def _over_stages(query: Query, sink: Sink, body: Fragment, split: stages.Split, context: Context) -> Refresh:
+def _stage(name: str, text: str, query: Query) -> Query:
+    return Query(name, (name,), text, trigger=query.trigger, live_table=True, owner=query.name)
+
+
+def _over_stages(
+    query: Query, sink: Sink, body: Fragment, split: stages.Split, context: Context, *, inserts: bool
+) -> Refresh:
     runs = []
     for name, text in split.stages.items():
-        run = stage_run(_stage(name, text, query, sink), sink, context)
+        run = stage_run(_stage(name, text, query), sink.retain, context)
         assert run is not None
         runs.append(run)
     catalog = context.catalog.having(*(r.query for r in runs), *(r.sink for r in runs))
     sources = replace(context, catalog=catalog).sources()
     lowered = lower_fragment(Fragment(split.text), sources)
     whole = replace(context, catalog=catalog)
-    refresh = refresh_plan(query, sink, body, lowered, sources, whole, None)
+    over = changes_plan if inserts else refresh_plan
+    refresh = over(query, sink, body, lowered, sources, whole, None)
     notes = (*refresh.notes, *{n: None for run in runs for n in run.notes}, _note(query.name, runs))
     return replace(refresh, stages=tuple(runs), notes=notes)
 
 
 def _note(name: str, runs: Sequence[Run]) -> Note:
-    """name: the live table that keeps its stages; "" for a SELECT, whose stages end with it."""
+    """name: the query whose stages these are; "" for a SELECT, whose stages end with it."""
     parts = [f"{run.query.name} {what_is_kept(run)}" for run in runs]
     if name:
         parts.append(f"SHOW STAGES OF {quote_name(name)}; lists them")
@@ -145,14 +158,29 @@ def what_is_kept(run: Run) -> str:
     return f"keeps one row for each {each}" if run.choices[0].mode == "update" else "keeps the groups"
 
 
-def _by_hand(name: str, sink: Sink, text: str, context: Context, runs: object) -> str:
+def _by_hand(query: Query, sink: Sink, text: str, context: Context, *, inserts: bool) -> str:
     """The statements that do the same as the stages."""
-    assert callable(runs)
-    shown = name == SELECT
-    split = stages.split(text, "rows" if shown else name, context.catalog, runs, mark="_")
-    lines = [f"CREATE LIVE TABLE {quote_name(n)} AS {part};" for n, part in split.stages.items()]
-    last = f"{split.text};" if shown else f"CREATE LIVE TABLE {quote_name(name)} AS {split.text};"
-    return "\n".join(["SET streamsql.stages = on; or:", *lines, last])
+    shown, runs = query.name == SELECT, runs_as_stage(query, sink, context)
+    name = "rows" if shown else query.name
+    split = stages.split(text, name, context.catalog, runs, mark="_", whole=inserts)
+    limit = "" if sink.retain == DEFAULT_RETAIN else f" RETAIN {sink.retain} ROWS"
+    trigger = f" TRIGGER {query.trigger.sql()}" if query.trigger and not shown else ""
+    parts = split.stages.items()
+    lines = [f"CREATE LIVE TABLE {quote_name(n)}{trigger}{limit} AS {part};" for n, part in parts]
+    if inserts:
+        lines.append(f"{insert_head(query, sink)} {split.text};")
+    else:
+        lines.append(
+            f"{split.text};" if shown else f"CREATE LIVE TABLE {quote_name(name)}{limit} AS {split.text};"
+        )
+    return "\n".join(["SET streamsql.stages = on; or:", *lines])
+
+
+def insert_head(query: Query, sink: Sink) -> str:
+    """INSERT INTO of a query, up to its SELECT."""
+    listed = f" ({', '.join(map(quote_name, query.columns))})" if query.columns else ""
+    name = "" if query.name.casefold() == sink.name.casefold() else f" AS QUERY {quote_name(query.name)}"
+    return f"INSERT INTO {quote_name(sink.name)}{listed}{name}"
 
 
 def check_nested(lowered: Lowered, body: Fragment) -> None:
@@ -212,24 +240,3 @@ def _shown(plan: Refresh) -> Refresh:
     """A query in stages as the result of a SELECT."""
     notes = tuple(_note("", plan.stages) if note.code == "STAGES" else note for note in plan.notes)
     return replace(plan, transient=True, define=False, notes=notes)
-
-
-def hint_at_stages(
-    fault: RuleFault, body: Fragment, sink: Sink, columns: tuple[str, ...], context: Context
-) -> None:
-    """Add to the fault of an INSERT the statements that do the same over a live table in stages, if that is a
-    way. columns: those of the sink that the INSERT names.
-    """
-    name = f"{sink.name}_rows"
-    query = Query(name, (name,), body.text, live_table=True)
-    try:
-        staged(query, Sink(name, "memory"), body, context, fault)
-    except StreamsqlError:
-        return
-    listed = f" ({', '.join(map(quote_name, columns))})" if columns else ""
-    rows = quote_name(name)
-    statements = (
-        f"CREATE LIVE TABLE {rows} AS {body.text.strip()}; "
-        f"INSERT INTO {quote_name(sink.name)}{listed} SELECT * FROM {rows};"
-    )
-    fault.hint = f"{fault.hint}\nor, in stages: {statements}" if fault.hint else f"in stages: {statements}"

@@ -31,15 +31,24 @@ class Split:
     text: str = ""
 
 
-def split(text: str, name: str, catalog: Catalog, runs: Callable[[str], bool], mark: str = "$") -> Split:
-    """Split the query of a live table of that name. runs: whether the console runs a SELECT as a stage, with
-    exact rows after each micro-batch; mark: stands in the names of the stages. Raises CannotSplit.
+def split(
+    text: str,
+    name: str,
+    catalog: Catalog,
+    runs: Callable[[str], bool],
+    mark: str = "$",
+    *,
+    whole: bool = False,
+) -> Split:
+    """Split a query of that name. runs: whether the console runs a SELECT as a stage, with exact rows after
+    each micro-batch; mark: stands in the names of the stages; whole: all of it may be one stage. Raises
+    CannotSplit.
     """
     splitter = _Splitter(name + mark, catalog, runs)
-    whole = splitter.text_over_stages(text, top=True)
+    rest = splitter.text_over_stages(text, top=not whole)
     if not splitter.names:
         raise CannotSplit("it reads no stream of the console")
-    return Split({stage: part for part, stage in splitter.names.items()}, whole)
+    return Split({stage: part for part, stage in splitter.names.items()}, rest)
 
 
 class _Splitter:

@@ -140,9 +140,8 @@ def _create_live(parts: SessionParts, statement: live_table.ShowCreateLiveTable)
 
 
 def _show_stages(parts: SessionParts, statement: live_table.ShowStages) -> Result:
-    entry = parts.catalog.live_table(statement.name)
     rows = []
-    for stage in parts.catalog.stages_of(entry.name):
+    for stage in parts.catalog.stages_of(statement.name.value):
         sink = parts.catalog.sinks[stage.name.casefold()]
         kept, _, mode, _ = _live_numbers(sink, parts)
         running = parts.queries.all.get(stage.name.casefold())

@@ -133,7 +133,8 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
             ("output", _output(parts, query, running)),
         ]
     sections.append(("failures", _failures(parts, query, running, error)))
-    sections.append(("definition", [("statement", query.sql(sink_entry) + ";")]))
+    stages = [(f"stage {s.name}", " ".join(s.text.split())) for s in parts.catalog.stages_of(query.name)]
+    sections.append(("definition", [("statement", query.sql(sink_entry) + ";"), *stages]))
     return sections_of(sections)
 
 

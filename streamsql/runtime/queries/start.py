@@ -54,11 +54,17 @@ def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -
 
 
 def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Running:
-    """Start to refresh a live table; a new one has its first rows when this returns."""
+    """Start to refresh a live table; a new one has its first rows when this returns. Of an INSERT, start to
+    keep its sink in step.
+    """
+    if isinstance(plan, Changes):
+        _check_sink_of_changes(parts, plan)
     if plan.stages:
         return _start_stages(parts, plan, replaces)
     if isinstance(plan, Changes):
-        return _start_changes(parts, plan)
+        schema = analysed(parts, plan)
+        parts.cancel.check()
+        return launch_changes(parts, plan, schema)
     try:
         schema = analysed(parts, plan)
     except Exception as error:
@@ -77,8 +83,8 @@ def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Ru
     return running
 
 
-def _start_changes(parts: QueryParts, plan: Changes) -> Running:
-    """Start to keep a sink in step with a result."""
+def _check_sink_of_changes(parts: QueryParts, plan: Changes) -> None:
+    """Check secrets, servers, drivers and topics before anything is started."""
     sinks = (plan.sink,)
     check_secrets(sinks, plan.query.text)
     check_servers(sinks)
@@ -86,14 +92,12 @@ def _start_changes(parts: QueryParts, plan: Changes) -> Running:
     check_drivers(parts, sinks)
     check_sink_topics(parts.spark, sinks, parts.cancel)
     check_logs(parts, sinks, keeps=False)
-    schema = analysed(parts, plan)
-    parts.cancel.check()
-    return launch_changes(parts, plan, schema)
 
 
 def _start_stages(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Running:
-    """Start the stages of a live table that do not run, then its refreshes."""
-    if replaces:
+    """Start the stages that do not run, then what is computed from them."""
+    new = replaces or plan.query.name.casefold() not in parts.catalog.queries
+    if new:
         with parts.own_state_provider(plan.program):
             check_stages(parts, plan)
         parts.cancel.check()
@@ -104,13 +108,16 @@ def _start_stages(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Run
             running = parts.queries.all.get(stage.query.name.casefold())
             if running is None or running.status() not in BUSY:
                 _start(parts, stage, replaces)
+        if isinstance(plan, Changes):
+            return launch_changes(parts, plan, analysed(parts, plan))
         running = launch_refresh(parts, plan, analysed(parts, plan))
         if replaces:
             await_first(parts, running)
         return running
     except Exception:
-        if replaces:
+        if new:
             forget_query(parts, plan.query.name)
+        if replaces:
             parts.live.forget(plan.query.name.casefold())
         raise
 

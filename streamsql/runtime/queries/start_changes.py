@@ -35,7 +35,7 @@ def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running
     changes = evaluate(plan.changes(Var("schema"), query=log.query), env)
     changes.table, changes.last_batch = log.rows, log.version
     changes.begin, changes.keep = log.begin, lambda version, rows: log.done(version)
-    changes.silent = plan.begins == "now"
+    changes.silent = plan.begins == "now" and not plan.stages  # these begin now themselves
 
     def compute(inputs: Mapping[str, RowsAt], cancel: CancelToken) -> Any:
         if log.pending is not None:

@@ -161,7 +161,11 @@ def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
     elif isinstance(definition, plans.Refresh):
         parts.update(replace(definition, skip_existing=False).applied)
     elif isinstance(definition, plans.Run):
-        parts.define(definition.query, *((definition.sink,) if definition.define else ()))
+        otherwise = definition.otherwise
+        if isinstance(otherwise, plans.Refresh) and _ran_in_stages(otherwise, store):
+            parts.update(otherwise.applied)
+        else:
+            parts.define(definition.query, *((definition.sink,) if definition.define else ()))
     elif isinstance(definition, plans.Write):
         raise NameFault("it reads no stream and no live table any more", code="UNKNOWN_LIVE_TABLE")
     elif isinstance(definition, plans.Collect) and parts.config.read_only and is_table(statement):
@@ -169,6 +173,11 @@ def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
     elif isinstance(definition, plans.Collect) and definition.defines.creates:
         parts.temporary.remember(statement, definition.defines)
         parts.define(table_of(statement, definition, parts.catalog, definition.streaming))
+
+
+def _ran_in_stages(plan: plans.Refresh, store: Store) -> bool:
+    """Whether Spark has refused a query that only Spark reads, so that it ran in stages."""
+    return any(stage.query.name.casefold() in store.past for stage in plan.stages)
 
 
 def _function(function: Function, store: Store) -> Function:
