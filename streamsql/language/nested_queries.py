@@ -66,10 +66,10 @@ _GENERATED = frozenset(("col", "pos", "key", "value"))
 
 
 def reads_all_columns(query: Query) -> bool:
-    """Whether a `*` in it stands for columns."""
+    """Whether it may use columns that it does not name: by a `*` other than that of count(*), NATURAL JOIN,
+    PIVOT or a whole table as an argument.
+    """
     exp = exp_module()
-    if query.tree is None:
+    if query.tree is None or query.words & {"natural", "pivot", "unpivot", "table"}:
         return True
-    return any(
-        isinstance(star.parent, (exp.Select, exp.Column, exp.Alias)) for star in query.tree.find_all(exp.Star)
-    )
+    return any(not isinstance(star.parent, exp.Count) for star in query.tree.find_all(exp.Star))

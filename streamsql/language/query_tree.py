@@ -298,6 +298,12 @@ class Query:
         """Whether the query seems to group rows; for queries without a body."""
         return unread_query.seems_to_group(self.tokens, self.calls)
 
+    @property
+    def seems_to_filter_groups(self) -> bool:
+        """Whether groups can leave the result again; for queries without a body."""
+        filters = "having" in self.words or "where" in self.words and any(t.text == "|>" for t in self.tokens)
+        return self.seems_to_group and filters
+
     def with_names(self, names: Mapping[Span, str]) -> str:
         """The text with a name in place of each span. Its length does not change, so spans stay valid."""
         out = self.text

@@ -12,6 +12,7 @@ from streamsql.language.tokens import Token, unquote
 from streamsql.language.tree_nodes import Call, names_of_kind
 
 _BEFORE_RELATION = ("FROM", "JOIN", "STREAM", "TABLE", ",")
+_NO_RELATION = ("STREAM", "SELECT", "LATERAL", "TABLE", "WITH", "FROM", "VALUES")
 
 
 def words_of(tokens: Iterable[Token]) -> frozenset[str]:
@@ -70,10 +71,10 @@ def _is_parted(tokens: Sequence[Token], opening: int) -> bool:
 
 
 def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
-    """The names in positions of relations, with their spans."""
-    names = []
+    """The names in positions of relations, with their spans; not those of WITH queries."""
+    names, hidden = [], list(_named_queries(tokens))
     for at, token in enumerate(tokens):
-        if token.kind not in ("word", "quoted") or token.upper in ("STREAM", "SELECT", "LATERAL", "TABLE"):
+        if token.kind not in ("word", "quoted") or token.upper in _NO_RELATION:
             continue
         before = tokens[at - 1].upper if at else ""
         outer = tokens[at - 2].upper if at > 1 else ""
@@ -86,9 +87,39 @@ def names_read(tokens: Sequence[Token]) -> list[tuple[str, Span]]:
             ):
                 name += "." + unquote(tokens[end + 2])
                 end += 2
-            if end + 1 >= len(tokens) or tokens[end + 1].text != "(":
+            seen = any(n == name.casefold() and first <= at < last for n, first, last in hidden)
+            if not seen and (end + 1 >= len(tokens) or tokens[end + 1].text != "("):
                 names.append((name, Span(token.start, tokens[end].end)))
     return names
+
+
+def _named_queries(tokens: Sequence[Token]) -> Iterator[tuple[str, int, int]]:
+    """(folded name, the tokens from, to) of each WITH query and where its name stands for it: behind it, up
+    to the end of the parentheses around it; in WITH RECURSIVE in itself, too.
+    """
+    closing, opened = dict[int, int](), list[int]()
+    for at, token in enumerate(tokens):
+        if token.kind == "sign" and token.text == "(":
+            opened.append(at)
+        elif token.kind == "sign" and token.text == ")" and opened:
+            closing[opened.pop()] = at
+    for first, token in enumerate(tokens):
+        around = first == 0 or first - 1 in closing
+        if token.upper != "WITH" or token.kind != "word" or not around:
+            continue
+        end = closing[first - 1] if first else len(tokens)
+        recursive = first + 1 < end and tokens[first + 1].upper == "RECURSIVE"
+        at = first + 1 + recursive
+        while at < end:
+            name = unquote(tokens[at]).casefold()
+            body = closing.get(at + 1, at) + 1  # behind a list of columns
+            body += body < end and tokens[body].upper == "AS"
+            if body not in closing:
+                break
+            yield name, (body if recursive else closing[body]), end
+            at = closing[body] + 2
+            if at > end or tokens[at - 1].text != ",":
+                break
 
 
 def seems_to_group(tokens: Sequence[Token], calls: Iterable[Call]) -> bool:

@@ -137,7 +137,9 @@ def _as_text(
             sources.note(Note("READ_AS", f"{written} is read as {form}"))
     node = Var("spark").call("sql", text)
     if shape is None:
-        shape = Shape(streaming, known=False, groups=query.seems_to_group, ops=sources.stateful_ops())
+        filters = (Op("filter", Span(0, len(query.text))),) if query.seems_to_filter_groups else ()
+        ops = sources.stateful_ops() + filters
+        shape = Shape(streaming, known=False, groups=query.seems_to_group, ops=ops)
     return Lowered(node, shape, reason)
 
 

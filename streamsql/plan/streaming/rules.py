@@ -192,6 +192,8 @@ def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
         if shape.brings_changes:
             return {"update": "each change replaces or deletes the row of its key"}
         modes = {"append": only, "update": update, "complete": "Spark accepts it"}
+        if keyed and shape.loses_groups and not shape.known:
+            del modes["update"]
         # Complete mode shows rows earlier than append mode; Spark refuses it without an aggregation.
         return {"complete": modes.pop("complete"), **modes} if shape.groups and keyed else modes
     ordered = any(op.kind == "order" for op in shape.ops)

@@ -7,7 +7,7 @@ and LIMIT. Where none of these can be a stage, the rows of the stream itself are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from streamsql.catalog import Catalog
@@ -174,7 +174,7 @@ class _Splitter:
 
     def unread(self, query: Query) -> str:
         """A query with clauses that are left to Spark: its queries in parentheses become stages, and the rows
-        of the streams that it reads besides are kept.
+        of the streams that it reads besides are kept, as WITH queries of their names.
         """
         if query.own or query.has_stream:
             raise CannotSplit(query.reason)
@@ -186,19 +186,19 @@ class _Splitter:
             alone = self.reads_stream(query, span) and stands_alone(read_query(part), self.columns)
             if alone and self.runs(part):
                 edits[span] = f"SELECT * FROM {self.stage(part)}"
-        hidden = [n.name for n in query.relations if n.name.casefold() in query.named_queries]
-        if any(map(self.is_stream, hidden)):
-            raise CannotSplit(f"{hidden[0]} is a stream and a WITH query")
         rest = [n for n in query.relations if not any(_within(n.span, span) for span in edits)]
+        kept = dict[str, str]()
         for name in dict.fromkeys(n.name.casefold() for n in rest if self.is_stream(n.name)):
             rows = f"SELECT {self.columns_in(query, name)} FROM {quote_name(name)}"
-            if not self.runs(rows):
+            stream = self.catalog.streams.get(name)
+            if self.runs(rows):
+                rows = f"SELECT * FROM {self.stage(rows)}"
+            elif stream is not None and stream.query:
+                rows = self.text_over_stages(stream.query)
+            else:
                 raise CannotSplit(f"the rows of {name} cannot be kept")
-            if query.has_alias(name):
-                raise CannotSplit(f"{name} is a stream and an alias")
-            spans = (*(n.span for n in rest if n.name.casefold() == name), *query.qualifiers_named(name))
-            edits |= {s: self.stage(rows) for s in spans if not any(_within(s, other) for other in edits)}
-        return _edited(query.text, edits)
+            kept[name] = f"{quote_name(name)} AS ({rows})"
+        return _with_queries(query, kept, edits)
 
     # ---- questions ------------------------------------------------------------------------
 
@@ -262,6 +262,19 @@ def _edited(text: str, edits: dict[Span, str]) -> str:
     for span in sorted(edits, key=lambda s: s.start, reverse=True):
         text = text[: span.start] + edits[span] + text[span.end :]
     return text
+
+
+def _with_queries(query: Query, ctes: Mapping[str, str], edits: dict[Span, str]) -> str:
+    """The edited text of a query with WITH queries around it, by their folded names."""
+    listed, first = ", ".join(ctes.values()), query.tokens[0]
+    if not ctes:
+        return _edited(query.text, edits)
+    if ctes.keys() & query.named_queries:
+        return f"WITH {listed} SELECT * FROM ({_edited(query.text, edits).strip()})"
+    if first.upper != "WITH":
+        return f"WITH {listed} {_edited(query.text, edits).strip()}"
+    begin = query.tokens[1] if query.tokens[1].upper == "RECURSIVE" else first
+    return _edited(query.text, edits | {Span(begin.end, begin.end): f" {listed},"})
 
 
 def _within(span: Span, outer: Span) -> bool:
