@@ -100,6 +100,8 @@ def test_stages_are_off(console: Console) -> None:
         "or: SET streamsql.stages = on; or:\nCREATE LIVE TABLE p_1 AS SELECT * FROM words;\n"
         f"CREATE LIVE TABLE p AS WITH words AS (SELECT * FROM p_1) {piped.format('words')}"
     )
+    console.run(caught.value.hint.rpartition("; or:")[2] + "AWAIT QUERY p IDLE;")
+    assert console.rows("SELECT * FROM p;") == [(1.5,)]
 
 
 @pytest.mark.parametrize(
@@ -116,16 +118,24 @@ def test_a_written_output_mode_is_sparks_own_query(console: Console, statement: 
     assert console.session.catalog.sinks == {}
 
 
-def test_the_program_of_stages_runs_by_itself(console: Console) -> None:
+def test_the_program_of_stages_runs_by_itself(console: Console, tmp_path: Path) -> None:
     console.run(f"{WORDS} INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1);")
     text = program(console, AVERAGE.rstrip(";")).replace(".start()", ".trigger(availableNow=True).start()")
     shown = run_program(text + "\naverage_rows.frame(spark).show(truncate=False)\n")
     assert table(shown)[1:] == [["1.5"]]
+    console.run(f"CREATE SINK f USING json OPTIONS (path '{tmp_path}/f');")
+    text = program(console, INTO_FILES.rstrip(";"))
+    run_program(text.replace(".start()", ".trigger(availableNow=True).start()"))
+    assert changes(tmp_path / "f")[-1] == ["+I", 1.5]
 
 
-def test_stages_are_resumed(opened: Open) -> None:  # noqa: F811
+def test_stages_are_resumed(opened: Open, tmp_path: Path) -> None:  # noqa: F811
     one = opened()
-    one.run(f"{WORDS} {AVERAGE} INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1); AWAIT QUERY ALL IDLE;")
+    one.run(
+        f"""{WORDS} {AVERAGE} CREATE SINK f USING json OPTIONS (path '{tmp_path}/f'); {INTO_FILES}
+        CREATE LIVE TABLE p AS FROM words |> AGGREGATE count(*) AS c GROUP BY word |> AGGREGATE avg(c) AS a;
+        INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1); AWAIT QUERY ALL IDLE;"""
+    )
     two = opened()
     assert (two.warnings, two.rows("SELECT * FROM average;")) == ([], [(1.5,)])
     remark = two.rows("SHOW LIVE TABLES;")[0][-1]
@@ -134,8 +144,9 @@ def test_stages_are_resumed(opened: Open) -> None:  # noqa: F811
         "CREATE LIVE TABLE average\n  AS SELECT avg(c)"
     )
     two.run("SET streamsql.stages = off;")
-    two.run("START QUERY ALL; INSERT INTO words VALUES ('b', 1), ('b', 1); AWAIT QUERY average IDLE;")
-    assert two.rows("SELECT * FROM average;") == [(2.5,)]
+    two.run("START QUERY ALL; INSERT INTO words VALUES ('b', 1), ('b', 1); AWAIT QUERY ALL IDLE;")
+    assert two.rows("SELECT * FROM average;") == two.rows("SELECT * FROM p;") == [(2.5,)]
+    assert changes(tmp_path / "f")[-3:] == [["+I", 1.5], ["-D", 1.5], ["+I", 2.5]]
     assert two.rows("SHOW STAGES OF average;")[0][2:4] == (2, None)
 
 
