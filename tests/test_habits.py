@@ -21,7 +21,31 @@ DEFINED = """CREATE STREAM clicks (id INT, ts TIMESTAMP) USING values WITH WATER
 CREATE SINK out USING noop;
 CREATE LIVE TABLE counts AS SELECT id, count(*) AS n FROM clicks GROUP BY id;
 """
-SAMPLES = {"name": "counts", "text": "'clicks.sql'", "number": "3", "path…": "clicks.sql"}
+SAMPLES = {
+    "name2": "out", "name3": "counts", "text": "'clicks.sql'", "number": "3", "path…": "clicks.sql",
+    "columns…": "id", "names…": "id", "keys…": "id", "column…": "n", "value…": "max(n)", "more…": "STRICT",
+    "options…": ", BUFFERS", "time…": "INTERVAL '1' MINUTE", "rest…": "SELECT id FROM clicks",
+}  # fmt: skip
+NAMES = [
+    (r"CREATE SINK|^CREATE|INTO <name> FROM", "new"),
+    (r"\b(STREAM|SOURCE)\b|INSERT INTO <name>", "clicks"),
+    ("DELETE TOPIC", "counts"),
+    (r"^(TRUNCATE|ANALYZE|SHOW CREATE VIEW|DROP (TEMPORARY )?(TABLE|VIEW))", "people"),
+    ("format|mode", "csv"),
+    ("df", "abs"),
+    ("CONNECTOR", "out"),
+    ("", "counts"),
+]
+"""A pattern of a row, and the name that is typed there; the first pattern that fits holds."""
+RESTS = [
+    ("help", "kafka"),
+    ("^INSERT INTO <name> VALUES", "(1, now())"),
+    ("^INSERT", "(1)"),
+    ("EXECUTE INSERT", "INTO out SELECT id FROM clicks"),
+    ("INTO <name> FROM", "people"),
+    (r"TABLE <name> \(<rest…>|TABLE <rest…>|MACRO", "new (id INT)"),
+]
+"""The same for <rest…>."""
 STATEMENTS = [h for h in habits() if not h.is_command]
 COMMANDS = [h for h in habits() if h.is_command]
 
@@ -29,17 +53,12 @@ COMMANDS = [h for h in habits() if h.is_command]
 def typed(habit: Habit, *, whole: bool) -> str:
     """A statement of a row. whole: with its optional parts."""
     text = re.sub(r"\[(.*?)\]", r"\1" if whole else "", habit.typed)
-    name = (
-        "clicks"
-        if re.search(r"\b(STREAM|SOURCE)\b", text)
-        else "new"
-        if text.startswith("CREATE")
-        else "counts"
-    )
-    name = "csv" if "format" in text or "mode" in text else name
-    samples = {**SAMPLES, "name": "abs" if "df" in text else "out" if "CONNECTOR" in text else name}
-    rest = "kafka" if "help" in text else "SELECT id FROM clicks"
-    return " ".join(re.sub(r"<([^>]+)>", lambda m: samples.get(m[1], rest), text).split())
+    first = lambda samples: next((sample for row, sample in samples if re.search(row, habit.typed)), None)  # noqa: E731
+    rest = first(RESTS) or SAMPLES["rest…"]
+    if "(<rest…>" in text:
+        rest = "id INT"
+    samples = {**SAMPLES, "name": first(NAMES) or "", "rest…": rest}
+    return " ".join(re.sub(r"<([^>]+)>", lambda m: samples[m[1]], text).split())
 
 
 def last_notes(script: str) -> list[str]:
@@ -158,6 +177,37 @@ DEFINITIONS = [
         "CREATE STREAM live (id INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) USING values",
         "CREATE STREAM live (id INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY OF INTERVAL '5' SECOND;",
     ),
+    (
+        "CREATE SINK x FROM counts WITH (connector = 'jdbc', jdbc.url = 'jdbc:postgresql://h/d', table.name = 't', "
+        "primary_key = 'id')",
+        "CREATE SINK x USING jdbc KEY (id) OPTIONS (url 'jdbc:postgresql://h/d', table 't'); "
+        "INSERT INTO x SELECT * FROM counts;",
+    ),
+    (
+        "CREATE TABLE x WITH ('connector' = 'kafka', 'topic' = 'y', 'format' = 'json') AS SELECT id FROM clicks",
+        "CREATE SINK x USING kafka FORMAT json OPTIONS (servers 'localhost:9092', topic 'y'); "
+        "INSERT INTO x SELECT id FROM clicks;",
+    ),
+    (
+        "CREATE SOURCE x (id INT) WITH (connector = 'datagen', datagen.rows.per.second = '10') FORMAT PLAIN ENCODE JSON",
+        "CREATE STREAM x (id INT) USING datagen OPTIONS (rowsPerSecond '10');",
+    ),
+    (
+        "CREATE STREAM x (id INT, h BYTES HEADER('a')) WITH (kafka_topic = 'y', value_format = 'JSON')",
+        "CREATE STREAM x (id INT) USING kafka FORMAT json OPTIONS (servers 'localhost:9092', topic 'y');",
+    ),
+    (
+        "CREATE TABLE x (id INT, tags TEXT[], name VARCHAR)",
+        "CREATE TABLE x (id INT, tags ARRAY<STRING>, name STRING);",
+    ),
+    (
+        "INSERT INTO clicks SELECT id, ts FROM clicks EMIT CHANGES",
+        "CREATE STREAM clicks_all AS SELECT * FROM clicks UNION ALL SELECT id, ts FROM clicks;",
+    ),
+    (
+        "SELECT id, COLUMNS('t.*') FROM clicks",
+        "SET spark.sql.parser.quotedRegexColumnNames = true; SELECT id, `t.*` FROM clicks;",
+    ),
     ("CREATE TABLE shown (id INT) WITH ('connector' = 'print')", "CREATE SINK shown (id INT) USING console;"),
     ("CREATE TABLE lost (id INT) WITH ('connector' = 'blackhole')", "CREATE SINK lost (id INT) USING noop;"),
     (
@@ -231,6 +281,33 @@ def test_what_cannot_change_a_live_table_says_so_at_its_name(statement: str) -> 
     assert error.span and script[error.span.start : error.span.end] == "counts"
 
 
+def test_options_beside_a_table_are_not_read_as_a_comment() -> None:
+    hint = "/*+ OPTIONS('scan.startup.mode'='earliest-offset') */"
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(f"{DEFINED}SELECT * FROM clicks {hint} AS c;")
+    assert caught.value.proposal == "CREATE OR REPLACE STREAM clicks … OPTIONS (startingOffsets 'earliest');"
+    last_notes(f"{DEFINED}SELECT /*+ BROADCAST(c) */ '{hint[:3]} OPTIONS(1) */' AS t FROM counts c;")
+
+
+def test_words_that_spark_has_stay() -> None:
+    for statement in (
+        "SELECT INTERVAL '10:30' HOUR TO MINUTE AS a, INTERVAL '5' SECOND AS b FROM clicks",
+        "SELECT id FROM counts TABLESAMPLE (10 PERCENT)",
+        'SELECT id[0], "id" AS t, sum(id) OVER (PARTITION BY id) FROM counts',
+        "SHOW USER FUNCTIONS",
+        "SHOW PROCEDURES",
+        'COPY counts TO "a.csv"',
+    ):
+        notes = " ".join(last_notes(f"{DEFINED}{statement};"))
+        assert "INTERVAL" not in notes and "TABLESAMPLE" not in notes and "`" not in notes.replace("`id`", "")
+
+
+def test_a_function_of_the_user_is_not_read_as_one_of_spark() -> None:
+    own = "CREATE FUNCTION today AS 'string.capwords' LANGUAGE PYTHON RETURNS STRING; SELECT today() AS t;"
+    assert last_notes(f"{DEFINED}SELECT today() AS t;") == ["today() is read as current_date()"]
+    assert not last_notes(own)
+
+
 def test_emit_changes_is_left_out_and_places_stay() -> None:
     assert last_notes(f"{DEFINED}SELECT id FROM clicks EMIT CHANGES;")[0] == "read as SELECT id FROM clicks;"
     script = f"{DEFINED}CREATE LIVE TABLE t AS SELECT id FROM clicsk EMIT CHANGES;"
@@ -290,15 +367,63 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
         ),
         ("SELECT c.* RENAME (id AS n) FROM clicks c", "SELECT c.* EXCEPT (id), id AS n FROM clicks c;"),
         (
+            "SELECT {'a': 1, b: [{'c': 'x'}]} AS s, MAP {'k': 2} AS m, struct_pack(n := 1) AS p FROM clicks",
+            "SELECT named_struct('a', 1, 'b', array(named_struct('c', 'x'))) AS s, map('k', 2) AS m, "
+            "named_struct('n', 1) AS p FROM clicks;",
+        ),
+        (
+            "SELECT [x * 2 FOR x IN [1, 2] IF x > 1] AS a, 7//2 AS b, id ** 2 AS c, 1_000 AS d, count() AS n FROM counts "
+            "GROUP BY ALL",
+            "SELECT transform(filter(array(1, 2), x -> x > 1), x -> x * 2) AS a, 7 div 2 AS b, power(id, 2) AS c, "
+            "1000 AS d, count(*) AS n FROM counts GROUP BY ALL;",
+        ),
+        ("SELECT id FROM counts FETCH FIRST 2 ROWS ONLY", "SELECT id FROM counts LIMIT 2;"),
+        (
+            "SELECT id, w FROM clicks, LATERAL TABLE(explode(array(1, 2))) AS t(w)",
+            "SELECT id, w FROM clicks, LATERAL explode(array(1, 2)) AS t(w);",
+        ),
+        (
+            "FROM counts USING SAMPLE 10%; SELECT * FROM counts TABLESAMPLE SYSTEM (5)",
+            "SELECT * FROM counts TABLESAMPLE (5 PERCENT);",
+        ),
+        ("FROM counts USING SAMPLE reservoir(5 ROWS)", "FROM counts TABLESAMPLE (5 ROWS);"),
+        (
+            "SELECT now() - '5 min'::interval AS a, interval '1h 30m' AS b, '01:30'::interval AS c, id::varchar AS d, "
+            "CAST(ts AS TIMESTAMP WITH TIME ZONE) AS e FROM clicks",
+            "SELECT now() - INTERVAL '5 minutes' AS a, INTERVAL '1 hours 30 minutes' AS b, "
+            "INTERVAL '01:30:00' HOUR TO SECOND AS c, id::STRING AS d, CAST(ts AS TIMESTAMP) AS e FROM clicks;",
+        ),
+        (
+            'SELECT id AS "Id", "clicks".ts FROM "clicks" WHERE id = ANY(ARRAY[1, 2]) AND id <> ALL (\'{3,4}\') '
+            "AND 'a' ILIKE ANY (ARRAY['A%']) AND 'a' SIMILAR TO '(a|b)%' AND E'x' = 'x'",
+            "SELECT id AS Id, clicks.ts FROM clicks WHERE id IN (1, 2) AND id NOT IN (3, 4) "
+            "AND 'a' ILIKE ANY ('A%') AND 'a' RLIKE '^(?:(a|b).*)$' AND 'x' = 'x';",
+        ),
+        (
+            "SELECT d FROM generate_series(timestamp '2024-01-01', timestamp '2024-01-02', '1 hour') AS d",
+            "SELECT d FROM explode(sequence(timestamp '2024-01-01', timestamp '2024-01-02', INTERVAL '1 hour')) AS d(d);",
+        ),
+        (
+            "CREATE STREAM k AS SELECT id FROM clicks PARTITION BY id EMIT CHANGES",
+            "CREATE STREAM k AS SELECT id FROM clicks;",
+        ),
+        (
+            "SELECT TIMESTAMPTOSTRING(WINDOWSTART, 'HH:mm') AS w, count(*) AS n FROM clicks WINDOW TUMBLING (SIZE 1 HOUR) "
+            "GROUP BY id EMIT CHANGES",
+            "SELECT TIMESTAMPTOSTRING(TUMBLE_START(INTERVAL '1' HOUR), 'HH:mm') AS w, count(*) AS n FROM clicks "
+            "GROUP BY id, TUMBLE(INTERVAL '1' HOUR);",
+        ),
+        (
             "SELECT 'a' ~ 'b' AS a, ts !~* 'c' AS b, ~ id FROM clicks",
             "SELECT 'a' RLIKE 'b' AS a, ts NOT RLIKE '(?i)c' AS b, ~ id FROM clicks;",
         ),
         (
             "SELECT [1, 2][0] AS a, ARRAY[[1], [2]] AS b FROM generate_series(1, 5)",
-            "SELECT array(1, 2)[0] AS a, array(array(1), array(2)) AS b FROM range(1, 5 + 1);",
+            "SELECT array(1, 2)[0] AS a, array(array(1), array(2)) AS b "
+            "FROM range(1, 5 + 1) AS series(generate_series);",
         ),
     ],
-    ids=["tumbling", "hopping", "session", "postgres", "function", "replace", "rename", "like", "array"],
+    ids=lambda text: text[:40],
 )
 def test_a_query_with_words_of_another_console_runs(typed: str, own: str) -> None:
     assert f"read as {own}" in last_notes(f"{DEFINED}{typed};")
@@ -406,6 +531,20 @@ def test_date_patterns_of_postgres_are_answered_with_those_of_spark(pattern: str
             "SELECT * FROM 'a/b.csv' LIMIT 3",
             "CREATE OR REPLACE TEMPORARY VIEW b USING csv OPTIONS (path 'a/b.csv', header true, inferSchema true); "
             "SELECT * FROM b LIMIT 3",
+        ),
+        (
+            "SELECT * FROM read_csv('a/*.csv', delim = '|')",
+            "CREATE OR REPLACE TEMPORARY VIEW files USING csv OPTIONS (path 'a/*.csv', header true, inferSchema true); "
+            "SELECT * FROM files",
+        ),
+        (
+            "SELECT ts AT TIME ZONE 'UTC' AS t FROM clicks",
+            "SELECT convert_timezone('UTC', ts) AS t FROM clicks",
+        ),
+        ("SELECT '{}'::jsonb ->> 'a' AS x", "SELECT get_json_object('{}'::STRING, '$.a') AS x"),
+        (
+            "SELECT * FROM clicks c JOIN counts FOR SYSTEM_TIME AS OF PROCTIME() AS p ON p.id = c.id",
+            "SELECT * FROM clicks c JOIN counts AS p ON p.id = c.id",
         ),
         ("SELECT * FROM read_parquet('b.parquet') p", "SELECT * FROM parquet.`b.parquet` p"),
         ("SELECT '{}' -> 'a' ->> 'b' AS x", "SELECT get_json_object('{}', '$.a.b') AS x"),

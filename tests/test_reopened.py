@@ -164,9 +164,18 @@ def test_tables_of_spark_keep_their_rows(opened: Open, spark: Any, tmp_path: Pat
         "CREATE TABLE gone AS SELECT 1 AS a; DROP TABLE gone;"
         "CREATE VIEW over_it AS SELECT id + 1 AS next FROM lasting;"
         "CREATE TABLE former (a INT) USING csv; ALTER TABLE former RENAME TO latter;"
+        "CREATE VIEW one AS SELECT id FROM lasting; ALTER VIEW one RENAME TO first_one;"
+        "CREATE TEMPORARY VIEW two AS SELECT 1 AS a; ALTER VIEW two RENAME TO second_one;"
+        "ALTER VIEW second_one AS SELECT 2 AS a;"
     )
     kept = (tmp_path / "w" / "catalog.sql").read_text()
     assert "latter" in kept and "former" not in kept
+    assert "CREATE VIEW first_one AS SELECT id FROM lasting;" in kept and " one " not in kept
+    assert "CREATE TEMPORARY VIEW second_one AS SELECT 2 AS a;" in kept and " two " not in kept
+    assert first.rows("SELECT a FROM second_one;") == [(2,)]
+    with pytest.raises(StreamsqlError, match="already a stream words"):
+        first.run("CREATE STREAM words (w STRING) USING values; ALTER VIEW first_one RENAME TO words;")
+    first.run("DROP VIEW first_one; DROP VIEW second_one;")
     first.run("DROP TABLE latter;")
     # A new Spark knows none of them, and their files are there.
     files = Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")) / "lasting"

@@ -1,6 +1,5 @@
-"""Words of other SQL dialects, and the Spark SQL that they are read as.
-
-FUNCTIONS and GROUP_WINDOWS are the data: to read one more word, add it there.
+"""Words of other SQL dialects, and the Spark SQL that they are read as: functions (other_functions.py has
+their table), and windows in GROUP BY, of which GROUP_WINDOWS is the data.
 """
 
 from __future__ import annotations
@@ -8,25 +7,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from streamsql.errors import RuleFault, SyntaxFault
+from streamsql.language.other_functions import other_functions
 from streamsql.language.query import Query, try_expression
 from streamsql.language.tokens import Token, quote_name, tokenize
 from streamsql.language.tree_nodes import exp_module
-
-FUNCTIONS = {
-    "approx_distinct": "approx_count_distinct({0})",
-    "unnest": "explode({0})",
-    "latest_by_offset": "last({0})",
-    "earliest_by_offset": "first({0})",
-    "extractjsonfield": "get_json_object({0}, {1})",
-    "json_value": "get_json_object({0}, {1})",
-    "json_extract_string": "get_json_object({0}, {1})",
-    "timestamptostring": "date_format({0}, {1})",
-    "stringtotimestamp": "to_timestamp({0}, {1})",
-    "proctime": "current_timestamp()",
-}
-"""A function of another dialect, folded → Spark's, over the same arguments."""
 
 GROUP_WINDOWS = {
     "tumble": ("window", (0,)),
@@ -42,10 +29,11 @@ WINDOW_PARTS = {
 }
 """A function beside such a window in GROUP BY, folded → the window, and Spark's form of a part of it."""
 
-_OF_EPOCH = {"0": "timestamp_seconds", "3": "timestamp_millis"}
-"""The second argument of TO_TIMESTAMP_LTZ of Flink, and Spark's function."""
 
-WORDS = frozenset({*FUNCTIONS, *GROUP_WINDOWS, *WINDOW_PARTS, "epoch", "to_timestamp_ltz"})
+@cache
+def known_words() -> frozenset[str]:
+    """The names of all of these, folded."""
+    return frozenset({*other_functions(), *GROUP_WINDOWS, *WINDOW_PARTS})
 
 
 @dataclass
@@ -53,11 +41,12 @@ class Reading:
     """How an expression is read. text: in Spark's words; words: (as written, as read) for each word.
 
     event_time: the one column that is the event time, "" if that is not known; exact_distinct: whether
-    count(DISTINCT x) is read, too.
+    count(DISTINCT x) is read, too; own: functions of these names, folded, are the user's.
     """
 
     event_time: str = ""
     exact_distinct: bool = False
+    own: frozenset[str] = frozenset()
     words: list[tuple[str, str]] = field(default_factory=list)
 
     def of(self, text: str) -> str:
@@ -82,15 +71,15 @@ class Reading:
     def _call(self, text: str, tokens: Sequence[Token], at: int, close: int) -> tuple[str, int] | None:
         """Spark's form of the call at that token, and its last token; None if it stays as it is."""
         name = tokens[at].text.casefold()
-        pieces = _arguments(text, tokens, at + 1, close)
-        inner = Reading(self.event_time, self.exact_distinct)
-        if name in FUNCTIONS and len(pieces) == FUNCTIONS[name].count("{"):
-            return FUNCTIONS[name].format(*map(inner.of, pieces)), close
-        if name == "to_timestamp_ltz" and len(pieces) == 2 and pieces[1] in _OF_EPOCH:
-            return f"{_OF_EPOCH[pieces[1]]}({inner.of(pieces[0])})", close
-        if name == "extract" and tokens[at + 2].upper == "EPOCH" and tokens[at + 3].upper == "FROM":
-            moment = inner.of(text[tokens[at + 4].start : tokens[close].start])
-            return f"CAST(CAST({moment} AS TIMESTAMP) AS DOUBLE)", close
+        arguments = _arguments(tokens, at + 1, close)
+        pieces = [text[a[0].start : a[-1].end] for a in arguments]
+        inner = Reading(self.event_time, self.exact_distinct, self.own)
+        for row in other_functions().get(name, ()) if name not in self.own else ():
+            values = row.matches(text, arguments) if row.form else None
+            if values and "interval" in values:
+                values["interval"] = _interval(values["interval"])
+            if values is not None and all(values.values()):
+                return row.filled(values, lambda _, value: inner.of(value)), close
         if name in GROUP_WINDOWS:
             form = self._window(name, pieces)
             return (form, close) if form else None
@@ -115,7 +104,7 @@ class Reading:
 
 def _distinct_count(text: str, tokens: Sequence[Token], at: int, close: int) -> tuple[str, int]:
     """count(DISTINCT x), with FILTER behind it, as the size of a set, which is exact."""
-    columns = _arguments(text, tokens, at + 2, close)
+    columns = [text[a[0].start : a[-1].end] for a in _arguments(tokens, at + 2, close)]
     value = columns[0]
     if len(columns) > 1:
         there = " AND ".join(f"({c}) IS NOT NULL" for c in columns)
@@ -151,14 +140,14 @@ def _close(tokens: Sequence[Token], at: int) -> int | None:
     return None
 
 
-def _arguments(text: str, tokens: Sequence[Token], start: int, close: int) -> list[str]:
-    """The texts between these two tokens, at their commas."""
+def _arguments(tokens: Sequence[Token], start: int, close: int) -> list[list[Token]]:
+    """The tokens between these two, at their commas."""
     pieces, depth, first = [], 0, start + 1
     for n in range(start + 1, close + 1):
         depth += (tokens[n].text in "([") - (tokens[n].text in ")]" and n < close)
         if n == close or (tokens[n].text == "," and depth == 0):
             if n > first:
-                pieces.append(text[tokens[first].start : tokens[n - 1].end])
+                pieces.append(list(tokens[first:n]))
             first = n + 1
     return pieces
 

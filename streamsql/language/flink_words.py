@@ -20,7 +20,8 @@ def check_flink_words(query: Query) -> None:
                 code="OTHER_CONSOLE",
             )
         column = tokens[at + 4].kind in ("word", "quoted") and words[5] == "."
-        if words[:4] == ["FOR", "SYSTEM_TIME", "AS", "OF"] and column and at + 6 < len(tokens):
+        now = words[4] == "PROCTIME"
+        if words[:4] == ["FOR", "SYSTEM_TIME", "AS", "OF"] and (column or now) and at + 6 < len(tokens):
             before, last = tokens[at - 1], tokens[at + 6]
             raise RuleFault(
                 "Spark has no FOR SYSTEM_TIME AS OF a column",

@@ -2,8 +2,9 @@
 
 The data are the tables of HELP SWITCHING FROM … (grammars/topics/switching_from_*.md), with a row for each
 statement: `typed there` | `typed here`. In the left cell, `<name>` is a name and `<text>` a text (each with
-or without quotes), `<number>` a number, `<rest…>` the rest of the statement, `[ ]` encloses what may be left
-out, and all else stands for itself; a text that ends with `…` is any text that begins so. The right cell is
+or without quotes), `<number>` a number (each may have a digit behind it: `<name2>`), `<rest…>` all up to what
+follows it in the row, `<path…>` the same as a text, `[ ]` encloses what may be left out, and all else stands
+for itself; a text that ends with `…` is any text that begins so. The right cell is
 run in its place, or is proposed if it contains `…`. A right cell that is no code says why there is no
 statement for it.
 """
@@ -24,7 +25,7 @@ PREFIX = "switching from "
 _Fault = TypeVar("_Fault", SyntaxFault, InputFault)
 _NAMES = {"flink": "Flink", "ksqldb": "ksqlDB", "duckdb": "DuckDB"}
 _ROW = re.compile(
-    r"^\| `(?P<typed>[^'`][^`]*)` \| (?:`(?P<form>[^`]+)`|(?P<refusal>[^`|]+)) \|$", re.MULTILINE
+    r"^\| `(?P<typed>(?!\w+\()[^'`][^`]*)` \| (?:`(?P<form>[^`]+)`|(?P<refusal>[^`|]+)) \|$", re.MULTILINE
 )
 _ITEM = re.compile(r"\[|\]|<\w+…?>|'[^']*'|\w+|[^\s\w]")
 _PLACES = re.compile(r"<\w+…?>|\[.*?\]")
@@ -150,9 +151,12 @@ def _matches(items: Sequence[str], tokens: Sequence[Token], text: str) -> Iterat
         close = items.index("]")
         yield from _matches([*items[1:close], *items[close + 1 :]], tokens, text)
         yield from _matches(items[close + 1 :], tokens, text)
-    elif item.endswith("…>") and tokens:
-        rest = text[tokens[0].start : tokens[-1].end]
-        yield {item[1:-2]: quote(rest.strip("'\"")) if item == "<path…>" else rest}
+    elif item.endswith("…>"):
+        for last in _ends(items, tokens):
+            rest = text[tokens[0].start : tokens[last].end]
+            written = {item[1:-2]: quote(rest.strip("'\"")) if item == "<path…>" else rest}
+            for values in _matches(items[1:], tokens[last + 1 :], text):
+                yield written | values
     elif tokens:
         value = _value(item, tokens[0])
         if value is not None:
@@ -160,8 +164,22 @@ def _matches(items: Sequence[str], tokens: Sequence[Token], text: str) -> Iterat
                 yield {item[1:-1]: value, **values} if item.startswith("<") else values
 
 
+def _ends(items: Sequence[str], tokens: Sequence[Token]) -> Iterator[int]:
+    """The tokens at which `<rest…>`, the first item, can end: the last one, or those before the next item."""
+    if len(items) == 1:
+        if tokens:
+            yield len(tokens) - 1
+        return
+    depth = 0
+    for at in range(len(tokens) - 1):
+        depth += (tokens[at].text == "(") - (tokens[at].text == ")")
+        if depth == 0 and (items[1].startswith(("<", "[")) or _value(items[1], tokens[at + 1]) is not None):
+            yield at
+
+
 def _value(item: str, token: Token) -> str | None:
     """The text that a token has in the form; None if it does not match the item."""
+    item = re.sub(r"\d>$", ">", item)
     if item == "<name>":
         return quote_name(unquote(token)) if token.kind in ("word", "quoted", "string") else None
     if item == "<text>":

@@ -69,6 +69,26 @@ def check_json_paths(query: Query) -> None:
         raise _refused(query, start, at, path + 1, signs, f"${steps}")
 
 
+def check_time_zones(query: Query) -> None:
+    """Raise RuleFault for the first `time AT TIME ZONE 'zone'`, with convert_timezone as the hint."""
+    tokens = query.tokens
+    for at in range(1, len(tokens) - 3):
+        words = [t.upper for t in tokens[at : at + 3]]
+        start = _operand(tokens, at) if words == ["AT", "TIME", "ZONE"] else at
+        if start == at or tokens[at + 3].kind != "string":
+            continue
+        own = (
+            f"convert_timezone({tokens[at + 3].text}, {query.text[tokens[start].start : tokens[at - 1].end]})"
+        )
+        raise RuleFault(
+            "Spark has no AT TIME ZONE",
+            hint=own,
+            instead=own,
+            span=Span(tokens[start].start, tokens[at + 3].end),
+            code="OTHER_CONSOLE",
+        )
+
+
 _FILE = re.compile(r".+\.(?P<format>csv|tsv|json|jsonl|ndjson|parquet|orc|avro)(\.gz)?", re.IGNORECASE)
 _FORMATS = {"tsv": "csv", "jsonl": "json", "ndjson": "json"}
 
@@ -77,17 +97,20 @@ def check_files(query: Query) -> None:
     """Raise RuleFault for the first `FROM 'f.csv'` or `FROM read_csv('f.csv')`, with Spark's form."""
     tokens = query.tokens
     for at in range(1, len(tokens)):
-        called = tokens[at].upper.startswith("READ_") and at + 3 < len(tokens)
-        name = tokens[at + 2] if called else tokens[at]
+        called = tokens[at].upper.startswith("READ_") and [t.text for t in tokens[at + 1 : at + 2]] == ["("]
+        close = _behind_call(tokens, at + 1) if called else at
+        name = next((t for t in tokens[at : close + 1] if t.kind == "string"), tokens[at])
         if tokens[at - 1].upper not in ("FROM", "JOIN") or name.kind != "string":
             continue
         file = _FILE.fullmatch(unquote(name))
-        if file is None or (called and tokens[at + 3].text != ")") or _in_arguments(tokens, at):
+        if file is None or _in_arguments(tokens, at):
             continue
         kind = file["format"].casefold()
         own, first = f"{_FORMATS.get(kind, kind)}.`{unquote(name)}`", ""
         if kind in ("csv", "tsv"):  # its header is an option of Spark
-            own = quote_name(re.sub(r"\W", "_", PurePath(unquote(name)).name.partition(".")[0]))
+            own = quote_name(
+                re.sub(r"\W+", "_", PurePath(unquote(name)).name.partition(".")[0]).strip("_") or "files"
+            )
             sep = ", sep '\\t'" if kind == "tsv" else ""
             options = f"path {quote(unquote(name))}, header true, inferSchema true{sep}"
             first = f"CREATE OR REPLACE TEMPORARY VIEW {own} USING csv OPTIONS ({options}); "
@@ -96,9 +119,19 @@ def check_files(query: Query) -> None:
             hint=first.strip() or own,
             instead=own,
             first=first,
-            span=Span(tokens[at].start, tokens[at + 3].end if called else name.end),
+            span=Span(tokens[at].start, tokens[close].end),
             code="OTHER_CONSOLE",
         )
+
+
+def _behind_call(tokens: Sequence[Token], opening: int) -> int:
+    """The parenthesis that closes the one at that token, or the last token."""
+    depth = 0
+    for n in range(opening, len(tokens)):
+        depth += (tokens[n].text == "(") - (tokens[n].text == ")")
+        if depth == 0:
+            return n
+    return len(tokens) - 1
 
 
 def _in_arguments(tokens: Sequence[Token], at: int) -> bool:
@@ -160,6 +193,8 @@ def _is_key(token: Token) -> bool:
 def _operand(tokens: Sequence[Token], arrow: int) -> int:
     """The first token of the operand before an arrow: a name, or a call or parenthesis; the arrow if none."""
     at = arrow - 1
+    if at > 1 and tokens[at - 1].text == "::":
+        return _operand(tokens, at - 1)
     if tokens[at].text == ")":
         depth = 0
         while at >= 0:

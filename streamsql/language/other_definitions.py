@@ -23,13 +23,18 @@ _OPTION = re.compile(
 _KINDS = frozenset(("TABLE", "STREAM", "SOURCE", "SINK"))
 _BEFORE_NAME = _KINDS | {"OR", "REPLACE", "TEMPORARY", "IF", "NOT", "EXISTS"}
 _TYPES = {**OTHER_TYPES, "VARCHAR": "STRING", "CHARACTER": "STRING", "TIMESTAMP_LTZ": "TIMESTAMP"}
+_FIELDS = frozenset(("METADATA", "HEADER", "HEADERS"))
+"""Words of a column that is a field of the message."""
+_NO_KEY = frozenset(("NOT", "ENFORCED"))
 _SINKS = frozenset(("console", "noop", "jdbc"))
+_MESSAGES = frozenset(("kafka", "socket"))
 
 
 @dataclass
 class _Definition:
     """The parts of a statement: columns as (name, type), options as written, the time and its delay; query:
-    that of CREATE … AS, or of a sink; kind: what it creates.
+    that of CREATE … AS, or of a sink; kind: what it creates; key: the columns of PRIMARY KEY; like: the table
+    that it takes its columns from; fields: whether columns are fields of the message.
     """
 
     name: str
@@ -40,23 +45,35 @@ class _Definition:
     delay: str = ""
     query: str = ""
     kind: str = ""
+    key: tuple[str, ...] = ()
+    like: str = ""
+    fields: bool = False
 
 
-def own_definition(text: str, tokens: Sequence[Token]) -> str:
-    """The console's own statement for a CREATE of another console; "" for any other statement."""
+def own_definition(text: str, tokens: Sequence[Token]) -> tuple[str, str]:
+    """The console's own statement for a CREATE of another console, and a remark; "" for other statements."""
     parts = _parts(text, list(tokens))
     if parts is None:
-        return _with_own_watermark(text, list(tokens))
+        return _with_own_watermark(text, list(tokens)), ""
+    remark = "_key, _topic, _partition, _offset, _timestamp and _headers are columns of each message"
+    if parts.like:
+        remark = f"SHOW CREATE STREAM {quote_name(parts.like)}; prints its columns"
+    return _own(parts), remark if parts.fields or parts.like else ""
+
+
+def _own(parts: _Definition) -> str:
     name = quote_name(parts.name)
-    if parts.query and parts.kind == "TABLE":
+    sink = parts.kind == "SINK" or "connector" in parts.options
+    if parts.query and parts.kind == "TABLE" and not sink:
         return f"CREATE LIVE TABLE {name} AS {parts.query}"
-    if parts.kind == "SINK":
+    if parts.query and sink:
+        parts.kind = "SINK"
         return f"{_statement(parts)}; INSERT INTO {name} {parts.query}"
     if parts.query:  # a stream of ksqlDB is written to a topic
         parts.options.setdefault("kafka_topic", parts.name)
-        sink = quote_name(f"{parts.name}_topic")
+        topic = quote_name(f"{parts.name}_topic")
         written = _statement(replace(parts, name=f"{parts.name}_topic", kind="SINK"))
-        return f"CREATE STREAM {name} AS {parts.query}; {written}; INSERT INTO {sink} SELECT * FROM {name}"
+        return f"CREATE STREAM {name} AS {parts.query}; {written}; INSERT INTO {topic} SELECT * FROM {name}"
     return _statement(parts)
 
 
@@ -87,6 +104,8 @@ def _parts(text: str, tokens: list[Token]) -> _Definition | None:
     if at >= len(tokens) or tokens[at].kind not in ("word", "quoted"):
         return None
     kind = next(w for w in words[1:at] if w in _KINDS) if not _KINDS.isdisjoint(words[1:at]) else ""
+    if words[at] == "CONNECTOR" and tokens[at + 1 : at + 2] and tokens[at + 1].kind in ("word", "quoted"):
+        return None  # a connector of Kafka Connect
     parts = _Definition(unquote(tokens[at]), kind=kind)
     at += 1
     if at < len(tokens) and tokens[at].text == "(":
@@ -107,6 +126,8 @@ def _parts(text: str, tokens: list[Token]) -> _Definition | None:
         last = -2 if words[-2:] == ["EMIT", "CHANGES"] else len(tokens)
         query = tokens[close + 2 : last]
         parts.query = text[query[0].start : query[-1].end] if query else ""
+    if words[close + 1 : close + 2] == ["LIKE"] and close + 2 < len(tokens):
+        parts.like = unquote(tokens[close + 2])
     if "ENCODE" in words[close:-1]:  # FORMAT PLAIN ENCODE JSON of RisingWave
         parts.options["format"] = words[words.index("ENCODE", close) + 1].lower()
     return parts if kind != "SINK" or parts.query else None
@@ -127,11 +148,17 @@ def _column(parts: _Definition, text: str, item: list[Token]) -> None:
         parts.time = unquote(item[2])
         late = next((n for n in range(4, len(item)) if item[n].text == "-"), None)
         parts.delay = written(late + 1, len(item)) if late else "INTERVAL 0 SECONDS"
-    elif words[:1] in (["PRIMARY"], ["CONSTRAINT"]) or len(item) < 2:
+    elif words[:2] == ["PRIMARY", "KEY"]:
+        parts.key = tuple(
+            unquote(t) for t in item[3:] if t.kind in ("word", "quoted") and t.upper not in _NO_KEY
+        )
+    elif words[:1] == ["CONSTRAINT"] or len(item) < 2:
         return
     elif words[1] == "AS":
         parts.computed[unquote(item[0])] = written(2, len(item))
-    elif "METADATA" not in words:
+    elif not _FIELDS.isdisjoint(words):
+        parts.fields = True
+    else:
         parts.columns.append((quote_name(unquote(item[0])), _type(text, item[1:])))
 
 
@@ -168,6 +195,8 @@ def _statement(parts: _Definition) -> str:
             )
         elif form.startswith("FORMAT "):
             fmt = value.casefold() if form == "FORMAT <format>" else form.removeprefix("FORMAT ")
+        elif form.startswith("KEY "):
+            parts.key = tuple(part.strip() for part in value.split(","))
         elif form.startswith("WITH WATERMARK"):
             parts.time, parts.delay = value, "INTERVAL 0 SECONDS"
         elif form and "'" in form:
@@ -186,9 +215,12 @@ def _statement(parts: _Definition) -> str:
     sink = connector in _SINKS or parts.kind == "SINK"
     if sink:
         options = [o for o in options if not o.startswith("startingOffsets ")]
-    columns = ", ".join(f"{n} {t}" for n, t in parts.columns)
+    fmt = fmt if connector in _MESSAGES else ""
+    columns = ", ".join(f"{n} {t}" for n, t in parts.columns) or ("…" if parts.like else "")
     lines = [f"CREATE {'SINK' if sink else 'STREAM'} {quote_name(parts.name)}"]
     lines += [f"({columns})"] * bool(columns) + [f"USING {connector}"] + [f"FORMAT {fmt}"] * bool(fmt)
+    if sink and connector == "jdbc" and parts.key:
+        lines.append(f"KEY ({', '.join(map(quote_name, parts.key))})")
     lines += [f"OPTIONS ({', '.join(options)})"] * bool(options)
     if parts.time and not sink:
         lines.append(f"WITH WATERMARK {_event_time(parts)} DELAY OF {parts.delay}")
@@ -230,6 +262,13 @@ def _event_time(parts: _Definition) -> str:
             return f"{call}({name}, {quote(pattern)}) AS {quote_name(parts.time + '_time')}"
         return f"{call}({name}) AS {quote_name(parts.time + '_time')}"
     return name
+
+
+def own_options(text: str) -> str:
+    """Options of Flink, as they are written between the parentheses of OPTIONS here."""
+    pairs = re.findall(r"'([^']+)'\s*=\s*'([^']*)'", text)
+    forms = [(_form(key.casefold(), value), value) for key, value in pairs]
+    return ", ".join(form if "'" in form else f"{form} '{value}'" for form, value in forms if form)
 
 
 def _form(key: str, value: str) -> str:

@@ -5,16 +5,14 @@ EXCLUDE and REPLACE of DuckDB, regexp_match(…)[n], ~ and LANGUAGE SQL of Postg
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from streamsql.errors import Span, SyntaxFault
-from streamsql.language.other_definitions import closing, items_of
+from streamsql.language.other_definitions import closing, items_of, own_options
+from streamsql.language.other_expressions import Edit, expression_edits
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.tokens import Token, unquote
-
-Edit = tuple[int, int, str]
-"""The characters from start to end, and what stands there instead."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +28,23 @@ def in_own_words(text: str, tokens: Sequence[Token]) -> OwnText | None:
     or key that a column here cannot have, with the statement to write instead.
     """
     _check_columns(text, tokens)
+    _check_patterns(text, tokens)
+    _check_options(text, tokens)
     function = _sql_function(text, tokens)
     if function:
         return OwnText(function)
-    edits = sorted({*_exclude(tokens), *_emit(tokens), *_window(text, tokens), *_matches(text, tokens)})
-    edits = sorted({*edits, *_casts(tokens), *_replace(text, tokens), *_likes(text, tokens)})
-    edits = sorted({*edits, *_arrays(tokens), *_series(tokens)})
-    return _edited(text, edits) if edits else None
+    edits = {*_exclude(tokens), *_emit(tokens), *_window(text, tokens), *_replace(text, tokens)}
+    edits |= {*_partitioned(tokens), *_clauses(text, tokens), *expression_edits(text, tokens)}
+    return _edited(text, _apart(edits)) if edits else None
+
+
+def _apart(edits: Iterable[Edit]) -> list[Edit]:
+    """The edits in order, without those inside of another one: the text that this gives is read again."""
+    apart: list[Edit] = []
+    for edit in sorted(edits, key=lambda e: (e[0], e[1] > e[0], -e[1])):
+        if not apart or edit[0] >= apart[-1][1]:
+            apart.append(edit)
+    return apart
 
 
 def _edited(text: str, edits: Sequence[Edit]) -> OwnText:
@@ -79,58 +87,17 @@ def _replace(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         yield tokens[at + 1].start, tokens[close].end, f"EXCEPT ({left_out}), {columns}"
 
 
-def _arrays(tokens: Sequence[Token]) -> Iterator[Edit]:
-    """[1, 2] of DuckDB and ARRAY[1, 2] of PostgreSQL; a[1] is an element."""
-    for at in range(1, len(tokens) - 1):
-        before = tokens[at - 1]
-        beside = before.end == tokens[at].start
-        named = before.upper == "ARRAY" and beside
-        element = beside and (before.kind in ("word", "quoted", "string") or before.text in (")", "]"))
-        if tokens[at].text != "[" or (element and not named):
-            continue
-        depth = 0
-        for last in range(at, len(tokens)):
-            depth += (tokens[last].text == "[") - (tokens[last].text == "]")
-            if depth == 0:
-                yield (before if named else tokens[at]).start, tokens[at].end, "array("
-                yield tokens[last].start, tokens[last].end, ")"
-                break
-
-
-def _series(tokens: Sequence[Token]) -> Iterator[Edit]:
-    """FROM generate_series(1, 5) of PostgreSQL and DuckDB, whose last number is one of its rows."""
-    for at in range(1, len(tokens) - 5):
-        call = tokens[at - 1].upper in ("FROM", "JOIN") and tokens[at].upper == "GENERATE_SERIES"
-        if call and tokens[at + 3].text == "," and tokens[at + 5].text == ")":
-            yield tokens[at].start, tokens[at].end, "range"
-            yield tokens[at + 4].end, tokens[at + 4].end, " + 1"
-
-
-_LIKES = {"~": "RLIKE", "~*": "RLIKE", "!~": "NOT RLIKE", "!~*": "NOT RLIKE"}
-
-
-def _likes(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """name ~ 'pattern' of PostgreSQL, and ~*, which ignores case."""
-    for at in range(1, len(tokens) - 1):
-        pattern = next((n for n in range(at + 1, min(at + 4, len(tokens))) if tokens[n].kind == "string"), at)
-        sign = text[tokens[at].start : tokens[pattern].start].strip()
-        before = tokens[at - 1]
-        if sign in _LIKES and (before.kind in ("word", "quoted", "string") or before.text in (")", "]")):
-            written = tokens[pattern].text
-            own = f"{written[0]}(?i){written[1:]}" if sign.endswith("*") else written
-            yield tokens[at].start, tokens[pattern].end, f"{_LIKES[sign]} {own}"
-
-
 def _emit(tokens: Sequence[Token]) -> Iterator[Edit]:
     """EMIT CHANGES of ksqlDB: a SELECT over a stream always follows it, and a table is a live table. With
     EMIT FINAL, or EMIT ON WINDOW CLOSE of RisingWave, this has output mode append.
     """
     for at in range(3, len(tokens) - 1):
         on_close = _words(tokens, at, "EMIT", "ON", "WINDOW", "CLOSE")
-        end = at + 4 if on_close else at + 2
+        on_update = _words(tokens, at, "EMIT", "ON", "UPDATE")
+        end = at + 4 if on_close else at + 3 if on_update else at + 2
         last = end == len(tokens) or tokens[end].upper == "LIMIT"
         final = on_close or _words(tokens, at, "EMIT", "FINAL")
-        if last and (final or _words(tokens, at, "EMIT", "CHANGES")):
+        if last and (final or on_update or _words(tokens, at, "EMIT", "CHANGES")):
             yield tokens[at - 1].end, tokens[end - 1].end, ""
             table = 3 if _words(tokens, 1, "OR", "REPLACE") else 1
             if tokens[0].upper == "CREATE" and tokens[table].upper == "TABLE":
@@ -172,9 +139,78 @@ def _window(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         for n, token in enumerate(tokens):
             if token.upper in ("WINDOWSTART", "WINDOWEND"):
                 part = f"{kind}_{token.upper.removeprefix('WINDOW')}({', '.join(times)})"
-                named = n + 1 < len(tokens) and tokens[n + 1].upper == "AS"
-                yield token.start, token.end, part if named or n > at else f"{part} AS {token.text}"
+                item = n < at and tokens[n - 1].upper in ("SELECT", ",")
+                item = item and tokens[n + 1].upper in ("FROM", ",") and _depth(tokens, n) == 0
+                yield token.start, token.end, f"{part} AS {token.text}" if item else part
         return
+
+
+def _depth(tokens: Sequence[Token], at: int) -> int:
+    """The number of parentheses that are open at a token."""
+    return sum((t.text == "(") - (t.text == ")") for t in tokens[:at])
+
+
+def _partitioned(tokens: Sequence[Token]) -> Iterator[Edit]:
+    """PARTITION BY id at the end of a query of ksqlDB: the key of its topic."""
+    for at in range(3, len(tokens) - 2):
+        if _words(tokens, at, "PARTITION", "BY") and _depth(tokens, at) == 0:
+            end = next((n for n in range(at, len(tokens)) if tokens[n].upper == "EMIT"), len(tokens))
+            if "SELECT" in [t.upper for t in tokens[:at]]:
+                yield tokens[at - 1].end, tokens[end - 1].end, ""
+
+
+def _clauses(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """FETCH FIRST 2 ROWS ONLY of PostgreSQL, and LATERAL TABLE(f(x)) of Flink."""
+    for at in range(2, len(tokens) - 2):
+        words = [t.upper for t in tokens[at : at + 5]]
+        if (
+            words[0] == "FETCH"
+            and words[1] in ("FIRST", "NEXT")
+            and words[3:] in (["ROWS", "ONLY"], ["ROW", "ONLY"])
+        ):
+            yield tokens[at].start, tokens[at + 4].end, f"LIMIT {tokens[at + 2].text}"
+        if words[:3] == ["LATERAL", "TABLE", "("]:
+            close = closing(list(tokens), at + 2)
+            if close < len(tokens):
+                yield tokens[at + 1].start, tokens[at + 2].end, ""
+                yield tokens[close].start, tokens[close].end, ""
+
+
+_OPTIONS = re.compile(r"/\*\+\s*OPTIONS\s*\((.*?)\)\s*\*/", re.IGNORECASE | re.DOTALL)
+
+
+def _check_options(text: str, tokens: Sequence[Token]) -> None:
+    """Raise SyntaxFault for `t /*+ OPTIONS('key' = 'value') */` of Flink, which is a comment to Spark."""
+    hint = _OPTIONS.search(text) if "/*+" in text else None
+    before = next((t for t in reversed(tokens) if hint and t.end <= hint.start()), None)
+    if hint is None or before is None or before.upper == "SELECT":
+        return
+    if any(t.start < hint.start() < t.end for t in tokens):
+        return  # a text
+    options = own_options(hint[1])
+    raise SyntaxFault(
+        "Spark has no OPTIONS beside a table in a query",
+        detail="the options of a stream stand in its definition",
+        proposal=f"CREATE OR REPLACE STREAM {before.text} … OPTIONS ({options or '…'});",
+        span=Span(*hint.span()),
+        code="OTHER_CONSOLE",
+    )
+
+
+def _check_patterns(text: str, tokens: Sequence[Token]) -> None:
+    """Raise SyntaxFault for COLUMNS('a.*') of DuckDB, with the statement that does the same."""
+    for at in range(1, len(tokens) - 3):
+        call = [t.kind for t in tokens[at : at + 4]] == ["word", "sign", "string", "sign"]
+        if call and tokens[at].upper == "COLUMNS" and tokens[at - 1].upper in ("SELECT", ","):
+            pattern = unquote(tokens[at + 2]).replace("`", "``")
+            own = f"{text[: tokens[at].start]}`{pattern}`{text[tokens[at + 3].end :]}"
+            raise SyntaxFault(
+                "COLUMNS is a function of DuckDB",
+                detail="Spark takes a pattern of columns in backticks, if a setting allows it",
+                proposal=f"SET spark.sql.parser.quotedRegexColumnNames = true; {own};",
+                span=Span(tokens[at].start, tokens[at + 3].end),
+                code="OTHER_CONSOLE",
+            )
 
 
 def _sizes(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
@@ -185,45 +221,6 @@ def _sizes(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
             name = token.upper
         elif token.kind == "number" and at + 1 < len(tokens):
             yield name, f"INTERVAL '{token.text}' {tokens[at + 1].upper}"
-
-
-def _matches(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """regexp_match(text, pattern)[n] of PostgreSQL, which counts from 1 as regexp_extract does."""
-    for at in range(len(tokens) - 2):
-        if tokens[at].upper != "REGEXP_MATCH" or tokens[at + 1].text != "(":
-            continue
-        close = first_behind = closing(list(tokens), at + 1)
-        opened = at > 0 and tokens[at - 1].text == "(" and tokens[close + 1 : close + 2]
-        if opened and tokens[close + 1].text == ")":
-            first_behind += 1
-        index = tokens[first_behind + 1 : first_behind + 4]
-        if [t.text for t in index[::2]] == ["[", "]"] and index[1].kind == "number":
-            start = tokens[at - 1].start if first_behind > close else tokens[at].start
-            yield start, tokens[at].end, "regexp_extract"
-            yield tokens[close].start, index[2].end, f", {index[1].text})"
-
-
-def _casts(tokens: Sequence[Token]) -> Iterator[Edit]:
-    """a::text and CAST(a AS text)."""
-    for at in range(1, len(tokens)):
-        name, before = tokens[at], tokens[at - 1]
-        cast = before.text == "::" or (
-            before.upper == "AS" and tokens[at + 1 : at + 2] and tokens[at + 1].text == ")"
-        )
-        if cast and name.kind == "word" and name.upper in OTHER_TYPES and _in_query(tokens, at):
-            yield name.start, name.end, OTHER_TYPES[name.upper]
-
-
-def _in_query(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a name before a parenthesis is a type: of a CAST that is open there."""
-    if tokens[at - 1].text == "::":
-        return True
-    depth = 0
-    for n in range(at - 1, 0, -1):
-        depth += (tokens[n].text == ")") - (tokens[n].text == "(")
-        if depth < 0:
-            return tokens[n - 1].upper in ("CAST", "TRY_CAST")
-    return False
 
 
 _UNSIGNED = {
@@ -273,6 +270,7 @@ def _place(text: str, edit: Edit, written: str) -> Span:
 
 def _columns(tokens: Sequence[Token], start: int, close: int) -> Iterator[tuple[str, str, Edit]]:
     """(what is written there, what it is here, the edit) for each type or key of another system."""
+    unsized = "VARCHAR" if tokens[1].upper == "TABLE" else ""
     depth = 0
     for at in range(start, close):
         token, before = tokens[at], tokens[at - 1]
@@ -286,9 +284,14 @@ def _columns(tokens: Sequence[Token], start: int, close: int) -> Iterator[tuple[
                 yield f"{token.text} {behind.text}", own, (token.start, behind.end, own)
             elif token.upper == "DOUBLE" and behind.upper == "PRECISION":
                 yield f"{token.text} {behind.text}", "DOUBLE", (token.start, behind.end, "DOUBLE")
+            elif behind.text == "[" and tokens[at + 2].text == "]" and depth == 0:
+                own = f"ARRAY<{OTHER_TYPES.get(token.upper, token.text)}>"
+                yield f"{token.text}[]", own, (token.start, tokens[at + 2].end, own)
             elif token.upper in OTHER_TYPES and token.upper != "ROW" and depth == 0:
                 own = OTHER_TYPES[token.upper]
                 yield token.text, own, (token.start, token.end, own)
+            elif token.upper == unsized and behind.text != "(" and depth == 0:
+                yield token.text, "STRING", (token.start, token.end, "STRING")
 
 
 def _key(tokens: Sequence[Token], at: int) -> Edit:

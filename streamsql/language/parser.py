@@ -12,6 +12,7 @@ from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
 from streamsql.language.other_definitions import own_definition
 from streamsql.language.other_words import OwnText, in_own_words
+from streamsql.language.reference import keywords
 from streamsql.language.script import Written, split_script
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.explain import Explain
@@ -115,11 +116,12 @@ def _of_another_console(text: str, tokens: list[Token]) -> OwnText | None:
     that statement where it is to be completed first.
     """
     span = Span(tokens[0].start, tokens[min(1, len(tokens) - 1)].end)
-    definition = own_definition(text, tokens)
+    definition, remark = own_definition(text, tokens)
     if definition:
+        detail = "here CREATE STREAM defines what is read, and CREATE SINK what is written"
         raise SyntaxFault(
             f"this {text[span.start : span.end]} is a statement of Flink, ksqlDB or RisingWave",
-            detail="here CREATE STREAM defines what is read, and CREATE SINK what is written",
+            detail=f"{detail}; {remark}" if remark else detail,
             proposal=f"{definition};",
             span=span,
             code="OTHER_CONSOLE",
@@ -206,18 +208,12 @@ def _left_to_spark(tokens: list[Token], furthest: State | None) -> Statement:
     )
 
 
-SPARK_SECOND_WORDS = frozenset(
-    """TABLE TABLES VIEW VIEWS SCHEMA SCHEMAS FUNCTION FUNCTIONS INDEX DATABASE COLUMNS CATALOGS CREATE
-    VARIABLE OR TEMPORARY GLOBAL EXTENDED""".split()
-)
-
-
 @cache
 def _second_words(first: str) -> frozenset[str]:
     """The words after a first word in the console's own statements, except those of Spark's statements."""
     head = tokenize(first)
     words = {w.strip("'") for rule in STATEMENTS if rule != "Spark" for w in load().expected(rule, head)}
-    return frozenset(w for w in words if w.isalpha() and w.isupper()) - SPARK_SECOND_WORDS
+    return frozenset(w for w in words if w.isalpha() and w.isupper())
 
 
 def check_second_word(tokens: list[Token]) -> None:
@@ -229,7 +225,9 @@ def check_second_word(tokens: list[Token]) -> None:
     own = _second_words(tokens[0].upper)
     at = 3 if tokens[1].upper == "OR" and len(tokens) > 3 else 1
     word = tokens[at]
-    like = nearest(word.text, sorted(own | SPARK_SECOND_WORDS)) if word.kind == "word" else None
+    if word.kind != "word" or word.upper in keywords():
+        return
+    like = nearest(word.text, sorted(own | keywords()))
     if like in own and like != word.upper:
         raise SyntaxFault(
             f"expected {like}, found {word.text}",

@@ -16,7 +16,7 @@ class Definition:
     """creates, drops: the (dotted) name of a table or view, "" for none; temporary: whether the created view
     exists only within its Spark session; view_query, table_query: the query of a view that is not temporary,
     or of a table, as written; written: the name of what is created, as SQL; alters: whether it is ALTER
-    TABLE, which names neither.
+    TABLE or VIEW, which name neither.
     """
 
     creates: str = ""
@@ -33,7 +33,7 @@ def definition_of(text: str) -> Definition:
     tokens = tokenize(text, strict=False)
     words = [t.upper for t in tokens[:8]]
     if words[:1] not in (["CREATE"], ["DROP"]):
-        return Definition(alters=words[:2] == ["ALTER", "TABLE"])
+        return Definition(alters=words[:2] in (["ALTER", "TABLE"], ["ALTER", "VIEW"]))
     kind = next((i for i in range(1, len(words)) if words[i] not in _BEFORE_KIND), len(words))
     if words[kind : kind + 1] not in (["TABLE"], ["VIEW"]):
         return Definition()
@@ -50,6 +50,11 @@ def definition_of(text: str) -> Definition:
     if words[kind] == "TABLE":
         return Definition(creates=name, written=written, table_query=query)
     return Definition(creates=name, written=written, temporary=temporary, view_query=query)
+
+
+def has_query(text: str) -> bool:
+    """Whether a statement of Spark may hold a query: CREATE TABLE or VIEW … AS, or INSERT."""
+    return text.lstrip()[:6].upper() == "INSERT" or bool(definition_of(text).creates)
 
 
 _OF_SESSION = frozenset(
@@ -114,13 +119,26 @@ def added_file(text: str) -> str:
 
 
 def renamed_to(text: str) -> str:
-    """The new name of ALTER TABLE a RENAME TO b; "" for another statement, or a name of several parts."""
+    """The new name of ALTER TABLE or VIEW … RENAME TO b; "" for other texts, or a name of several parts."""
     tokens = tokenize(text, strict=False)
     at = next((n for n, t in enumerate(tokens[:-2]) if t.upper == "RENAME"), None)
     if at is None or tokens[at + 1].upper != "TO":
         return ""
     parts = _name(tokens[at + 2 :])
     return parts[0] if len(parts) == 1 else ""
+
+
+def altered_view(created: str, statement: str) -> str:
+    """The CREATE VIEW after an ALTER VIEW … RENAME TO or … AS; as it is after another one."""
+    tokens, change = tokenize(created, strict=False), tokenize(statement, strict=False)
+    at = next(n for n, t in enumerate(tokens) if t.upper == "VIEW") + 1
+    while tokens[at].upper in _BEFORE_NAME:
+        at += 1
+    if new := renamed_to(statement):
+        return created[: tokens[at].start] + quote_name(new) + created[tokens[at].end :]
+    if len(change) > 4 and change[3].upper == "AS":
+        return f"{created[: tokens[at].end]} {statement[change[3].start :]}"
+    return created
 
 
 def path_in_options(text: str) -> Span | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from streamsql.calls import Assign, Var
 from streamsql.errors import Note, RuleFault, SyntaxFault
-from streamsql.language.spark_definitions import definition_of
+from streamsql.language.spark_definitions import definition_of, renamed_to
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
 from streamsql.language.statements.copy import Copy, CopyFrom, Summarize
@@ -88,7 +88,7 @@ def _spark(statement: Statement, context: Context) -> Plan:
     check_target(statement, context)
     sources = context.sources()
     defines = definition_of(statement.text)
-    name = defines.creates
+    name = defines.creates or renamed_to(statement.text)
     if name and context.catalog.relation(name):
         context.catalog.check_free(Name(name))
     with statement.origin.errors():
@@ -110,7 +110,9 @@ def _spark(statement: Statement, context: Context) -> Plan:
             code="NOT_ON_STREAMS",
         )
     program = (*sources.program, Assign("result", Var("spark").call("sql", text)))
-    return Collect(program, reads_of(sources), "a statement of Spark", defines, streaming)
+    return Collect(
+        program, reads_of(sources), "a statement of Spark", defines, streaming, notes=tuple(sources.notes)
+    )
 
 
 def _function(statement: DropFunction | DescribeFunction, context: Context) -> Plan:

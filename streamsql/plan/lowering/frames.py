@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from streamsql.calls import Node
-from streamsql.errors import Note, Span
-from streamsql.language.dialect_words import WORDS, Reading
+from streamsql.errors import Span
+from streamsql.language.dialect_words import Reading, known_words
 from streamsql.language.expression import Expression
-from streamsql.language.query import Query, read_expression
+from streamsql.language.query import Query, try_expression
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering import window_tables
 from streamsql.plan.lowering.shape import Op, Shape
@@ -149,10 +149,11 @@ class Clauses:
 
     def in_spark_words(self, expression: Expression) -> Expression:
         """An expression with the words of other dialects as Spark has them; a note says as what."""
-        if not self.exact_distinct and not self.read.words & WORDS:
+        if not self.exact_distinct and not self.read.words & known_words():
             return expression
-        reading = Reading(self.event_time, self.exact_distinct)
-        text = reading.of(expression.text)
-        for written, form in reading.words:
-            self.sources.note(Note("READ_AS", f"{written} is read as {form}"))
-        return read_expression(text) if reading.words else expression
+        reading = Reading(self.event_time, self.exact_distinct, frozenset(self.sources.catalog.functions))
+        read = try_expression(reading.of(expression.text)) if expression.text else None
+        if read is None or not reading.words:
+            return expression
+        self.sources.tell_readings(reading)
+        return read

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from streamsql.calls import Assign, Node, Var, expr
-from streamsql.errors import Note, RuleFault, Span
+from streamsql.errors import RuleFault, Span
 from streamsql.language.dialect_words import (
-    WORDS,
     Reading,
     check_date_patterns,
     check_quoted_keys,
     check_quoted_names,
+    known_words,
 )
 from streamsql.language.flink_words import check_flink_words
 from streamsql.language.json_arrows import (
@@ -26,9 +26,11 @@ from streamsql.language.json_arrows import (
     check_json_arrows,
     check_json_paths,
     check_quantified,
+    check_time_zones,
 )
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
 from streamsql.language.row_time import check_row_time
+from streamsql.language.spark_definitions import has_query
 from streamsql.plan.lowering.frames import Frame, Unknown
 from streamsql.plan.lowering.hidden_keys import ctes_on_the_way, is_plain_body
 from streamsql.plan.lowering.own_relations import lower_own_relations
@@ -58,6 +60,7 @@ def lower(text: str, sources: Sources) -> Lowered:
     check_json_arrows(query)
     check_json_paths(query)
     check_quantified(query)
+    check_time_zones(query)
     check_files(query)
     check_date_patterns(query)
     if query.words & {"within", "rowtime"}:
@@ -129,18 +132,23 @@ def _as_text(
     refusal = refused_on_a_stream(query, sources.catalog) if streaming else None
     if refusal:
         raise refusal from None
-    text = query.with_names(_by_place(query, names))
-    if query.words & WORDS:
-        reading = Reading()
-        text = reading.of(text)
-        for written, form in reading.words:
-            sources.note(Note("READ_AS", f"{written} is read as {form}"))
+    text = _in_spark_words(query, query.with_names(_by_place(query, names)), sources)
     node = Var("spark").call("sql", text)
     if shape is None:
         filters = (Op("filter", Span(0, len(query.text))),) if query.seems_to_filter_groups else ()
         ops = sources.stateful_ops() + filters
         shape = Shape(streaming, known=False, groups=query.seems_to_group, ops=ops)
     return Lowered(node, shape, reason)
+
+
+def _in_spark_words(query: Query, text: str, sources: Sources) -> str:
+    """A text that is left to Spark, with the functions of other dialects as Spark has them."""
+    if not query.words & known_words():
+        return text
+    reading = Reading(own=frozenset(sources.catalog.functions))
+    text = reading.of(text)
+    sources.tell_readings(reading)
+    return text
 
 
 def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
@@ -151,7 +159,11 @@ def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
     names = lower_own_relations(query, sources)
     sources.register_functions(query.calls)
     streaming = sources.register_names([*(n.name for n in query.names), *names.values()])
-    return query.with_names(_by_place(query, names)), streaming
+    own = query.with_names(_by_place(query, names))
+    if has_query(text):
+        check_files(query)
+        own = _in_spark_words(query, own, sources)
+    return own, streaming
 
 
 def _by_place(query: Query, names: dict[str, str]) -> dict[Span, str]:

@@ -19,6 +19,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Sink, Stream
 from streamsql.errors import Note, Span
+from streamsql.language.dialect_words import Reading
 from streamsql.language.query import Query, read_query
 from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import quote_name
@@ -168,6 +169,11 @@ class Sources:
         """Add a note, once."""
         if note not in self.notes:
             self.notes.append(note)
+
+    def tell_readings(self, reading: Reading) -> None:
+        """Add a note for each word of another dialect."""
+        for written, form in reading.words:
+            self.note(Note("READ_AS", f"{written} is read as {form}"))
 
     def type_of(self, name: str) -> str:
         """The type of the column with that case-folded name in one of the streams; "" if none has it."""

@@ -11,6 +11,7 @@ from streamsql.definitions import Query, Sink, Stream
 from streamsql.errors import NameFault, RuleFault, Span, did_you_mean
 from streamsql.language.statements.base import Fragment, Name, check_new_name
 from streamsql.language.statements.insert import Insert, InsertSet
+from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, reads_of, unknown_stream
 from streamsql.plan.lowering.lower import Lowered, lower_statement
 from streamsql.plan.lowering.sources import Sources, variable
@@ -313,9 +314,10 @@ def _insert_values(statement: Insert, stream: Stream, context: Context) -> Plan:
     sources = context.sources()
     lowered = lower_fragment(statement.query, sources)
     if lowered.shape.streaming:
+        both = f"SELECT * FROM {quote_name(stream.name)} UNION ALL {statement.query.text}"
         raise RuleFault(
             "a stream of values takes rows, not another stream",
-            hint=f"CREATE STREAM name AS {statement.query.text}",
+            proposal=f"CREATE STREAM {quote_name(f'{stream.name}_all')} AS {both};",
             span=statement.query.span,
             code="NOT_ON_STREAMS",
         )

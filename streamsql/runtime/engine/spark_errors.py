@@ -9,7 +9,10 @@ from typing import Any
 from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError, did_you_mean
 from streamsql.language.lexical import misplaced_clause, misspelt_clause, word_at
+from streamsql.language.other_functions import reason
+from streamsql.language.reference import functions
 from streamsql.language.statements.base import Statement
+from streamsql.language.tokens import quote_name
 from streamsql.runtime.engine.disk_full import NO_SPACE, full_disk, is_no_space
 from streamsql.runtime.engine.file_errors import SKIP_ROWS, file_words
 from streamsql.runtime.engine.kafka_errors import in_plain_words
@@ -173,13 +176,17 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
         hint = did_you_mean(name, known) or "SHOW STREAMS; and SHOW TABLES; list them"
     elif condition == "UNRESOLVED_ROUTINE":
         name = parameters.get("routineName", "").replace("`", "")
-        message, hint = f"there is no function {name}", "SHOW FUNCTIONS; lists them"
+        message = f"there is no function {name}"
+        hint = reason(name) or did_you_mean(name, functions()) or "SHOW FUNCTIONS; lists them"
     elif condition == "UNRESOLVABLE_TABLE_VALUED_FUNCTION":
         name = parameters.get("name", "").replace("`", "")
-        message, hint = f"there is no table function {name}", "SHOW FUNCTIONS; lists them"
+        message = f"there is no table function {name}"
+        hint = reason(name) or "SHOW FUNCTIONS; lists them"
     elif condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION":
         name = parameters.get("tableName", "").replace("`", "").rpartition(".")[2]
         message = f"the table {name} does not support {parameters.get('operation', 'this')}\n{_ONLY_INSERT}"
+        new = _REPLACED.sub("CREATE TABLE", text)
+        hint = f"DROP TABLE IF EXISTS {quote_name(name)}; {new};" if new != text else ""
     elif condition == "PARSE_SYNTAX_ERROR":
         near = parameters.get("error", "")
         message = f"Spark cannot read the statement at {near}" + parameters.get("hint", "")
@@ -268,6 +275,7 @@ def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     return EngineFault(_lower(head), detail=detail, condition=condition)
 
 
+_REPLACED = re.compile(r"^\s*CREATE\s+OR\s+REPLACE\s+TABLE\b", re.IGNORECASE)
 _ONLY_INSERT = (
     "rows of files can only be added; DELETE, UPDATE and MERGE need a catalog whose tables support them"
 )

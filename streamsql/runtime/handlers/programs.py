@@ -11,9 +11,17 @@ from typing import Any
 from streamsql.calls import Assign, evaluate, run
 from streamsql.connectors.packages import PACKAGES
 from streamsql.definitions import Table
-from streamsql.errors import EngineFault, InputFault
+from streamsql.errors import EngineFault, InputFault, Source
+from streamsql.language.parser import parse
 from streamsql.language.redaction import redact_any
-from streamsql.language.spark_definitions import added_file, definition_of, renamed_to, target_of
+from streamsql.language.script import split_script
+from streamsql.language.spark_definitions import (
+    added_file,
+    altered_view,
+    definition_of,
+    renamed_to,
+    target_of,
+)
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.select import Select
@@ -95,7 +103,9 @@ def _collected(
 def _remember(parts: SessionParts, plan: plans.Collect, statement: Statement) -> None:
     """Keep what a statement has created for the next Spark: a table as it is now, also after ALTER."""
     altered = target_of(statement.text) if isinstance(statement, Spark) else None
-    if altered is not None and altered.verb == "ALTER TABLE":
+    if altered is not None and altered.verb == "ALTER VIEW":
+        _remember_view(parts, altered.name, statement)
+    elif altered is not None and altered.verb == "ALTER TABLE":
         now = definition_now(parts.spark, altered.name)
         if now is None:  # it was renamed
             parts.temporary.forget(altered.name)
@@ -111,6 +121,19 @@ def _remember(parts: SessionParts, plan: plans.Collect, statement: Statement) ->
         parts.temporary.remember(now or statement, plan.defines)
     else:
         parts.temporary.remember(statement, plan.defines)
+
+
+def _remember_view(parts: SessionParts, name: str, alter: Statement) -> None:
+    """Keep a view as it is after ALTER VIEW."""
+    created = dict(parts.temporary.statements()).get(name.casefold())
+    if created is None:
+        return
+    (written,) = split_script(Source("catalog.sql", altered_view(created.text, alter.text) + ";"))
+    now = parse(written, {}, literal=True)
+    table, defines = parts.catalog.tables[name.casefold()], definition_of(now.text)
+    parts.temporary.forget(name)
+    parts.update(lambda catalog: catalog.having(replace(table, name=defines.creates)))
+    parts.temporary.remember(now, defines)
 
 
 def _told(rows: Rows, statement: Statement, began: float) -> Result:
