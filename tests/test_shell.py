@@ -228,5 +228,5 @@ def test_a_typed_line_wraps_between_words() -> None:
 def test_a_progress_line_fits_the_window() -> None:
     text = "stage 1 of 12, 300 of 2000 tasks, 10 s; Ctrl-C cancels"
     assert in_one_line(text, 80) == text
-    assert in_one_line(text, 39) == "stage 1 of 12, 300 of …; Ctrl-C cancels"
+    assert in_one_line(text, 39) == "stage 1 of 12, 30… 10 s; Ctrl-C cancels"
     assert in_one_line("cancelling…", 5) == "canc…"

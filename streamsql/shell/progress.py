@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 
@@ -18,13 +19,17 @@ STEP = 0.25
 """The seconds between two updates."""
 
 
+_KEYS = re.compile(r" (?=\d+ s; )")
+"""Before the seconds that a statement has taken, and what follows them."""
+
+
 def in_one_line(text: str, width: int) -> str:
-    """A status that fits a line, since only one line is erased: what follows the last `;` stays."""
+    """A status that fits a line, since only one line is erased: the seconds and the keys stay."""
     if cells(text) <= width:
         return text
-    what, _, keys = text.rpartition("; ")
-    room = width - cells(keys) - 2
-    return f"{cut(what, room)}; {keys}" if what and room > 0 else cut(text, width)
+    what, keys = _KEYS.split(text, maxsplit=1) if _KEYS.search(text) else (text, "")
+    room = width - cells(keys) - 1
+    return f"{cut(what, room)} {keys}" if keys and room > 0 else cut(text, width)
 
 
 class ProgressLine:

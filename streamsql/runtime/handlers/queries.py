@@ -301,8 +301,8 @@ def _waiting(running: Running, *, idle: bool) -> str:
         return f"waiting for the restart of {running.name}"
     last = running.reports.newest(1)
     batch = f"batch {last[-1].get('batchId')} done, " if last else ""
-    until = "all input of {} to be processed" if idle else "{} to end"
-    return f"waiting for {until.format(running.name)}: {batch}{running.reports.rows_in:,} rows in"
+    until = "process all input" if idle else "end"
+    return f"waiting for {running.name} to {until}: {batch}{running.reports.rows_in:,} rows in"
 
 
 def _why_none(parts: SessionParts, running: Running) -> tuple[Note, ...]:
