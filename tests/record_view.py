@@ -96,7 +96,7 @@ def draw(terminal: Terminal) -> str:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         terminal = Terminal(Path(folder), columns=COLUMNS, lines=LINES)
         try:
             terminal.prompt()
