@@ -10,10 +10,14 @@ from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 
+import pyte
 import pytest
 from conftest import Console
+from prompt_toolkit import PromptSession
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import Query, Sink, Stream
@@ -24,7 +28,7 @@ from streamsql.shell.editing import History, is_complete
 from streamsql.shell.progress import in_one_line
 from streamsql.shell.prompt import Prompt
 from streamsql.shell.statement_runner import Desk
-from streamsql.shell.word_wrap import HIDDEN, gaps
+from streamsql.shell.word_wrap import HIDDEN, WordWrap, gaps
 
 CATALOG = Catalog(
     streams={
@@ -223,6 +227,29 @@ def test_a_typed_line_wraps_between_words() -> None:
         rows = rows_of(typed, room)
         assert " ".join(rows).replace("clicks, views", "clicks,views") == typed
     assert rows_of("a" * 20 + " bb ccc", 8) == ["aaaaaaaa", "aaaaaaaa", "aaaa bb", "ccc"]
+
+
+def test_the_cursor_moves_by_characters_in_a_line_that_wraps() -> None:
+    written, screen = StringIO(), pyte.Screen(40, 10)
+    output = Vt100_Output(written, lambda: Size(rows=10, columns=40), term="xterm", enable_cpr=False)
+    with create_pipe_input() as keys:
+        keys.send_text("SELECT 'a text that is longer than', 'the', 'line', 1 + 1 AS b;")
+        keys.send_text("\x1b[D" * len(", 'line', 1 + 1 AS b;") + " AS c\r")
+        session: PromptSession[str] = PromptSession(
+            input=keys,
+            output=output,
+            input_processors=[WordWrap(5)],
+            multiline=False,
+            prompt_continuation=".... ",
+        )
+        typed = session.prompt("sql> ")
+    assert typed == "SELECT 'a text that is longer than', 'the' AS c, 'line', 1 + 1 AS b;"
+    pyte.Stream(screen).feed(written.getvalue())
+    assert [line.rstrip() for line in screen.display][:3] == [
+        "sql> SELECT 'a text that is longer",
+        ".... than', 'the' AS c, 'line', 1 + 1 AS",
+        ".... b;",
+    ]
 
 
 def test_a_progress_line_fits_the_window() -> None:

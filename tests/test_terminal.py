@@ -181,17 +181,6 @@ def test_vi_keys_and_the_editor(console: Terminal) -> None:
     console.until(r"running · (\d+ rows/s · )?end with ;")
 
 
-def test_a_statement_longer_than_the_window_breaks_no_word(console: Terminal) -> None:
-    console.resize(40, 30)
-    console.type("SELECT 'a text that is longer than', 'the', 'line', 1 + 1 AS b;")
-    console.until(r"^sql> SELECT 'a text that is longer\n\.{4} than', 'the', 'line', 1 \+ 1 AS b;$")
-    console.type("\x1b[D" * len(", 'line', 1 + 1 AS b;") + " AS c")
-    console.until(r"^\.{4} than', 'the' AS c, 'line', 1 \+ 1\n\.{4} AS b;$")
-    console.type("\r")
-    console.until(r"\(1 row")
-    console.resize(100, 30)
-
-
 def test_ctrl_c_at_the_prompt(console: Terminal) -> None:
     console.type("SELECT nonsense")
     console.until("SELECT nonsense")
