@@ -1,5 +1,5 @@
-"""Random SELECTs over streams, as live tables in stages: after every micro-batch the rows are those of the same
-SELECT over all rows in Spark.
+"""Random SELECTs over streams, as live tables and INSERTs in stages: after every micro-batch the rows, and what all
+changes together give, are those of the same SELECT over all rows in Spark.
 
 A few seeds are a part of the suite. The long form is
 `STREAMSQL_REFRESHES=50 python -m pytest -s tests/test_refresh_properties.py`; it prints each SELECT.
@@ -98,7 +98,7 @@ def test_a_live_table_equals_its_select_over_all_rows(console: Console, seed: in
     console.run(
         "CREATE STREAM s (k STRING, v INT) USING values; CREATE STREAM r (k STRING, w INT) USING values;"
     )
-    selects = {}
+    selects, inserted = {}, ""
     while len(selects) < QUERIES:
         text, name = generator.select(3 if LONG else 2), f"t{len(selects)}"
         try:
@@ -108,6 +108,12 @@ def test_a_live_table_equals_its_select_over_all_rows(console: Console, seed: in
                 print(f"-- {seed}: {error.code} {error.message}: {text}", flush=True)
             continue  # some run neither on a stream nor in stages
         selects[name] = text
+        if not inserted:
+            sink = f"CREATE SINK changes USING memory; INSERT INTO changes {text.format(s='s', r='r')};"
+            staged = console.run(sink)[-1]
+            inserted = name if any(note.code == "CHANGES_WRITTEN" for note in staged.notes) else ""
+            if not inserted:
+                console.run("DROP QUERY changes; DROP SINK changes;")
         if LONG:
             print(f"-- {seed}: {text}", flush=True)
     spark, known = console.session.spark, {"s": list[str](), "r": list[str]()}
@@ -126,3 +132,8 @@ def test_a_live_table_equals_its_select_over_all_rows(console: Console, seed: in
         for name, text in selects.items():
             expected = Counter(map(tuple, spark.sql(text.format(**of)).collect()))
             assert Counter(console.rows(f"SELECT * FROM {name};")) == expected, (text, known)
+            if name == inserted:
+                given = Counter[object]()
+                for op, *row in console.rows("SELECT * FROM changes;"):
+                    given[tuple(row)] += 1 if op in ("+I", "+U") else -1
+                assert +given == expected, (text, known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import QueryFault, StreamsqlError
 from streamsql.results import Rows, Text, Why
+from streamsql.runtime.background_news import BackgroundNews
 
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
 RANKED = """CREATE LIVE TABLE ranked AS
@@ -61,8 +63,13 @@ def test_rows_that_have_to_be_kept_are_limited_and_the_limit_fails_the_query(con
     assert "ranked$1 keeps rows, at most 4" in str(started.notes[0])
     console.run("INSERT INTO words VALUES ('a', 1), ('a', 3), ('a', 2), ('b', -1); AWAIT QUERY ranked IDLE;")
     assert sorted(console.rows("SELECT * FROM ranked;")) == [("a", 2), ("a", 3)]
+    told, heard = list[str](), threading.Event()
+    news = BackgroundNews(console.session.parts, lambda line: (told.append(line), heard.set()), shared=True)
     with pytest.raises(QueryFault) as caught:
         console.run("INSERT INTO words VALUES ('c', 1), ('c', 2); AWAIT QUERY ranked IDLE;")
+    assert heard.wait(60)
+    news.close()
+    assert [line.partition(" failed")[0] for line in told] == ["query ranked"]  # not that of its stage
     assert caught.value.message == "query ranked failed: more than 4 rows of a stream have to be kept"
     assert caught.value.code == "LIMIT_REACHED"
     assert caught.value.hint.startswith(
@@ -143,11 +150,23 @@ def test_stages_are_resumed(opened: Open, tmp_path: Path) -> None:  # noqa: F811
     assert two.text("SHOW CREATE LIVE TABLE average;").startswith(
         "CREATE LIVE TABLE average\n  AS SELECT avg(c)"
     )
-    two.run("SET streamsql.stages = off;")
-    two.run("START QUERY ALL; INSERT INTO words VALUES ('b', 1), ('b', 1); AWAIT QUERY ALL IDLE;")
+    two.run("SET streamsql.stages = off; START QUERY ALL;")
+    two.run("INSERT INTO words VALUES ('b', 1), ('b', 1); AWAIT QUERY ALL IDLE;")
     assert two.rows("SELECT * FROM average;") == two.rows("SELECT * FROM p;") == [(2.5,)]
     assert changes(tmp_path / "f")[-3:] == [["+I", 1.5], ["-D", 1.5], ["+I", 2.5]]
     assert two.rows("SHOW STAGES OF average;")[0][2:4] == (2, None)
+    two.run(
+        """STOP QUERY ALL;
+        CREATE OR REPLACE STREAM words (word STRING, n INT, more INT) USING values;"""
+    )
+    with pytest.raises(StreamsqlError) as caught:
+        two.run("START QUERY q;")
+    assert caught.value.message == "the query q has changed since its checkpoint was created"
+    assert two.rows("SHOW STAGES OF q;")[0][:3] == ("q$1", "stopped", 2)
+    accepted = notes_of(two.run("START QUERY q ACCEPT CHANGES;")[0])
+    assert accepted == (
+        "changed since the checkpoint was created, and accepted: columns of words: more INT added",
+    )
 
 
 def test_the_plan_of_spark_shows_each_stage(console: Console) -> None:

@@ -112,5 +112,8 @@ class BackgroundNews:
                 continue  # a SELECT: its view reports it
             if running.status() == "FAILED" and running.fault:
                 self._tell(running)
+                owner = self.parts.queries.all.get(running.plan.query.owner.casefold())
+                if owner is not None and owner.status() == "FAILED":
+                    continue  # a stage: its query has failed with it
                 lines.append(f"{running.fault.message}; DESCRIBE QUERY {running.name}; shows more")
         return lines

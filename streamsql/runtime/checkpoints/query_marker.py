@@ -164,8 +164,8 @@ def check_unchanged(
 
 
 def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, known: bool) -> RuleFault:
-    name = plan.query.name
-    whose = f"the query {name}" if owner.casefold() == name.casefold() else f"{name}, formerly {owner},"
+    name, same = plan.query.owner or plan.query.name, owner.casefold() == plan.query.name.casefold()
+    whose = f"the query {name}" if same else f"{name}, formerly {owner},"
     means = (
         "Spark cannot resume from this checkpoint: its state or sources do not match"
         if refused

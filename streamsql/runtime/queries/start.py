@@ -17,6 +17,7 @@ from streamsql.plan import plans
 from streamsql.plan.changes import Changes
 from streamsql.plan.streaming.rules import Choice
 from streamsql.runtime.checkpoints.query_marker import Folder, check_unchanged, facts_now
+from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.package_loader import is_there
 from streamsql.runtime.engine.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.engine.spark_errors import query_fault
@@ -103,18 +104,24 @@ def _start_stages(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Run
         parts.cancel.check()
         forget_query(parts, plan.query.name)
     parts.current.update(plan.with_stages)
+    started = list[Running]()
     try:
         for stage in plan.stages:
-            running = parts.queries.all.get(stage.query.name.casefold())
-            if running is None or running.status() not in BUSY:
-                _start(parts, stage, replaces)
+            known = parts.queries.all.get(stage.query.name.casefold())
+            if known is None or known.status() not in BUSY:
+                started.append(_start(parts, stage, replaces))
+        schema = analysed(parts, plan)
         if isinstance(plan, Changes):
-            return launch_changes(parts, plan, analysed(parts, plan))
-        running = launch_refresh(parts, plan, analysed(parts, plan))
+            running = launch_changes(parts, plan, schema)
+        else:
+            running = launch_refresh(parts, plan, schema)
+        running.notes = tuple(dict.fromkeys(note for stage in started for note in stage.notes))
         if replaces:
             await_first(parts, running)
         return running
     except Exception:
+        for each in started:
+            parts.queries.stop(each, CancelToken())
         if new:
             forget_query(parts, plan.query.name)
         if replaces:

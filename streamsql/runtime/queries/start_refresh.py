@@ -135,7 +135,7 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
         if table.num_rows > limit:
             raise EngineFault(
                 f"its result has more than {limit} row{'' if limit == 1 else 's'}",
-                detail=_why_so_many(inputs),
+                detail=_why_so_many(inputs, limit),
                 hint=raised_limit(plan, limit),
                 code="LIMIT_REACHED",
             )
@@ -153,10 +153,10 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
         ) from error
 
 
-def _why_so_many(inputs: Mapping[str, RowsAt]) -> str:
+def _why_so_many(inputs: Mapping[str, RowsAt], limit: int) -> str:
     """What makes a result large, in words."""
     kept = "all its rows are kept in memory"
-    if len(inputs) < 2:
+    if len(inputs) < 2 and sum(at.count for at in inputs.values()) > limit:
         return kept
     counts = " and ".join(f"{at.count:,} of {name}" for name, at in inputs.items())
     return f"{kept}; it reads {counts}: a join without a key in its ON multiplies them"
