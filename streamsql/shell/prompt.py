@@ -313,7 +313,7 @@ class Prompt:
                 emptied = 0
             except KeyboardInterrupt:
                 text = ""
-                emptied = 0 if self.prompt.default_buffer.text else emptied + 1
+                emptied = 1 if self.prompt.default_buffer.text else emptied + 1
                 if emptied > 1:
                     self.messages.say("Ctrl-D or EXIT; leaves")
                 continue
