@@ -283,9 +283,12 @@ def test_what_cannot_change_a_live_table_says_so_at_its_name(statement: str) -> 
 
 def test_options_beside_a_table_are_not_read_as_a_comment() -> None:
     hint = "/*+ OPTIONS('scan.startup.mode'='earliest-offset') */"
-    with pytest.raises(StreamsqlError) as caught:
-        last_notes(f"{DEFINED}SELECT * FROM clicks {hint} AS c;")
-    assert caught.value.proposal == "CREATE OR REPLACE STREAM clicks … OPTIONS (startingOffsets 'earliest');"
+    for behind in (f"{hint} AS c;", f"{hint};", hint):
+        with pytest.raises(StreamsqlError) as caught:
+            last_notes(f"{DEFINED}SELECT * FROM clicks {behind}")
+        assert (
+            caught.value.proposal == "CREATE OR REPLACE STREAM clicks … OPTIONS (startingOffsets 'earliest');"
+        )
     last_notes(f"{DEFINED}SELECT /*+ BROADCAST(c) */ '{hint[:3]} OPTIONS(1) */' AS t FROM counts c;")
 
 

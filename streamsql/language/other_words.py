@@ -176,7 +176,7 @@ def _clauses(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
                 yield tokens[close].start, tokens[close].end, ""
 
 
-_OPTIONS = re.compile(r"/\*\+\s*OPTIONS\s*\((.*?)\)\s*\*/", re.IGNORECASE | re.DOTALL)
+_OPTIONS = re.compile(r"\s*/\*\+\s*OPTIONS\s*\((.*?)\)\s*\*/", re.IGNORECASE | re.DOTALL)
 
 
 def _check_options(text: str, tokens: Sequence[Token]) -> None:
@@ -187,12 +187,22 @@ def _check_options(text: str, tokens: Sequence[Token]) -> None:
         return
     if any(t.start < hint.start() < t.end for t in tokens):
         return  # a text
-    options = own_options(hint[1])
-    raise SyntaxFault(
+    raise _options_fault(before.text, hint, hint.span())
+
+
+def check_options_behind(text: str, end: int, last: str) -> None:
+    """The same for such a comment behind a statement. text: the script; end, last: its last token."""
+    hint = _OPTIONS.match(text, end)
+    if hint is not None:
+        raise _options_fault(last, hint, hint.span())
+
+
+def _options_fault(name: str, hint: re.Match[str], place: tuple[int, int]) -> SyntaxFault:
+    return SyntaxFault(
         "Spark has no OPTIONS beside a table in a query",
         detail="the options of a stream stand in its definition",
-        proposal=f"CREATE OR REPLACE STREAM {before.text} … OPTIONS ({options or '…'});",
-        span=Span(*hint.span()),
+        proposal=f"CREATE OR REPLACE STREAM {name} … OPTIONS ({own_options(hint[1]) or '…'});",
+        span=Span(*place),
         code="OTHER_CONSOLE",
     )
 

@@ -11,7 +11,7 @@ from streamsql.language.grammar import Node, State, load, syntax_fault, wants_na
 from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
 from streamsql.language.other_definitions import own_definition
-from streamsql.language.other_words import OwnText, in_own_words
+from streamsql.language.other_words import OwnText, check_options_behind, in_own_words
 from streamsql.language.reference import keywords
 from streamsql.language.script import Written, split_script
 from streamsql.language.statements.base import Name, Statement
@@ -36,6 +36,8 @@ def parse(
     text, origin = written.text, Origin(((0, start),))
     tokens = [t.behind(start) for t in written.tokens] or None
     try:
+        if tokens:
+            check_options_behind(written.source.text, written.span.end, tokens[-1].text)
         if "${" in text and not literal:
             with origin.errors():
                 text, points = substitute(Source("", text), {} if variables is None else variables)

@@ -164,7 +164,7 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     condition, message = clean(str(error))
     condition = _named(error.getCondition()) or condition
     span = _span(error, text)
-    hint = ""
+    hint = proposal = ""
     if condition.startswith("UNRESOLVED_COLUMN"):
         name = parameters.get("objectName", "").replace("`", "")
         near = parameters.get("proposal", "").replace("`", "").split(", ")
@@ -186,7 +186,7 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
         name = parameters.get("tableName", "").replace("`", "").rpartition(".")[2]
         message = f"the table {name} does not support {parameters.get('operation', 'this')}\n{_ONLY_INSERT}"
         new = _REPLACED.sub("CREATE TABLE", text)
-        hint = f"DROP TABLE IF EXISTS {quote_name(name)}; {new};" if new != text else ""
+        proposal = f"DROP TABLE IF EXISTS {quote_name(name)}; {new};" if new != text else ""
     elif condition == "PARSE_SYNTAX_ERROR":
         near = parameters.get("error", "")
         message = f"Spark cannot read the statement at {near}" + parameters.get("hint", "")
@@ -196,7 +196,7 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
         elif span and (clause := misplaced_clause(text, span.start)):
             hint = f"{clause[0]} stands before {clause[1]}"
     head, detail = first_sentence(message)
-    return EngineFault(head, detail=detail, hint=hint, span=span, condition=condition)
+    return EngineFault(head, detail=detail, hint=hint, proposal=proposal, span=span, condition=condition)
 
 
 def _lower(message: str) -> str:
