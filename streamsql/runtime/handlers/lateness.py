@@ -167,7 +167,8 @@ def _keeping(late: int) -> str:
 
 def _chart(measured: Measured) -> Rows:
     columns = ("late by", "rows", "share", "chart")
-    return table(columns, _bars(measured), (1, 2), matters=("late by", "chart", "share", "rows"))
+    nothing = "no row came after an earlier micro-batch yet"
+    return table(columns, _bars(measured), (1, 2), nothing, matters=("late by", "chart", "share", "rows"))
 
 
 def _bars(measured: Measured) -> list[tuple[Any, ...]]:
