@@ -13,7 +13,7 @@ from streamsql.language.query import read_expression, read_query
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Refresh, Run
-from streamsql.plan.streaming.stages import CannotSplit, split
+from streamsql.plan.streaming.stages import split
 
 CLICKS = "CREATE STREAM clicks (id INT, user STRING, ts TIMESTAMP) USING json OPTIONS (path 'in');"
 
@@ -204,14 +204,13 @@ def test_a_stage_is_sorted_by_its_own_columns(keys: str, over_stage: str) -> Non
     assert split(query, "t", checker.catalog, lambda part: True).text == over_stage
 
 
-def test_an_alias_of_the_name_of_a_stream_is_no_stream() -> None:
+def test_the_rows_of_a_stream_that_only_spark_reads_have_its_name_in_stages() -> None:
+    """So that an alias of the same name is left to Spark."""
     checker = Checker(Context(Catalog()))
     checker.check(next(parse_script(Source("a.sql", CLICKS))))
-    query = "FROM clicks AS c |> WHERE clicks.id > 1"
-    over = split(query, "t", checker.catalog, lambda part: True).text
-    assert over == "FROM `t$1` AS c |> WHERE `t$1`.id > 1"
-    with pytest.raises(CannotSplit, match="clicks is a stream and an alias"):
-        split("FROM clicks AS clicks |> WHERE clicks.id > 1", "t", checker.catalog, lambda part: True)
+    for query in ("FROM clicks AS c |> WHERE c.id > 1", "FROM clicks AS clicks |> WHERE clicks.id > 1"):
+        over = split(query, "t", checker.catalog, lambda part: True).text
+        assert over == f"WITH `clicks` AS (SELECT * FROM `t$1`) {query}"
 
 
 def test_a_select_in_stages_that_only_spark_reads_has_the_limit_of_others() -> None:
