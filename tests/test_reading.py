@@ -210,7 +210,7 @@ def test_the_rows_of_a_stream_that_only_spark_reads_have_its_name_in_stages() ->
     checker.check(next(parse_script(Source("a.sql", CLICKS))))
     for query in ("FROM clicks AS c |> WHERE c.id > 1", "FROM clicks AS clicks |> WHERE clicks.id > 1"):
         over = split(query, "t", checker.catalog, lambda part: True).text
-        assert over == f"WITH `clicks` AS (SELECT * FROM `t$1`) {query}"
+        assert over == f"WITH clicks AS (SELECT * FROM `t$1`) {query}"
 
 
 def test_a_select_in_stages_that_only_spark_reads_has_the_limit_of_others() -> None:
