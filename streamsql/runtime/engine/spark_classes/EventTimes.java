@@ -54,7 +54,7 @@ public class EventTimes extends Rules.Guarded {
     };
 
     protected TreeNode changed(TreeNode plan) {
-        return plan.transformUp(new Counted());
+        return Rules.has(plan, CollectMetricsExec.class) ? plan.transformUp(new Counted()) : plan;
     }
 
     public static class Counted extends Rules.Each {
@@ -66,7 +66,7 @@ public class EventTimes extends Rules.Guarded {
     /** Filters before metrics that count what filters leave: so that formats such as Parquet skip the other rows. */
     public static class FiltersFirst extends Rules.Guarded {
         protected TreeNode changed(TreeNode plan) {
-            return plan.transformUp(new FilterFirst());
+            return Rules.has(plan, CollectMetrics.class) ? plan.transformUp(new FilterFirst()) : plan;
         }
     }
 

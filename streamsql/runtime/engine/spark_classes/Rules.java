@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
@@ -18,10 +19,10 @@ public class Rules implements SparkSessionExtensionsProvider {
     public Object apply(Object extensions) {
         SparkSessionExtensions to = (SparkSessionExtensions) extensions;
         to.injectOptimizerRule(new OfSession(new EventTimes.FiltersFirst()));
-        to.injectOptimizerRule(new OfSession(new SplitByCharacter()));
         to.injectColumnar(new OfSession(new Physical(new SharedExchanges()))); // compares what Spark has planned
         to.injectColumnar(new OfSession(new Physical(new SlidingWindows())));
         to.injectColumnar(new OfSession(new Physical(new EventTimes())));
+        to.injectColumnar(new OfSession(new Physical(new SplitByCharacter())));
         return BoxedUnit.UNIT;
     }
 
@@ -78,6 +79,15 @@ public class Rules implements SparkSessionExtensionsProvider {
         public boolean isDefinedAt(Object node) {
             return true;
         }
+    }
+
+    /** Whether a plan has a node of a class: most have none, and to ask costs less than transformUp. */
+    static boolean has(TreeNode plan, Class type) {
+        boolean found = type.isInstance(plan);
+        for (Iterator all = plan.children().iterator(); !found && all.hasNext();) {
+            found = has((TreeNode) all.next(), type);
+        }
+        return found;
     }
 
     /** A node with other children; the same node if they are the same. */
