@@ -96,24 +96,12 @@ public class SharedExchanges extends Rules.Guarded {
 
     /** Adds the exchanges of streams that have no state below them. */
     private static void collect(SparkPlan plan, List exchanges) {
-        if (plan instanceof ShuffleExchangeExec && reads(plan) && repeatable(plan)) {
+        if (plan instanceof ShuffleExchangeExec && Rules.has(plan, EventTimeWatermarkExec.class) && repeatable(plan)) {
             exchanges.add(plan);
         }
         for (Iterator all = plan.children().iterator(); all.hasNext();) {
             collect((SparkPlan) all.next(), exchanges);
         }
-    }
-
-    private static boolean reads(SparkPlan plan) {
-        if (plan instanceof EventTimeWatermarkExec) {
-            return true;
-        }
-        for (Iterator all = plan.children().iterator(); all.hasNext();) {
-            if (reads((SparkPlan) all.next())) {
-                return true;
-            }
-        }
-        return false;
     }
 
     private static boolean repeatable(SparkPlan plan) {
