@@ -352,6 +352,10 @@ def test_every_statement_has_a_class_and_a_sentence_of_help(rule: str) -> None:
     assert GRAMMAR.help[rule].endswith(".")
 
 
+def test_no_rule_replaces_a_terminal() -> None:
+    assert not set(load().rules) & set(TERMINALS)
+
+
 def test_every_rule_is_used() -> None:
     used, todo = (
         set(),

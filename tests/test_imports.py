@@ -56,7 +56,7 @@ LANGUAGE = [
     "dialect_words",
     "query_scope nested_queries",
     "statements",
-    "names_read json_arrows row_time flink_words",
+    "names_read file_formats json_arrows row_time flink_words",
     "other_definitions",
     "other_expressions",
     "other_words",

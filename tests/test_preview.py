@@ -121,6 +121,22 @@ def test_one_file_of_a_folder(console: Console, tmp_path: Path) -> None:
     assert taken(console, shown) == [(1,)]
 
 
+def test_the_names_of_files_tell_their_connector(console: Console, tmp_path: Path) -> None:
+    clicks = tmp_path / "clicks"
+    write(clicks / "day=2024-05-01", "a.jsonl", {"user": "ann"})
+    for path in (clicks, clicks / "*" / "a.jsonl", clicks / "day=2024-05-01" / "a.jsonl"):
+        shown = look(console, f"PREVIEW '{path}' LIMIT 1;")
+        assert shown.rows[0][0] == "ann"
+        assert shown.proposal.split("\n")[1] == "  USING json"
+    write(tmp_path / "logs", "a.log", {"user": "bob"})
+    with pytest.raises(StreamsqlError) as fault:
+        console.run(f"PREVIEW '{tmp_path / 'logs'}';")
+    assert fault.value.hint.startswith(
+        proposed := f"PREVIEW USING json OPTIONS (path '{tmp_path / 'logs'}');"
+    )
+    assert look(console, proposed).rows == [("bob",)]
+
+
 def test_json_of_several_lines(console: Console, tmp_path: Path) -> None:
     write(
         tmp_path / "in",

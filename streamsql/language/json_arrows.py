@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from streamsql.errors import RuleFault, Span
+from streamsql.language.file_formats import extension, read_by
 from streamsql.language.query import Query
 from streamsql.language.tokens import Token, quote, quote_name, unquote
 
@@ -89,10 +90,6 @@ def check_time_zones(query: Query) -> None:
         )
 
 
-_FILE = re.compile(r".+\.(?P<format>csv|tsv|json|jsonl|ndjson|parquet|orc|avro)(\.gz)?", re.IGNORECASE)
-_FORMATS = {"tsv": "csv", "jsonl": "json", "ndjson": "json"}
-
-
 def check_files(query: Query) -> None:
     """Raise RuleFault for the first `FROM 'f.csv'` or `FROM read_csv('f.csv')`, with Spark's form."""
     tokens = query.tokens
@@ -102,11 +99,10 @@ def check_files(query: Query) -> None:
         name = next((t for t in tokens[at : close + 1] if t.kind == "string"), tokens[at])
         if tokens[at - 1].upper not in ("FROM", "JOIN") or name.kind != "string":
             continue
-        file = _FILE.fullmatch(unquote(name))
-        if file is None or _in_arguments(tokens, at):
+        kind = extension(unquote(name))
+        if not kind or _in_arguments(tokens, at):
             continue
-        kind = file["format"].casefold()
-        own, first = f"{_FORMATS.get(kind, kind)}.`{unquote(name)}`", ""
+        own, first = f"{read_by(unquote(name))}.`{unquote(name)}`", ""
         if kind in ("csv", "tsv"):  # its header is an option of Spark
             own = quote_name(
                 re.sub(r"\W+", "_", PurePath(unquote(name)).name.partition(".")[0]).strip("_") or "files"
@@ -115,7 +111,7 @@ def check_files(query: Query) -> None:
             options = f"path {quote(unquote(name))}, header true, inferSchema true{sep}"
             first = f"CREATE OR REPLACE TEMPORARY VIEW {own} USING csv OPTIONS ({options}); "
         raise RuleFault(
-            "Spark names the format of a file that is read",
+            "a file in FROM needs its format here",
             hint=first.strip() or own,
             instead=own,
             first=first,

@@ -15,12 +15,13 @@ FIRST = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Preview(Statement):
-    """PREVIEW of an existing stream (name), or of a connector with options."""
+    """PREVIEW of an existing stream (name), of files (path), or of a connector with options."""
 
     topic: ClassVar[str] = "streams"
     needs_spark: ClassVar[bool] = True
 
     name: Name | None = None
+    path: Name | None = None
     connector: Name | None = None
     format: Name | None = None
     options: tuple[Option, ...] = ()
@@ -73,6 +74,11 @@ def _preview(node: Node, source: Source) -> Preview:
     there = node.get("PreviewStream")
     if there:
         return Preview(name=name_of(there.get("StreamName")), limit=_limit(there))
+    files = node.get("PreviewFiles")
+    if files:
+        path = files.get("Path")
+        assert path
+        return Preview(path=name_of(path), limit=_limit(files))
     part = node.get("PreviewSource")
     assert part
     format_node = clause(part, "Format")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import replace
+from glob import glob
 
 from streamsql.calls import Assign, Program
 from streamsql.connectors import debezium
@@ -10,12 +13,13 @@ from streamsql.connectors.base import check_options, filled_in
 from streamsql.connectors.kafka import check_servers, client_settings
 from streamsql.connectors.registry import connector
 from streamsql.definitions import PAYLOAD_FORMATS, Stream
-from streamsql.errors import NameFault, RuleFault, did_you_mean
-from streamsql.language.statements.base import Fragment, Name
+from streamsql.errors import InputFault, NameFault, RuleFault, did_you_mean
+from streamsql.language.file_formats import read_by
+from streamsql.language.statements.base import Fragment, Name, Option
 from streamsql.language.statements.preview import Preview as PreviewStatement
 from streamsql.language.statements.preview import ShowTopics
 from streamsql.language.statements.select import Select
-from streamsql.language.tokens import quote_name
+from streamsql.language.tokens import quote, quote_name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.sources import variable, watermarked
 from streamsql.plan.plans import Plan, Preview, Reads, Run, Topics
@@ -33,6 +37,8 @@ _PLACES = ("path", "topic", "subscribe")
 
 def preview(statement: PreviewStatement, context: Context) -> Plan:
     """PREVIEW of an existing stream, or of the stream that CREATE STREAM would define."""
+    if statement.path:
+        return _preview_of_source(_of_files(statement, statement.path), context)
     if statement.name:
         relation = context.catalog.relation(statement.name.value)
         if relation is not None and not isinstance(relation, Stream):
@@ -56,6 +62,31 @@ def _check_not_changes(format: Name | None) -> None:
             span=format.span,
             code="CLAUSE_NOT_SUPPORTED",
         )
+
+
+def _of_files(statement: PreviewStatement, path: Name) -> PreviewStatement:
+    """PREVIEW 'path' with the connector that the name of the file tells, or that of a file in the folder."""
+    using = next((format for format in map(read_by, _names(path.value)) if format), "")
+    if not using:
+        raise InputFault(
+            "the names of the files do not tell their format",
+            hint=f"PREVIEW USING json OPTIONS (path {quote(path.value)}); reads them as JSON; "
+            "others: csv, parquet, orc, avro, text",
+            span=path.span,
+            code="NO_RECORDS",
+        )
+    options = (Option(Name("path", path.span), path),)
+    return replace(statement, path=None, connector=Name(using, path.span), options=options)
+
+
+def _names(path: str) -> Iterator[str]:
+    """The names of the files that a path, a glob or a folder (and those in it) stands for, as for Spark."""
+    yield path
+    for place in sorted(glob(path)):
+        yield place
+        for _, folders, files in os.walk(place):
+            folders.sort()
+            yield from sorted(files)
 
 
 def _preview_of_source(statement: PreviewStatement, context: Context) -> Preview:
