@@ -18,7 +18,6 @@ Message: the fact, lower case, no full stop. Detail: the cause. Hint: what to ty
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -204,6 +203,8 @@ class Cancelled(StreamsqlError):
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The known word that a person most likely meant, or None."""
+    import difflib  # not before the first prompt
+
     by_fold = {k.casefold(): k for k in known}
     matches = difflib.get_close_matches(word.casefold(), list(by_fold), n=1, cutoff=cutoff)
     return by_fold[matches[0]] if matches else None

@@ -128,7 +128,7 @@ SERVER = [
 RUNTIME = [
     "embedded",
     "workspace.catalog_file workspace.formats workspace.trust workspace.owned_folders",
-    "workspace.marker",
+    "workspace.marker workspace.lock",
     "program_helpers",
     "engine.cancel engine.events engine.java engine.pyspark_import engine.disk_full engine.kafka_errors "
     "engine.row_values engine.row_differences engine.row_files engine.spark_classes engine.mounts",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from terminal import Terminal
 
 from streamsql.runtime.workspace.folder import Held, Workspace
+from streamsql.runtime.workspace.lock import Lock, Locked
 
 
 def test_a_workspace_is_held_until_it_is_closed(tmp_path: Path) -> None:
@@ -19,6 +21,25 @@ def test_a_workspace_is_held_until_it_is_closed(tmp_path: Path) -> None:
         Workspace(tmp_path / "w")
     first.close()
     Workspace(tmp_path / "w").close()
+
+
+def test_a_lock_that_is_removed_while_another_console_waits_is_held_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, lock_file = tmp_path / "lock", fcntl.flock
+    first = [Lock(file, 0)]
+
+    def late(opened: int, how: int) -> None:
+        while first:
+            first.pop().release()
+        lock_file(opened, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    second = Lock(file, 10)
+    with pytest.raises(Locked):
+        Lock(file, 0)
+    second.release()
+    assert not file.exists()
 
 
 def test_a_second_prompt_is_told_and_works_in_a_folder_of_its_own(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -114,64 +113,3 @@ def cut(value: str, limit: int) -> str:
         over = cells(kept) - limit + 1
         kept = kept[: -max(1, over // 2)]
     return kept.rstrip("\u200d") + "…"
-
-
-_BREAKS = re.compile(r"[^/.,_=:;(-]*[/.,_=:;(-]|[^/.,_=:;(-]+")
-"""The parts of a long word such as a path; each but the last ends with a character to break after."""
-
-
-_WORDS = re.compile(r"\d[\d,.:-]* \S+|(?:(?<!\w)'[^'\n]*'|\S)+")
-"""Words; a number stays with its unit, a date with its time, and a text in quotes is one word."""
-
-
-def wrap(value: object, room: int, *, message: bool = False) -> list[str]:
-    """A value as lines of at most `room` cells, broken between words; lines that go on have two blanks more
-    than the first, if that has some. A word that is longer than a line is broken after a / or the like.
-
-    message: all lines that go on are indented, and paths and texts in quotes are left to the terminal, whose
-    own break is not in what is copied.
-    """
-    room = max(room, 8)
-    return [part for line in str(value).split("\n") for part in _wrapped(line, room, message)]
-
-
-def _wrapped(line: str, room: int, message: bool) -> list[str]:
-    if cells(line) <= room:
-        return [line]
-    lead = line[: len(line) - len(line.lstrip())][: room // 2]
-    going_on = lead + "  " if lead or message or line.startswith("- ") else ""
-    lines = [lead]
-    for word in _WORDS.findall(line):
-        blank = "" if lines[-1] in (lead, going_on) else " "
-        if cells(lines[-1] + blank + word) <= room:
-            lines[-1] += blank + word
-            continue
-        if blank:
-            lines.append(going_on)
-        whole = message and ("/" in word or "'" in word)
-        for part in [word] if whole else _parts(word, room - len(going_on)):
-            if lines[-1] != going_on and cells(lines[-1] + part) > room:
-                lines.append(going_on)
-            lines[-1] += part
-    return lines
-
-
-def _parts(word: str, room: int) -> list[str]:
-    """A word as parts of at most `room` cells."""
-    if cells(word) <= room:
-        return [word]
-    parts: list[str] = []
-    for part in _BREAKS.findall(word):
-        while cells(part) > room:
-            kept = part[:room]
-            while cells(kept) > room:
-                kept = kept[:-1]
-            parts.append(kept)
-            part = part[len(kept) :]
-        parts.append(part)
-    return parts
-
-
-def longest_word(value: str, most: int) -> int:
-    """The cells of the longest part of a text that is not broken, if its words are to fit `most` cells."""
-    return max((cells(part) for word in _WORDS.findall(value) for part in _parts(word, most)), default=0)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from streamsql.errors import cells
-from streamsql.output.cells import cut, text, wrap
+from streamsql.output.cells import cut, text
 from streamsql.output.chart import POINTS, chart
 from streamsql.output.control_characters import visible
 from streamsql.output.formats import Style, draw
+from streamsql.output.line_breaks import wrap
 from streamsql.results import Live, Rows, Snapshot, Status
 
 AROUND = 4

@@ -13,10 +13,11 @@ from typing import Any
 
 from streamsql.config.preferences import PREFIX
 from streamsql.errors import Note, cells
-from streamsql.output.cells import longest_word, text, wrap
+from streamsql.output.cells import text
 from streamsql.output.colors import BOLD, paint
 from streamsql.output.control_characters import harmless, visible
 from streamsql.output.formats import Style, draw
+from streamsql.output.line_breaks import longest_word, wrap
 from streamsql.results import Rows
 
 UNGROUPED = ("batch", "ms", "refresh ms")

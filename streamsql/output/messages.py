@@ -8,9 +8,9 @@ from typing import TextIO
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Note, StreamsqlError
-from streamsql.output.cells import wrap
 from streamsql.output.colors import is_terminal, paint_error, paint_labels, wants_color
 from streamsql.output.control_characters import harmless, visible
+from streamsql.output.line_breaks import wrap
 from streamsql.output.terminal import Terminal
 from streamsql.output.window import window
 from streamsql.secrets import redact_text

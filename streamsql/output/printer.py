@@ -12,13 +12,13 @@ from typing import TextIO
 
 from streamsql.config.preferences import PREFIX, Preferences
 from streamsql.errors import Note, cells
-from streamsql.output.cells import wrap
 from streamsql.output.colors import is_terminal, unpainted
 from streamsql.output.control_characters import harmless
 from streamsql.output.copy_file import copy_to_file
 from streamsql.output.fitting import cut_note, listed, renamed_columns
 from streamsql.output.formats import FORMATS, RAW, Style, draw
 from streamsql.output.glance import at_a_glance, is_properties, prose
+from streamsql.output.line_breaks import wrap
 from streamsql.output.messages import Messages
 from streamsql.output.pager import page, pager_command
 from streamsql.output.row_streams import print_stream

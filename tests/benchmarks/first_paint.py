@@ -23,12 +23,14 @@ REST = 4.0
 
 def first_paint(command: list[str], prompt: str, folder: str) -> float:
     """Milliseconds until the prompt is seen."""
+    # An installed console is compiled already: this one must be allowed to keep what it compiles.
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     places = {f"XDG_{kind}_HOME": folder for kind in ("STATE", "CONFIG", "DATA")}
     began = time.perf_counter()
     child = pexpect.spawn(
         command[0],
         command[1:],
-        env={**os.environ, "TERM": "xterm", **places},
+        env={**own, "TERM": "xterm", **places},
         dimensions=(30, 100),
         cwd=folder,
     )

@@ -9,9 +9,8 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from streamsql.runtime.workspace import marker
+from streamsql.runtime.workspace.lock import Lock, Locked
 from streamsql.runtime.workspace.owned_folders import private
 
 _WAIT = 0.1
@@ -42,12 +41,9 @@ class Workspace:
         if not trusted:  # a trusted folder may be shared on purpose
             folder.chmod(0o700)
         self.folder = folder
-        self._lock = FileLock(
-            folder / "lock", timeout=_WAIT, poll_interval=0.01, mode=0o600, thread_local=False
-        )
         try:
-            self._lock.acquire()
-        except Timeout:
+            self._lock = Lock(folder / "lock", _WAIT)
+        except Locked:
             raise Held(folder, _who(folder)) from None
         try:
             self._take(trusted)
@@ -83,9 +79,9 @@ def holder(folder: Path) -> str:
     try:
         # Without holder.json the lock may be held for a moment by another call of this function.
         wait = 0 if (folder / "holder.json").exists() else _WAIT
-        with FileLock(folder / "lock", timeout=wait, poll_interval=0.01, thread_local=False):
-            return ""
-    except (Timeout, PermissionError):
+        Lock(folder / "lock", wait).release()
+        return ""
+    except (Locked, PermissionError):
         return _who(folder)
     except OSError:
         return ""  # nobody can hold a workspace on a read-only file system
