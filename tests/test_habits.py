@@ -44,6 +44,7 @@ RESTS = [
     ("EXECUTE INSERT", "INTO out SELECT id FROM clicks"),
     ("INTO <name> FROM", "people"),
     (r"TABLE <name> \(<rest…>|TABLE <rest…>|MACRO", "new (id INT)"),
+    ("^CREATE TABLE <name> AS", "SELECT id FROM people"),
 ]
 """The same for <rest…>."""
 STATEMENTS = [h for h in habits() if not h.is_command]

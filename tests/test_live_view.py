@@ -62,6 +62,9 @@ def test_a_failed_query_says_so_in_the_frame() -> None:
     assert made.footer[0] == "prices: 0 rows · FAILED: division by zero"
     last = frame(live([], word="FAILED", error="query prices failed"), View(), with_error=False)
     assert last.footer[0].endswith("FAILED · 0 rows in")
+    narrow = frame(live([], word="FAILED", error="query prices failed: division by zero"), View(width=40))
+    assert narrow.footer == ("prices: 0 rows · FAILED", "division by zero")
+    assert len(narrow.lines) + len(narrow.footer) <= View().height
 
 
 def test_an_empty_result_says_why() -> None:

@@ -246,3 +246,51 @@ def test_drop_query_all(console: Console) -> None:
     assert dropped.message == "queries m, t dropped"  # type: ignore[attr-defined]
     assert console.rows("SHOW QUERIES;") == []
     assert [row[0] for row in console.rows("SHOW LIVE TABLES;")] == ["m"]
+
+
+# (an expression; what a note says of it, "" for no note)
+MEANINGS = [
+    ("5 ^ 2", "5 ^ 2 is the XOR of the bits in Spark, and power(5, 2) in"),
+    ("(1 + 1) ^ -n", "(1 + 1) ^ -n is the XOR of the bits in Spark, and power((1 + 1), -n) in"),
+    ("log(10)", "log(10) is the natural logarithm in Spark, and log10(10) in"),
+    ("log(2, 8)", ""),
+    ("l[1]", "l[1] is counted from 0 in Spark, and element_at(l, 1) in"),
+    ("l[0]", ""),
+    ("extract(DOW FROM d)", "extract(DOW FROM d) is 1 on Sundays in Spark, and (dayofweek(d) - 1) in"),
+    ("dayname(d) = 'Sunday'", "dayname(d) is cut to three letters in Spark, and date_format(d, 'EEEE') in"),
+    ("split('a.b', '.')", r"split('a.b', '.') is a split by a regular expression in Spark, and split('a.b', '\\.') in"),
+    ("split('a.b', ',')", ""),
+]  # fmt: skip
+
+
+def test_an_expression_with_another_meaning_elsewhere_tells_both(console: Console) -> None:
+    source = "FROM (SELECT 1 AS n, array(7, 8) AS l, date'2024-05-05' AS d)"
+    for expression, said in MEANINGS:
+        [rows] = console.run(f"SELECT {expression} {source};")
+        notes = [n.text for n in rows.notes if n.code == "OTHER_MEANING"]
+        assert [n[: len(said)] for n in notes] == [said] * bool(said), expression
+        if said:
+            own = re.search(r", and (.*) in (PostgreSQL|DuckDB)", notes[0])
+            assert own and console.rows(f"SELECT {own[1].partition(' in ')[0]} {source};"), expression
+
+
+def test_patterns_of_similar_to(console: Console) -> None:
+    for text, pattern, like in (
+        ("abc", "a_c", True),
+        ("ac", "a_c", False),
+        ("a.c", "a.c", True),
+        ("abc", "a.c", False),
+        ("abc", "(a|x)%", True),
+        ("a_c", "a[_]c", True),
+        ("abbc", "ab+c", True),
+        ("a_bc", "a_b.*", True),  # a regular expression of DuckDB
+        ("axbc", "a_b.*", False),
+    ):
+        assert console.rows(f"SELECT '{text}' SIMILAR TO '{pattern}';") == [(like,)], (text, pattern)
+
+
+def test_tables_without_data_and_whole_numbers(console: Console) -> None:
+    console.run("CREATE TABLE no_rows AS SELECT 1 AS a, 'x' AS b WITH NO DATA;")
+    assert console.rows("SELECT count(*) FROM no_rows;") == [(0,)]
+    console.run("DROP TABLE no_rows;")
+    assert console.rows("SELECT trunc(2.7), trunc(-2.7);") == [(2, -2)]

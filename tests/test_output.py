@@ -647,3 +647,17 @@ def test_messages_break_between_words_in_a_window() -> None:
         "warning: a proposal has INTERVAL 1 DAY\n  and then '10 minutes' or\n  '2024-05-01 12:00:00'; it's the\n"
         "  query's\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("interval", "shown"),
+    [
+        (dt.timedelta(2), "2 days"),
+        (dt.timedelta(1, 3723), "1 day 01:02:03"),
+        (dt.timedelta(0), "00:00:00"),
+        (dt.timedelta(0, 1, 500_000), "00:00:01.5"),
+        (-dt.timedelta(1, 3600), "-1 day -01:00:00"),
+    ],
+)
+def test_an_interval_is_no_value_of_python(interval: dt.timedelta, shown: str) -> None:
+    assert text(interval) == shown

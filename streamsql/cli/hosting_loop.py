@@ -121,18 +121,21 @@ class HostingLoop:
         """Start the queries that ran when the workspace was last held. Raises StartFault when Spark could not
         start; other errors are reported.
         """
-        past = self.session.parts.workspace.past
-        names = [q.name for q in self.session.catalog.named(None) if past(q.name).console]
-        for seconds in AGAIN_AFTER:
-            try:
-                return self._start(names)
-            except StartFault as error:
-                if error.code != "SPARK_LOST":  # the machine had no memory left, or somebody killed it
-                    raise
-                self.messages.error(error)
-                if self.server.ended.wait(seconds):
-                    return
-        self._start(names)
+        workspace = self.session.parts.workspace
+        names = [q.name for q in self.session.catalog.named(None) if workspace.past(q.name).console]
+        try:
+            for seconds in AGAIN_AFTER:
+                try:
+                    return self._start(names)
+                except StartFault as error:
+                    if error.code != "SPARK_LOST":  # the machine had no memory left, or somebody killed it
+                        raise
+                    self.messages.error(error)
+                    if self.server.ended.wait(seconds):
+                        return
+            self._start(names)
+        finally:
+            workspace.resuming = False
 
     def _start(self, names: list[str]) -> None:
         with self._starting:

@@ -113,4 +113,5 @@ def _go_on(parent: Parent, session: Session, server: Server, folder: Path, messa
     )
     parent.detach(str(folder / LOG))
     messages.width = lambda: 0
+    messages.terminal.timed = True
     return HostingLoop(session, server, messages).run(lambda cancel: 0)

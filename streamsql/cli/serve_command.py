@@ -69,6 +69,7 @@ def serve(
         assert folder is not None
         session = open_session(run, folder)
         opened = reopen(session.parts)
+        session.parts.workspace.resuming = True
         session.engine.begin_start()
         server = open_server(session, folder, printer)
         printer.say(f"server of {folder}, process {os.getpid()}")
@@ -101,6 +102,7 @@ def serve(
 
         if background is not None:
             background.begin()
+            printer.terminal.timed = True
         return loop.run(begin)
 
 

@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from streamsql.errors import RuleFault, Span
 from streamsql.language.file_formats import extension, read_by
+from streamsql.language.other_definitions import closing
 from streamsql.language.query import Query
 from streamsql.language.tokens import Token, quote, quote_name, unquote
 
@@ -23,7 +24,7 @@ def check_json_arrows(query: Query) -> None:
     for at in range(1, len(tokens) - 1):
         if tokens[at].text not in _ARROWS or tokens[at].kind != "sign":
             continue
-        start = _operand(tokens, at)
+        start = operand(tokens, at)
         lambda_of = tokens[at].text == "->" and start > 0 and tokens[start - 1].text in (",", "(")
         if start == at or not _is_key(tokens[at + 1]) or (lambda_of and _in_call(tokens, start)):
             continue
@@ -63,7 +64,7 @@ def check_json_paths(query: Query) -> None:
     for at in range(1, len(tokens) - 2):
         path = next((n for n in range(at + 1, at + 4) if n < len(tokens) and tokens[n].kind == "string"), at)
         signs = query.text[tokens[at].start : tokens[path].start].strip()
-        if signs not in _HASHES or (start := _operand(tokens, at)) == at:
+        if signs not in _HASHES or (start := operand(tokens, at)) == at:
             continue
         keys = [k.strip() for k in unquote(tokens[path]).strip("{} ").split(",")]
         steps = "".join(f"[{k}]" if k.isdecimal() else f".{k}" for k in keys)
@@ -75,7 +76,7 @@ def check_time_zones(query: Query) -> None:
     tokens = query.tokens
     for at in range(1, len(tokens) - 3):
         words = [t.upper for t in tokens[at : at + 3]]
-        start = _operand(tokens, at) if words == ["AT", "TIME", "ZONE"] else at
+        start = operand(tokens, at) if words == ["AT", "TIME", "ZONE"] else at
         if start == at or tokens[at + 3].kind != "string":
             continue
         own = (
@@ -95,7 +96,7 @@ def check_files(query: Query) -> None:
     tokens = query.tokens
     for at in range(1, len(tokens)):
         called = tokens[at].upper.startswith("READ_") and [t.text for t in tokens[at + 1 : at + 2]] == ["("]
-        close = _behind_call(tokens, at + 1) if called else at
+        close = min(closing(tokens, at + 1), len(tokens) - 1) if called else at
         name = next((t for t in tokens[at : close + 1] if t.kind == "string"), tokens[at])
         if tokens[at - 1].upper not in ("FROM", "JOIN") or name.kind != "string":
             continue
@@ -120,16 +121,6 @@ def check_files(query: Query) -> None:
         )
 
 
-def _behind_call(tokens: Sequence[Token], opening: int) -> int:
-    """The parenthesis that closes the one at that token, or the last token."""
-    depth = 0
-    for n in range(opening, len(tokens)):
-        depth += (tokens[n].text == "(") - (tokens[n].text == ")")
-        if depth == 0:
-            return n
-    return len(tokens) - 1
-
-
 def _in_arguments(tokens: Sequence[Token], at: int) -> bool:
     """Whether a token stands among the arguments of a call, such as substring(a FROM 'b')."""
     depth = 0
@@ -152,7 +143,7 @@ def check_quantified(query: Query) -> None:
         select = tokens[at + 1].text == "(" and tokens[at + 2].upper == "SELECT"
         if word not in ("ALL", "ANY", "SOME") or not select or sign not in (*_MOST, "=", "<>", "!="):
             continue
-        start = _operand(tokens, at - 1)
+        start = operand(tokens, at - 1)
         left = query.text[tokens[start].start : tokens[at - 2].end] if start < at - 1 else "value"
         raise RuleFault(
             f"Spark has no {sign} {word} (SELECT …)",
@@ -186,11 +177,11 @@ def _is_key(token: Token) -> bool:
     return token.kind in ("string", "number")
 
 
-def _operand(tokens: Sequence[Token], arrow: int) -> int:
+def operand(tokens: Sequence[Token], arrow: int) -> int:
     """The first token of the operand before an arrow: a name, or a call or parenthesis; the arrow if none."""
     at = arrow - 1
     if at > 1 and tokens[at - 1].text == "::":
-        return _operand(tokens, at - 1)
+        return operand(tokens, at - 1)
     if tokens[at].text == ")":
         depth = 0
         while at >= 0:

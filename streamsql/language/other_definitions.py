@@ -302,7 +302,7 @@ def items_of(tokens: list[Token]) -> Iterator[list[Token]]:
         yield item
 
 
-def closing(tokens: list[Token], at: int) -> int:
+def closing(tokens: Sequence[Token], at: int) -> int:
     """The parenthesis that closes the one at that token; the end if there is none."""
     depth = 0
     for n in range(at, len(tokens)):

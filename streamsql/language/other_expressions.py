@@ -95,7 +95,7 @@ def _named_arguments(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         function = _TAKE_NAMES.get(tokens[at].upper)
         if function is None or tokens[at + 1].text != "(" or tokens[at + 3].text != ":=":
             continue
-        items = list(items_of(list(tokens[at + 2 : closing(list(tokens), at + 1)])))
+        items = list(items_of(list(tokens[at + 2 : closing(tokens, at + 1)])))
         if all(len(i) > 2 and i[1].text == ":=" for i in items):
             yield tokens[at].start, tokens[at].end, function
             for item in items:
@@ -110,7 +110,7 @@ def _series(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     for at in range(1, len(tokens) - 3):
         if tokens[at - 1].upper not in ("FROM", "JOIN", ",") or tokens[at].upper != "GENERATE_SERIES":
             continue
-        close = closing(list(tokens), at + 1)
+        close = closing(tokens, at + 1)
         items = list(items_of(list(tokens[at + 2 : close])))
         if tokens[at + 1].text != "(" or len(items) not in (2, 3) or not _in_from(tokens, at):
             continue
@@ -180,7 +180,7 @@ def _any_of_list(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         word, before = tokens[at].upper, tokens[at - 1]
         if word not in ("ANY", "SOME", "ALL") or tokens[at + 1].text != "(":
             continue
-        close = closing(list(tokens), at + 1)
+        close = closing(tokens, at + 1)
         inside = tokens[at + 2 : close]
         negated = before.text in ("<>", "!=")
         compared = (before.text == "=" and word != "ALL") or (negated and word == "ALL")
@@ -313,12 +313,25 @@ def _likes(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
 
 
 def _similar(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """name SIMILAR TO 'a.*', which is about the whole text; % is that of LIKE."""
+    """name SIMILAR TO 'a%', which is about the whole text: a pattern of PostgreSQL, with % and _ as LIKE has
+    them, or one of DuckDB, which is a regular expression.
+    """
     for at in range(1, len(tokens) - 2):
         pattern = tokens[at + 2]
         if tokens[at].upper == "SIMILAR" and tokens[at + 1].upper == "TO" and pattern.kind == "string":
-            whole = pattern.text[1:-1].replace("%", ".*")
+            written = pattern.text[1:-1]
+            whole = written if _REGULAR.search(written) else _STANDARD.sub(_of_standard, written)
             yield tokens[at].start, pattern.end, f"RLIKE '^(?:{whole})$'"
+
+
+_REGULAR = re.compile(r"\\|\.[*+?{]|^\^|\$$")
+"""What only the patterns of DuckDB have."""
+_STANDARD = re.compile(r"\[[^]]*\]|[%_.$]")
+
+
+def _of_standard(match: re.Match[str]) -> str:
+    known = {"%": ".*", "_": "."}
+    return known.get(match[0], match[0] if match[0].startswith("[") else f"[{match[0]}]")
 
 
 def _matches(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
@@ -326,7 +339,7 @@ def _matches(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     for at in range(len(tokens) - 2):
         if tokens[at].upper != "REGEXP_MATCH" or tokens[at + 1].text != "(":
             continue
-        close = first_behind = closing(list(tokens), at + 1)
+        close = first_behind = closing(tokens, at + 1)
         opened = at > 0 and tokens[at - 1].text == "(" and tokens[close + 1 : close + 2]
         if opened and tokens[close + 1].text == ")":
             first_behind += 1

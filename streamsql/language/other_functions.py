@@ -93,9 +93,15 @@ def other_functions() -> dict[str, tuple[OtherFunction, ...]]:
 
 def _rows(page: str) -> Iterator[OtherFunction]:
     for row in _ROW.finditer(page):
-        takes = tuple(tuple(_ITEM.findall(argument)) for argument in row["takes"].split(","))
-        takes = takes if takes != ((),) else ()
-        yield OtherFunction(row["name"].casefold(), takes, row["form"] or "", row["refusal"] or "")
+        yield OtherFunction(
+            row["name"].casefold(), takes_of(row["takes"]), row["form"] or "", row["refusal"] or ""
+        )
+
+
+def takes_of(arguments: str) -> tuple[tuple[str, ...], ...]:
+    """The items of each argument of a call in the tables."""
+    takes = tuple(tuple(_ITEM.findall(argument)) for argument in arguments.split(","))
+    return takes if takes != ((),) else ()
 
 
 def reason(name: str) -> str:

@@ -78,7 +78,7 @@ def _replace(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         word = tokens[at + 1].upper
         if tokens[at].text != "*" or word not in ("REPLACE", "RENAME") or tokens[at + 2].text != "(":
             continue
-        close = closing(list(tokens), at + 2)
+        close = closing(tokens, at + 2)
         items = [i for i in items_of(list(tokens[at + 3 : close])) if len(i) > 2 and i[-2].upper == "AS"]
         if close == len(tokens) or not items:
             return
@@ -117,7 +117,7 @@ def _window(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         kind = _KINDS.get(tokens[at + 1].upper)
         if tokens[at].upper != "WINDOW" or kind is None or tokens[at + 2].text != "(":
             continue
-        close = closing(list(tokens), at + 2)
+        close = closing(tokens, at + 2)
         keys = next((n for n in range(close, len(tokens) - 1) if _words(tokens, n, "GROUP", "BY")), None)
         sizes = dict(_sizes(tokens[at + 3 : close]))
         if keys is None or "SIZE" not in sizes or close == len(tokens):
@@ -170,7 +170,7 @@ def _clauses(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         ):
             yield tokens[at].start, tokens[at + 4].end, f"LIMIT {tokens[at + 2].text}"
         if words[:3] == ["LATERAL", "TABLE", "("]:
-            close = closing(list(tokens), at + 2)
+            close = closing(tokens, at + 2)
             if close < len(tokens):
                 yield tokens[at + 1].start, tokens[at + 2].end, ""
                 yield tokens[close].start, tokens[close].end, ""
@@ -255,7 +255,7 @@ def _check_columns(text: str, tokens: Sequence[Token]) -> None:
     opening = next((n for n, t in enumerate(tokens[:9]) if t.text == "("), len(tokens))
     if not _NO_COLUMNS.isdisjoint(t.upper for t in tokens[:opening]):
         return
-    close = closing(list(tokens), opening)
+    close = closing(tokens, opening)
     faults = list(_columns(tokens, opening + 1, close)) if close < len(tokens) else []
     if not faults:
         return
@@ -308,7 +308,7 @@ def _key(tokens: Sequence[Token], at: int) -> Edit:
     """The edit that leaves out PRIMARY KEY behind a column, or `, PRIMARY KEY (a, b) NOT ENFORCED`."""
     last = at + 1
     if tokens[last + 1].text == "(":
-        last = closing(list(tokens), last + 1)
+        last = closing(tokens, last + 1)
     if _words(tokens, last + 1, "NOT", "ENFORCED"):
         last += 2
     start = at - 1 if tokens[at - 1].text == "," else at

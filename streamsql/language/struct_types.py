@@ -1,6 +1,15 @@
-"""The fields of a STRUCT type, read from the type's text."""
+"""The text of a type: its capitals, and the fields of a STRUCT."""
 
 from __future__ import annotations
+
+import re
+
+_TYPE_WORD = re.compile(r"(?<![\w`])\w+(?!\w|:|`)")
+
+
+def in_capitals(type_text: str) -> str:
+    """A type of Spark's simpleString as SQL writes it: STRUCT<a: INT>."""
+    return _TYPE_WORD.sub(lambda word: word[0].upper(), type_text).replace(":", ": ").replace(",", ", ")
 
 
 def struct_fields(type_text: str) -> list[tuple[str, str]]:

@@ -31,7 +31,20 @@ def text(value: Any, *, null: str = NULL) -> str:
         return "0x" + bytes(value).hex()
     if isinstance(value, Decimal):
         return format(value, "f")
+    if isinstance(value, dt.timedelta):
+        return _interval(value)
     return str(value)
+
+
+def _interval(value: dt.timedelta) -> str:
+    """An interval as PostgreSQL and DuckDB write it: 2 days 03:00:00."""
+    sign, positive = ("-", -value) if value < dt.timedelta(0) else ("", value)
+    days, clock = positive.days, positive - dt.timedelta(positive.days)
+    parts = [f"{sign}{days} day{'s' * (days != 1)}"] * bool(days)
+    if clock or not days:
+        written, _, fraction = str(clock).partition(".")
+        parts.append(f"{sign}{written:0>8}" + f".{fraction.rstrip('0')}" * bool(fraction))
+    return " ".join(parts)
 
 
 def texts(rows: Iterable[Sequence[Any]], *, null: str = NULL) -> list[list[str]]:

@@ -14,6 +14,8 @@ from streamsql.results import Live, Rows, Snapshot, Status
 
 AROUND = 4
 """The lines of a table beside its rows: three rulers and the header."""
+BESIDE_ERROR = 40
+"""The cells of a footer that the number of rows and the keys take beside an error."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,10 @@ def frame(
     """
     status = live.status()
     helping = [part for line in help.split("\n") for part in _whole_parts(line, view.width)] if help else []
+    error = _error(status) if with_error else ""
+    below = cells(live.title + error) + BESIDE_ERROR > view.width
+    if error and below:
+        helping = [*wrap(visible(error), view.width), *helping]
     footer_lines = 1 + len(helping)
     if view.mode == "chart" and live.chart:
         snapshot = live.take(POINTS * 4, None, None)
@@ -87,7 +93,7 @@ def frame(
         lines = chart_lines(live, snapshot, view.width, max(6, view.height - footer_lines - 1))
     else:
         lines = _table(snapshot, view)
-    parts = [(0, _of_how_much(live, snapshot, view, room)), *_of_query(status, snapshot, view, with_error)]
+    parts = [(0, _of_how_much(live, snapshot, view, room)), *_of_query(status, snapshot, view, error, below)]
     footer = (_one_line([*parts, *keys], view.width), *helping)
     return Frame(tuple(lines), footer, snapshot, room, status, view)
 
@@ -186,11 +192,15 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _of_query(status: Status, snapshot: Snapshot, view: View, with_error: bool) -> list[tuple[int, str]]:
-    """The parts of the footer about the query, each with its rank: without room the highest goes."""
+def _of_query(
+    status: Status, snapshot: Snapshot, view: View, error: str, below: bool
+) -> list[tuple[int, str]]:
+    """The parts of the footer about the query, each with its rank: without room the highest goes. error: why
+    it failed, if that is told; below: in lines of its own.
+    """
     word = "PAUSED" if view.paused else status.word
-    if status.error and with_error:
-        return [(1, f"{word}: {status.error.removeprefix(f'query {status.query} failed: ')}")]
+    if error:
+        return [(1, word if below else f"{word}: {error}")]
     parts = [(1, word)]
     if snapshot.batch >= 0:
         parts.append((6, f"batch {snapshot.batch}"))
@@ -211,6 +221,11 @@ def _of_query(status: Status, snapshot: Snapshot, view: View, with_error: bool) 
     if view.now:
         parts.append((8, view.now))
     return parts
+
+
+def _error(status: Status) -> str:
+    """Why the query failed, in a place that names it."""
+    return status.error.removeprefix(f"query {status.query} failed: ")
 
 
 def _one_line(parts: list[tuple[int, str]], width: int) -> str:

@@ -96,7 +96,7 @@ def _grouped(name: str, value: Any) -> Any:
     """A value of that name; a number with commas between thousands; "" for None."""
     if value is None:
         return ""
-    number = isinstance(value, int) and not isinstance(value, bool) and name not in UNGROUPED
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and name not in UNGROUPED
     return f"{value:,}" if number else value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import TextIO
 
 from streamsql.config.preferences import Preferences
@@ -48,7 +49,7 @@ class Messages:
         from streamsql.output.error_text import format_error
 
         self.terminal.last_error = error
-        text = self._wrapped(harmless(format_error(error, self._columns())))
+        text = self._when() + self._wrapped(harmless(format_error(error, self._columns())))
         with self.terminal.held():
             self.out.flush()
             print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)
@@ -65,7 +66,7 @@ class Messages:
 
     def announce(self, line: str, *, alarm: bool = False) -> None:
         """Write a line about a background event. alarm: in red, if there are colours."""
-        line = self._wrapped(visible(redact_text(line)))
+        line = self._when() + self._wrapped(visible(redact_text(line)))
         with self.terminal.held():
             print(f"\x1b[31m{line}\x1b[0m" if alarm and self.color else line, file=self.out, flush=True)
 
@@ -88,9 +89,12 @@ class Messages:
         return wants_color(self.preferences["color"], is_terminal(stream), os.environ)
 
     def _word(self, text: str) -> None:
-        text = self._wrapped(harmless(redact_text(text)))
+        text = self._when() + self._wrapped(harmless(redact_text(text)))
         with self.terminal.held():
             print(paint_labels(text) if self._color(self.words) else text, file=self.words, flush=True)
+
+    def _when(self) -> str:
+        return f"{datetime.now():%Y-%m-%d %H:%M:%S} " if self.terminal.timed else ""
 
     def _columns(self) -> int:
         """The width of the window that messages are written to, also by a script; 0 for a file or pipe."""

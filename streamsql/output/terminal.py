@@ -26,6 +26,8 @@ class Terminal:
         self._status_shown = False
         self.last_error: StreamsqlError | None = None
         """The newest error, also of what happens in the background."""
+        self.timed = False
+        """Whether messages begin with the time: they go to the log of a server."""
 
     @property
     def out(self) -> TextIO:

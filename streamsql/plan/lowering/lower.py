@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from streamsql.calls import Assign, Node, Var, expr
-from streamsql.errors import RuleFault, Span
+from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.dialect_words import (
     Reading,
     check_date_patterns,
@@ -28,6 +28,7 @@ from streamsql.language.json_arrows import (
     check_quantified,
     check_time_zones,
 )
+from streamsql.language.other_meanings import other_meanings
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
 from streamsql.language.row_time import check_row_time
 from streamsql.language.spark_definitions import has_query
@@ -63,6 +64,8 @@ def lower(text: str, sources: Sources) -> Lowered:
     check_time_zones(query)
     check_files(query)
     check_date_patterns(query)
+    for sentence in other_meanings(query):
+        sources.note(Note("OTHER_MEANING", sentence))
     if query.words & {"within", "rowtime"}:
         check_row_time(query, partial(_event_time, sources))
     if query.words & {"system_time", "match_recognize"}:

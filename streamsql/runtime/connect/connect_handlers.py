@@ -17,6 +17,7 @@ from streamsql.language.statements.live_table import DescribeLiveTable, ShowLive
 from streamsql.language.statements.query import AwaitQuery, ShowQueries, StartQuery, StopQuery
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.watch import Watch
+from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.statements.stale_views import table_of
@@ -165,7 +166,9 @@ class ConnectHandlers:
         self.server.sync(parts)
         name = parts.catalog.live_table(statement.name).name
         fields = parts.spark.table(quote_name(name)).schema.fields
-        pairs: list[tuple[str, Any]] = [(f"column {f.name}", f.dataType.simpleString()) for f in fields]
+        pairs: list[tuple[str, Any]] = [
+            (f"column {f.name}", in_capitals(f.dataType.simpleString())) for f in fields
+        ]
         return pairs_of([*pairs, ("rows", _counted(parts, name)), ("query", _status(parts, name))])
 
     def _watch(self, parts: SessionParts, statement: Watch) -> Result:

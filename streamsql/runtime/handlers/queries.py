@@ -7,12 +7,14 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from streamsql.connectors.option_values import in_full
 from streamsql.definitions import REJECTED
 from streamsql.errors import NameFault, Note, QueryFault, RuleFault, Source, StreamsqlError
+from streamsql.language.durations import seconds
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements import query as query_statements
 from streamsql.language.statements.base import Name, Statement
@@ -302,7 +304,22 @@ def _waiting(running: Running, *, idle: bool) -> str:
     last = running.reports.newest(1)
     batch = f"batch {last[-1].get('batchId')} done, " if last else ""
     until = "process all input" if idle else "end"
-    return f"waiting for {running.name} to {until}: {batch}{running.reports.rows_in:,} rows in"
+    return (
+        f"waiting for {running.name} to {until}: {batch}{running.reports.rows_in:,} rows in{_next(running)}"
+    )
+
+
+def _next(running: Running) -> str:
+    """When the next micro-batch of a query with an interval begins, as Spark counts it: from 1970 on."""
+    trigger = running.plan.query.trigger
+    every = seconds(trigger.interval) if trigger and trigger.kind == "every" else 0.0
+    if every < LONG_TRIGGER or not running.reports.newest(1):
+        return ""
+    return f", next trigger at {datetime.fromtimestamp((time.time() // every + 1) * every):%H:%M:%S}"
+
+
+LONG_TRIGGER = 5.0
+"""Seconds between two triggers from which on AWAIT tells the time of the next one."""
 
 
 def _why_none(parts: SessionParts, running: Running) -> tuple[Note, ...]:

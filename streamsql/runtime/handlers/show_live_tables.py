@@ -7,6 +7,7 @@ from typing import Any
 
 from streamsql.definitions import Sink
 from streamsql.language.statements import live_table, session
+from streamsql.language.struct_types import in_capitals
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.results import Result, Text
 from streamsql.runtime.handlers import Answers
@@ -106,7 +107,7 @@ def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable)
     live = parts.live.get(entry.name.casefold())
     pairs: list[tuple[str, Any]] = []
     if live:
-        pairs += [(f"column {f.name}", f.dataType.simpleString()) for f in live.schema.fields]
+        pairs += [(f"column {f.name}", in_capitals(f.dataType.simpleString())) for f in live.schema.fields]
     kept, dropped, mode, _ = _live_numbers(entry, parts)
     pairs += [("rows", kept), ("dropped", dropped or ""), ("output mode", mode)]
     if key := _key(live):

@@ -91,9 +91,9 @@ def _without_subject(message: str, name: str) -> str:
     return message.removeprefix(f"query {name} failed: ")
 
 
-def _rate(value: Any) -> str | None:
+def _rate(value: Any) -> float | None:
     rate = number(value)
-    return None if rate is None else f"{rate:.1f}"
+    return None if rate is None else round(rate, 1)
 
 
 def sparkline(rates: Sequence[float]) -> str:
@@ -174,7 +174,7 @@ def _input(parts: SessionParts, running: Running, numbers: dict[str, Any]) -> li
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    return "" if value is None else f"{value:,}" if isinstance(value, (int, float)) else str(value)
 
 
 def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -40,6 +40,8 @@ class SessionWorkspace:
         self._temporary = temporary
         self._queries = queries
         self._saving = threading.Lock()
+        self.resuming = False
+        """Whether the queries that ran when the workspace was last held are about to be started."""
 
     # ---- writing --------------------------------------------------------------------------
 
@@ -94,7 +96,8 @@ class SessionWorkspace:
         if self._store is None:
             return Past("stopped")
         if not self._read_only:
-            return self._store.past.get(query.casefold()) or Past("stopped")
+            known = self._store.past.get(query.casefold()) or Past("stopped")
+            return replace(known, status="resuming") if self.resuming and known.console else known
         self._store.read_status(runs=bool(holder(self._store.folder)))
         known = self._store.past.get(query.casefold()) or Past("stopped")
         status = "running elsewhere" if known.status == "running" else known.status

@@ -120,6 +120,8 @@ class ColumnResolver:
                     return self.of_relation(relation, around)
         if folded in ("window", "session_window"):
             return struct_fields(WINDOW_TYPE)
+        if not any(around.relations for around in block.outward()):  # FROM is still to be written
+            return self.of_name(name)
         return struct_fields(self.type_of(name, block))
 
 
