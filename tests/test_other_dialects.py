@@ -260,6 +260,9 @@ MEANINGS = [
     ("dayname(d) = 'Sunday'", "dayname(d) is cut to three letters in Spark, and date_format(d, 'EEEE') in"),
     ("split('a.b', '.')", r"split('a.b', '.') is a split by a regular expression in Spark, and split('a.b', '\\.') in"),
     ("split('a.b', ',')", ""),
+    ("count(CASE WHEN \"n\" = '1' THEN 1 END)", '"n" is a string; the column is `n`'),
+    ('upper("n")', '"n" is a string; the column is `n`'),
+    ("d > \"2024-01-01\"", ""),
 ]  # fmt: skip
 
 
@@ -270,8 +273,8 @@ def test_an_expression_with_another_meaning_elsewhere_tells_both(console: Consol
         notes = [n.text for n in rows.notes if n.code == "OTHER_MEANING"]
         assert [n[: len(said)] for n in notes] == [said] * bool(said), expression
         if said:
-            own = re.search(r", and (.*) in (PostgreSQL|DuckDB)", notes[0])
-            assert own and console.rows(f"SELECT {own[1].partition(' in ')[0]} {source};"), expression
+            own = re.search(r", and (.*?) in (PostgreSQL|DuckDB)|column is (.*)", notes[0])
+            assert own and console.rows(f"SELECT {own[1] or own[3]} {source};"), expression
 
 
 def test_patterns_of_similar_to(console: Console) -> None:

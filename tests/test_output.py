@@ -25,6 +25,7 @@ from streamsql.output.control_characters import harmless, visible
 from streamsql.output.error_text import format_error
 from streamsql.output.formats import FORMATS, Style, draw
 from streamsql.output.glance import at_a_glance
+from streamsql.output.line_breaks import wrap
 from streamsql.output.pager import page, pager_command
 from streamsql.output.printer import Printer
 from streamsql.results import Done, Rows, Text
@@ -661,3 +662,9 @@ def test_messages_break_between_words_in_a_window() -> None:
 )
 def test_an_interval_is_no_value_of_python(interval: dt.timedelta, shown: str) -> None:
     assert text(interval) == shown
+
+
+def test_a_long_name_is_broken_between_its_words() -> None:
+    name = "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+    assert wrap(name, 31)[1:] == ["streaming.", "FileSystemBasedCheckpointFile", "Manager"]
+    assert wrap("password|passphrase|passcode", 20) == ["password|passphrase|", "passcode"]

@@ -5,7 +5,7 @@ their table), and windows in GROUP BY, of which GROUP_WINDOWS is the data.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -172,6 +172,25 @@ def check_quoted_keys(query: Query) -> None:
     for before, token, after in zip(tokens, tokens[1:], (*tokens[2:], None), strict=False):
         if before.upper == "BY" and (after is None or after.text in (",", ")")):
             _check_quoted(token)
+
+
+_BEFORE_COMPARED = frozenset(("WHERE", "AND", "OR", "NOT", "ON", "HAVING", "WHEN", "("))
+_COMPARES = frozenset(
+    ("=", "==", "<>", "!=", "<", ">", "<=", ">=", "LIKE", "ILIKE", "IN", "IS", "BETWEEN", ")")
+)
+
+
+def quoted_operands(query: Query) -> Iterator[str]:
+    """A sentence for each name in double quotes that is compared, or that is all that a function gets: to
+    Spark it is a string.
+    """
+    tokens = query.tokens
+    for at in range(1, len(tokens) - 1):
+        name, before = tokens[at].text[1:-1], tokens[at - 1].upper
+        quoted = tokens[at].kind == "string" and tokens[at].text[0] == '"' and name.isidentifier()
+        listed = before == "(" and tokens[at - 2].upper in ("IN", "VALUES", "ARRAY")
+        if quoted and before in _BEFORE_COMPARED and tokens[at + 1].upper in _COMPARES and not listed:
+            yield f"{tokens[at].text} is a string; the column is `{name}`"
 
 
 def _check_quoted(token: Token) -> None:

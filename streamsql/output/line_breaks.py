@@ -6,7 +6,7 @@ import re
 
 from streamsql.errors import cells
 
-_BREAKS = re.compile(r"[^/.,_=:;(-]*[/.,_=:;(-]|[^/.,_=:;(-]+")
+_BREAKS = re.compile(r"[^/.,_=:;(|-]*[/.,_=:;(|-]|[^/.,_=:;(|-]+")
 """The parts of a long word such as a path; each but the last ends with a character to break after."""
 
 
@@ -46,6 +46,10 @@ def _wrapped(line: str, room: int, message: bool) -> list[str]:
     return lines
 
 
+_HUMPS = re.compile(r".*[a-z\d](?=[A-Z])")
+"""The first words of a name such as FileSystemBasedCheckpoint."""
+
+
 def _parts(word: str, room: int) -> list[str]:
     """A word as parts of at most `room` cells."""
     if cells(word) <= room:
@@ -56,6 +60,8 @@ def _parts(word: str, room: int) -> list[str]:
             kept = part[:room]
             while cells(kept) > room:
                 kept = kept[:-1]
+            hump = _HUMPS.match(part, 0, len(kept) + 1)
+            kept = hump[0] if hump else kept
             parts.append(kept)
             part = part[len(kept) :]
         parts.append(part)
