@@ -175,6 +175,7 @@ NOTES = {
     "NO_EVENT_TIME": "no column looks like an event time",
     "NO_ROWS": "why a query over a stream gave no rows",
     "ONE_QUERY_INSTEAD": "one query without stages that has nearly the same result",
+    "OTHER_MEANING": "words that mean something else in another SQL dialect",
     "OTHER_SPARK": "a Spark Connect server is of another version of Spark",
     "OUTPUT_MODE": "the output mode that was chosen, and why",
     "PACKAGE_FETCHED": "a package for Spark was fetched",
