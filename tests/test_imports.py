@@ -151,7 +151,7 @@ RUNTIME = [
     "live.change_log live.journal live.refresher",
     "live.refreshes",
     "queries.advance_counts",
-    "queries.progress queries.stop queries.output_mode",
+    "queries.idle_polling queries.progress queries.stop queries.output_mode",
     "queries.late_writes",
     "queries.run",
     "queries.restart_policy",

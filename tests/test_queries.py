@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,30 @@ def test_stop_and_start_go_on_from_the_checkpoint(console: Console) -> None:
     console.run("START QUERY t; AWAIT QUERY t IDLE;")
     assert status(console, "t")["status"] == "running"
     assert console.rows("SELECT * FROM t ORDER BY word;") == [("a", 2), ("b", 1)]
+
+
+def test_an_idle_query_asks_for_rows_less_often_until_there_are_some(
+    console: Console, spark: Any, eventually: Callable[..., None]
+) -> None:
+    def delay() -> int:
+        (query,) = spark._jsparkSession.streams().active()
+        return int(query.streamingQuery().pollingDelayMs())
+
+    console.run("SET spark.sql.streaming.noDataProgressEventInterval = 50;")
+    console.run(WORDS + "CREATE LIVE TABLE t AS SELECT n FROM words;")
+    own = delay()
+    eventually(lambda: delay() == 100)
+    console.run("SET spark.sql.streaming.noDataProgressEventInterval = 1h;")
+    console.run("STOP QUERY t; START QUERY t;")
+    assert delay() == own < 100
+    console.run("STOP QUERY t; SET spark.sql.streaming.noDataProgressEventInterval = 1s; START QUERY t;")
+    eventually(lambda: delay() == 100)
+
+    def delay_after_rows() -> int:
+        console.run("INSERT INTO words VALUES ('a', 1); AWAIT QUERY t IDLE;")
+        return delay()
+
+    eventually(lambda: delay_after_rows() == own)
 
 
 def test_a_file_sink_gets_each_row_once_over_a_restart(console: Console, tmp_path: Path) -> None:

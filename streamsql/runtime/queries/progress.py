@@ -19,6 +19,7 @@ from typing import Any
 from streamsql.connectors.messages import COUNTED
 from streamsql.runtime.engine.events import Event, Events
 from streamsql.runtime.queries.advance_counts import counted_once, without_advances
+from streamsql.runtime.queries.idle_polling import IdlePolling
 
 KEPT = 100
 """The number of progress reports kept of each run, the same as Spark keeps."""
@@ -183,10 +184,11 @@ class Monitor:
 
         context = spark.sparkContext
         ensure_callback_server_started(context._gateway)
+        streams = spark._jsparkSession.streams()
         wrapper = context._jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(
-            _Listener(self)
+            _Listener(self, IdlePolling(streams))
         )
-        spark._jsparkSession.streams().addListener(wrapper)
+        streams.addListener(wrapper)
         self._bus = _queue(context._jsc.sc().listenerBus())
 
     def run(self, run_id: str) -> Reports:
@@ -230,8 +232,9 @@ def _queue(bus: Any) -> Any:
 class _Listener:
     """The four callbacks of Spark's listener interface."""
 
-    def __init__(self, monitor: Monitor) -> None:
+    def __init__(self, monitor: Monitor, polling: IdlePolling) -> None:
         self.monitor = monitor
+        self.polling = polling
 
     def onQueryStarted(self, event: Any) -> None:
         pass
@@ -240,11 +243,14 @@ class _Listener:
         report = counted_once(without_advances(json.loads(event.progress().json())))
         self.monitor.run(report["runId"]).add(report)
         self.monitor.events.publish(QueryReported())
+        if report["numInputRows"]:
+            self.polling.has_rows(report["id"])
 
     def onQueryIdle(self, event: Any) -> None:
-        pass
+        self.polling.idle(event.id())
 
     def onQueryTerminated(self, event: Any) -> None:
+        self.polling.ended(event.id().toString())
         self.monitor.end(event.runId().toString())
         self.monitor.events.publish(QueryReported())
 
