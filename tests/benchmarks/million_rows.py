@@ -1,6 +1,7 @@
-"""A million rows: the first screen at a prompt beside that of LIMIT 1000, and the memory of a file's writing.
+"""A million rows: the first screen at a prompt beside that of LIMIT 1000, the memory of a file's writing, and csv into a
+pipe beside pandas: of 3,000,000 rows, less what 1,000 take, for the start of Spark is not part of it.
 
-Run: python tests/benchmarks/million_rows.py
+Run: python tests/benchmarks/million_rows.py [--pipe]
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import IO
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from terminal import Terminal
@@ -32,28 +34,52 @@ def first_screen(console: Terminal, statement: str) -> float:
     return took
 
 
-def file_of(rows: int, format: str, folder: Path) -> tuple[float, int]:
-    """(seconds, largest resident size of the console's Python in MB) of a SELECT into a file."""
+CODE = """
+import resource, sys
+{run}
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
+"""
+CONSOLE = "from streamsql.cli.main import main\nif code := main(): sys.exit(code)"
+PANDAS = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.config("spark.sql.execution.arrow.pyspark.enabled", "true").getOrCreate()
+spark.range(int(sys.argv[1])).selectExpr("id", "id * 2 AS d").toPandas().to_csv(sys.stdout, index=False)
+"""
+
+
+def of_console(rows: int, format: str) -> list[str]:
+    select = f"SELECT id, id * 2 AS d FROM range({rows});"
+    return [sys.executable, "-c", CODE.format(run=CONSOLE), "--format", format, "-e", select]
+
+
+def of_pandas(rows: int) -> list[str]:
+    return [sys.executable, "-c", CODE.format(run=PANDAS), str(rows)]
+
+
+def into(out: IO[str], command: list[str]) -> tuple[float, int]:
+    """(seconds, largest resident size of Python in MB) of a command that writes rows."""
     began = time.monotonic()
-    code = (
-        "import resource, sys; from streamsql.cli.main import main; code = main(); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr); sys.exit(code)"
-    )
-    command = [
-        sys.executable,
-        "-c",
-        code,
-        "--format",
-        format,
-        "-e",
-        f"SELECT id, id * 2 AS d FROM range({rows});",
-    ]
-    with (folder / "out").open("w") as out:
-        told = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=True).stderr
+    told = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=True).stderr
     return time.monotonic() - began, int(told.split()[-1])
 
 
+def pipes() -> None:
+    reader = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    assert reader.stdin is not None
+    for name, command in {"console": lambda rows: of_console(rows, "csv"), "pandas": of_pandas}.items():
+        few, many = into(reader.stdin, command(1_000)), into(reader.stdin, command(3_000_000))
+        print(
+            f"csv into a pipe, {name}: {many[0] - few[0]:.1f} s, {many[1]} MB in Python "
+            f"({few[1]} MB with 1,000 rows)"
+        )
+    reader.stdin.close()
+    reader.wait()
+
+
 def main() -> None:
+    if "--pipe" in sys.argv:
+        pipes()
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         console = Terminal(folder)
@@ -65,8 +91,10 @@ def main() -> None:
         console.kill()
         for format in ("csv", "table"):
             for rows in (1_000, 1_000_000, 3_000_000):
-                took, size = file_of(rows, format, folder)
+                with (folder / "out").open("w") as out:
+                    took, size = into(out, of_console(rows, format))
                 print(f"{rows:9} rows into a {format} file: {took:.1f} s, {size} MB in Python")
+        pipes()
 
 
 if __name__ == "__main__":
