@@ -168,7 +168,8 @@ class Query:
     statement set, each with its `;`; checkpoint "": the console's own folder; columns: those of its sink
     that INSERT names; inputs: the live tables that it reads, where it reads no stream: its live table is
     computed again after their micro-batches; owner: the query of which it is a stage; late: the sink of
-    the rows that its watermark drops.
+    the rows that its watermark drops; retain: of an INSERT, the rows that each of its stages may keep, 0 for
+    the default.
     """
 
     name: str
@@ -184,6 +185,7 @@ class Query:
     inputs: tuple[str, ...] = ()
     owner: str = ""
     late: str = ""
+    retain: int = 0
 
     @property
     def sink(self) -> str:
@@ -209,6 +211,8 @@ class Query:
             return "\n  ".join([*head, "AS " + redact(self.text)])
         if self.checkpoint:
             clauses.append(f"CHECKPOINT {quote(redact_text(self.checkpoint))}")
+        if self.retain:
+            clauses.append(f"RETAIN {self.retain} ROWS")
         named = [f"AS QUERY {quote_name(self.name)}", *clauses]
         if self.together:
             return "\n  ".join(["EXECUTE STATEMENT SET", *named]) + f"\nBEGIN\n  {redact(self.text)}\nEND"

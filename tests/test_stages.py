@@ -72,15 +72,38 @@ def test_rows_that_have_to_be_kept_are_limited_and_the_limit_fails_the_query(con
     assert [line.partition(" failed")[0] for line in told] == ["query ranked"]  # not that of its stage
     assert caught.value.message == "query ranked failed: more than 4 rows of a stream have to be kept"
     assert caught.value.code == "LIMIT_REACHED"
-    assert caught.value.hint.startswith(
-        "CREATE OR REPLACE LIVE TABLE ranked\n  RETAIN 40 ROWS\n  AS SELECT word"
-    )
+    assert caught.value.hint == "START QUERY ranked RETAIN 40 ROWS;"
     assert [row[:2] for row in console.rows("SHOW QUERIES;")] == [("ranked", "FAILED")]
     assert sorted(console.rows("SELECT * FROM ranked;")) == [("a", 2), ("a", 3)]
     explained = console.run("WHY LIVE TABLE ranked;")[0]
     assert isinstance(explained, Why) and explained.proposal == caught.value.hint
     console.run(caught.value.hint + "AWAIT QUERY ranked IDLE;")
     assert len(console.rows("SELECT * FROM ranked;")) == 4
+
+
+def test_an_insert_in_stages_goes_on_with_a_higher_limit(opened: Open, tmp_path: Path) -> None:  # noqa: F811
+    one = opened()
+    one.run(
+        f"""{WORDS} CREATE SINK f USING json OPTIONS (path '{tmp_path}/f');
+        INSERT INTO f AS QUERY q RETAIN 2 ROWS {RANKS}; INSERT INTO words VALUES ('a', 1), ('b', 1); AWAIT QUERY q IDLE;"""
+    )
+    with pytest.raises(QueryFault) as caught:
+        one.run("INSERT INTO words VALUES ('c', 1); AWAIT QUERY q IDLE;")
+    assert (caught.value.code, caught.value.hint) == ("LIMIT_REACHED", "START QUERY q RETAIN 20 ROWS;")
+    one.run(f"{caught.value.hint} AWAIT QUERY q IDLE;")
+    two = opened()
+    two.run("START QUERY q; INSERT INTO words VALUES ('d', 1); AWAIT QUERY q IDLE;")
+    assert changes(tmp_path / "f") == [["+I", word, 1, 1] for word in "abcd"]
+    assert two.rows("SHOW STAGES OF q;")[0][:4] == ("q$1", "running", 4, 20)
+    two.run(f"CREATE SINK g USING json OPTIONS (path '{tmp_path}/g');")
+    for statement in (
+        "INSERT INTO g RETAIN 5 ROWS SELECT * FROM words;",
+        "EXECUTE STATEMENT SET RETAIN 5 ROWS BEGIN INSERT INTO g SELECT * FROM words; END;",
+        "INSERT INTO g SELECT * FROM words; STOP QUERY g; START QUERY g RETAIN 5 ROWS;",
+    ):
+        with pytest.raises(StreamsqlError, match="RETAIN") as refused:
+            two.run(statement)
+        assert refused.value.code == "CLAUSE_NOT_SUPPORTED"
 
 
 def test_a_select_over_streams_runs_in_stages_too(console: Console) -> None:
@@ -169,6 +192,65 @@ def test_stages_are_resumed(opened: Open, tmp_path: Path) -> None:  # noqa: F811
     )
 
 
+RANKS = "SELECT *, row_number() OVER (PARTITION BY word ORDER BY n) AS r FROM words"
+
+
+def test_rows_that_stages_keep_get_the_columns_of_a_changed_stream(
+    opened: Open,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    one = opened()
+    one.run(
+        f"""{WORDS} CREATE LIVE TABLE ranks AS {RANKS}; CREATE LIVE TABLE words_kept AS SELECT * FROM words;
+        CREATE SINK f USING json OPTIONS (path '{tmp_path}/f'); INSERT INTO f AS QUERY q {RANKS};
+        CREATE SINK g USING json OPTIONS (path '{tmp_path}/g');
+        INSERT INTO g AS QUERY over SELECT * FROM words_kept;
+        INSERT INTO words VALUES ('a', 1); AWAIT QUERY ALL IDLE; STOP QUERY ALL;
+        CREATE OR REPLACE STREAM words (more STRUCT<x INT>, word STRING, n BIGINT) USING values;"""
+    )
+    two = opened()
+    two.run("START QUERY words_kept ACCEPT CHANGES;")
+    with pytest.raises(StreamsqlError) as caught:
+        two.run("START QUERY over;")
+    ways = [line.split()[:2] for line in (caught.value.hint or "").splitlines()]
+    assert ways == [["START", "QUERY"], ["FROM", "BEGINNING"], ["FROM", "NOW"], ["ACCEPT", "CHANGES"]]
+    for query in ("ranks", "q", "over"):
+        two.run(f"START QUERY {query} ACCEPT CHANGES;")
+    assert two.rows("SELECT * FROM ranks;") == [(None, "a", 1, 1)]  # before a row of the new columns
+    two.run("INSERT INTO words VALUES (named_struct('x', 7), 'a', 5000000000); AWAIT QUERY ALL IDLE;")
+    three = opened()
+    three.run("START QUERY ALL; AWAIT QUERY ALL IDLE;")
+    for console in (two, three):
+        assert console.rows("SELECT more.x, n, word FROM words_kept ORDER BY n;") == [
+            (None, 1, "a"),
+            (7, 5000000000, "a"),
+        ]
+        assert sorted(console.rows("SELECT r, n, more.x FROM ranks;")) == [(1, 1, None), (2, 5000000000, 7)]
+    later = ["+I", {"x": 7}, "a", 5000000000]
+    assert changes(tmp_path / "g") == [["+I", "a", 1], later]
+    assert changes(tmp_path / "f") == [["+I", "a", 1, 1], [*later, 2]]
+
+
+def test_rows_that_a_changed_query_cannot_go_on_with(opened: Open) -> None:  # noqa: F811
+    one = opened()
+    one.run(
+        f"""{WORDS} CREATE LIVE TABLE ranks AS {RANKS}; INSERT INTO words VALUES ('a', 1);
+        AWAIT QUERY ALL IDLE; STOP QUERY ALL;
+        CREATE OR REPLACE STREAM words (word INT, n INT) USING values; INSERT INTO words VALUES (1, 1);"""
+    )
+    with pytest.raises(StreamsqlError) as caught:
+        one.run("START QUERY ranks ACCEPT CHANGES;")
+    fault = caught.value
+    assert (fault.code, fault.message) == (
+        "CHECKPOINT_CHANGED",
+        "the changed query cannot go on with the rows of ranks$1",
+    )
+    assert (fault.detail, fault.span is not None) == ("its column word has other values now", True)
+    assert one.rows("SELECT word, n FROM ranks;") == [("a", 1)]
+    one.run("START QUERY ranks FROM BEGINNING; AWAIT QUERY ranks IDLE;")
+    assert one.rows("SELECT word, n FROM ranks;") == [(1, 1)]
+
+
 def test_the_plan_of_spark_shows_each_stage(console: Console) -> None:
     shown = console.run(f"{WORDS} EXPLAIN {RANKED}")[-1]
     assert isinstance(shown, Text)
@@ -207,8 +289,10 @@ def test_an_insert_runs_in_stages_and_writes_the_changes(console: Console, tmp_p
         "runs in 2 stages: q$1 keeps one row for each group; SHOW STAGES OF q; lists them",
         "f gets the changes (column _op) after micro-batches of its stages",
     )
-    console.run("INSERT INTO words VALUES ('a', 1), ('a', 1), ('b', 1); AWAIT QUERY q IDLE;")
-    assert changes(tmp_path / "f")[-1] == ["+I", 1.5]
+    console.run(
+        "AWAIT QUERY q IDLE; INSERT INTO words VALUES ('a', 1), ('a', 1), ('b', 1); AWAIT QUERY q IDLE;"
+    )
+    assert changes(tmp_path / "f") == [["+I", 1.5]]  # no row of the average of nothing
     assert [row[:4] for row in console.rows("SHOW QUERIES;")] == [("q", "running", "f", "changes")]
     assert console.rows("SHOW LIVE TABLES;") == []
     assert [row[:3] for row in console.rows("SHOW STAGES OF q;")] == [("q$1", "running", 2)]

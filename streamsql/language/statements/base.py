@@ -137,6 +137,7 @@ class QueryClauses:
     restart: Restart | None = None
     begins: str = ""
     late: Name | None = None
+    retain: int | None = None
 
     @property
     def has_clauses(self) -> bool:
@@ -149,6 +150,7 @@ class QueryClauses:
             self.restart,
             self.begins,
             self.late,
+            self.retain,
         )
         return any(clauses)
 

@@ -22,7 +22,7 @@ from streamsql.language.statements.base import (
     restart_of,
     trigger_of,
 )
-from streamsql.language.statements.sink import names_of
+from streamsql.language.statements.sink import names_of, retain_of
 from streamsql.language.statements.spark import Spark
 
 
@@ -76,6 +76,7 @@ def _clauses(node: Node) -> dict[str, Any]:
         "restart": restart_of(clauses.get("Restart")),
         "begins": begins_of(clauses.get("Begins")),
         "late": late_of(clauses.get("OnLate")),
+        "retain": retain_of(clauses.get("Retain")),
     }
 
 

@@ -38,7 +38,6 @@ class CreateLiveTable(QueryClauses, Statement):
     name: Name
     query: Fragment
     key: tuple[Name, ...] = ()
-    retain: int | None = None
     comment: str = ""
     or_replace: bool = False
     if_not_exists: bool = False

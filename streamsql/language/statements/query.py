@@ -9,6 +9,7 @@ from streamsql.errors import Source
 from streamsql.language.durations import duration_of, seconds
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import Name, Statement, begins_of, count_of, name_of
+from streamsql.language.statements.sink import retain_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,7 @@ class StopQuery(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class StartQuery(Statement):
-    """name None means ALL. begins: see begins_of."""
+    """name None means ALL. begins: see begins_of; retain: the new limit of the rows that it keeps."""
 
     topic: ClassVar[str] = "queries"
     of_pipeline: ClassVar[bool] = False
@@ -77,10 +78,13 @@ class StartQuery(Statement):
 
     name: Name | None
     begins: str = ""
+    retain: int | None = None
 
     @classmethod
     def read(cls, node: Node, source: Source) -> StartQuery:
-        return cls(name=_maybe_all(node), begins=begins_of(node.get("Begins")))
+        return cls(
+            name=_maybe_all(node), begins=begins_of(node.get("Begins")), retain=retain_of(node.get("Retain"))
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

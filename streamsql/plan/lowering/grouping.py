@@ -83,7 +83,10 @@ class Grouping(HiddenKeys):
         columns = [expr(i.sql) for i in rest]
         if block.having:
             return self.having(grouped, columns, items, block.having)
-        return replace(grouped, node=grouped.node.call("agg", *columns))
+        node = grouped.node.call("agg", *columns)
+        if self.sources.of_changes and not keys and not shape.streaming:
+            node = node.call("where", expr("count(*) > 0"))
+        return replace(grouped, node=node)
 
     def having(self, grouped: Frame, columns: list[Node], items: list[Item], clause: Clause) -> Frame:
         """The groups, before their aggregation to these columns, with HAVING: a filter, or (hidden_keys.py)

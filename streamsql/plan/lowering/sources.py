@@ -126,6 +126,8 @@ class Sources:
         self.counts = counts
         self.times = times
         self.program: list[Assign] = []
+        # Whether an aggregate over no rows has no row: what is written of the result are its changes.
+        self.of_changes = False
         # The number of nested queries that are being lowered.
         self.depth = 0
         self.shapes: dict[str, Shape] = {}

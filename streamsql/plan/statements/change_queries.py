@@ -39,11 +39,10 @@ def writes_once(statement: Insert) -> bool:
     return statement.trigger is not None and statement.trigger.kind in ("once", "available_now")
 
 
-def insert_changes(
-    statement: Insert, sinks: tuple[Sink, ...], lowered: Lowered, sources: Sources, context: Context
-) -> Changes:
+def insert_changes(statement: Insert, sinks: tuple[Sink, ...], context: Context) -> Changes:
     """The plan of an INSERT into sinks of a SELECT that reads live tables and no stream."""
     _check_clauses(statement, sinks)
+    lowered, sources = _lowered(statement.query, context)
     query = query_of_changes(statement, sinks[0], context)
     span = statement.targets[0].span
     plan = changes_plan(query, sinks[0], statement.query, lowered, sources, context, span)
@@ -62,6 +61,7 @@ def query_of_changes(statement: Insert, sink: Sink, context: Context) -> Query:
         trigger=statement.trigger,
         restart=statement.restart,
         columns=tuple(c.value for c in statement.columns),
+        retain=statement.retain or 0,
     )
     check_one_query([sink], (target,), query, context)
     check_query_free(name, context, target.value)
@@ -70,8 +70,7 @@ def query_of_changes(statement: Insert, sink: Sink, context: Context) -> Query:
 
 def changes_again(query: Query, body: Fragment, context: Context, span: Span | None) -> Changes:
     """The plan that starts such a query of the catalog again. span: where it is named, for faults."""
-    sources = context.sources()
-    lowered = lower_fragment(body, sources)
+    lowered, sources = _lowered(body, context)
     sink = context.catalog.sinks.get(query.sinks[0].casefold())
     if sink is None or lowered.shape.streaming or not sources.live:
         raise NameFault(
@@ -81,6 +80,12 @@ def changes_again(query: Query, body: Fragment, context: Context, span: Span | N
             code="UNKNOWN_LIVE_TABLE",
         )
     return changes_plan(query, sink, body, lowered, sources, context, span)
+
+
+def _lowered(body: Fragment, context: Context) -> tuple[Lowered, Sources]:
+    sources = context.sources()
+    sources.of_changes = True
+    return lower_fragment(body, sources), sources
 
 
 def changes_plan(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from streamsql.catalog import Catalog
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.definitions import Query
-from streamsql.errors import NameFault, Span, StreamsqlError
+from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
 from streamsql.language.statements.live_table import DropLiveTable
@@ -164,12 +164,29 @@ def start_query(statement: StartQuery, context: Context) -> Start:
 def _again(query: Query, statement: StartQuery, context: Context) -> Again:
     span = statement.name.span if statement.name else None
     try:
+        if statement.retain:
+            query, context = _with_limit(query, statement.retain, context, statement.span)
         run = beginning(restart(query, context, span), statement.begins)
         if context.server:
             run = checked_run(run, span or statement.span, context.server)
         return Again(query, run)
     except StreamsqlError as fault:
         return Again(query, why=fault)
+
+
+def _with_limit(query: Query, retain: int, context: Context, span: Span) -> tuple[Query, Context]:
+    """A query that may keep so many rows. Raises RuleFault for one that keeps none."""
+    if query.live_table:
+        sink = replace(context.catalog.sinks[query.sinks[0].casefold()], retain=retain)
+        return query, replace(context, catalog=context.catalog.having(sink))
+    if query.inputs:
+        return replace(query, retain=retain), context
+    raise RuleFault(
+        f"{query.name} keeps no rows, which RETAIN could limit",
+        hint=f"START QUERY {quote_name(query.name)};",
+        span=span,
+        code="CLAUSE_NOT_SUPPORTED",
+    )
 
 
 def export_query(statement: ExportQuery, context: Context) -> Export:

@@ -15,7 +15,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, reads_of, unknown_stream
 from streamsql.plan.lowering.lower import Lowered, lower_statement
 from streamsql.plan.lowering.sources import Sources, variable
-from streamsql.plan.plans import Plan, Target, Write
+from streamsql.plan.plans import Plan, Refresh, Run, Target, Write
 from streamsql.plan.statements import statement_set
 from streamsql.plan.statements.change_queries import check_is_of_streams, insert_changes, writes_once
 from streamsql.plan.statements.query_parts import (
@@ -36,6 +36,23 @@ from streamsql.plan.statements.stale_views import stale_view
 
 
 def insert(statement: Insert, context: Context) -> Plan:
+    plan = _insert(statement, context)
+    keeps = isinstance(plan, Refresh) or (isinstance(plan, Run) and isinstance(plan.otherwise, Refresh))
+    if statement.retain and not keeps:
+        raise _keeps_none(statement)
+    return plan
+
+
+def _keeps_none(statement: Insert | InsertSet) -> RuleFault:
+    return RuleFault(
+        "RETAIN limits the rows that a query in stages keeps, and this one keeps none",
+        hint="leave RETAIN out",
+        span=statement.span,
+        code="CLAUSE_NOT_SUPPORTED",
+    )
+
+
+def _insert(statement: Insert, context: Context) -> Plan:
     targets = [context.catalog.target(name.value) for name in statement.targets]
     if len(targets) == 1 and isinstance(targets[0], Stream):
         return _insert_values(statement, targets[0], context)
@@ -65,7 +82,7 @@ def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context)
         if stale and not writes_once(statement):
             raise stale
         if sources.live and not writes_once(statement):
-            return insert_changes(statement, sinks, lowered, sources, context)
+            return insert_changes(statement, sinks, context)
         return _insert_static(statement, sinks, lowered, sources, context)
     if statement.output_mode is None:
         check_nested(lowered, statement.query)
@@ -137,6 +154,8 @@ def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
 
 def insert_set(statement: InsertSet, context: Context) -> Plan:
     check_is_of_streams(statement, context)
+    if statement.retain:
+        raise _keeps_none(statement)
     names = tuple(name for part in statement.inserts for name in part.targets)
     return _insert_query(statement, names, insert_set_parts(statement, context), context)
 

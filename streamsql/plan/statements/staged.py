@@ -117,7 +117,12 @@ def _is_exact(choice: Choice, shape: Shape) -> bool:
 
 def runs_as_stage(query: Query, sink: Sink, context: Context) -> Callable[[str], bool]:
     """Whether a text can be a stage of a query: a function of it."""
-    return lambda text: stage_run(_stage("stage", text, query), sink.retain, context) is not None
+    return lambda text: stage_run(_stage("stage", text, query), _limit(query, sink), context) is not None
+
+
+def _limit(query: Query, sink: Sink) -> int:
+    """The rows that each stage of a query may keep."""
+    return query.retain or sink.retain
 
 
 def _stage(name: str, text: str, query: Query) -> Query:
@@ -129,11 +134,12 @@ def _over_stages(
 ) -> Refresh:
     runs = []
     for name, text in split.stages.items():
-        run = stage_run(_stage(name, text, query), sink.retain, context)
+        run = stage_run(_stage(name, text, query), _limit(query, sink), context)
         assert run is not None
         runs.append(run)
     catalog = context.catalog.having(*(r.query for r in runs), *(r.sink for r in runs))
     sources = replace(context, catalog=catalog).sources()
+    sources.of_changes = inserts
     lowered = lower_fragment(Fragment(split.text), sources)
     whole = replace(context, catalog=catalog)
     over = changes_plan if inserts else refresh_plan
@@ -163,7 +169,8 @@ def _by_hand(query: Query, sink: Sink, text: str, context: Context, *, inserts: 
     shown, runs = query.name == SELECT, runs_as_stage(query, sink, context)
     name = "rows" if shown else query.name
     split = stages.split(text, name, context.catalog, runs, mark="_", whole=inserts)
-    limit = "" if sink.retain == DEFAULT_RETAIN else f" RETAIN {sink.retain} ROWS"
+    retain = _limit(query, sink)
+    limit = "" if retain == DEFAULT_RETAIN else f" RETAIN {retain} ROWS"
     trigger = f" TRIGGER {query.trigger.sql()}" if query.trigger and not shown else ""
     parts = split.stages.items()
     lines = [f"CREATE LIVE TABLE {quote_name(n)}{trigger}{limit} AS {part};" for n, part in parts]

@@ -13,6 +13,7 @@ from typing import Any
 
 from streamsql.errors import Note, RuleFault
 from streamsql.language.redaction import redact
+from streamsql.language.tokens import quote_name
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.query_changes import REFUSED, Change, changes, facts_of
 from streamsql.runtime.checkpoints.checkpoint_log import MARKER
@@ -24,6 +25,12 @@ _KEPT = {
     "spark.sql.streaming.stateStore.providerClass": "state store",
 }
 """The settings that a checkpoint with state keeps from its first micro-batch on, and their meaning."""
+
+ANEW = (
+    "FROM BEGINNING   reads all input again, with a new checkpoint",
+    "FROM NOW         reads only new input, with a new checkpoint",
+)
+"""How a query starts with a new checkpoint."""
 
 
 class Folder:
@@ -171,12 +178,12 @@ def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, kno
         if refused
         else "Spark would resume without a warning, and mix old results with those of the changed query"
     )
-    ways = [
-        "FROM BEGINNING   reads all input again, with a new checkpoint",
-        "FROM NOW         reads only new input, with a new checkpoint",
-        *(() if refused else ("ACCEPT CHANGES   resumes from the old checkpoint",)),
-    ]
-    where = f"START QUERY {name} with" if known else "the unchanged statement, or add before its SELECT"
+    where = (
+        f"START QUERY {quote_name(name)} with"
+        if known
+        else "the unchanged statement, or add before its SELECT"
+    )
+    ways = ANEW if refused else (*ANEW, "ACCEPT CHANGES   resumes from the old checkpoint")
     return RuleFault(
         f"{whose} has changed since its checkpoint was created",
         detail="\n".join([*(c.what for c in changed), means]),

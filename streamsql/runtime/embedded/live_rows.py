@@ -98,7 +98,7 @@ class LiveRows:
             elif self.keys is not None:
                 after = self._replace(new, rows)
             elif new.num_rows:
-                after = pa.concat_tables([before, rows])
+                after = self._joined(before, rows)
             after, over = self._trimmed(after)
             if self.keep:
                 self.keep(batch_id, after, new)
@@ -149,7 +149,11 @@ class LiveRows:
         if not new.num_rows:
             return self.table
         others = self.table.filter(pc.invert(pc.is_in(self.table[self.KEY], new[self.KEY].combine_chunks())))
-        return pa.concat_tables([others, rows])
+        return self._joined(others, rows)
+
+    def _joined(self, *tables):
+        """Tables in one. Columns may have NULL in one of them only."""
+        return pa.concat_tables(tables, promote_options="default")
 
     def _trimmed(self, table):
         """(the table cut to the rows that are kept, the number of rows dropped)."""

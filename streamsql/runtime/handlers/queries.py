@@ -190,6 +190,8 @@ def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statem
                 raise again.why or AssertionError(query.name)
             run = _in_the_mode_of_its_rows(parts, again.run)
             running = parts.newest.started(start_query(parts, run))
+            if statement.retain:
+                parts.define(run.query, *((run.sink,) if run.query.live_table else ()))
             notes += running.notes if run is again.run else (*running.notes, *running.mode_notes)
             notes += start_advice(parts, running) if statement.name else ()
         except Exception as error:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.errors import RuleFault
+from streamsql.language.tokens import quote_name
+from streamsql.runtime.live.kept_columns import Misfit, fitted
 from streamsql.runtime.workspace.formats import CHANGES, check_version
 from streamsql.runtime.workspace.owned_folders import claim, private, private_folder
 
@@ -36,9 +38,10 @@ class ChangeLog:
         for file in self.folder.glob("*.*"):
             file.unlink()
 
-    def open(self, name: str, schema: Any, keys: tuple[str, ...]) -> None:
-        """Read what is known, or begin. Raises RuleFault when rows with other columns or keys were written,
-        UsageFault when a later version of the console has written them.
+    def open(self, name: str, schema: Any, keys: tuple[str, ...], *, accept: bool = False) -> None:
+        """Read what is known, or begin. accept: rows with other columns go on with those of now. Raises
+        RuleFault when rows with other columns or keys were written, UsageFault when a later version of the
+        console has written them.
         """
         kind = {"version": CHANGES, "schema": schema.jsonValue(), "keys": list(keys)}
         try:
@@ -49,18 +52,19 @@ class ChangeLog:
             self._write(KIND, json.dumps(kind | {"query": self.query}).encode())
             return
         check_version(known, CHANGES, str(self.folder / KIND))
-        if known["schema"] != kind["schema"] or known["keys"] != kind["keys"]:
-            raise RuleFault(
-                f"{name} has written rows with other columns or another key",
-                detail="an input, the sink or the query has changed since",
-                hint=f"START QUERY {name} FROM BEGINNING; writes all rows again",
-                code="WRONG_COLUMNS",
-            )
+        changed, fits = known["schema"] != kind["schema"], known["keys"] == kind["keys"]
+        if changed and not (accept and fits) or not fits:
+            raise _changed(name, fits)
         self.query = known["query"]
-        for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.all")):
-            self.version, self.rows = version, _read(file)
-        for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.next")):
-            self.pending = (version, _read(file))
+        try:
+            for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.all")):
+                self.version, self.rows = version, fitted(_read(file), schema, keys)
+            for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.next")):
+                self.pending = (version, fitted(_read(file), schema, keys))
+        except Misfit:
+            raise _changed(name, fits=False) from None
+        if changed:
+            self._write(KIND, json.dumps(known | kind).encode())
 
     def begin(self, version: int, rows: Any) -> None:
         """Rows are about to be written."""
@@ -83,6 +87,22 @@ class ChangeLog:
         with open(part, "wb", opener=private) as out:
             out.write(data)
         part.replace(self.folder / name)
+
+
+def _changed(name: str, fits: bool) -> RuleFault:
+    """The fault of a query that has written rows with other columns. fits: whether it can go on with them."""
+    ways = [
+        f"START QUERY {quote_name(name)} with one of",
+        "FROM BEGINNING   writes all rows again",
+        "FROM NOW         writes only what changes from now on",
+        *(("ACCEPT CHANGES   writes what has changed since, with the columns of now",) if fits else ()),
+    ]
+    return RuleFault(
+        f"{name} has written rows with other columns{'' if fits else ' or another key'}",
+        detail="an input, the sink or the query has changed since",
+        hint="\n".join(ways),
+        code="WRONG_COLUMNS",
+    )
 
 
 def _read(file: Path) -> Any:

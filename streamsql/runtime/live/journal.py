@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamsql.connectors.base import Places
 from streamsql.runtime.embedded.live_files import LiveFiles
 from streamsql.runtime.engine.pyspark_import import import_pyspark
+from streamsql.runtime.live.kept_columns import Misfit, fitted
 from streamsql.runtime.workspace.formats import LIVE_TABLE, check_version
 from streamsql.runtime.workspace.owned_folders import claim, private, remove
 
@@ -29,11 +31,21 @@ class Journal(LiveFiles):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._seen = (0, 0)
+        self._own: tuple[str | None, ...] = ()
+        self._schema: Any = None
 
     def begin(self, rows: LiveRows) -> None:
         """Persist the current rows and all later ones. Replaces what was persisted before."""
         remove(self.folder)
         claim(self.folder)
+        with rows.held():
+            self.note_kind(rows)
+            self.follow(rows)
+            if rows.table is not None:
+                self.write(f"{rows.last_batch}.all", rows.table)
+
+    def note_kind(self, rows: LiveRows) -> None:
+        """Write what the rows are. Files with other columns are fitted when they are read."""
         kind = {
             "version": LIVE_TABLE,
             "schema": rows.schema.jsonValue(),
@@ -45,12 +57,14 @@ class Journal(LiveFiles):
             "strict": rows.strict,
             "hidden": rows.hidden,
         }
-        with open(self.folder / "kind.json", "w", encoding="utf-8", opener=private) as out:
+        self._own, self._schema = (rows.KEY, rows.kept), rows.schema
+        part = self.folder / "part"
+        with open(part, "w", encoding="utf-8", opener=private) as out:
             out.write(json.dumps(kind))
-        with rows.held():
-            self.follow(rows)
-            if rows.table is not None:
-                self.write(f"{rows.last_batch}.all", rows.table)
+        part.replace(self.folder / "kind.json")
+
+    def read(self, file: Path) -> Any:
+        return fitted(super().read(file), self._schema, own=self._own)
 
     def load(self) -> LiveRows | None:
         """The persisted rows; None when there are none, or they cannot be read. Raises UsageFault when a
@@ -78,8 +92,9 @@ class Journal(LiveFiles):
             )
             if kind.get("version", 0) < _KEYS_IN_UTC:
                 rows.zone = ""  # its keys have times in the session's time zone
+            self._own, self._schema = (rows.KEY, rows.kept), rows.schema
             self.restore(rows)
-        except (OSError, ValueError, KeyError, pa.ArrowException):
+        except (OSError, ValueError, KeyError, pa.ArrowException, Misfit):
             return None
         return rows
 
@@ -147,6 +162,21 @@ class LiveTables(dict[str, "LiveRows"]):
         if self.places is not None:
             self._journal(name).begin(rows)
         self.on_begin()
+
+    def fit(self, name: str, schema: Any) -> None:
+        """Give the rows of a live table the columns of a changed query. Raises Misfit."""
+        rows = self[name]
+        there = {field.name.casefold() for field in rows.schema.fields}
+        schema = deepcopy(schema)
+        for field in schema.fields:
+            field.nullable = field.nullable or field.name.casefold() not in there
+        with rows.held():
+            if rows.table is not None:
+                rows.table = fitted(rows.table, schema, rows.keys or (), (rows.KEY, rows.kept))
+            rows.schema = schema
+            rows.version += 1
+            if self.places is not None:
+                self._journal(name).note_kind(rows)
 
     def forget(self, name: str) -> None:
         """Remove a live table and its persisted rows."""

@@ -14,7 +14,7 @@ from datetime import datetime
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from streamsql.catalog import CurrentCatalog
+from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.runtime.embedded.snapshots import Snapshots
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.live.refresher import Refresher
@@ -42,6 +42,10 @@ class Refreshes:
         self._threads = 0
         self._closed = False
         live.on_begin = self.notify
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._current.snapshot
 
     # ---- asked from outside ---------------------------------------------------------------
 

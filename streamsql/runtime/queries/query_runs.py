@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from streamsql.calls import evaluate, run
+from streamsql.catalog import Catalog
 from streamsql.errors import Cancelled, NameFault, Note, QueryFault, StreamsqlError
 from streamsql.plan.limits import raised_limit
 from streamsql.plan.plans import Run
@@ -137,7 +138,7 @@ class Queries:
         owner = self.all.get(running.plan.query.owner.casefold()) if running.plan.query.owner else None
         if owner is not None and owner.is_refresh:
             running.reported = True
-            self.refreshes.fail(owner.handle, _of_stage(running.fault, owner))
+            self.refreshes.fail(owner.handle, _of_stage(running.fault, owner, self.refreshes.catalog))
         did = bool(running.reports.last) if worked is None else worked
         running.again_at = next_start(running, worked=did)
         self.events.publish(QueryReported())
@@ -308,11 +309,12 @@ class Queries:
         running.status()
 
 
-def _of_stage(fault: StreamsqlError, owner: Running) -> QueryFault:
+def _of_stage(fault: StreamsqlError, owner: Running, catalog: Catalog) -> QueryFault:
     """The failure of a stage as that of its live table."""
     more = ""
     if fault.code == "LIMIT_REACHED":
-        more = raised_limit(owner.plan, owner.plan.sink.retain)
+        limit = owner.plan.query.retain or owner.plan.sink.retain
+        more = raised_limit(owner.plan, limit, catalog)
     return QueryFault(
         fault.fact if isinstance(fault, QueryFault) else fault.message,
         subject=f"query {owner.name} failed",

@@ -27,6 +27,7 @@ from streamsql.runtime.preflight.local_paths import check_alone, check_log
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.few_rows import few_rows
+from streamsql.runtime.queries.kept_rows import rows_to_write
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import Output, TableOutput
 from streamsql.runtime.queries.query_waits import POLL
@@ -193,14 +194,12 @@ def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str
     """
     output = Output()
     for table, step in zip(plan.live, plan.keeping(choice.mode), strict=True):
-        name = table.name.casefold()
-        known = parts.live.get(name)
-        rows = evaluate(step.node, env) if known is None else known
-        env[step.name] = rows
+        fresh = evaluate(step.node, env)
         if plan.transient:
-            parts.live[name] = rows
-        elif known is None:
-            parts.live.begin(name, rows)
+            rows = parts.live[table.name.casefold()] = fresh
+        else:
+            rows = rows_to_write(parts.live, table.name, fresh, plan)
+        env[step.name] = rows
         others = (w for w in rows.watchers if not isinstance(getattr(w, "__self__", None), TableOutput))
         rows.watchers[:] = list(others)
         rows.watch(TableOutput(output, rows).watch)

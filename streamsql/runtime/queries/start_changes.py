@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamsql.calls import Var, evaluate, run
+from streamsql.calls import Var, evaluate
 from streamsql.plan.changes import Changes as ChangesPlan
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.live.change_log import ChangeLog
 from streamsql.runtime.program_helpers import helper
+from streamsql.runtime.queries.kept_rows import rows_to_write
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.queries.start_refresh import computed, keep_refreshed
@@ -30,7 +31,7 @@ def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running
         log.forget()
         for table in plan.live:
             parts.live.forget(table.name.casefold())
-    log.open(name, schema, plan.keys)
+    log.open(name, schema, plan.keys, accept=plan.begins == "accept")
     env = _env(parts, plan, schema)
     changes = evaluate(plan.changes(Var("schema"), query=log.query), env)
     changes.table, changes.last_batch = log.rows, log.version
@@ -56,12 +57,7 @@ def _env(parts: QueryParts, plan: ChangesPlan, schema: Any) -> dict[str, Any]:
     env = parts.env(plan.writer("changes"), plan.reads, own_session(parts.spark))
     env |= {"schema": schema, "LiveRows": helper("LiveRows")}
     for table, step in zip(plan.live, plan.rows(Var("schema")), strict=True):
-        rows = parts.live.get(table.name.casefold())
-        if rows is None:
-            run((step,), env)
-            rows = env[step.name]
-            parts.live.begin(table.name.casefold(), rows)
-        env[step.name] = rows
+        env[step.name] = rows_to_write(parts.live, table.name, evaluate(step.node, env), plan)
     return env
 
 

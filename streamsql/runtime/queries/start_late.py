@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamsql.calls import run
-from streamsql.connectors.memory import rows_variable
+from streamsql.calls import evaluate, run
 from streamsql.definitions import Sink
 from streamsql.errors import QueryFault
 from streamsql.plan.plans import Run
+from streamsql.runtime.queries.kept_rows import rows_to_write
 from streamsql.runtime.queries.late_writes import LateWrites
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.run import Running
@@ -27,13 +27,7 @@ def begin_late(parts: QueryParts, plan: Run, env: dict[str, Any]) -> None:
         return
     run(plan.late.steps, env)
     for step in plan.late.keeping:
-        name = plan.late.sink.name.casefold()
-        rows = parts.live.get(name)
-        if rows is None:
-            run((step,), env)
-            parts.live.begin(name, env[step.name])
-        else:
-            env[rows_variable(plan.late.sink.name)] = rows
+        env[step.name] = rows_to_write(parts.live, plan.late.sink.name, evaluate(step.node, env), plan)
     run(plan.late.beginning, env)
 
 

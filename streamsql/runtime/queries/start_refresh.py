@@ -136,7 +136,7 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
             raise EngineFault(
                 f"its result has more than {limit} row{'' if limit == 1 else 's'}",
                 detail=_why_so_many(inputs, limit),
-                hint=raised_limit(plan, limit),
+                hint=raised_limit(plan, limit, parts.catalog),
                 code="LIMIT_REACHED",
             )
         return table
@@ -163,7 +163,7 @@ def _why_so_many(inputs: Mapping[str, RowsAt], limit: int) -> str:
 
 
 def _limit(plan: plans.Refresh) -> int:
-    """How many rows the result may have; that of an INSERT, as many as one of its inputs."""
+    """How many rows the result may have; that of an INSERT without RETAIN, as many as one of its inputs."""
     if plan.query.live_table or plan.transient:
         return plan.sink.retain
-    return max(table.retain for table in plan.reads.live)
+    return plan.query.retain or max(table.retain for table in plan.reads.live)

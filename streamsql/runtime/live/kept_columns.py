@@ -1,0 +1,77 @@
+"""Rows that are kept while the columns of their query change: a column that came is NULL in them, one that is
+gone is left out, and a number takes the wider type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Misfit(Exception):
+    """Rows that do not fit; says which column does not."""
+
+
+def fitted(table: Any, schema: Any, keys: Sequence[str] = (), own: Sequence[str | None] = ()) -> Any:
+    """An Arrow table with the columns of a Spark schema, and its own ones behind them. keys: columns whose
+    types must be as they were. Raises Misfit.
+    """
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    wanted = list(to_arrow_schema(schema, timezone="UTC"))
+    places = {n: table.field(n) for n in range(table.num_columns)}
+    others = [n for n, field in places.items() if field.name in own]
+    rows = [field for n, field in places.items() if n not in others]
+    if [(f.name, f.type) for f in wanted] == [(f.name, f.type) for f in rows]:
+        return table
+    known = {field.name.casefold(): n for n, field in places.items() if n not in others}
+    columns = []
+    for field in wanted:
+        place = known.get(field.name.casefold())
+        if place is None and field.name not in keys:
+            columns.append(pa.chunked_array([pa.nulls(table.num_rows, field.type)]))
+            continue
+        column = None if place is None else _cast(table.column(place), field.type)
+        if column is None or (field.name in keys and column.type != table.column(place).type):
+            raise Misfit(field.name)
+        columns.append(column)
+    fields = [*wanted, *(places[n] for n in others)]
+    return pa.table([*columns, *(table.column(n) for n in others)], schema=pa.schema(fields))
+
+
+def _cast(column: Any, wanted: pa.DataType) -> Any:
+    """The column in another type that holds its values as they are; None where there are others."""
+    import pyarrow as pa
+
+    if not _holds(column.type, wanted):
+        return None
+    try:
+        return column.cast(wanted)
+    except pa.ArrowException:
+        return None
+
+
+def _holds(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether values of a type can be those of another: numbers, and what is made of them."""
+    from pyarrow import types
+
+    if types.is_struct(old) and types.is_struct(new):
+        common = {old.field(n).name for n in range(old.num_fields)} & {
+            new.field(n).name for n in range(new.num_fields)
+        }
+        return all(_holds(old.field(name).type, new.field(name).type) for name in common)
+    if types.is_list(old) and types.is_list(new):
+        return _holds(old.value_type, new.value_type)
+    if types.is_map(old) and types.is_map(new):
+        return old.key_type == new.key_type and _holds(old.item_type, new.item_type)
+    return bool(old == new or (_is_number(old) and _is_number(new)))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))

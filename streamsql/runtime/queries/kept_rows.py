@@ -1,0 +1,57 @@
+"""The rows of the live tables that a query writes: those that are kept, or new ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamsql.errors import RuleFault
+from streamsql.language.tokens import quote_name
+from streamsql.plan.plans import Run
+from streamsql.runtime.checkpoints.query_marker import ANEW
+from streamsql.runtime.live.journal import LiveTables
+from streamsql.runtime.live.kept_columns import Misfit
+
+if TYPE_CHECKING:
+    from streamsql.runtime.embedded.live_rows import LiveRows
+
+
+def rows_to_write(live: LiveTables, name: str, fresh: LiveRows, plan: Run) -> LiveRows:
+    """The rows of a live table that is written from now on: those that are there, with the columns of the
+    query as it is now, or fresh ones. Raises RuleFault for rows that it does not continue.
+    """
+    key = name.casefold()
+    known: LiveRows | None = live.get(key)
+    if known is None:
+        live.begin(key, fresh)
+        return fresh
+    was, now = _how(known), _how(fresh)
+    if was != now:
+        raise _not_continued(name, plan, f"they were kept {was}, and now it keeps them {now}")
+    known.retain = fresh.retain
+    if _columns(known) != _columns(fresh):
+        try:
+            live.fit(key, fresh.schema)
+        except Misfit as misfit:
+            raise _not_continued(name, plan, f"its column {misfit} has other values now") from None
+    return known
+
+
+def _how(rows: LiveRows) -> str:
+    keys = f" by the key ({', '.join(rows.keys)})" if rows.keys else ""
+    having = ", as far as HAVING keeps them" if rows.kept else ""
+    return f"in output mode {rows.mode}{keys}{having}"
+
+
+def _columns(rows: LiveRows) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in rows.schema.fields]
+
+
+def _not_continued(name: str, plan: Run, why: str) -> RuleFault:
+    query = plan.query.owner or plan.query.name
+    return RuleFault(
+        f"the changed query cannot go on with the rows of {name}",
+        detail=why,
+        hint="\n".join((f"START QUERY {quote_name(query)} with one of", *ANEW)),
+        span=plan.body_span,
+        code="CHECKPOINT_CHANGED",
+    )
