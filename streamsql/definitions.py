@@ -93,14 +93,16 @@ class Stream:
 @dataclass(frozen=True)
 class Original:
     """What a sink of a test, which keeps its rows in memory, takes over from the one in whose place it is:
-    connector, output modes, whether it shows the newest row of each group, and whether changes of a result
-    are applied to its rows.
+    connector, output modes, whether it shows the newest row of each group, whether it takes changes of a
+    result, and whether they are applied to its rows; envelopes: whether it gets them in Debezium's envelope.
     """
 
     connector: str
     modes: tuple[str, ...]
     shows_newest: bool = False
     keeps_in_step: bool = False
+    takes_changes: bool = True
+    envelopes: bool = False
 
 
 ON_SERVER = Original("memory", ("append", "complete"))
@@ -128,6 +130,11 @@ class Sink:
     @property
     def is_live(self) -> bool:
         return self.connector == "memory"
+
+    @property
+    def meant(self) -> str:
+        """Its connector; in a test, that of the sink in whose place it is."""
+        return self.stands_for.connector if self.stands_for else self.connector
 
     @property
     def is_view(self) -> bool:

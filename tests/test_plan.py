@@ -45,6 +45,7 @@ from streamsql.plan.plans import (
     Run,
     Write,
 )
+from streamsql.plan.stand_ins import kept_sink
 from streamsql.plan.streaming import join_bounds
 
 GOLDEN = Path(__file__).parent / "golden" / "plans"
@@ -715,3 +716,30 @@ def test_the_start_of_a_window_call_is_the_key_that_its_group_has(function: str)
         made = plan(statement, checker.context)
         assert isinstance(made, Run)
         assert made.targets[0].keys("update") == ("since", "user"), text
+
+
+@pytest.mark.parametrize(
+    "sink",
+    [
+        Sink("f", "foreach", options=(("function", "m.f"),)),
+        Sink("f", "json", options=(("path", "out"),)),
+        Sink("f", "json", "debezium_json", options=(("path", "out"),)),
+        Sink("f", "jdbc", key=("user",), options=(("url", "jdbc:sqlite:db"), ("table", "t"))),
+    ],
+    ids=["foreach", "files", "envelopes", "database"],
+)
+def test_a_sink_of_a_test_takes_what_the_one_in_its_place_takes(sink: Sink) -> None:
+    """Whether an INSERT runs as Spark's own query, in stages, or not at all is the same in a test."""
+
+    def verdict(query: str, known: Sink) -> str:
+        try:
+            return type(planned(f"INSERT INTO f {query};", CATALOG.having(known))).__name__
+        except StreamsqlError as fault:
+            return fault.message
+
+    for query in (
+        "SELECT user FROM clicks",
+        "SELECT user, count(*) AS c FROM clicks GROUP BY user",
+        "SELECT user, c FROM (SELECT user, count(*) AS c FROM clicks GROUP BY user) ORDER BY c LIMIT 1",
+    ):
+        assert verdict(query, kept_sink(sink)) == verdict(query, sink)

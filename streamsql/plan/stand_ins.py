@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from streamsql.connectors import debezium
 from streamsql.connectors.given import format_options, message_format, takes_messages
 from streamsql.connectors.registry import connector
 from streamsql.definitions import DEFAULT_RETAIN, ROW_FILES, Original, Sink, Stream
@@ -50,7 +51,12 @@ def kept_sink(sink: Sink) -> Sink:
         return sink
     using = connector(Name(sink.connector))
     original = Original(
-        sink.connector, using.modes_of(sink), using.shows_newest(sink), using.keeps_in_step(sink)
+        sink.connector,
+        using.modes_of(sink),
+        using.shows_newest(sink),
+        using.keeps_in_step(sink),
+        using.changes_writer(sink) is not None,
+        sink.format == debezium.FORMAT,
     )
     return replace(
         sink,

@@ -142,6 +142,8 @@ def live_keys(table: Sink, context: Context) -> tuple[str, ...]:
 
 def takes_changes(sink: Sink) -> bool:
     """Whether the connector of a sink can write changes."""
+    if sink.stands_for is not None:
+        return sink.stands_for.takes_changes
     return sink.connector != "table" and connector(Name(sink.connector)).changes_writer(sink) is not None
 
 
@@ -149,7 +151,7 @@ def _check_takes_changes(sink: Sink, span: Span | None) -> None:
     """Raise RuleFault for a sink whose connector cannot write changes."""
     if not takes_changes(sink):
         raise RuleFault(
-            f"a {sink.connector} sink does not take the changes of a result",
+            f"a {sink.meant} sink does not take the changes of a result",
             hint=f"connectors for it: {', '.join(connectors_for_changes())}",
             span=span,
             code="CONNECTOR_NOT_SUPPORTED",

@@ -81,7 +81,8 @@ def _runs_by_itself(statement: Insert, sinks: tuple[Sink, ...], context: Context
 
 def _only_appends(sink: Sink) -> bool:
     using = connector(Name(sink.connector))
-    return using.modes_of(sink) == ("append",) and sink.format != debezium.FORMAT
+    envelopes = sink.stands_for.envelopes if sink.stands_for else sink.format == debezium.FORMAT
+    return using.modes_of(sink) == ("append",) and not envelopes
 
 
 def _hint_at_stages(fault: RuleFault, statement: Insert, sinks: tuple[Sink, ...], context: Context) -> None:
@@ -96,7 +97,7 @@ def _hint_at_stages(fault: RuleFault, statement: Insert, sinks: tuple[Sink, ...]
     statements = [f"CREATE LIVE TABLE {rows} AS {statement.query.text.strip()};"]
     unable = next((sink for sink in sinks if not takes_changes(sink)), None)
     if unable is not None:
-        why = f"in stages its result changes, and a {unable.connector} sink does not take changes"
+        why = f"in stages its result changes, and a {unable.meant} sink does not take changes"
         fault.detail = "\n".join(filter(None, (fault.detail, why)))
         statements.append(f"INSERT INTO a sink that takes its changes: {', '.join(connectors_for_changes())}")
     else:

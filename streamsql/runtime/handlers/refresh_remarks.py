@@ -61,8 +61,8 @@ def _of_inputs(query: Query, running: Running | None, parts: SessionParts) -> It
     still = "an input stands still: "
     for feeding in _feeding(query, parts.catalog):
         owner = parts.queries.all.get(feeding.owner.casefold())
-        if owner is not None and owner.fault:
-            continue  # a stage: its live table ended with the same error
+        if owner is not None and (owner.fault or not owner.handle.isActive):
+            continue  # a stage: its live table ended with the same error, or was stopped with it
         other = parts.queries.all.get(feeding.name.casefold())
         status = other.status() if other is not None else "not running"
         whose = feeding.owner or feeding.name

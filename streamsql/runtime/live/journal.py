@@ -7,6 +7,7 @@ a number that already exists, and is skipped. So the rows always match the check
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -84,7 +85,7 @@ class Journal(LiveFiles):
                 StructType.fromJson(kind["schema"]),
                 kind["mode"],
                 kind["keys"],
-                kind["retain"],
+                sys.maxsize if kind.get("strict") else kind["retain"],  # the limit is for rows to come
                 kind["one"],
                 kind.get("hidden", []),
                 kind.get("kept"),
@@ -94,6 +95,7 @@ class Journal(LiveFiles):
                 rows.zone = ""  # its keys have times in the session's time zone
             self._own, self._schema = (rows.KEY, rows.kept), rows.schema
             self.restore(rows)
+            rows.retain = kind["retain"]
         except (OSError, ValueError, KeyError, pa.ArrowException, Misfit):
             return None
         return rows
@@ -163,8 +165,8 @@ class LiveTables(dict[str, "LiveRows"]):
             self._journal(name).begin(rows)
         self.on_begin()
 
-    def fit(self, name: str, schema: Any) -> None:
-        """Give the rows of a live table the columns of a changed query. Raises Misfit."""
+    def fit(self, name: str, schema: Any, retain: int) -> None:
+        """Give the rows of a live table the columns and the limit of a changed query. Raises Misfit."""
         rows = self[name]
         there = {field.name.casefold() for field in rows.schema.fields}
         schema = deepcopy(schema)
@@ -173,7 +175,7 @@ class LiveTables(dict[str, "LiveRows"]):
         with rows.held():
             if rows.table is not None:
                 rows.table = fitted(rows.table, schema, rows.keys or (), (rows.KEY, rows.kept))
-            rows.schema = schema
+            rows.schema, rows.retain = schema, retain
             rows.version += 1
             if self.places is not None:
                 self._journal(name).note_kind(rows)

@@ -27,10 +27,9 @@ def rows_to_write(live: LiveTables, name: str, fresh: LiveRows, plan: Run) -> Li
     was, now = _how(known), _how(fresh)
     if was != now:
         raise _not_continued(name, plan, f"they were kept {was}, and now it keeps them {now}")
-    known.retain = fresh.retain
-    if _columns(known) != _columns(fresh):
+    if (known.retain, _columns(known)) != (fresh.retain, _columns(fresh)):
         try:
-            live.fit(key, fresh.schema)
+            live.fit(key, fresh.schema, fresh.retain)
         except Misfit as misfit:
             raise _not_continued(name, plan, f"its column {misfit} has other values now") from None
     return known
