@@ -11,7 +11,7 @@ from streamsql.errors import StreamsqlError
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
-from streamsql.runtime.why.outcome_situations import VALUE_ERRORS
+from streamsql.runtime.why.outcome_situations import ANSI_MODE, VALUE_ERRORS
 
 LONG = 10.0
 """Seconds after which a refresh that is under way is a remark."""
@@ -49,7 +49,7 @@ def remarks_on(name: str, parts: SessionParts) -> list[Remark]:
     running = parts.queries.all.get(name.casefold())
     said = list(_of_inputs(query, running, parts))
     fed = all(map(parts.catalog.writers_of, query.inputs))
-    own = list(_own(running, fed)) if running else []
+    own = list(_own(running, fed, still=bool(said))) if running else []
     if running is None and not parts.config.read_only:
         own.append(Remark("it is stopped", *_again(query.name)))
     # What can be resolved stands first: a footer is cut where the window ends.
@@ -67,12 +67,7 @@ def _of_inputs(query: Query, running: Running | None, parts: SessionParts) -> It
         status = other.status() if other is not None else "not running"
         whose = feeding.owner or feeding.name
         if other is not None and status == "FAILED" and other.fault:
-            corrected = f"CREATE OR REPLACE LIVE TABLE {quote_name(whose)} AS …;"
-            again = f"START QUERY {quote_name(whose)};"
-            live = feeding.live_table and (other.certain or other.fault.code in VALUE_ERRORS)
-            effect = "runs it with a corrected SELECT" if live else "runs it again"
-            resolved = _higher_limit(other.fault) or (corrected if live else again, effect)
-            yield Remark(f"{still}{other.fault.message}", *resolved)
+            yield Remark(f"{still}{other.fault.message}", *_mended(other, feeding))
         elif running is not None and status in ("stopped", "not running"):
             yield Remark(
                 f"{still}the query {feeding.name} is {status}",
@@ -83,6 +78,21 @@ def _of_inputs(query: Query, running: Running | None, parts: SessionParts) -> It
         if not parts.catalog.writers_of(table):
             feeds = f"INSERT INTO {quote_name(table)} SELECT …;"
             yield Remark(f"{still}no query writes into {table} any more", feeds, "starts one")
+
+
+def _mended(running: Running, query: Query) -> tuple[str, str]:
+    """What lets a query that has failed run again, and how."""
+    assert running.fault is not None
+    name, of_value = quote_name(query.owner or query.name), running.fault.code in VALUE_ERRORS
+    limit = _higher_limit(running.fault)
+    if limit:
+        return limit
+    if query.live_table and (running.certain or of_value):
+        return f"CREATE OR REPLACE LIVE TABLE {name} AS …;", "runs it with a corrected SELECT"
+    again = f"START QUERY {name};"
+    if of_value:
+        return f"SET {ANSI_MODE} = false; {again}", "runs it with NULL for such a value"
+    return again, "runs it again"
 
 
 def _again(name: str) -> tuple[str, str]:
@@ -108,8 +118,8 @@ def _feeding(query: Query, catalog: Catalog) -> list[Query]:
     return [reached[name] for name in sorted(reached)]
 
 
-def _own(running: Running, fed: bool) -> Iterator[Remark]:
-    """fed: whether all its inputs have queries."""
+def _own(running: Running, fed: bool, *, still: bool) -> Iterator[Remark]:
+    """fed: whether all its inputs have queries; still: whether one of these does not run."""
     if running.status() not in GOING_ON:
         again = _again(running.name)
         if running.fault:
@@ -126,7 +136,7 @@ def _own(running: Running, fed: bool) -> Iterator[Remark]:
     elif refresher.stale > LONG:
         stop = f"STOP QUERY {quote_name(running.name)};"
         yield Remark(f"a refresh is under way for {refresher.stale:.0f} s", stop, "cancels it")
-    elif refresher.slow:
+    elif refresher.slow and not still:
         took, skipped = refresher.milliseconds, refresher.skipped
         whose = running.name if running.stages else ", ".join(running.plan.query.inputs)
         yield Remark(

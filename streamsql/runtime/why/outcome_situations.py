@@ -22,7 +22,7 @@ from streamsql.runtime.why.verdict import Fact, Verdict, count
 
 _DEDUPLICATION = ("dedupe", "dedupeWithinWatermark")
 _JOIN = "symmetricHashJoin"
-_ANSI_MODE = "spark.sql.ansi.enabled"
+ANSI_MODE = "spark.sql.ansi.enabled"
 VALUE_ERRORS = (
     "CAST_INVALID_INPUT",
     "CAST_OVERFLOW",
@@ -54,9 +54,9 @@ def not_running(evidence: Evidence) -> Verdict | None:
     if status == "FAILED" and running.fault is not None:
         ansi = running.fault.code in VALUE_ERRORS
         if ansi:
-            facts.append(("with it", f"{_ANSI_MODE} = false such a value gives NULL, in all queries"))
+            facts.append(("with it", f"{ANSI_MODE} = false such a value gives NULL, in all queries"))
         limited = running.fault.code == "LIMIT_REACHED"
-        setting = f"SET {_ANSI_MODE} = false" if ansi else ""
+        setting = f"SET {ANSI_MODE} = false" if ansi else ""
         return Verdict(
             situation="NOT_RUNNING",
             sentence=running.fault.message,
