@@ -148,6 +148,7 @@ RUNTIME = [
     "preflight.connectivity preflight.kafka_topics preflight.local_paths preflight.python_code_checks "
     "preflight.schema_inference preflight.schema_files",
     "preflight.function_kinds preflight.registry_subjects",
+    "live.kept_columns",
     "live.change_log live.journal live.refresher",
     "live.refreshes",
     "queries.advance_counts",
@@ -161,6 +162,7 @@ RUNTIME = [
     "queries.parts",
     "queries.few_rows",
     "queries.start_refresh queries.stage_frames",
+    "queries.kept_rows",
     "queries.start_changes queries.start_late",
     "queries.start",
     "queries.drain queries.restart_supervisor",
