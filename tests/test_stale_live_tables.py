@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
 from conftest import Console
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 from test_refreshes import COUNTS, TOP, of_live_table
 from test_reopened import Open, opened  # noqa: F401  a fixture
 from test_why import why
@@ -16,6 +18,7 @@ from streamsql.errors import QueryFault, StreamsqlError
 from streamsql.results import Live, Text
 from streamsql.runtime import session_summary
 from streamsql.runtime.handlers import refresh_remarks
+from streamsql.runtime.live.kept_columns import Misfit, fitted
 from streamsql.runtime.session_summary import stale_table
 
 # Spark waits here, row by row, until the system property says that the gate is open.
@@ -174,3 +177,11 @@ def test_a_refresh_slower_than_its_inputs(
     console.run(f"CREATE OR REPLACE LIVE TABLE counts {every} AS {COUNTS.partition('counts AS ')[2]}")
     shown = console.run("SHOW CREATE LIVE TABLE counts;")[0]
     assert isinstance(shown, Text) and "TRIGGER EVERY '" in shown.text
+
+
+def test_kept_rows_with_long_offsets_are_the_same_rows() -> None:
+    texts = pa.table({"s": pa.array(["a"], pa.large_string())})
+    read = fitted(texts, StructType([StructField("s", StringType())]), keys=("s",))
+    assert read.to_pydict() == {"s": ["a"]}
+    with pytest.raises(Misfit):
+        fitted(texts, StructType([StructField("s", LongType())]))
