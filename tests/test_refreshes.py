@@ -165,7 +165,9 @@ def test_more_rows_than_are_kept_fail_it(console: Console) -> None:
     assert caught.value.hint == "START QUERY few RETAIN 10 ROWS;"
     assert caught.value.hint[:-1] in of_live_table(console, "few")["remark"]
     console.run(f"{caught.value.hint} AWAIT QUERY few IDLE;")
-    assert "RETAIN 10 ROWS" in "".join(console.text("SHOW CREATE LIVE TABLE few;"))
+    (definition,) = console.run("SHOW CREATE LIVE TABLE few;")
+    assert isinstance(definition, Text)
+    assert "RETAIN 10 ROWS" in definition.text
     with pytest.raises(QueryFault, match="more than 3 rows") as caught:
         console.run("CREATE LIVE TABLE pairs RETAIN 3 ROWS AS SELECT a.word FROM counts a, few b;")
     assert "it reads 2 of counts and 2 of few: a join without a key" in caught.value.detail.replace(

@@ -151,9 +151,13 @@ class LiveRows:
         others = self.table.filter(pc.invert(pc.is_in(self.table[self.KEY], new[self.KEY].combine_chunks())))
         return self._joined(others, rows)
 
-    def _joined(self, *tables):
-        """Tables in one. Columns may have NULL in one of them only."""
-        return pa.concat_tables(tables, promote_options="default")
+    def _joined(self, before, rows):
+        """Both in one. A column may have NULL in one of them only; names may come twice."""
+        if before.schema != rows.schema:
+            both = zip(before.schema, rows.schema, strict=True)
+            schema = pa.schema([old.with_nullable(old.nullable or new.nullable) for old, new in both])
+            before, rows = (pa.Table.from_arrays(t.columns, schema=schema) for t in (before, rows))
+        return pa.concat_tables([before, rows])
 
     def _trimmed(self, table):
         """(the table cut to the rows that are kept, the number of rows dropped)."""

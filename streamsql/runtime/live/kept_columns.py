@@ -28,7 +28,10 @@ def fitted(table: Any, schema: Any, keys: Sequence[str] = (), own: Sequence[str 
     rows = [field for n, field in places.items() if n not in others]
     if [(f.name, f.type) for f in wanted] == [(f.name, f.type) for f in rows]:
         return table
-    known = {field.name.casefold(): n for n, field in places.items() if n not in others}
+    known: dict[str, int] = {}
+    for n, field in places.items():
+        if n not in others and known.setdefault(field.name.casefold(), n) != n:
+            raise Misfit(field.name)  # of two columns of a name, it is not known which is which
     columns = []
     for field in wanted:
         place = known.get(field.name.casefold())
@@ -36,7 +39,7 @@ def fitted(table: Any, schema: Any, keys: Sequence[str] = (), own: Sequence[str 
             columns.append(pa.chunked_array([pa.nulls(table.num_rows, field.type)]))
             continue
         column = None if place is None else _cast(table.column(place), field.type)
-        if column is None or (field.name in keys and column.type != table.column(place).type):
+        if column is None or (field.name in keys and not _alike(column.type, table.column(place).type)):
             raise Misfit(field.name)
         columns.append(column)
     fields = [*wanted, *(places[n] for n in others)]
