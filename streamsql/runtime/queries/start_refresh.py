@@ -15,6 +15,7 @@ from streamsql.plan.limits import raised_limit
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate
+from streamsql.runtime.live.kept_columns import Misfit
 from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.parts import QueryParts
@@ -53,10 +54,15 @@ def changed_input(error: Exception, plan: plans.Refresh) -> StreamsqlError:
 
 
 def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Running:
-    """Start to keep it up to date; its rows of earlier stay if they have the same columns."""
+    """Start to keep it up to date; rows of earlier stay until then if the columns of now can hold them."""
     key, table = plan.query.name.casefold(), plan.sink
     known = parts.live.get(key)
-    if known is None or known.schema != schema or known.mode != "complete":
+    if known is not None and known.schema != schema:
+        try:
+            parts.live.fit(key, schema, table.retain)
+        except Misfit:
+            known = None
+    if known is None or known.mode != "complete":
         known = helper("LiveRows")(schema, "complete", None, table.retain)
         if plan.transient:
             parts.live[key] = known
@@ -65,7 +71,7 @@ def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Runni
     rows: LiveRows = known
 
     def compute(inputs: Mapping[str, RowsAt], cancel: CancelToken) -> Any:
-        return computed(parts.under(cancel), plan, inputs, rows.schema)
+        return computed(parts.under(cancel), plan, inputs, schema)
 
     return keep_refreshed(parts, plan, rows, compute)
 
