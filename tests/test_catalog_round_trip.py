@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from streamsql.catalog import Catalog
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.base import Statement
@@ -19,6 +20,7 @@ from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.reopen import _take_up, reopen
 from streamsql.runtime.workspace.store import Store
+from streamsql.secrets import is_secret_key
 
 BASE = "CREATE STREAM s (n INT, word STRING, at TIMESTAMP) USING values; CREATE SINK k USING noop;"
 # What has a meaning to the reader of scripts, among any characters at all.
@@ -141,6 +143,11 @@ def views_of(session: Session) -> list[tuple[str, str]]:
     return [(name, view.text) for name, view in session.parts.temporary.statements()]
 
 
+def has_secrets(catalog: Catalog) -> bool:
+    entries = (*catalog.streams.values(), *catalog.sinks.values())
+    return any(is_secret_key(key) for entry in entries for key, _ in entry.options)
+
+
 def check(texts: list[str]) -> int:
     """Take up what is accepted of these statements, write it, and read it back. Returns how many were."""
     with tempfile.TemporaryDirectory() as made:
@@ -157,12 +164,13 @@ def check(texts: list[str]) -> int:
         second = opened(folder)
         again = reopen(second.parts)
         assert again.warnings == ()
-        assert second.catalog == first.catalog
         assert views_of(second) == views_of(first)
         assert second.settings.changed == first.settings.changed
         assert second.parts.store is not None and first.parts.store is not None
         assert second.parts.store.withheld == first.parts.store.withheld
-        shown_again(first)
+        if not has_secrets(first.catalog):  # which are neither written nor shown
+            assert second.catalog == first.catalog
+            shown_again(first)
         return accepted - 2
 
 
@@ -185,6 +193,7 @@ def shown_again(session: Session) -> None:
 
 
 @settings(max_examples=300, deadline=None)
+@example("CREATE SINK `a` USING kafka OPTIONS (servers 'h:1', topic 't', 'kafka.Sas' 'x')")
 @given(statements())
 def test_a_statement_that_is_accepted_reads_back_as_the_same(text: str) -> None:
     check([text])
