@@ -13,8 +13,6 @@ from streamsql.output.fitting import renamed_columns
 from streamsql.output.formats import FORMATS, Style
 from streamsql.results import Copied, Rows, RowStream
 
-BLOCK = 1_000
-
 
 def copy_to_file(copied: Copied, check: Callable[[], None]) -> str:
     """Write the file, complete or not at all; returns what was done. check: raises Cancelled. Raises

@@ -21,7 +21,7 @@ from streamsql.output.glance import at_a_glance, is_properties, prose
 from streamsql.output.line_breaks import wrap
 from streamsql.output.messages import Messages
 from streamsql.output.pager import page, pager_command
-from streamsql.output.row_streams import print_stream
+from streamsql.output.row_streams import in_blocks, print_stream
 from streamsql.output.terminal import Terminal
 from streamsql.output.window import window
 from streamsql.results import (
@@ -235,10 +235,6 @@ class Printer(Messages):
 
     # ---- how ------------------------------------------------------------------------------
 
-    def _safe(self, text: str) -> str:
-        """A line of a format for programs: control characters are escaped only for a terminal."""
-        return harmless(text) if is_terminal(self.out) else text
-
     def style(self, glance: bool = False) -> Style:
         """The style of rows. Values are cut only in a window, and never in a result that is fitted to it."""
         max_cell = self.preferences.count("max_cell") if self.width() and not glance else 0
@@ -334,7 +330,7 @@ class Printer(Messages):
     def formatted(self, format: str, rows: Rows, style: Style) -> Iterator[str]:
         """The lines of rows in a format, with control characters escaped for a terminal."""
         lines = FORMATS[format](rows, style)
-        return (self._safe(line) for line in lines) if format in RAW else lines
+        return map(harmless, lines) if format in RAW and is_terminal(self.out) else lines
 
     def _text(self, text: Text, *, paging: bool = True) -> None:
         shown = harmless(text.text)
@@ -343,8 +339,8 @@ class Printer(Messages):
             self.write(lines)
 
     def write(self, lines: Iterator[str] | list[str]) -> None:
-        for line in lines:
-            print(line, file=self.out)
+        for text in in_blocks(lines):
+            self.out.write(text)
         self.out.flush()
 
     # ---- pager ----------------------------------------------------------------------------

@@ -11,12 +11,10 @@ from typing import Any, Protocol, TextIO, cast
 from streamsql.config.preferences import PREFIX, Preferences
 from streamsql.errors import Cancelled, Note
 from streamsql.output.fitting import cut_note
-from streamsql.output.formats import Style
+from streamsql.output.formats import BLOCK, Style
 from streamsql.output.pager import page_lines
 from streamsql.output.table_blocks import TableBlocks, table_of_stream
 from streamsql.results import Rows, RowStream, Text
-
-BLOCK = 1_000
 
 Values = tuple[Any, ...]
 
@@ -141,7 +139,7 @@ def _page(reader: _Reader) -> list[Note]:
     printer.out.flush()
     printer.paging.set()
     try:
-        started = page_lines(_texts(_for_pager(reader, notes)), printer.pager())
+        started = page_lines(in_blocks(_for_pager(reader, notes)), printer.pager())
     finally:
         printer.paging.clear()
     if not started:
@@ -150,15 +148,23 @@ def _page(reader: _Reader) -> list[Note]:
     return notes
 
 
-def _texts(lines: Iterable[str]) -> Iterator[str]:
-    """Lines with their ends, many at a time."""
+def in_blocks(lines: Iterable[str]) -> Iterator[str]:
+    """Lines with their ends, many at a time. Those before an error are not lost."""
     part: list[str] = []
-    for line in lines:
-        part.append(line)
-        if len(part) >= BLOCK:
-            yield "\n".join(part) + "\n"
-            part = []
-    yield "".join(f"{line}\n" for line in part)
+    try:
+        for line in lines:
+            part.append(line)
+            if len(part) >= BLOCK:
+                yield _with_ends(part)
+                part = []
+    except Exception:
+        yield _with_ends(part)
+        raise
+    yield _with_ends(part)
+
+
+def _with_ends(lines: list[str]) -> str:
+    return "\n".join(lines) + "\n" if lines else ""
 
 
 def _for_pager(reader: _Reader, notes: list[Note]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.row_values import collect, in_zone, is_numeric, python_values
+from streamsql.runtime.engine.row_values import collect, columns_in_zone, in_zone, is_numeric, python_values
 
 AT_ONCE = 10_000
 """A result of which Spark knows that it has at most so many rows is fetched whole."""
@@ -102,10 +102,9 @@ def _translated(
 def _blocks(frame: Any, cancel: CancelToken) -> Iterator[Block]:
     """The rows in blocks; nothing is computed before the first is asked for."""
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
-    to_zone = in_zone(frame.schema, zone)
     if all(_has_arrow_form(f.dataType) for f in frame.schema.fields):
-        return _of_batches(_record_batches(frame, cancel), to_zone, cancel)
-    return _of_rows(frame, to_zone, cancel)
+        return _of_batches(_record_batches(frame, cancel), columns_in_zone(frame.schema, zone), cancel)
+    return _of_rows(frame, in_zone(frame.schema, zone), cancel)
 
 
 def _of_rows(frame: Any, to_zone: Callable[[Any], Any], cancel: CancelToken) -> Iterator[Block]:
@@ -116,13 +115,14 @@ def _of_rows(frame: Any, to_zone: Callable[[Any], Any], cancel: CancelToken) -> 
 
 
 def _of_batches(
-    batches: Iterator[Any], to_zone: Callable[[Any], Any], cancel: CancelToken
+    batches: Iterator[Any], to_zone: list[Callable[[list[Any]], list[Any]]], cancel: CancelToken
 ) -> Iterator[Block]:
     for batch in batches:
         for start in range(0, batch.num_rows, BLOCK):
             cancel.check()
-            columns = [python_values(column) for column in batch.slice(start, BLOCK).columns]
-            yield [tuple(to_zone(row)) for row in zip(*columns, strict=True)]
+            columns = map(python_values, batch.slice(start, BLOCK).columns)
+            values = (convert(column) for convert, column in zip(to_zone, columns, strict=True))
+            yield list(zip(*values, strict=True))
 
 
 def _record_batches(frame: Any, cancel: CancelToken) -> Iterator[Any]:

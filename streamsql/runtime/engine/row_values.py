@@ -36,6 +36,19 @@ def in_zone(kind: Any, zone: str) -> Callable[[Any], Any]:
     return _nested(kind, zone)
 
 
+def columns_in_zone(kind: Any, zone: str) -> list[Callable[[list[Any]], list[Any]]]:
+    """The same for the columns of rows: for each a function that converts its values."""
+    return [_each(_nested(field.dataType, zone)) for field in kind.fields]
+
+
+def _each(convert: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
+    return _as_it_is if convert is _as_it_is else lambda values: list(map(convert, values))
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 def _nested(kind: Any, zone: str) -> Callable[[Any], Any]:
     from pyspark.sql import types
 
@@ -64,7 +77,7 @@ def _nested(kind: Any, zone: str) -> Callable[[Any], Any]:
         )
     if isinstance(kind, types.FloatType):
         return lambda v: v if v is None else shortest(v)
-    return lambda v: v
+    return _as_it_is
 
 
 def python_values(column: Any) -> list[Any]:
