@@ -445,6 +445,33 @@ def test_what_a_later_version_has_written_is_refused_and_stays(opened: Open, tmp
     assert again.rows("SELECT * FROM t;") == [(1,), (2,)]
 
 
+@pytest.mark.parametrize("harm", ["cut rows", "cut kind.json", "no kind.json"])
+def test_rows_that_cannot_be_read_are_not_taken_for_none(opened: Open, tmp_path: Path, harm: str) -> None:
+    """Their query would go on behind them: its checkpoint says that they are written."""
+    opened().run(
+        "CREATE STREAM s (n INT) USING values; INSERT INTO s VALUES (1), (2);"
+        "CREATE SINK t USING memory; INSERT INTO t AS QUERY q SELECT n FROM s; AWAIT QUERY q IDLE;"
+        "CREATE LIVE TABLE sums AS SELECT sum(n) AS s FROM t; AWAIT QUERY sums IDLE;"
+    )
+    again = opened()
+    folder = tmp_path / "w/run/live/t"
+    file = folder / "kind.json" if "kind" in harm else next(folder.glob("*.new"))
+    file.write_bytes(file.read_bytes()[:-9])
+    if harm == "no kind.json":
+        file.unlink()
+    hint = "START QUERY q FROM BEGINNING; computes them again"
+    for statement in ("START QUERY q;", "SELECT * FROM t;", "DESCRIBE LIVE TABLE t;"):
+        with pytest.raises(StreamsqlError, match="^the rows of t cannot be read$") as refused:
+            again.run(statement)
+        assert refused.value.hint == hint
+        assert "run/live/t: " in refused.value.detail
+    told = {row[0]: (row[1], row[-1]) for row in again.rows("SHOW LIVE TABLES;")}
+    assert told["t"] == (None, f"its rows cannot be read; {hint}")
+    assert told["sums"][0] == 1
+    again.run("START QUERY q FROM BEGINNING; AWAIT QUERY q IDLE;")
+    assert sorted(again.rows("SELECT * FROM t;")) == [(1,), (2,)]
+
+
 def test_live_tables_over_live_tables_are_resumed(opened: Open) -> None:
     one = opened()
     one.run(

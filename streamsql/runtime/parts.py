@@ -73,8 +73,12 @@ def _packages(config: Config, engine: Engine) -> Packages:
 
 
 def _live_tables(config: Config, places: Places, current: CurrentCatalog) -> LiveTables:
+    def feeding(name: str) -> str:
+        writers = current.snapshot.writers_of(name)
+        return writers[0].owner or writers[0].name if writers else name
+
     tables = SharedTables if config.read_only else LiveTables
-    return tables(places if config.store else None, lambda name: name in current.snapshot.sinks)
+    return tables(places if config.store else None, lambda name: name in current.snapshot.sinks, feeding)
 
 
 def local_engine(config: Config, events: Events, spark: Any) -> Engine:

@@ -215,9 +215,10 @@ def _in_the_mode_of_its_rows(parts: SessionParts, run: plans.Run) -> plans.Run:
     """The plan of a query in output mode complete, if its live table has rows of that mode and another one
     would be chosen now: an earlier version of the console has written them.
     """
-    query, rows = run.query, parts.live.get(run.query.name.casefold())
+    query = run.query
     if query.mode or run.begins or not query.live_table or isinstance(run, plans.Refresh):
         return run
+    rows = parts.live.get(query.name.casefold())
     if rows is None or rows.mode != "complete" or any(c.mode == "complete" for c in run.choices[:1]):
         return run
     try:

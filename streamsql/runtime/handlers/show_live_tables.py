@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamsql.definitions import Sink
 from streamsql.language.statements import live_table, session
@@ -13,13 +13,24 @@ from streamsql.results import Result, Text
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
+from streamsql.runtime.live.journal import UnreadableRows
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.why.moments import brief
 
+if TYPE_CHECKING:
+    from streamsql.runtime.embedded.live_rows import LiveRows
 
-def _live_numbers(entry: Sink, parts: SessionParts) -> tuple[int, int, str, str]:
+
+def _listed(name: str, parts: SessionParts) -> tuple[LiveRows | None, str]:
+    """The rows of a live table for a list, which shows what it can; why they cannot be read, or ""."""
+    try:
+        return parts.live.get(name.casefold()), ""
+    except UnreadableRows as fault:
+        return None, f"its rows cannot be read; {fault.hint}"
+
+
+def _live_numbers(rows: LiveRows | None) -> tuple[int, int, str, str]:
     """(rows kept, rows dropped, mode, columns) of a live table."""
-    rows = parts.live.get(entry.name.casefold())
     if rows is None:
         return 0, 0, "", ""
     table, _ = rows.rows()
@@ -55,12 +66,13 @@ def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Res
     rows = []
     for entry in parts.catalog.sinks.values():
         if entry.is_live and not entry.owner:
-            kept, dropped, mode, listed = _live_numbers(entry, parts)
-            live = parts.live.get(entry.name.casefold())
+            live, unreadable = _listed(entry.name, parts)
+            kept, dropped, mode, listed = _live_numbers(live)
             key = _key(live)
             fed = ", ".join(q.name for q in parts.catalog.writers_of(entry.name))
-            refresh = _refresh_numbers(entry, parts)
-            rows.append((entry.name, kept, dropped, mode, key, listed, fed, *refresh))
+            *refresh, remark = _refresh_numbers(entry, parts)
+            known = None if unreadable else kept
+            rows.append((entry.name, known, dropped, mode, key, listed, fed, *refresh, unreadable or remark))
     columns = ("name", "rows", "dropped", "mode", "key", "columns", "query", *_REFRESH)
     return table(columns, rows, (1, 2, 8, 10, 11), "no live tables", _MATTERS, (("query", "name"),))
 
@@ -76,7 +88,7 @@ def _show_tables(parts: SessionParts, statement: session.ShowTables) -> Result:
         (s.name, "stream", ", ".join(columns_of(s) or ()), "") for s in parts.catalog.streams.values()
     ]
     for entry in parts.catalog.live_tables():
-        kept, _, _, listed = _live_numbers(entry, parts)
+        kept, _, _, listed = _live_numbers(_listed(entry.name, parts)[0])
         rows.append((entry.name, "live table", listed, kept))
     names = {name.casefold() for name, *_ in rows}
     for entry_of_spark in parts.spark.catalog.listTables():
@@ -108,7 +120,7 @@ def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable)
     pairs: list[tuple[str, Any]] = []
     if live:
         pairs += [(f"column {f.name}", in_capitals(f.dataType.simpleString())) for f in live.schema.fields]
-    kept, dropped, mode, _ = _live_numbers(entry, parts)
+    kept, dropped, mode, _ = _live_numbers(live)
     pairs += [("rows", kept), ("dropped", dropped or ""), ("output mode", mode)]
     if key := _key(live):
         pairs.append(("key", key))
@@ -144,11 +156,12 @@ def _show_stages(parts: SessionParts, statement: live_table.ShowStages) -> Resul
     rows = []
     for stage in parts.catalog.stages_of(statement.name.value):
         sink = parts.catalog.sinks[stage.name.casefold()]
-        kept, _, mode, _ = _live_numbers(sink, parts)
+        live, _ = _listed(stage.name, parts)
+        kept, _, mode, _ = _live_numbers(live)
         running = parts.queries.all.get(stage.name.casefold())
         status = running.status() if running else parts.workspace.past(stage.name).status
         limit = sink.retain if mode == "append" else None
-        key = _key(parts.live.get(stage.name.casefold()))
+        key = _key(live)
         rows.append((stage.name, status, kept, limit, mode, key, " ".join(stage.text.split())))
     return table(("name", "status", "rows", "limit", "mode", "key", "query"), rows, (2, 3))
 

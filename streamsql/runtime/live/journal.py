@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamsql.connectors.base import Places
+from streamsql.errors import EngineFault
+from streamsql.language.tokens import quote_name
 from streamsql.runtime.embedded.live_files import LiveFiles
 from streamsql.runtime.engine.pyspark_import import import_pyspark
 from streamsql.runtime.live.kept_columns import Misfit, fitted
@@ -24,6 +26,14 @@ if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
 
 _KEYS_IN_UTC = 3
+
+
+class UnreadableRows(EngineFault):
+    """The persisted rows of a live table cannot be read. Its query must not go on without them: its
+    checkpoint says that they have been written.
+    """
+
+    code = "ROWS_NOT_READ"
 
 
 class Journal(LiveFiles):
@@ -68,8 +78,8 @@ class Journal(LiveFiles):
         return fitted(super().read(file), self._schema, own=self._own)
 
     def load(self) -> LiveRows | None:
-        """The persisted rows; None when there are none, or they cannot be read. Raises UsageFault when a
-        later version has written them.
+        """The persisted rows; None when there are none. Raises UnreadableRows, and UsageFault when a later
+        version has written them.
         """
         import pyarrow as pa
 
@@ -78,6 +88,8 @@ class Journal(LiveFiles):
 
         from streamsql.runtime.embedded.live_rows import LiveRows
 
+        if not (self.folder / "kind.json").exists() and not self.files():
+            return None
         try:
             kind = json.loads((self.folder / "kind.json").read_text("utf-8"))
             check_version(kind, LIVE_TABLE, str(self.folder / "kind.json"))
@@ -96,12 +108,13 @@ class Journal(LiveFiles):
             self._own, self._schema = (rows.KEY, rows.kept), rows.schema
             self.restore(rows)
             rows.retain = kind["retain"]
-        except (OSError, ValueError, KeyError, pa.ArrowException, Misfit):
-            return None
+        except (OSError, ValueError, KeyError, pa.ArrowException, Misfit) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise UnreadableRows(f"{self.folder}: {reason}") from error
         return rows
 
     def refresh(self, known: LiveRows | None) -> LiveRows | None:
-        """The rows that another console has written so far; None as in `load`.
+        """The rows that another console has written so far; None and errors as in `load`.
 
         known: the rows that were loaded before; new micro-batches are added to them.
         """
@@ -118,7 +131,12 @@ class Journal(LiveFiles):
         return known
 
     def _load_while_written(self) -> LiveRows | None:
-        return next((rows for _ in range(5) if (rows := self.load()) is not None), None)
+        for _ in range(4):
+            try:
+                return self.load()
+            except UnreadableRows:
+                continue
+        return self.load()
 
     def _identity(self) -> tuple[int, int]:
         """Identifies this live table: it differs after the table was dropped and created again."""
@@ -134,25 +152,43 @@ class LiveTables(dict[str, "LiveRows"]):
 
     places: where they are persisted; None when they need not outlive the console. With places, `get`
     also returns the rows that an earlier console persisted. known: whether a name is in the catalog.
-    on_begin: called when a live table begins without rows.
+    feeding: the query that writes a live table. on_begin: called when a live table begins without rows.
     """
 
-    def __init__(self, places: Places | None, known: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        places: Places | None,
+        known: Callable[[str], bool],
+        feeding: Callable[[str], str] = lambda name: name,
+    ) -> None:
         super().__init__()
         self.places = places
         self.known = known
+        self.feeding = feeding
         self.on_begin: Callable[[], object] = lambda: None
         self._journals: dict[str, Journal] = {}
 
     def get(self, name: str, default: Any = None) -> Any:
+        """The rows of a live table; default if it has none. Raises UnreadableRows, UsageFault."""
         rows = super().get(name)
         if rows is None and self.places is not None and self.known(name):
             journal = self._journal(name)
-            rows = journal.load()
+            rows = self.read(name, journal.load)
             if rows is not None:
                 journal.follow(rows)
                 self[name] = rows
         return default if rows is None else rows
+
+    def read(self, name: str, load: Callable[[], LiveRows | None]) -> LiveRows | None:
+        """What load returns. Raises its UnreadableRows with the name and what gets the rows back."""
+        try:
+            return load()
+        except UnreadableRows as error:
+            raise UnreadableRows(
+                f"the rows of {name} cannot be read",
+                detail=error.message,
+                hint=f"START QUERY {quote_name(self.feeding(name))} FROM BEGINNING; computes them again",
+            ) from error
 
     def loaded(self, name: str) -> LiveRows | None:
         """The rows of a live table if they are in memory. Reads no file."""

@@ -15,6 +15,7 @@ from streamsql.plan.limits import raised_limit
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate
+from streamsql.runtime.live.journal import UnreadableRows
 from streamsql.runtime.live.kept_columns import Misfit
 from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
@@ -56,7 +57,10 @@ def changed_input(error: Exception, plan: plans.Refresh) -> StreamsqlError:
 def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Running:
     """Start to keep it up to date; rows of earlier stay until then if the columns of now can hold them."""
     key, table = plan.query.name.casefold(), plan.sink
-    known = parts.live.get(key)
+    try:
+        known = parts.live.get(key)
+    except UnreadableRows:
+        known = None  # all of them are computed now
     if known is not None and known.schema != schema:
         try:
             parts.live.fit(key, schema, table.retain)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from streamsql.connectors.base import Places
 from streamsql.errors import RuleFault
 from streamsql.language.statements.base import Statement
-from streamsql.runtime.live.journal import LiveTables
+from streamsql.runtime.live.journal import LiveTables, UnreadableRows
 from streamsql.runtime.workspace.folder import holder
 
 EVERY = 0.5
@@ -36,8 +36,8 @@ class SharedTables(LiveTables):
     and a statement may refresh them at the same time.
     """
 
-    def __init__(self, places: Places | None, known: Callable[[str], bool]) -> None:
-        super().__init__(places, known)
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
         self._taking = threading.Lock()
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -46,7 +46,8 @@ class SharedTables(LiveTables):
         if self.places is None or not self.known(name):
             return default
         with self._taking:
-            rows = self._journal(name).refresh(self.loaded(name))
+            journal = self._journal(name)
+            rows = self.read(name, lambda: journal.refresh(self.loaded(name)))
             if rows is None:
                 self.pop(name, None)
                 return default
@@ -63,7 +64,8 @@ class SharedTables(LiveTables):
 
         def work() -> None:
             while not over.wait(EVERY):
-                self.get(name)
+                with suppress(UnreadableRows):  # the next statement tells it
+                    self.get(name)
 
         thread = threading.Thread(target=work, daemon=True, name=f"follow-{name}")
         thread.start()
