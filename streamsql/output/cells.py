@@ -90,7 +90,7 @@ ALIGNED = 4
 
 def plain(value: Any) -> Any:
     """A value for JSON. A decimal that a JSON number would alter becomes a string."""
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, (int, str)):  # a bool is an int
         return value
     if isinstance(value, float):
         return value if value == value and abs(value) != float("inf") else str(value)
@@ -112,8 +112,14 @@ def _fields(row: Any) -> dict[str, Any]:
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON; control characters are escaped."""
-    return ESCAPED.sub(lambda m: f"\\u{ord(m.group()):04x}", json.dumps(plain(value), ensure_ascii=False))
+    """A value that `plain` returned as JSON; control characters are escaped."""
+    written = _ENCODER.encode(value)
+    if written.isprintable():
+        return written
+    return ESCAPED.sub(lambda m: f"\\u{ord(m.group()):04x}", written)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 def cut(value: str, limit: int) -> str:

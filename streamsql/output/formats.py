@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from streamsql.errors import cells
-from streamsql.output.cells import cut, json_text, text, texts
+from streamsql.output.cells import cut, json_text, plain, text, texts
 from streamsql.output.colors import BOLD, DIM, paint
 from streamsql.output.control_characters import visible
 from streamsql.results import Rows
@@ -204,14 +204,19 @@ def _delimited(rows: Rows, delimiter: str, field: Callable[[str], str], null: st
         return [null if value is None else field(text(value)) for value in column]
 
     yield delimiter.join(map(field, rows.columns))
+    yield from map(delimiter.join, _by_columns(rows, fields))
+
+
+def _by_columns(rows: Rows, converted: Callable[[Sequence[Any]], Iterable[Any]]) -> Iterator[tuple[Any, ...]]:
+    """The rows with the values of each column converted, many rows at a time."""
     values = iter(rows.rows)
     while block := list(islice(values, BLOCK)):
-        yield from map(delimiter.join, zip(*map(fields, zip(*block, strict=True)), strict=True))
+        yield from zip(*map(converted, zip(*block, strict=True)), strict=True)
 
 
 def jsonl(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
-    for row in rows.rows:
-        yield json_text(dict(zip(rows.columns, row, strict=True)))
+    for values in _by_columns(rows, lambda column: map(plain, column)):
+        yield json_text(dict(zip(rows.columns, values, strict=True)))
 
 
 def json(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
