@@ -9,6 +9,11 @@ from typing import Any
 from streamsql.errors import Note, StreamsqlError
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things: 1 row, 5,000 rows."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def unique_names(names: Iterable[str]) -> tuple[str, ...]:
     """Names of columns or fields, those that come again with a number after them: n, n_2, n_3."""
     given = tuple(names)

@@ -92,10 +92,10 @@ def test_batches_of_a_running_query_and_of_a_stopped_one(windows: Console) -> No
     shown = answer(windows, "SHOW BATCHES OF QUERY t;")
     assert shown.columns == ("batch", "status", "planned at", "watermark", "offsets", "rows in", "ms")
     assert [(b, s, w, o, rows) for b, s, _, w, o, rows, _ in shown.rows] == [
-        (0, "committed", "", "logOffset -> 0", 2),
-        (1, "committed", "2024-05-01 12:29:00", "logOffset 0", 0),
-        (2, "committed", "2024-05-01 12:29:00", "logOffset 0 -> 1", 1),
-        (3, "committed", "2024-05-01 12:30:00", "logOffset 1", 0),
+        (0, "committed", "", "file batch -> 0", 2),
+        (1, "committed", "2024-05-01 12:29:00", "file batch 0", 0),
+        (2, "committed", "2024-05-01 12:29:00", "file batch 0 -> 1", 1),
+        (3, "committed", "2024-05-01 12:30:00", "file batch 1", 0),
     ]
     assert all(isinstance(row[6], int) and row[6] > 0 for row in shown.rows)
     assert all(str(row[2]).startswith("20") for row in shown.rows)
@@ -118,8 +118,8 @@ def test_a_batch_that_is_planned_and_not_done(console: Console, plain: Path, tmp
     (there / "commits" / "0").unlink()
     shown = answer(console, f"SHOW BATCHES OF CHECKPOINT '{there}';")
     assert [(r[0], r[1], *r[4:]) for r in shown.rows] == [
-        (1, "committed", "0: logOffset -> 1; 1: logOffset -> 1", None, None),
-        (2, "planned", "0: logOffset 1 -> 2; 1: logOffset 1 -> 2", None, None),
+        (1, "committed", "0: file batch -> 1; 1: file batch -> 1", None, None),
+        (2, "planned", "0: file batch 1 -> 2; 1: file batch 1 -> 2", None, None),
     ]
     [said] = notes_of(shown)
     assert said.startswith("2 micro-batches are in the log: 1 to 2; Spark keeps the newest 100")
@@ -132,7 +132,7 @@ def test_a_batch_that_is_planned_and_not_done(console: Console, plain: Path, tmp
 @pytest.mark.parametrize(
     ("before", "after", "kind", "said"),
     [
-        ('{"logOffset":3}', '{"logOffset":4}', "files", "logOffset 3 -> 4"),
+        ('{"logOffset":3}', '{"logOffset":4}', "files", "file batch 3 -> 4"),
         ("3", "3", "rate, socket or another with a counter", "3"),
         (None, "3", "rate, socket or another with a counter", "-> 3"),
         (
@@ -453,6 +453,6 @@ def test_a_checkpoint_of_many_micro_batches_is_described_by_the_newest(
     told = dict(answer(console, f"DESCRIBE CHECKPOINT '{tmp_path}'").rows)
     assert told["micro-batches"] == "2500 in the log: 0 to 2499"
     assert (told["last committed"], told["planned, not committed"]) == (2_498, "7, 2499")
-    assert told["source 0"] == "files: up to logOffset 2499"
+    assert told["source 0"] == "files: up to file batch 2499"
     assert len(read) < 2_010
     assert len(answer(console, f"SHOW BATCHES OF CHECKPOINT '{tmp_path}' LAST 3").rows) == 3

@@ -113,6 +113,8 @@ def texts(marked: str) -> list[str]:
         ("SELECT * FROM lines WHERE |", ["value", "at"]),
         ("SELECT * FROM ticks WHERE |", ["timestamp", "value"]),
         ("SELECT * FROM counts WHERE |", ["user", "n"]),
+        ("SELECT counts.|", ["user", "n"]),
+        ("SELECT dim.us|", ["user"]),
         ("SELECT * FROM seen WHERE |", ["at"]),
         ("SELECT * FROM dim WHERE |", ["id", "user"]),
         ("SELECT * FROM VALUES (1, 2), (3, 4) AS v(a, b) WHERE |", ["a", "b"]),

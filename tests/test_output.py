@@ -276,7 +276,7 @@ def test_many_rows_without_a_pager_end_with_how_many_there_are() -> None:
     made.show(Rows((), ("a",), [(n,) for n in range(100_000)], (True,), 1.5))
     out, words = written(made)
     assert out.splitlines()[-1] == "39"
-    assert words == "(40 of 100000 rows, 1.50 s)\nnote: SET streamsql.max_rows = 0; shows all rows\n"
+    assert words == "(40 of 100,000 rows, 1.50 s)\nnote: SET streamsql.max_rows = 0; shows all rows\n"
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -285,7 +285,7 @@ def test_a_file_gets_everything(format: str) -> None:
     rows = Rows((), ("a" * 200, "b"), [("x" * 300, n) for n in range(2000)], (False, True))
     Printer(Preferences(format=format, max_rows="5", max_cell="5"), out, words).show(rows)
     assert out.getvalue() == "".join(f"{line}\n" for line in FORMATS[format](rows))
-    assert words.getvalue() == "(2000 rows)\n"
+    assert words.getvalue() == "(2,000 rows)\n"
 
 
 def test_raw_formats_do_not_steer_a_terminal_but_reach_a_file_unaltered() -> None:
@@ -419,7 +419,7 @@ def test_only_what_the_window_cannot_hold_is_paged(pager: str, tmp_path: Path) -
     made.show(Rows((), ("a",), [(n,) for n in range(2000)], (True,)))
     assert paged(tmp_path).count("\n") == 2004
     assert "1999" not in written(made)[0]
-    assert written(made)[1].endswith("(2000 rows)\n")
+    assert written(made)[1].endswith("(2,000 rows)\n")
     made.show(WIDE)
     assert "bbbbbbbbbb" in paged(tmp_path)
     made.show(Text(text="\n".join(["line"] * 30)))

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Console, notes_of
 
-from streamsql.errors import QueryFault, StreamsqlError, TimeFault
+from streamsql.errors import Cancelled, QueryFault, StreamsqlError, TimeFault
 from streamsql.results import Done, Rows, Started, Text
+from streamsql.runtime.engine.cancel import CancelToken
 
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;\n"
 
@@ -32,6 +36,41 @@ def test_stop_and_start_go_on_from_the_checkpoint(console: Console) -> None:
     console.run("START QUERY t; AWAIT QUERY t IDLE;")
     assert status(console, "t")["status"] == "running"
     assert console.rows("SELECT * FROM t ORDER BY word;") == [("a", 2), ("b", 1)]
+
+
+def test_a_description_has_no_names_of_sparks_classes(console: Console) -> None:
+    console.run(
+        WORDS
+        + """CREATE LIVE TABLE t AS SELECT word, count(*) AS c FROM words GROUP BY word;
+        INSERT INTO words VALUES ('a', 1), ('b', 1); AWAIT QUERY t IDLE;"""
+    )
+    described = dict(console.rows("DESCRIBE QUERY t;"))
+    assert described["source 0"] == "words: 2 rows, up to file batch 0"
+    assert re.fullmatch(r"groups: 2 rows, [\d.,]+ (bytes|KiB)", described["state 0"])
+    took = described["durations"]
+    assert re.match(r"[\d,]+ ms: look for input \d+ ms, .*compute and write [\d,]+ ms", took)
+    assert not re.search("[a-z][A-Z]", took)  # such as addBatch
+
+
+def test_await_tells_the_next_trigger(console: Console, eventually: Callable[..., None]) -> None:
+    console.run(
+        WORDS
+        + """INSERT INTO words VALUES ('a', 1);
+        CREATE LIVE TABLE t TRIGGER EVERY INTERVAL 1 HOUR AS SELECT n FROM words;"""
+    )
+    eventually(lambda: console.rows("SELECT count(*) FROM t;") == [(1,)])
+    cancel = CancelToken()
+    engine, now = console.session.engine, time.time()
+    waiting = threading.Thread(target=lambda: pytest.raises(Cancelled, console.run, "AWAIT QUERY t;", cancel))
+    waiting.start()
+    eventually(lambda: "next trigger" in engine.doing)
+    said = engine.doing
+    cancel.cancel()
+    waiting.join()
+    hours = [datetime.fromtimestamp((t // 3600 + 1) * 3600) for t in (now, time.time())]
+    assert said in [
+        f"waiting for t to end: batch 0 done, 1 rows in, next trigger at {at:%H:%M:%S}" for at in hours
+    ]
 
 
 def test_an_idle_query_asks_for_rows_less_often_until_there_are_some(

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from conftest import drop_tables, notes_of
 from scripts import run_process
 from terminal import Terminal
 
+from streamsql.cli.hosting_loop import HostingLoop
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.output.error_text import format_error
@@ -125,6 +127,23 @@ def test_live_rows_are_there_at_once_and_queries_go_on(opened: Open, tmp_path: P
     assert sorted(third.rows("SELECT * FROM counts;")) == [("cat", 2), ("dog", 1)]
     third.run(f"CREATE TEMPORARY VIEW written USING json OPTIONS (path '{tmp_path}/out');")
     assert sorted(third.rows("SELECT word FROM written;")) == [("cat",), ("cat",), ("dog",)]
+
+
+def test_the_queries_that_a_server_has_still_to_start_are_resuming(opened: Open, tmp_path: Path) -> None:
+    opened().run(DEFINED.format(folder=tmp_path) + "STOP QUERY copied;")
+    again = opened()
+    again.session.parts.workspace.resuming = True  # as `streamsql serve` begins
+
+    def states() -> dict[str, str]:
+        return {row[0]: row[1] for row in again.rows("SHOW QUERIES;")}
+
+    assert states() == {"counts": "resuming", "copied": "stopped"}
+    lines: list[str] = []
+    server, messages = SimpleNamespace(), SimpleNamespace(say=lines.append)
+    HostingLoop(again.session, server, messages).resume()  # type: ignore[arg-type]
+    assert (states(), lines) == ({"counts": "running", "copied": "stopped"}, ["resumed: counts"])
+    again.run("STOP QUERY counts;")
+    assert states() == {"counts": "stopped", "copied": "stopped"}
 
 
 @pytest.mark.parametrize("mode", ["APPEND", "UPDATE", "COMPLETE"])

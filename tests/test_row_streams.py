@@ -56,7 +56,7 @@ def test_a_file_gets_what_it_gets_of_a_table_in_memory(format: str) -> None:
     streamed.show(Source().stream())
     whole.show(Rows((), COLUMNS, ROWS, NUMERIC, 0.0))
     assert written(streamed)[0] == written(whole)[0]
-    assert written(streamed)[1].startswith("(5000 rows, ")
+    assert written(streamed)[1].startswith("(5,000 rows, ")
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_the_pager_gets_all_rows_and_a_wider_header_where_a_value_is_wider(
     shown.show(source.stream())
     paged = (tmp_path / "paged").read_text()
     assert "| 4999 |" in paged.replace("  ", " ").replace("  ", " ")
-    assert written(shown)[1].splitlines()[-1].startswith("(5000 rows, ")
+    assert written(shown)[1].splitlines()[-1].startswith("(5,000 rows, ")
 
 
 def test_a_pager_that_is_left_ends_the_fetching(on_a_terminal: None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -591,7 +592,9 @@ def test_queries_outlive_console_and_server(
         ended = json.loads(status.read_text())
         assert (ended["spark"], ended["queries"]) == ("Spark has ended", {"counts": "stopped"})
         log = (folder / "server.log").read_text()
-        assert "there is no stream, table or view nowhere" in log and "counts: defined already" in log
+        when = r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d "
+        assert re.search(when + r".*there is no stream, table or view nowhere$", log, re.MULTILINE)
+        assert re.search(when + r".*counts: defined already", log, re.MULTILINE)
     finally:
         with suppress(OSError, ValueError):
             os.kill(holder_process(), signal.SIGKILL)

@@ -11,7 +11,7 @@ from typing import Any, cast
 from streamsql.errors import InputFault
 from streamsql.output.fitting import renamed_columns
 from streamsql.output.formats import FORMATS, Style
-from streamsql.results import Copied, Rows, RowStream
+from streamsql.results import Copied, Rows, RowStream, counted
 
 
 def copy_to_file(copied: Copied, check: Callable[[], None]) -> str:
@@ -47,7 +47,7 @@ def copy_to_file(copied: Copied, check: Callable[[], None]) -> str:
             rows.close()
         if part.exists():
             os.unlink(part)
-    return f"{count} row{'' if count == 1 else 's'} copied to {path}"
+    return f"{counted(count, 'row')} copied to {path}"
 
 
 def _blocks(rows: RowStream) -> Iterator[Sequence[tuple[Any, ...]]]:

@@ -10,7 +10,7 @@ from streamsql.output.chart import POINTS, chart
 from streamsql.output.control_characters import visible
 from streamsql.output.formats import Style, draw
 from streamsql.output.line_breaks import wrap
-from streamsql.results import Live, Rows, Snapshot, Status
+from streamsql.results import Live, Rows, Snapshot, Status, counted
 
 AROUND = 4
 """The lines of a table beside its rows: three rulers and the header."""
@@ -172,13 +172,13 @@ def _of_how_much(live: Live, snapshot: Snapshot, view: View, room: int) -> str:
     what = "change" if snapshot.changes else "row"
     total, shown = snapshot.total, len(snapshot.rows)
     if view.mode == "chart":
-        text = f"{live.title}: {_count(shown, 'row')}" + (f" of {total:,}" if shown < total else "")
+        text = f"{live.title}: {counted(shown, 'row')}" + (f" of {total:,}" if shown < total else "")
     elif shown < total:
         text = f"{live.title}: {what}s {snapshot.first + 1:,}-{snapshot.first + shown:,} of {total:,}"
     elif snapshot.changes and not total:
         text = f"{live.title}: no changes yet"
     else:
-        text = f"{live.title}: {_count(total, what)}"
+        text = f"{live.title}: {counted(total, what)}"
     if snapshot.dropped:
         text += f" ({snapshot.dropped:,} older ones have been dropped)"
     if view.order:
@@ -186,10 +186,6 @@ def _of_how_much(live: Live, snapshot: Snapshot, view: View, room: int) -> str:
     if view.column:
         text += f", from column {view.column + 1} of {len(snapshot.columns)}"
     return text
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _of_query(
@@ -213,11 +209,11 @@ def _of_query(
         parts.append((5, f"watermark {status.watermark}"))
     if status.late:
         at_least = "at least " if status.late_at_least else ""
-        parts.append((4, f"{at_least}{_count(status.late, 'late row')} dropped"))
+        parts.append((4, f"{at_least}{counted(status.late, 'late row')} dropped"))
     if status.malformed:
         parts.append((4, f"{status.malformed:,} malformed"))
     if status.state_rows:
-        parts.append((7, f"{_count(status.state_rows, 'row')} of state"))
+        parts.append((7, f"{counted(status.state_rows, 'row')} of state"))
     if view.now:
         parts.append((8, view.now))
     return parts

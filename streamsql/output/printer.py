@@ -36,6 +36,7 @@ from streamsql.results import (
     Started,
     Text,
     Why,
+    counted,
     unique_names,
 )
 
@@ -187,8 +188,8 @@ class Printer(Messages):
         else:
             lines = self.lines(self._rows_of(snapshot))
         self.write(lines)
-        what = "changes" if snapshot.changes else "rows"
-        self.say(f"({len(snapshot.rows)} {what}, batch {snapshot.batch})")
+        what = "change" if snapshot.changes else "row"
+        self.say(f"({counted(len(snapshot.rows), what)}, batch {snapshot.batch})")
 
     def _rows_of(self, snapshot: Snapshot) -> Rows:
         """The rows of a block; as JSON, each with its micro-batch."""
@@ -262,8 +263,8 @@ class Printer(Messages):
         count = len(rows.rows)
         seconds = rows.seconds if self.preferences["timing"] == "on" else None
         took = f", {seconds:.2f} s" if seconds is not None else ""
-        part = f"{shown} of " if shown < count else ""
-        return f"({part}{count} row{'' if count == 1 else 's'}{took})"
+        part = f"{shown:,} of " if shown < count else ""
+        return f"({part}{counted(count, 'row')}{took})"
 
     # ---- rows -----------------------------------------------------------------------------
 

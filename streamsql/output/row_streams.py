@@ -14,7 +14,7 @@ from streamsql.output.fitting import cut_note
 from streamsql.output.formats import BLOCK, Style
 from streamsql.output.pager import page_lines
 from streamsql.output.table_blocks import TableBlocks, table_of_stream
-from streamsql.results import Rows, RowStream, Text
+from streamsql.results import Rows, RowStream, Text, counted
 
 Values = tuple[Any, ...]
 
@@ -89,9 +89,9 @@ class _Reader:
         """How many rows there are, as far as that is known."""
         took = f", {self.seconds:.2f} s" if self.printer.preferences["timing"] == "on" else ""
         if self.over:
-            return f"({self.count} rows{took})"
+            return f"({counted(self.count, 'row')}{took})"
         rest = "cancelled" if self.cancelled else "the others were not fetched"
-        return f"(first {self.count} rows{took}; {rest})"
+        return f"(first {counted(self.count, 'row')}{took}; {rest})"
 
 
 def print_stream(printer: Printer, stream: RowStream, check: Callable[[], None]) -> list[Note]:

@@ -23,7 +23,7 @@ from prompt_toolkit.styles import BaseStyle
 from streamsql.output.formats import FORMATS
 from streamsql.output.frames import Frame, View, frame
 from streamsql.output.window import window
-from streamsql.results import Live, Rows, unique_names
+from streamsql.results import Live, Rows, counted, unique_names
 
 KEYS = (
     "p pause · c changes · s sort · w save as csv · arrows, PgUp, PgDn, Home, End move · f full screen · "
@@ -204,7 +204,7 @@ class LiveView:
         path = Path(f"{name}-{datetime.now():%Y%m%d-%H%M%S}.csv")
         try:
             path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-            self.message = f"{len(snapshot.rows)} rows saved in {path}"
+            self.message = f"{counted(len(snapshot.rows), 'row')} saved in {path}"
             self.saved = f"saved in {path}"
         except OSError as error:
             self.saved = f"cannot write {path}: {(error.strerror or str(error)).lower()}"

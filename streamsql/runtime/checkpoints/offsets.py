@@ -10,6 +10,8 @@ from typing import Any
 SHOWN = 6
 """The largest number of partitions or parts of an offset that are shown one by one."""
 _CLOCKS = frozenset({"timestamp", "runTimeMs"})
+_WORDS = {"logOffset": "file batch"}
+"""What Spark's names of offsets stand for: a source of files numbers the sets of files that it has found."""
 
 
 def kind_of(offset: str | None) -> str:
@@ -42,7 +44,7 @@ def _is_kafka(value: dict[str, Any]) -> bool:
 
 
 def step(before: str | None, after: str | None) -> str:
-    """The step from one offset to the next: `logOffset 1 -> 2`, `clicks[0] 3 -> 12, clicks[1] 7`. before:
+    """The step from one offset to the next: `file batch 1 -> 2`, `clicks[0] 3 -> 12, clicks[1] 7`. before:
     None if it is not known.
     """
     if after is None:
@@ -67,7 +69,7 @@ def _value(offset: str | None) -> Any:
 
 
 def _leaves(value: Any) -> dict[str, Any]:
-    """The numbers and texts of an offset by their paths: `clicks[0]`, `logOffset`, or "" for the root."""
+    """The numbers and texts of an offset by their paths: `clicks[0]`, `file batch`, or "" for the root."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -78,7 +80,8 @@ def _leaves(value: Any) -> dict[str, Any]:
         if key in _CLOCKS:
             continue
         for path, leaf in _leaves(inner).items():
-            leaves[f"{key}[{path}]" if kafka else f"{key}.{path}" if path else key] = leaf
+            said = _WORDS.get(key) or key
+            leaves[f"{key}[{path}]" if kafka else f"{key}.{path}" if path else said] = leaf
     # A continuous source has a value for each partition.
     return {re.sub(r"^(\d+)\.value$", r"partition \1", path): leaf for path, leaf in leaves.items()}
 

@@ -16,7 +16,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.basic_plans import Plan
 from streamsql.plan.row_plans import CopyRows, Summary
-from streamsql.results import Copied, Done, Result, Rows
+from streamsql.results import Copied, Done, Result, Rows, counted
 from streamsql.runtime.engine.row_fetch import fetch
 from streamsql.runtime.engine.row_values import in_zone, is_numeric
 from streamsql.runtime.engine.spark_errors import translate
@@ -106,7 +106,7 @@ def _copy_from(parts: SessionParts, statement: CopyFrom) -> Result:
     frame = _read(spark, spark.table(table).schema, path, statement.form)
     count = frame.count()
     frame.write.insertInto(table)
-    return Done(message=f"{count} rows copied into {name.value}")
+    return Done(message=f"{counted(count, 'row')} copied into {name.value}")
 
 
 def _read(spark: Any, schema: Any, path: Path, form: FileForm) -> Any:

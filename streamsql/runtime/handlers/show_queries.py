@@ -14,7 +14,7 @@ from streamsql.definitions import Query
 from streamsql.language.statements import query as query_statements
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
-from streamsql.results import Result
+from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.offsets import step
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import sections_of, session_zone, size_text, table
@@ -186,7 +186,8 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
         dropped = op.get("numRowsDroppedByWatermark", 0)
         kept = f"{counted(op.get('numRowsTotal', 0), 'row')}, {size_text(op.get('memoryUsedBytes', 0))}"
         late = f", {counted(dropped, 'late row')} dropped in this batch" if dropped else ""
-        pairs.append((f"state {count}", f"{op.get('operatorName', '')}: {kept}{late}"))
+        kind = op.get("operatorName", "")
+        pairs.append((f"state {count}", f"{_STATE.get(kind, kind)}: {kept}{late}"))
     if running.reports.late:
         grouped = running.plan.shape.aggregates
         pairs.append(("late rows dropped", ("at least " if grouped else "") + f"{running.reports.late:,}"))
@@ -194,12 +195,46 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
             more = "; Spark counts groups of them, so there may be more" if grouped else ""
             listed = f"SELECT * FROM LATE ROWS OF QUERY {quote_name(running.name)}; lists them{more}"
             pairs.append(("late rows", listed))
-    pairs.append(("durations", ", ".join(f"{k} {v:,} ms" for k, v in last.get("durationMs", {}).items())))
+    pairs.append(("durations", _durations(last.get("durationMs", {}))))
     return pairs
 
 
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+_STATE = {
+    "stateStoreSave": "groups",
+    "sessionWindowStateStoreSaveExec": "sessions",
+    "symmetricHashJoin": "join",
+    "dedupe": "distinct keys",
+    "dedupeWithinWatermark": "distinct keys",
+    "globalLimit": "limit",
+    "flatMapGroupsWithState": "Python function",
+    "applyInPandasWithState": "Python function",
+    "transformWithStateExec": "Python function",
+    "transformWithStateInPySparkExec": "Python function",
+}
+"""What Spark's names of operators with state stand for."""
+_STEPS = {
+    "latestOffset": "look for input",
+    "getOffset": "look for input",
+    "getBatch": "look for input",
+    "queryPlanning": "plan",
+    "addBatch": "compute and write",
+    "walCommit": "record progress",
+    "commitOffsets": "record progress",
+    "commitBatch": "record progress",
+}
+"""What Spark's names of the steps of a micro-batch stand for, in the order in which they are shown."""
+
+
+def _durations(report: dict[str, int]) -> str:
+    """How long a micro-batch took, and its steps."""
+    steps = dict.fromkeys(_STEPS.values(), 0)
+    for name, took in report.items():
+        if name != "triggerExecution":
+            said = _STEPS.get(name, name)
+            steps[said] = steps.get(said, 0) + took
+    total = report.get("triggerExecution")
+    parts = ", ".join(f"{said} {took:,} ms" for said, took in steps.items() if took)
+    return ": ".join(filter(None, ("" if total is None else f"{total:,} ms", parts)))
 
 
 def _output(parts: SessionParts, query: Query, running: Running | None) -> list[tuple[str, Any]]:

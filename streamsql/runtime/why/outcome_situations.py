@@ -54,7 +54,7 @@ def not_running(evidence: Evidence) -> Verdict | None:
     if status == "FAILED" and running.fault is not None:
         ansi = running.fault.code in VALUE_ERRORS
         if ansi:
-            facts.append(("with it", f"{ANSI_MODE} = false such a value gives NULL, in all queries"))
+            facts.append(("setting", f"with {ANSI_MODE} = false such a value gives NULL, in all queries"))
         limited = running.fault.code == "LIMIT_REACHED"
         setting = f"SET {ANSI_MODE} = false" if ansi else ""
         return Verdict(
