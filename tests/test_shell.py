@@ -182,6 +182,19 @@ def test_commands_of_psql_that_are_no_statements(
     assert re.search(r"there is no column nothing.*code: UNRESOLVED_COLUMN.*SQLSTATE: 42703.*cause: ", shown.getvalue(), re.DOTALL)  # fmt: skip
 
 
+def test_rows_in_a_file_leave_the_terminal_as_it_is(console: Console, tmp_path: Path) -> None:
+    shown = StringIO()
+    desk = desk_of(console, shown)
+    desk.execute(rf"\o {tmp_path}/rows.csv")
+    desk.printer.terminal.status("running… 3 s", moving=True)
+    desk.execute("SELECT 1 AS a;")
+    assert re.search(r"running… 3 s\x1b\[K\r\x1b\[K\(1 row, \d+\.\d\d s\)\n$", shown.getvalue())
+    desk.execute("SELECT nothing FROM range(1);")
+    shown.truncate(0)
+    desk.execute(r"\errverbose")
+    assert "there is no column nothing" in shown.getvalue()
+
+
 def test_commands_of_psql_behind_a_statement(console: Console, tmp_path: Path) -> None:
     class Shown(StringIO):
         def write(self, text: str) -> int:

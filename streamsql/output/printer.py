@@ -71,6 +71,8 @@ class Printer(Messages):
             preferences = Preferences(format=preferences)
         super().__init__(preferences, Terminal(out, words), quiet=quiet, width=width)
         self.height = height
+        self.file: TextIO | None = None
+        """Where data goes instead of the terminal."""
         self.present: Callable[[Live], None] = self._follow
         self.last: Rows | Text | None = None
         self.expanded = False
@@ -93,6 +95,11 @@ class Printer(Messages):
         )
         printer.terminal = messages.terminal
         return printer
+
+    @property
+    def out(self) -> TextIO:
+        """The current stream for data."""
+        return self.file or self.terminal.out
 
     def show(
         self, result: Result, *, background: bool = False, check: Callable[[], None] = lambda: None

@@ -42,7 +42,7 @@ class Printer(Protocol):
 
 class _Reader:
     """Reads a stream of rows block by block. count: the rows so far; over: whether these are all; seconds:
-    spent on fetching; fetching: set while it waits for rows.
+    spent on fetching, and on writing unless a pager shows the rows.
     """
 
     def __init__(self, printer: Printer, stream: RowStream, check: Callable[[], None]) -> None:
@@ -101,13 +101,16 @@ def print_stream(printer: Printer, stream: RowStream, check: Callable[[], None])
     printer.last = Rows((), stream.columns, stream.first, stream.numeric, stream.seconds)
     reader = _Reader(printer, stream, check)
     notes: list[Note] = []
+    began = time.monotonic()
     try:
-        if not printer.width():
-            printer.write(_for_file(reader))
-        elif printer.pager():
+        if printer.width() and printer.pager():
             notes = _page(reader)
         else:
-            notes = _to_window(reader)
+            if printer.width():
+                notes = _to_window(reader)
+            else:
+                printer.write(_for_file(reader))
+            reader.seconds = stream.seconds + time.monotonic() - began
     except Cancelled:
         if reader.cancelled and printer.pager():
             printer.say(reader.footer())

@@ -67,7 +67,8 @@ def printer_to(path: str, like: Printer) -> Printer:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputFault(f"cannot write {path}: {reason}", code="FILE_NOT_WRITTEN") from None
-    printer = Printer(like.preferences, file, like.words)
+    printer = Printer.beside(like)
+    printer.file, printer.width = file, lambda: 0
     printer.present, printer.offer = like.present, like.offer
     return printer
 
