@@ -212,6 +212,8 @@ def test_what_a_remote_console_refuses(tmp_path: Path) -> None:
         ("CREATE STREAM v (a INT) USING values;", "a stream USING values"),
         ("CREATE SINK j USING console;", "a sink USING console"),
         ("CREATE LIVE TABLE t RESTART 3 TIMES EVERY INTERVAL 1 SECOND AS SELECT 1;", "RESTART"),
+        ("START QUERY q RETAIN 2 ROWS;", "KEY of a live table, and RETAIN"),
+        ("CREATE SINK m USING memory RETAIN 2 ROWS;", "KEY of a live table, and RETAIN"),
     ):
         (written,) = split_script(Source("", text))
         with pytest.raises(StreamsqlError) as caught:

@@ -114,7 +114,7 @@ ABILITIES = {
         "CREATE TEMPORARY VIEW name AS SELECT … over the live table: it is always up to date",
     ),
     "live limits": Ability(
-        "KEY and RETAIN of a live table",
+        "KEY of a live table, and RETAIN",
         "no",
         "the memory sink keeps each row that is written into it",
         "omit the clause",
@@ -231,7 +231,8 @@ def check_statement(statement: Statement) -> None:
             raise refusal("clauses", statement.late.span, "ON LATE INTO")
         if statement.trigger and statement.trigger.kind == "real_time":
             raise refusal("clauses", statement.trigger.span, "TRIGGER REAL TIME")
-    if isinstance(statement, live_table.CreateLiveTable) and (statement.key or statement.retain):
+    key = isinstance(statement, live_table.CreateLiveTable) and statement.key
+    if key or getattr(statement, "retain", None) is not None:
         raise refusal("live limits", statement.span)
 
 
