@@ -153,7 +153,7 @@ def test_a_million_rows_are_fetched_as_the_pager_reads_them(console: Terminal) -
         console.type(f"SELECT id, id * 2 AS d{columns} FROM range(1000000);\r")
         console.until(r"\| +19 \| +38 \|.*^:\s*$")
         console.type("q")
-        console.until(r"\(first \d+ rows, .*the others were not fetched\)\s*^sql>")
+        console.until(r"\(first [\d,]+ rows, .*the others were not fetched\)\s*^sql>")
     console.type("SELECT id, java_method('java.lang.Thread', 'sleep', 20L) FROM range(0, 1000000, 1, 1);\r")
     console.until(r"Ctrl-C cancels")  # 40 s until the first screen
     console.type("\x03")
@@ -196,6 +196,10 @@ def test_ctrl_c_cancels_a_long_statement_and_nothing_else(console: Terminal) -> 
     console.type("\x03")
     console.until(r"cancelled after \d")
     assert "Traceback" not in console.shown
+    console.clear()
+    # Read together with Enter, as over a slow line.
+    console.type("SELECT java_method('java.lang.Thread', 'sleep', 60000L);\rSELECT 'lost\x03")
+    console.until(r"cancelled after 0\.\d s\s+^sql>\s*$")
     console.clear()
     console.type("AWAIT QUERY per;\r")
     console.until(r"waiting for per to end: batch \d+ done, [\d,]+ rows in… \d+ s; Ctrl-C cancels")

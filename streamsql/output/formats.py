@@ -6,8 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from streamsql.errors import cells
 from streamsql.output.cells import cut, json_text, plain, text, texts
@@ -209,9 +208,28 @@ def _delimited(rows: Rows, delimiter: str, field: Callable[[str], str], null: st
 
 def _by_columns(rows: Rows, converted: Callable[[Sequence[Any]], Iterable[Any]]) -> Iterator[tuple[Any, ...]]:
     """The rows with the values of each column converted, many rows at a time."""
-    values = iter(rows.rows)
-    while block := list(islice(values, BLOCK)):
+    for block in blocks(rows.rows):
         yield from zip(*map(converted, zip(*block, strict=True)), strict=True)
+
+
+Item = TypeVar("Item")
+
+
+def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """The items many at a time. Those before an error are not lost."""
+    block: list[Item] = []
+    try:
+        for item in items:
+            block.append(item)
+            if len(block) == BLOCK:
+                yield block
+                block = []
+    except Exception:
+        if block:
+            yield block
+        raise
+    if block:
+        yield block
 
 
 def jsonl(rows: Rows, style: Style = PLAIN) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TextIO, cast
 from streamsql.config.preferences import PREFIX, Preferences
 from streamsql.errors import Cancelled, Note
 from streamsql.output.fitting import cut_note
-from streamsql.output.formats import BLOCK, Style
+from streamsql.output.formats import BLOCK, Style, blocks
 from streamsql.output.pager import page_lines
 from streamsql.output.table_blocks import TableBlocks, table_of_stream
 from streamsql.results import Rows, RowStream, Text, counted
@@ -152,22 +152,8 @@ def _page(reader: _Reader) -> list[Note]:
 
 
 def in_blocks(lines: Iterable[str]) -> Iterator[str]:
-    """Lines with their ends, many at a time. Those before an error are not lost."""
-    part: list[str] = []
-    try:
-        for line in lines:
-            part.append(line)
-            if len(part) >= BLOCK:
-                yield _with_ends(part)
-                part = []
-    except Exception:
-        yield _with_ends(part)
-        raise
-    yield _with_ends(part)
-
-
-def _with_ends(lines: list[str]) -> str:
-    return "\n".join(lines) + "\n" if lines else ""
+    """Lines with their ends, many at a time."""
+    return ("\n".join(block) + "\n" for block in blocks(lines))
 
 
 def _for_pager(reader: _Reader, notes: list[Note]) -> Iterator[str]:
@@ -177,14 +163,14 @@ def _for_pager(reader: _Reader, notes: list[Note]) -> Iterator[str]:
         yield from printer.formatted(format, _read_once(reader), style)
         return
     table = TableBlocks(stream.columns, stream.numeric, style)
-    blocks = reader.blocks()
-    lines = table.block(next(blocks, ()))
+    unread = reader.blocks()
+    lines = table.block(next(unread, ()))
     if table.width > printer.width() and printer.preferences["expanded"] == "auto":
-        rows = cast(Sequence[Values], chain(stream.first[:BLOCK], chain.from_iterable(blocks)))
+        rows = cast(Sequence[Values], chain(stream.first[:BLOCK], chain.from_iterable(unread)))
         yield from printer.formatted("vertical", Rows((), stream.columns, rows, stream.numeric), style)
         return
     yield from lines
-    for block in blocks:
+    for block in unread:
         yield from table.block(block)
     yield table.end()
     if table.cut:

@@ -19,6 +19,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion, Thre
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
@@ -308,9 +309,12 @@ class Prompt:
         emptied, text = 0, ""
         while not self.leaving:
             try:
+                self.interrupted.clear()
                 with self.messages.terminal.prompting(sys.stdout):
                     text = self.prompt.prompt(PROMPT, default=text)
                 emptied = 0
+                if self._interrupted_at_once():
+                    self.interrupted.set()
             except KeyboardInterrupt:
                 text = ""
                 emptied = 1 if self.prompt.default_buffer.text else emptied + 1
@@ -329,6 +333,16 @@ class Prompt:
                 self.history.offer(self.desk().offered)
                 self.desk().offered = ""
         return 0
+
+    def _interrupted_at_once(self) -> bool:
+        """Whether Ctrl-C was read together with the Enter that ended the prompt: it is for the statement, and
+        takes what was typed before it along, as that of a terminal does.
+        """
+        keys = self.prompt.app.input
+        ahead = get_typeahead(keys)
+        after = next((n for n, key in enumerate(reversed(ahead)) if key.key == Keys.ControlC), len(ahead))
+        store_typeahead(keys, ahead[len(ahead) - after :])
+        return after < len(ahead)
 
     def may_leave(self) -> bool:
         """Whether to leave: asks the user if queries run, unless a signal ends the console."""

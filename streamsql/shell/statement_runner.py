@@ -252,7 +252,6 @@ class Desk:
 
         work = threading.Thread(target=work_on, daemon=True, name="statement")
         began = time.monotonic()
-        self.interrupted.clear()
         self.progress.start(cancel)
         self._work = work
         work.start()
@@ -263,6 +262,7 @@ class Desk:
         finally:
             self.progress.stop()
             self._work = None
+            self.interrupted.clear()
         took = f"{time.monotonic() - began:.1f} s"
         late = "" if not work.is_alive() else _READS_ON if cancel.only_reads else _DOES_NOT_RESPOND
         if not late and cancel.happened:
