@@ -171,6 +171,7 @@ NOTES = {
     "NOT_ALL_SHOWN": "rows, columns or parts of values have no room in the window",
     "NOT_DELETED": "files in the trash were left there, because the console did not create them",
     "NOT_REFRESHED": "why a live table over others is not as they are",
+    "NOT_RUN": "what was typed behind a statement that failed was not run",
     "NOT_AWAITED": "a query that is awaited is stopped",
     "NO_EVENT_TIME": "no column looks like an event time",
     "NO_ROWS": "why a query over a stream gave no rows",

@@ -11,9 +11,9 @@ from conftest import Console
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import InputFault, RuleFault, StreamsqlError
+from streamsql.language.short_forms import expand
 from streamsql.output.printer import Printer
 from streamsql.results import Copied
-from streamsql.shell.backslash_commands import expand
 
 
 def copy(console: Console, statement: str) -> str:

@@ -9,12 +9,12 @@ import pytest
 from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import Checker
 from streamsql.config.preferences import Preferences
-from streamsql.errors import Source, Span, StreamsqlError
+from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault
 from streamsql.language.habits import Habit, habits
-from streamsql.language.lexical import trailing_command
+from streamsql.language.lexical import cut_at_commands, trailing_command
 from streamsql.language.parser import parse_script
+from streamsql.language.short_forms import SIGNS, expand
 from streamsql.plan.context import Context
-from streamsql.shell.backslash_commands import expand
 from streamsql.shell.editing import is_complete
 
 DEFINED = """CREATE STREAM clicks (id INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '1 minute';
@@ -453,6 +453,38 @@ def test_a_command_behind_a_statement_ends_it() -> None:
         assert trailing_command(text) is None, text
     assert is_complete("SELECT 1 \\gx")
     assert not is_complete("SELECT 'a \\gx")
+
+
+def test_a_command_on_a_line_of_its_own_follows_the_statements_before_it() -> None:
+    for text, parts in (
+        ("SELECT 1;\n\\d\n.tables\nSELECT 2;", ["SELECT 1;\n", "\\d\n", ".tables\n", "SELECT 2;"]),
+        ("\\timing\n  ? WATCH\n", ["\\timing\n", "  ? WATCH\n"]),
+        ("SELECT 'a;\n\\d'\n, .5;\n-- b;\n\\x", ["SELECT 'a;\n\\d'\n, .5;\n-- b;\n", "\\x"]),
+        ("SELECT a\n.b;", ["SELECT a\n.b;"]),
+    ):
+        assert cut_at_commands(text, SIGNS) == parts
+    for text in ("SELECT 1;\n.tables", "SELECT 1;\n\\d", "\\x\nSELECT 1;"):
+        assert is_complete(text), text
+    for text in ("SELECT 1;\nSELECT", "\\timing\nSELECT 1", "SELECT 'a;\n.tables"):
+        assert not is_complete(text), text
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("\\d", "SHOW TABLES;"),
+        (".tables", "SHOW TABLES;"),
+        ("\\i a.sql", "SOURCE 'a.sql';"),
+        ("\\gx", "leave it out"),
+        ("\\o rows.csv", "leave it out"),
+    ],
+)
+def test_a_command_of_the_prompt_in_a_script_is_answered_with_the_statement(line: str, hint: str) -> None:
+    with pytest.raises(SyntaxFault, match="is a command of the prompt") as caught:
+        list(parse_script(Source("a.sql", f"SELECT 1;\n{line}\nSELECT 2;")))
+    assert caught.value.hint == hint
+    assert caught.value.span
+    assert Source("a.sql", f"SELECT 1;\n{line}").line_column(caught.value.span.start) == (2, 1)
 
 
 def test_exclude_is_except_and_places_stay() -> None:

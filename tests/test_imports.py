@@ -52,6 +52,7 @@ LANGUAGE = [
     "block_reader",
     "query",
     "habits",
+    "short_forms",
     "other_definitions other_functions",
     "dialect_words",
     "query_scope nested_queries",

@@ -11,8 +11,8 @@ from scripts import run_process
 from streamsql.config.config_file import read_config
 from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, SPECS, Preferences, check
 from streamsql.errors import InputFault, NameFault, StreamsqlError, UsageFault
+from streamsql.language.short_forms import EDIT, FORMAT, LAST, LIST, SHORT, VERBOSE, expand, listing
 from streamsql.output.error_text import format_error
-from streamsql.shell.backslash_commands import EDIT, FORMAT, LAST, LIST, SHORT, VERBOSE, expand, listing
 
 
 def test_every_default_is_a_value_that_can_be_set() -> None:

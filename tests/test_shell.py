@@ -225,6 +225,21 @@ def test_commands_of_psql_behind_a_statement(console: Console, tmp_path: Path) -
         assert shown.getvalue().count(said) == times
 
 
+def test_what_follows_an_error_is_kept_for_the_next_prompt(console: Console) -> None:
+    shown = StringIO()
+    desk = desk_of(console, shown)
+    desk.execute("SELECT 11 AS a;\n\\timing off\nSELECT 12 AS a; SELECT x; SELECT 13 AS a;\n\\x\nSELECT 14;")
+    assert re.findall(r"^1\d$", shown.getvalue(), re.MULTILINE) == ["11", "12"]
+    assert "what follows was not run; press ↑ to edit and run it" in shown.getvalue()
+    assert desk.not_run == "SELECT 13 AS a;\n\\x\nSELECT 14;"
+    shown.truncate(0)
+    desk.execute(desk.not_run)
+    assert "13" in shown.getvalue() and "14" in shown.getvalue() and not desk.not_run
+    desk.execute("\\x off")
+    desk.execute("SELECT 15 AS a; \\conninfo")
+    assert shown.getvalue().index("\n15\n") < shown.getvalue().index("Spark 4")
+
+
 def rows_of(line: str, room: int) -> list[str]:
     """The rows that a typed line takes in a window with so much room."""
     blanks = gaps(line, room)

@@ -14,7 +14,7 @@ class _Inputs(argparse.Action):
     """Collects the scripts of all flags in their order on the command line."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        kind = "text" if option_string in ("-e", "--execute") else "file"
+        kind = "text" if option_string in ("-e", "-c", "--execute", "--command") else "file"
         values = values if isinstance(values, list) else [values]
         namespace.inputs = [*(namespace.inputs or []), *((kind, v) for v in values)]
 
@@ -46,7 +46,7 @@ def _add_script_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", nargs="*", action=_Inputs, metavar="FILE", help="scripts to run; - is standard input")
     add("-f", "--file", action=_Inputs, metavar="FILE", help="a script to run")
-    add("-e", "--execute", action=_Inputs, metavar="SQL", help="statements to run")
+    add("-e", "-c", "--execute", "--command", action=_Inputs, metavar="SQL", help="statements to run")
     add("-D", "--define", action="append", default=[], metavar="NAME=VALUE", help="set the variable ${NAME}")
     add("--check", action="store_true", help="parse and plan everything, start nothing")
     add(

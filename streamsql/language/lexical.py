@@ -40,6 +40,21 @@ def trailing_command(text: str) -> tuple[str, str] | None:
     return before.strip(), found[0].strip()
 
 
+def cut_at_commands(text: str, signs: tuple[str, ...]) -> list[str]:
+    """The parts of a text that are executed one after the other: each line that begins with one of the signs
+    where a statement could begin, and what stands between such lines.
+    """
+    parts: list[str] = []
+    before = ""
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith(signs) and (not before.strip() or is_ended(before)):
+            parts += [before, line]
+            before = ""
+        else:
+            before += line
+    return [part for part in (*parts, before) if part.strip()]
+
+
 def word_at(text: str, offset: int) -> Span:
     """The word, literal or sign at an offset or the first one after it; the last character if there is
     none.

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault, nearest
+from streamsql.config.preferences import Preferences
+from streamsql.errors import InputFault, Source, Span, StreamsqlError, SyntaxFault, nearest
 from streamsql.language.grammar import Node, State, load, syntax_fault, wants_name
 from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
@@ -14,6 +15,7 @@ from streamsql.language.other_definitions import own_definition
 from streamsql.language.other_words import OwnText, check_options_behind, in_own_words
 from streamsql.language.reference import keywords
 from streamsql.language.script import Written, split_script
+from streamsql.language.short_forms import SIGNS, expand
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.registry import STATEMENTS, first_words
@@ -110,7 +112,7 @@ def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | Own
             furthest = state
         elif state.furthest == furthest.furthest:
             furthest.expected.update(state.expected)
-    return _left_to_spark(tokens, furthest)
+    raise _no_statement(source, tokens, furthest)
 
 
 def _of_another_console(text: str, tokens: list[Token]) -> OwnText | None:
@@ -195,16 +197,33 @@ def _candidates(first: Token) -> list[str]:
     return sorted(rules, key=lambda rule: rule == "Spark")
 
 
-def _left_to_spark(tokens: list[Token], furthest: State | None) -> Statement:
-    """The error for a statement that matches no rule (Spark's statements have a rule, too)."""
+def _no_statement(source: Source, tokens: list[Token], furthest: State | None) -> SyntaxFault:
+    """The error for a text that matches no rule (Spark's statements have a rule, too)."""
     first = tokens[0]
+    if first.text in SIGNS:
+        return _short_form(source.text[first.start :].partition("\n")[0].strip(), first)
     heads = [w for w in first_words() if w.isalpha() and w.isupper()] + ["SELECT", "WITH", "FROM", "VALUES"]
     if first.upper in heads and furthest is not None:
-        raise syntax_fault(furthest, tokens)
+        return syntax_fault(furthest, tokens)
     like = nearest(first.text, heads, 0.75) if first.kind == "word" else None
-    raise SyntaxFault(
+    return SyntaxFault(
         f"there is no statement {first.text}",
         hint=f"did you mean {like}?" if like else "HELP; lists the statements",
+        span=first.span,
+        code="UNKNOWN_STATEMENT",
+    )
+
+
+def _short_form(line: str, first: Token) -> SyntaxFault:
+    """The error for a command of the prompt in a script. hint: the statement that it stands for."""
+    try:
+        statement = expand(line, Preferences())
+    except InputFault as error:
+        return SyntaxFault(error.message, hint=error.hint, span=first.span, code=error.code)
+    known = statement is not None and not statement.startswith(SIGNS)
+    return SyntaxFault(
+        f"{line.split()[0].rstrip(';')} is a command of the prompt, not a statement of a script",
+        hint=statement or "" if known else "leave it out",
         span=first.span,
         code="UNKNOWN_STATEMENT",
     )

@@ -25,12 +25,13 @@ def is_complete(text: str) -> bool:
     if not text.strip() or _AT_ONCE.match(text):
         return True
     # Imported with the first Enter: the first prompt is on the screen by then.
-    from streamsql.language.lexical import is_ended, trailing_command
-    from streamsql.shell.backslash_commands import SIGNS
+    from streamsql.language.lexical import cut_at_commands, is_ended, trailing_command
+    from streamsql.language.short_forms import SIGNS
 
-    if text.lstrip().startswith(SIGNS):
+    last = cut_at_commands(text, SIGNS)[-1]
+    if last.lstrip().startswith(SIGNS):
         return True
-    return is_ended(text) or ("\\" in text and trailing_command(text) is not None)
+    return is_ended(last) or ("\\" in last and trailing_command(last) is not None)
 
 
 def edit(text: str, messages: Messages, file: str = "") -> str:

@@ -329,9 +329,10 @@ class Prompt:
             if not self.desk().execute(text) and (self._detaches() or self.may_leave()):
                 return 0
             text, self.desk().next_text = self.desk().next_text, ""
-            if self.desk().offered:
-                self.history.offer(self.desk().offered)
-                self.desk().offered = ""
+            desk = self.desk()
+            for text_offered in filter(None, (desk.not_run, desk.offered)):
+                self.history.offer(text_offered)
+            desk.not_run = desk.offered = ""
         return 0
 
     def _interrupted_at_once(self) -> bool:

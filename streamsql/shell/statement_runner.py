@@ -16,15 +16,9 @@ from typing import Any
 
 from streamsql.errors import EngineFault, Note, QueryFault, Source, StreamsqlError
 from streamsql.language.formatting.format_script import format_script
-from streamsql.language.lexical import trailing_command
+from streamsql.language.lexical import cut_at_commands, trailing_command
 from streamsql.language.parser import split_script
-from streamsql.output.printer import Printer
-from streamsql.output.script_runner import ScriptRunner
-from streamsql.results import Live, Text, discard
-from streamsql.runtime.console_session import ConsoleSession
-from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.shell.background_events import Announcer
-from streamsql.shell.backslash_commands import (
+from streamsql.language.short_forms import (
     AGAIN,
     AGAIN_EXPANDED,
     CLEARED,
@@ -43,6 +37,12 @@ from streamsql.shell.backslash_commands import (
     expand,
     listing,
 )
+from streamsql.output.printer import Printer
+from streamsql.output.script_runner import ScriptRunner
+from streamsql.results import Live, Text, discard
+from streamsql.runtime.console_session import ConsoleSession
+from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.shell.background_events import Announcer
 from streamsql.shell.editing import edit
 from streamsql.shell.highlighting import PLAIN, STYLE
 from streamsql.shell.live_view import LiveView
@@ -85,6 +85,10 @@ class Desk:
         """The initial text of the next prompt, such as a statement from the editor."""
         self.offered = ""
         """A proposed statement, for the history of the next prompt."""
+        self.not_run = ""
+        """What was typed behind a statement that failed, for the history of the next prompt."""
+        self._failed = False
+        """Whether a statement of what was typed has failed or was cancelled."""
         self.detach = False
         """Whether the last statement was DETACH."""
         self._last_text = ""
@@ -114,16 +118,36 @@ class Desk:
     # ---- statements -----------------------------------------------------------------------
 
     def execute(self, text: str) -> bool:
-        """Execute the typed text: statements, a short form, or a statement with a short form behind it.
-        False: leave the console.
+        """Execute the typed text: statements and short forms, up to the first error. False: leave the
+        console.
         """
+        parts = cut_at_commands(text, SIGNS) or [text]
+        for at, part in enumerate(parts, 1):
+            self._failed, self.not_run = False, ""
+            if not self._execute_part(part):
+                return False
+            if self._failed:
+                self._keep_for_later([self.not_run, *parts[at:]])
+                break
+        return True
+
+    def _keep_for_later(self, parts: list[str]) -> None:
+        """Offer what was not run at the next prompt."""
+        self.not_run = "\n".join(part.strip() for part in parts if part.strip())
+        if self.not_run:
+            keys = "↑ twice" if self.offered else "↑"
+            message = f"what follows was not run; press {keys} to edit and run it"
+            self.printer.note([Note("NOT_RUN", message)])
+
+    def _execute_part(self, text: str) -> bool:
+        """Execute statements, a short form, or a statement with a short form behind it. False: leave."""
         parts = None if text.lstrip().startswith(SIGNS) else trailing_command(text)
         if parts is not None:
             return self._with_command(*parts)
         try:
             short = expand(text, self.printer.preferences)
         except StreamsqlError as error:
-            self.printer.error(error.at(Source("sql", text)))
+            self._fail(error.at(Source("sql", text)))
             return True
         if short is not None and short.startswith("\\"):
             return self._command(*short.partition(" ")[::2])
@@ -148,7 +172,7 @@ class Desk:
         try:
             name = (expand(command, self.printer.preferences) or "").partition(" ")[0]
         except StreamsqlError as error:
-            self.printer.error(error.at(Source("sql", command)))
+            self._fail(error.at(Source("sql", command)))
             self.next_text = typed
             return True
         if name == CLEARED:
@@ -158,6 +182,8 @@ class Desk:
         elif name in (AGAIN, AGAIN_EXPANDED, REPEAT, EDIT, FORMAT):
             self._last_text = typed if typed.endswith(";") else typed + ";"
             return self.execute(command)
+        elif typed.endswith(";"):
+            return self.execute(f"{typed}\n{command}")
         elif not self.execute(command):
             return False
         self.next_text = typed
@@ -187,7 +213,7 @@ class Desk:
             elif name == LAST:
                 return self._on_thread(self._show_last)
         except StreamsqlError as error:
-            self.printer.error(error)
+            self._fail(error)
         return True
 
     def _again(self, name: str, given: str) -> bool:
@@ -196,8 +222,7 @@ class Desk:
             source, (seconds, times) = Source("sql", self._last_text), (*given.split(), "0")[:2]
 
             def act(cancel: CancelToken) -> bool:
-                before = self.printer.terminal.last_error
-                return self._execute(source, cancel) and self.printer.terminal.last_error is before
+                return self._execute(source, cancel) and not self._failed
 
             return self._on_thread(
                 lambda cancel: repeat(lambda: act(cancel), float(seconds), int(times), cancel)
@@ -219,6 +244,10 @@ class Desk:
         self._once = once
         if path:
             self.rows_to = printer_to(path, self.printer)
+
+    def _fail(self, error: StreamsqlError) -> None:
+        self._failed = True
+        self.printer.error(error)
 
     def _last_error(self) -> str:
         error = self.printer.terminal.last_error
@@ -268,6 +297,7 @@ class Desk:
         if not late and cancel.happened:
             late = f": {cancel.happened}"
         self.printer.say(f"cancelled after {took}{late}")
+        self._failed = True
         return True
 
     def _cancel(self, work: threading.Thread, cancel: CancelToken) -> None:
@@ -309,12 +339,16 @@ class Desk:
         try:
             statements = split_script(source)
         except StreamsqlError as error:
-            self.printer.error(error)
+            self._fail(error)
             return True
-        for written in statements:
+        for number, written in enumerate(statements, 1):
             runner = ScriptRunner(self.session, self.rows_to, cancel)
             going_on = runner.run_statement(written)
             self.detach = runner.detach
+            if runner.exit_code and not cancel.abandoned:
+                self._failed = True
+                rest = statements[number:]
+                self.not_run = source.text[rest[0].span.start :] if rest else ""
             if runner.exit_code:
                 return True
             if not going_on:

@@ -129,7 +129,7 @@ def _within_key(typed: str, key: str, offer: Offer) -> bool:
 def _short(before: str, catalog: Catalog, columns: Columns | None) -> list[Candidate]:
     """Candidates for short forms (`\\stop q`): their names, then those of the statements they stand for."""
     from streamsql.config.preferences import Preferences
-    from streamsql.shell.backslash_commands import SHORT
+    from streamsql.language.short_forms import SHORT
 
     line = before.lstrip()[1:]
     name, space, given = line.partition(" ")
