@@ -282,6 +282,27 @@ def test_what_cannot_change_a_live_table_says_so_at_its_name(statement: str) -> 
     assert error.span and script[error.span.start : error.span.end] == "counts"
 
 
+def test_a_join_of_duckdb_is_not_read_as_an_alias() -> None:
+    script = f"{DEFINED}SELECT * FROM counts POSITIONAL JOIN clicks;"
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(script)
+    assert caught.value.message == "Spark has no POSITIONAL JOIN"
+    assert caught.value.span and script[caught.value.span.start :].startswith("POSITIONAL")
+
+
+def test_asof_join_is_answered_with_a_join_of_which_the_newest_rows_are_kept() -> None:
+    script = (
+        f"{DEFINED}SELECT * FROM clicks ASOF JOIN counts c ON clicks.id = c.id AND clicks.ts >= c.n LIMIT 3;"
+    )
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(script)
+    assert caught.value.proposal == (
+        "SELECT * FROM clicks JOIN counts c ON clicks.id = c.id AND clicks.ts >= c.n "
+        "QUALIFY row_number() OVER (PARTITION BY clicks.id, clicks.ts ORDER BY c.n DESC) = 1 LIMIT 3;"
+    )
+    last_notes(DEFINED + caught.value.proposal)
+
+
 def test_options_beside_a_table_are_not_read_as_a_comment() -> None:
     hint = "/*+ OPTIONS('scan.startup.mode'='earliest-offset') */"
     for behind in (f"{hint} AS c;", f"{hint};", hint):
@@ -382,6 +403,51 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
             "1000 AS d, count(*) AS n FROM counts GROUP BY ALL;",
         ),
         ("SELECT id FROM counts FETCH FIRST 2 ROWS ONLY", "SELECT id FROM counts LIMIT 2;"),
+        (
+            "SELECT id FROM counts ORDER BY id OFFSET 2 ROWS FETCH NEXT ROW ONLY",
+            "SELECT id FROM counts ORDER BY id LIMIT 1 OFFSET 2;",
+        ),
+        ("SELECT id FROM counts OFFSET 3 LIMIT 2", "SELECT id FROM counts LIMIT 2 OFFSET 3;"),
+        ("SELECT id FROM counts OFFSET 3 ROWS", "SELECT id FROM counts OFFSET 3;"),
+        ('DESCRIBE "clicks"', "DESCRIBE clicks;"),
+        ('DROP LIVE TABLE IF EXISTS "counts"', "DROP LIVE TABLE IF EXISTS counts;"),
+        (
+            "SELECT localtimestamp AS l, ts::timestamp(3) AS t FROM clicks WHERE ts > now() - '1 hour'",
+            "SELECT localtimestamp() AS l, ts::TIMESTAMP AS t FROM clicks WHERE ts > now() - INTERVAL '1 hour';",
+        ),
+        (
+            "WITH c AS NOT MATERIALIZED (SELECT count(*) FILTER (id > 1) AS n FROM counts) SELECT n FROM c FOR UPDATE",
+            "WITH c AS (SELECT count(*) FILTER (WHERE id > 1) AS n FROM counts) SELECT n FROM c;",
+        ),
+        (
+            "SELECT [3, 4, 5][2:3] AS s, transform([1], lambda x, i: x + i) AS l FROM counts ORDER BY s COLLATE NOCASE",
+            "SELECT slice(array(3, 4, 5), 2, 2) AS s, transform(array(1), (x, i) -> x + i) AS l FROM counts "
+            "ORDER BY s COLLATE UTF8_LCASE;",
+        ),
+        (
+            "SELECT (array(3, 4, 5))[2:3] AS s FROM counts",
+            "SELECT slice((array(3, 4, 5)), 2, 2) AS s FROM counts;",
+        ),
+        ("SELECT e FROM UNNEST(array(1)) AS e", "SELECT e FROM explode(array(1)) AS e(e);"),
+        (
+            "SELECT e FROM counts c, unnest(array(c.id)) AS e WHERE e > 1",
+            "SELECT e FROM counts c LATERAL VIEW explode(array(c.id)) e AS e WHERE e > 1;",
+        ),
+        (
+            "SELECT e FROM counts LEFT JOIN UNNEST(array(id)) AS u (e) ON TRUE",
+            "SELECT e FROM counts LATERAL VIEW OUTER explode(array(id)) u AS e;",
+        ),
+        ("FROM 'a/b.json' LIMIT 3", "FROM json.`a/b.json` LIMIT 3;"),
+        ("SELECT * FROM read_parquet('b.parquet') p", "SELECT * FROM parquet.`b.parquet` p;"),
+        (
+            "SELECT * FROM read_csv('a/*.csv', delim = '|') c JOIN 'b.tsv' ON a = b",
+            "SELECT * FROM csv.`a/*.csv` WITH (header = true, inferSchema = true, sep = '|') c "
+            "JOIN csv.`b.tsv` WITH (header = true, inferSchema = true, sep = '\\t') ON a = b;",
+        ),
+        (
+            "SELECT * FROM read_json(['a.json', 'b.json'])",
+            "SELECT * FROM (SELECT * FROM json.`a.json` UNION ALL SELECT * FROM json.`b.json`);",
+        ),
         (
             "SELECT id, w FROM clicks, LATERAL TABLE(explode(array(1, 2))) AS t(w)",
             "SELECT id, w FROM clicks, LATERAL explode(array(1, 2)) AS t(w);",
@@ -564,12 +630,7 @@ def test_date_patterns_of_postgres_are_answered_with_those_of_spark(pattern: str
             "AND b.ts BETWEEN a.ts - INTERVAL 7 DAYS AND a.ts + INTERVAL 7 DAYS WHERE a.id > 1",
         ),
         (
-            "SELECT * FROM 'a/b.csv' LIMIT 3",
-            "CREATE OR REPLACE TEMPORARY VIEW b USING csv OPTIONS (path 'a/b.csv', header true, inferSchema true); "
-            "SELECT * FROM b LIMIT 3",
-        ),
-        (
-            "SELECT * FROM read_csv('a/*.csv', delim = '|')",
+            "SELECT * FROM read_csv('a/*.csv', skip = 1)",
             "CREATE OR REPLACE TEMPORARY VIEW files USING csv OPTIONS (path 'a/*.csv', header true, inferSchema true); "
             "SELECT * FROM files",
         ),
@@ -582,7 +643,6 @@ def test_date_patterns_of_postgres_are_answered_with_those_of_spark(pattern: str
             "SELECT * FROM clicks c JOIN counts FOR SYSTEM_TIME AS OF PROCTIME() AS p ON p.id = c.id",
             "SELECT * FROM clicks c JOIN counts AS p ON p.id = c.id",
         ),
-        ("SELECT * FROM read_parquet('b.parquet') p", "SELECT * FROM parquet.`b.parquet` p"),
         ("SELECT '{}' -> 'a' ->> 'b' AS x", "SELECT get_json_object('{}', '$.a.b') AS x"),
         ("SELECT '{}' ->> '$.a' AS x", "SELECT get_json_object('{}', '$.a') AS x"),
         ("SELECT '{}' #>> '{a, 0}' AS x", "SELECT get_json_object('{}', '$.a[0]') AS x"),

@@ -68,7 +68,7 @@ FORMS: list[tuple[str, list[tuple[Any, ...]], str]] = [
     (
         "SELECT user, w FROM s CROSS JOIN UNNEST(split(user, ' ')) AS x(w) WHERE v = 5",
         [("a b", "a"), ("a b", "a"), ("a b", "b"), ("a b", "b")],
-        "UNNEST(split(user, ' ')) is read as explode(split(user, ' '))",
+        "FROM s LATERAL VIEW explode(split(user, ' ')) x AS w WHERE v = 5",
     ),
     (
         "SELECT w, o FROM s CROSS JOIN UNNEST(split(user, ' ')) WITH ORDINALITY AS x(w, o) WHERE v > 4",
@@ -136,7 +136,7 @@ ARGUMENTS = {
     "delimiter": "','", "pattern": "'a'", "start": "'2024-01-01'", "end": "'2024-01-02'", "json": "'{}'",
     "path": "'$.a'", "key": "'k'", "time": "now()", "part": "0.5", "'unit'": "'day'", "unit": "DAY", "new": "'b'",
     "'%format'": "'%Y-%m'", "interval": "INTERVAL '5' MINUTE", "origin": "'2024-01-01'", "type": "INT", "row": "t",
-    "length": "1 DAY",
+    "length": "1 DAY", "'length'": "'5 minutes'", "'pattern'": "'a'", "'number'": "17145657",
 }  # fmt: skip
 FURTHER = {"generate_series": "1, 3", "list_value": "1, 2"}
 
@@ -154,6 +154,17 @@ def test_each_function_of_another_console_is_one_of_spark(spark: Any) -> None:
         own = reading.of(call)
         assert [written for written, _ in reading.words] == [call]
         assert spark.sql(f"SELECT {own} FROM (SELECT 1 AS a) t").schema, call
+
+
+def test_a_text_among_the_arguments_tells_rows_apart() -> None:
+    for call, own in (
+        ("encode(a, 'hex')", "lower(hex(a))"),
+        ("encode(a, 'base64')", "base64(a)"),
+        ("encode(a, 'UTF-8')", "encode(a, 'UTF-8')"),
+        ("epoch_ms(1714565706000)", "timestamp_millis(1714565706000)"),
+        ("epoch_ms(ts)", "unix_millis(ts)"),
+    ):
+        assert Reading().of(call) == own
 
 
 def test_an_unknown_function_is_answered(console: Console) -> None:
@@ -297,3 +308,9 @@ def test_tables_without_data_and_whole_numbers(console: Console) -> None:
     assert console.rows("SELECT count(*) FROM no_rows;") == [(0,)]
     console.run("DROP TABLE no_rows;")
     assert console.rows("SELECT trunc(2.7), trunc(-2.7);") == [(2, -2)]
+
+
+def test_the_tables_are_listed_after_a_select_in_stages(console: Console) -> None:
+    console.run("CREATE STREAM st (k STRING, v INT) USING values; INSERT INTO st VALUES ('a', 1), ('b', 2);")
+    assert console.rows("SELECT k, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM st;")
+    assert [name for name, *_ in console.rows("SHOW TABLES LIKE 's%';")] == ["st"]

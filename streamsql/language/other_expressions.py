@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from streamsql.language.file_formats import extension, read_by
+from streamsql.language.json_arrows import operand
 from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.tokens import Token, quote, quote_name, unquote
@@ -211,17 +213,21 @@ _UNITS = {
     "y": "year", "yr": "year",
 }  # fmt: skip
 """Units of PostgreSQL's intervals that Spark does not know, without an s at their end."""
+_SPARKS_UNITS = frozenset("second minute hour day week month year millisecond microsecond".split())
 _AMOUNT = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
 _CLOCK = re.compile(r"\d+:\d\d(:\d\d(\.\d+)?)?")
 
 
 def _intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """'5 min'::interval and interval '5 min' of PostgreSQL."""
+    """'5 min'::interval, interval '5 min' and now() - '5 minutes' of PostgreSQL."""
     for at in range(len(tokens) - 1):
         token = tokens[at]
         behind = [t.upper for t in tokens[at + 1 : at + 3]]
         cast = token.kind == "string" and behind == ["::", "INTERVAL"]
         written = token.upper == "INTERVAL" and tokens[at + 1].kind == "string"
+        signed = token.text in ("+", "-") and tokens[at + 1].kind == "string" and at > 0
+        if signed and _is_interval(unquote(tokens[at + 1])):
+            yield tokens[at + 1].start, tokens[at + 1].start, "INTERVAL "
         if not cast and not written:
             continue
         value = unquote(token if cast else tokens[at + 1])
@@ -230,6 +236,12 @@ def _intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         if own and (cast or (own != value and not clock)):
             unit = " HOUR TO SECOND" if clock else ""
             yield token.start, tokens[at + 2 if cast else at + 1].end, f"INTERVAL {quote(own)}{unit}"
+
+
+def _is_interval(value: str) -> bool:
+    """Whether a text beside a sign is an interval, with units that Spark has."""
+    units = [m[2].casefold().removesuffix("s") for m in _AMOUNT.finditer(value)]
+    return bool(units) and not _AMOUNT.sub("", value).strip() and set(units) <= _SPARKS_UNITS
 
 
 def _interval(value: str) -> str:
@@ -280,7 +292,9 @@ def _all_columns(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
 
 _TAKE_PATHS = frozenset(("COPY", "GIVEN", "SHOW", "TEST", "PREVIEW"))
 """First words of statements in which FROM takes a path or an address."""
-_NAMED = frozenset(("AS", "FROM", "JOIN", "INTO", "TABLE", "."))
+_NAMED = frozenset(
+    "AS FROM JOIN INTO TABLE STREAM VIEW SINK QUERY DESCRIBE DESC SUMMARIZE WATCH EXISTS .".split()
+)
 
 
 def _quoted_names(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
@@ -350,6 +364,128 @@ def _matches(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
             yield tokens[close].start, index[2].end, f", {index[1].text})"
 
 
+def _relations(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """FROM 'f.csv' and FROM read_csv('f.csv') of DuckDB, and UNNEST(t.list) AS e."""
+    for at in range(1, len(tokens) if tokens[0].upper not in _TAKE_PATHS else 0):
+        if tokens[at - 1].upper not in ("FROM", "JOIN", ",", "LATERAL"):
+            continue
+        close = closing(tokens, at + 1) if [t.text for t in tokens[at + 1 : at + 2]] == ["("] else at
+        if close == len(tokens):
+            continue
+        if tokens[at].upper == "UNNEST" and close > at and _in_from(tokens, at):
+            yield from _unnest(text, tokens, at, close)
+        elif tokens[at].kind == "string" or tokens[at].upper.startswith("READ_"):
+            own = _file(text, tokens, at, close)
+            if own and _in_from(tokens, at):
+                yield tokens[at].start, tokens[close].end, own
+
+
+def _file(text: str, tokens: Sequence[Token], at: int, close: int) -> str:
+    """Spark's relation for a file, or for several in brackets; "" if what is written is none."""
+    options: dict[str, str] = {}
+    paths = [tokens[at]]
+    if close > at:
+        first, *further = items_of(list(tokens[at + 2 : close])) or [[]]
+        paths = [t for t in first if t.text not in ("[", "]", ",")]
+        for item in further:
+            key = _OF_READERS.get(item[0].text.casefold(), "")
+            if not key or len(item) != 3 or item[1].text != "=":
+                return ""
+            options[key] = item[2].text
+    if not paths or not all(p.kind == "string" for p in paths):
+        return ""
+    names = [unquote(p) for p in paths]
+    kind = extension(names[0])
+    if not kind or (options and kind not in ("csv", "tsv")):
+        return ""
+    if kind in ("csv", "tsv"):
+        tabs = {"sep": "'\\t'"} if kind == "tsv" else {}
+        options = {"header": "true", "inferSchema": "true", **tabs, **options}
+    listed = ", ".join(f"{key} = {value}" for key, value in options.items())
+    quoted = [name.replace("`", "``") for name in names]
+    files = [f"{read_by(names[0])}.`{name}`" + (f" WITH ({listed})" if listed else "") for name in quoted]
+    return files[0] if len(files) == 1 else f"({' UNION ALL '.join(f'SELECT * FROM {f}' for f in files)})"
+
+
+_OF_READERS = {"delim": "sep", "sep": "sep", "header": "header", "quote": "quote", "escape": "escape"}
+"""Arguments of read_csv of DuckDB, and the options of Spark."""
+
+
+def _unnest(text: str, tokens: Sequence[Token], at: int, close: int) -> Iterator[Edit]:
+    """UNNEST(list) AS e as a relation, whose alias names its column, too. Behind another relation it is a
+    LATERAL VIEW: a function behind LATERAL does not see a column that has the name of a function, as user.
+    """
+    value = text[tokens[at + 2].start : tokens[close - 1].end]
+    words = [t.upper for t in tokens]
+    last, alias = close, close + 1 + (words[close + 1 : close + 2] == ["AS"])
+    name, columns = "unnest", "unnest"
+    if (
+        alias < len(tokens)
+        and tokens[alias].kind in ("word", "quoted")
+        and words[alias] not in _AFTER_RELATION
+    ):
+        name = columns = tokens[alias].text
+        last = alias
+        if words[alias + 1 : alias + 2] == ["("]:
+            last = closing(tokens, alias + 1)
+            columns = text[tokens[alias + 1].end : tokens[min(last, len(tokens) - 1)].start]
+    if words[close + 1 : close + 3] == ["WITH", "ORDINALITY"] or last >= len(tokens):
+        return
+    if words[at - 1] == "FROM":
+        yield tokens[at].start, tokens[last].end, f"explode({value}) AS {name}({columns})"
+        return
+    start = at - 1
+    while words[start - 1] in ("CROSS", "LEFT", "OUTER", "INNER", "JOIN", ","):
+        start -= 1
+    outer = "OUTER " if "LEFT" in words[start:at] else ""
+    if words[last + 1 : last + 3] == ["ON", "TRUE"]:
+        last += 2
+    if words[last + 1 : last + 2] in ([], [")"]) or (_AFTER_VIEWS & {*words[last + 1 : last + 2]}):
+        gap = " " if tokens[start].text == "," else ""
+        own = f"{gap}LATERAL VIEW {outer}explode({value}) {name} AS {columns}"
+        yield tokens[start].start, tokens[last].end, own
+
+
+_AFTER_VIEWS = frozenset(("WHERE", "GROUP", "ORDER", "LIMIT", "HAVING", "UNION", "QUALIFY", "EMIT", "WINDOW"))
+
+
+def _slices(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """list[2:3] of PostgreSQL and DuckDB, with both numbers."""
+    for at in range(1, len(tokens) - 4):
+        signs = [tokens[at].text, tokens[at + 2].text, tokens[at + 4].text] == ["[", ":", "]"]
+        first, last = tokens[at + 1], tokens[at + 3]
+        start = operand(tokens, at) if signs else at
+        if start < at and first.kind == last.kind == "number" and tokens[at - 1].end == tokens[at].start:
+            count = int(last.text) - int(first.text) + 1
+            own = f"slice({text[tokens[start].start : tokens[at - 1].end]}, {first.text}, {max(count, 0)})"
+            yield tokens[start].start, tokens[at + 4].end, own
+
+
+def _words_alone(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """AS MATERIALIZED, FOR UPDATE and LOCALTIMESTAMP of PostgreSQL, FILTER without WHERE, lambda x: x + 1 and
+    COLLATE NOCASE of DuckDB.
+    """
+    for at in range(1, len(tokens)):
+        word, before = tokens[at].upper, tokens[at - 1].upper
+        behind = [t.upper for t in tokens[at + 1 : at + 3]]
+        if word == "MATERIALIZED" and before in ("AS", "NOT") and behind[:1] == ["("]:
+            start = at - 1 if before == "NOT" else at
+            yield tokens[start].start, tokens[at + 1].start, ""
+        if word == "FOR" and behind in (["UPDATE"], ["SHARE"]):
+            yield tokens[at - 1].end, tokens[at + 1].end, ""
+        if word == "LOCALTIMESTAMP" and before != "." and behind[:1] != ["("] and tokens[0].upper != "CREATE":
+            yield tokens[at].start, tokens[at].end, "localtimestamp()"
+        if word == "FILTER" and before == ")" and behind[:1] == ["("] and behind[1:] != ["WHERE"]:
+            yield tokens[at + 2].start, tokens[at + 2].start, "WHERE "
+        if word == "NOCASE" and before == "COLLATE":
+            yield tokens[at].start, tokens[at].end, "UTF8_LCASE"
+        if word == "LAMBDA" and before in (",", "("):
+            colon = next((n for n in range(at, len(tokens)) if tokens[n].text == ":"), at)
+            names = text[tokens[at].end : tokens[colon].start].strip()
+            if colon > at + 1:
+                yield tokens[at].start, tokens[colon].end, f"({names}) ->" if "," in names else f"{names} ->"
+
+
 _ZONED = {"WITH": "TIMESTAMP", "WITHOUT": "TIMESTAMP_NTZ"}
 
 
@@ -375,6 +511,16 @@ def _casts(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         ):
             own = "TIMESTAMP" if zoned[1] == "WITH" else "TIMESTAMP_NTZ"
             yield name.start, tokens[at + 3].end, own
+        precise = [t.text for t in tokens[at + 1 : at + 4]]
+        if _is_cast_to_time(tokens, at) and precise[::2] == ["(", ")"] and precise[1] in "0123456":
+            yield name.start, tokens[at + 3].end, "TIMESTAMP"
+
+
+def _is_cast_to_time(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a token is the type TIMESTAMP of a cast, which may have a precision there."""
+    if tokens[at].upper not in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return False
+    return tokens[at - 1].text == "::" or (tokens[at - 1].upper == "AS" and _in_query(tokens, at))
 
 
 def _in_query(tokens: Sequence[Token], at: int) -> bool:
@@ -404,4 +550,7 @@ _EDITS: tuple[Callable[[str, Sequence[Token]], Iterator[Edit]], ...] = (
     _similar,
     _matches,
     _casts,
+    _relations,
+    _slices,
+    _words_alone,
 )

@@ -2,8 +2,9 @@
 
 The data are rows in the tables of HELP SWITCHING FROM …: `list_sort(list)` | `array_sort(list)`. In the left
 cell, a name in small letters is an argument, `'unit'` a text that stands without quotes in the right cell,
-`'%format'` one with the date pattern of C, `interval` an interval, `…` all further arguments; all else stands
-for itself. A right cell that is no code says why there is no function for it.
+`'%format'` one with the date pattern of C, `'number'` a number as it is written, `interval` an interval, `…`
+all further arguments; all else stands for itself. A right cell that is no code says why there is no function
+for it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from streamsql.language.topics import topics
 _ROW = re.compile(
     r"^\| `(?P<name>\w+)\((?P<takes>[^`]*)\)` \| (?:`(?P<form>[^`]+)`|(?P<refusal>[^`|]+)) \|$", re.MULTILINE
 )
-_ITEM = re.compile(r"'[^']*'|\w+|…")
+_ITEM = re.compile(r"'[^']*'|\w+|…|=>|-")
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,13 @@ class OtherFunction:
             return None if items or tokens else {}
         item = items[0]
         name = item.strip("'%")
-        if item.startswith("'") and name in self.places and tokens[0].kind == "string":
+        if item.startswith("'") and item != "'number'" and name in self.places and tokens[0].kind == "string":
             own = _date_pattern(unquote(tokens[0])) if item.startswith("'%") else unquote(tokens[0])
             rest = self._argument(items[1:], text, tokens[1:])
             return None if rest is None or not own else {name: own, **rest}
+        if item == "'number'":
+            whole = len(tokens) == 1 and tokens[0].kind == "number"
+            return {name: tokens[0].text} if whole else None
         if not item.islower() or item.startswith("'"):
             alike = tokens[0].upper == item.upper()
             return self._argument(items[1:], text, tokens[1:]) if alike else None
@@ -71,7 +75,7 @@ class OtherFunction:
     @property
     def places(self) -> frozenset[str]:
         """The names of arguments in the form."""
-        return frozenset(re.findall(r"\w+", self.form))
+        return frozenset(re.findall(r"\w+\b(?!\()", self.form))
 
     def filled(self, values: dict[str, str], of: Callable[[str, str], str]) -> str:
         """The form with these arguments. of: a function of the name and the text of one."""

@@ -29,6 +29,7 @@ def in_own_words(text: str, tokens: Sequence[Token]) -> OwnText | None:
     """
     _check_columns(text, tokens)
     _check_patterns(text, tokens)
+    _check_joins(text, tokens)
     _check_options(text, tokens)
     function = _sql_function(text, tokens)
     if function:
@@ -160,20 +161,46 @@ def _partitioned(tokens: Sequence[Token]) -> Iterator[Edit]:
 
 
 def _clauses(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """FETCH FIRST 2 ROWS ONLY of PostgreSQL, and LATERAL TABLE(f(x)) of Flink."""
+    """OFFSET 2 ROWS FETCH FIRST 2 ROWS ONLY of PostgreSQL, and LATERAL TABLE(f(x)) of Flink."""
     for at in range(2, len(tokens) - 2):
-        words = [t.upper for t in tokens[at : at + 5]]
-        if (
-            words[0] == "FETCH"
-            and words[1] in ("FIRST", "NEXT")
-            and words[3:] in (["ROWS", "ONLY"], ["ROW", "ONLY"])
-        ):
-            yield tokens[at].start, tokens[at + 4].end, f"LIMIT {tokens[at + 2].text}"
+        words = [t.upper for t in tokens[at : at + 3]]
+        last, limit = _fetched(tokens, at)
+        if limit:
+            yield tokens[at].start, tokens[last - 1].end, f"LIMIT {limit}"
+        end, offset = (at, "") if tokens[at - 1].text == "." else _skips(tokens, at)
+        last, limit = _fetched(tokens, end, of_limit=True)
+        if offset and (limit or end > at + 2):
+            own = f"LIMIT {limit} OFFSET {offset}" if limit else f"OFFSET {offset}"
+            yield tokens[at].start, tokens[(last if limit else end) - 1].end, own
         if words[:3] == ["LATERAL", "TABLE", "("]:
             close = closing(tokens, at + 2)
             if close < len(tokens):
                 yield tokens[at + 1].start, tokens[at + 2].end, ""
                 yield tokens[close].start, tokens[close].end, ""
+
+
+def _skips(tokens: Sequence[Token], at: int) -> tuple[int, str]:
+    """The token behind OFFSET n [ROWS] that begins at that one, and n; "" if none does."""
+    if tokens[at].upper != "OFFSET" or at + 1 >= len(tokens) or tokens[at + 1].kind != "number":
+        return at, ""
+    end = at + 2
+    return end + (end < len(tokens) and tokens[end].upper in ("ROW", "ROWS")), tokens[at + 1].text
+
+
+def _fetched(tokens: Sequence[Token], at: int, *, of_limit: bool = False) -> tuple[int, str]:
+    """The token behind FETCH FIRST [n] ROWS ONLY that begins at that one, and n; "" if none does. of_limit:
+    whether it can be LIMIT n.
+    """
+    words = [t.upper for t in tokens[at : at + 5]]
+    if of_limit and words[:1] == ["LIMIT"] and len(words) > 1:
+        return at + 2, tokens[at + 1].text
+    if words[:1] != ["FETCH"] or words[1:2] not in (["FIRST"], ["NEXT"]):
+        return at, ""
+    number = at + 2 if words[2:3] not in (["ROW"], ["ROWS"]) else None
+    behind = words[3:] if number else words[2:4]
+    if behind not in (["ROWS", "ONLY"], ["ROW", "ONLY"]):
+        return at, ""
+    return (at + 5, tokens[number].text) if number else (at + 4, "1")
 
 
 _OPTIONS = re.compile(r"\s*/\*\+\s*OPTIONS\s*\((.*?)\)\s*\*/", re.IGNORECASE | re.DOTALL)
@@ -221,6 +248,51 @@ def _check_patterns(text: str, tokens: Sequence[Token]) -> None:
                 span=Span(tokens[at].start, tokens[at + 3].end),
                 code="OTHER_CONSOLE",
             )
+
+
+_JOINS = {
+    "ASOF": "QUALIFY row_number() OVER (PARTITION BY … ORDER BY …) = 1 keeps one match of each row",
+    "POSITIONAL": "rows have no order: row_number() OVER (ORDER BY …) gives them one to join ON",
+}
+_JOIN_KINDS = frozenset(("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "ANTI", "SEMI"))
+
+
+def _check_joins(text: str, tokens: Sequence[Token]) -> None:
+    """Raise SyntaxFault for ASOF JOIN and POSITIONAL JOIN of DuckDB: the word would be an alias to Spark."""
+    for at in range(2, len(tokens) - 2):
+        word = tokens[at].upper
+        if word in _JOINS and tokens[at + 1].upper in _JOIN_KINDS and tokens[at - 1].upper != "AS":
+            own = _newest_match(text, tokens, at) if word == "ASOF" else ""
+            raise SyntaxFault(
+                f"Spark has no {word} JOIN",
+                detail=_JOINS[word],
+                proposal=f"{own};" if own else "",
+                span=tokens[at].span,
+                code="OTHER_CONSOLE",
+            )
+
+
+def _newest_match(text: str, tokens: Sequence[Token], at: int) -> str:
+    """A query with a ASOF JOIN b ON a.k = b.k AND a.t >= b.t, as a join of which the newest rows of b are
+    kept; "" if its condition is another one.
+    """
+    on = next((n for n in range(at, len(tokens)) if tokens[n].upper == "ON"), None)
+    condition = re.match(_ASOF, text[tokens[on].start :]) if on else None
+    if condition is None or tokens[0].upper != "SELECT" or text[tokens[at].start + 4 :].count("JOIN") > 1:
+        return ""
+    keys = re.findall(r"([\w.]+)\s*=\s*[\w.]+", condition[0])
+    later, earlier = condition["later"], condition["earlier"]
+    end = tokens[on].start + condition.end() if on else 0
+    rest = text[end:].strip()
+    best = f"QUALIFY row_number() OVER (PARTITION BY {', '.join([*keys, later])} ORDER BY {earlier} DESC) = 1"
+    if re.match(r"(GROUP|WHERE|HAVING)\b", rest, re.IGNORECASE):
+        return ""
+    return f"{text[: tokens[at].start]}{text[tokens[at + 1].start : end]} {best} {rest}".strip()
+
+
+_ASOF = re.compile(
+    r"ON\s+((?:[\w.]+\s*=\s*[\w.]+\s+AND\s+)*)(?P<later>[\w.]+)\s*>=?\s*(?P<earlier>[\w.]+)", re.IGNORECASE
+)
 
 
 def _sizes(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Sink, Stream
 from streamsql.language.statements import function, sink, stream
 from streamsql.language.statements.base import Name
+from streamsql.language.struct_types import in_capitals
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.plan.streaming.readers import queries_over
 from streamsql.results import Result, Text
@@ -35,7 +36,9 @@ def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> R
     columns = entry.columns
     if not columns and entry.connector:
         columns = connector(Name(entry.connector)).columns(entry)
-    pairs = [(f"column {c.name}", c.type + (f"  {c.comment}" if c.comment else "")) for c in columns]
+    pairs = [
+        (f"column {c.name}", in_capitals(c.type) + (f"  {c.comment}" if c.comment else "")) for c in columns
+    ]
     pairs += [("connector", entry.connector), ("format", entry.format), ("key", ", ".join(entry.key))]
     pairs += [("query", entry.query)]
     pairs += [(f"option {k}", redact_option(k, v)) for k, v in entry.options]

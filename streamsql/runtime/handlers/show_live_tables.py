@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from streamsql.definitions import Sink
 from streamsql.language.statements import live_table, session
 from streamsql.language.struct_types import in_capitals
+from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.results import Result, Text
 from streamsql.runtime.handlers import Answers
@@ -95,7 +96,7 @@ def _show_tables(parts: SessionParts, statement: session.ShowTables) -> Result:
         name = entry_of_spark.name
         if name.casefold() not in names and not _is_stage(name, parts):
             kind = _SPARKS_KINDS.get(entry_of_spark.tableType, entry_of_spark.tableType.casefold())
-            columns = ", ".join(column.name for column in parts.spark.catalog.listColumns(name))
+            columns = ", ".join(column.name for column in parts.spark.catalog.listColumns(quote_name(name)))
             rows.append((name, kind, columns, ""))
     nothing = "nothing to read FROM"
     if statement.pattern:
@@ -111,7 +112,7 @@ def _any_text(sign: re.Match[str]) -> str:
 
 def _is_stage(name: str, parts: SessionParts) -> bool:
     entry = parts.catalog.sinks.get(name.casefold())
-    return bool(entry and entry.owner)
+    return "$" in name or bool(entry and entry.owner)
 
 
 def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable) -> Result:
