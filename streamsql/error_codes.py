@@ -192,6 +192,7 @@ NOTES = {
     "REGISTRY_MESSAGES": "the messages look like those of a schema registry",
     "ROWS_REMOVED": "CREATE OR REPLACE of a stream of values removes the rows that it had",
     "ROWS_DROPPED": "older rows of a live table are no longer kept",
+    "RUNS_ON": "a query of a script runs until it is stopped",
     "SAMPLED": "the rows are made from the first records of a source",
     "SECRET_NOT_KEPT": "the workspace does not keep a secret",
     "SESSION_ENDED": "the session of a Spark Connect server in which queries were left has ended",

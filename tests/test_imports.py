@@ -146,7 +146,7 @@ RUNTIME = [
     "checkpoints.checkpoint_log checkpoints.batch_under_way",
     "checkpoints.hadoop_files checkpoints.query_marker",
     "checkpoints.opening checkpoints.state_checks checkpoints.no_data_batch",
-    "preflight.connectivity preflight.kafka_topics preflight.local_paths preflight.python_code_checks "
+    "preflight.connectivity preflight.kafka_topics preflight.local_paths preflight.spark_tables preflight.python_code_checks "
     "preflight.schema_inference preflight.schema_files",
     "preflight.function_kinds preflight.registry_subjects",
     "live.kept_columns",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import Console
 from scripts import command, run_process
 
 DATA = '{"user": "ann", "n": 1}\n{"user": "bob", "n": 2}\n'
@@ -121,6 +122,15 @@ def test_a_time_limit_gives_4(folder: Path) -> None:
     outcome = run_process("--timeout", "3", "-e", script, cwd=folder)
     assert outcome.code == 4
     assert "the script was not done after 3 s" in outcome.err
+
+
+def test_a_script_says_which_queries_do_not_end(console: Console) -> None:
+    console.run("CREATE STREAM r USING rate; CREATE SINK n USING noop; CREATE SINK once USING noop;")
+    console.run("INSERT INTO n SELECT * FROM r; INSERT INTO once TRIGGER ONCE SELECT * FROM r;")
+    (note,) = console.session.without_end(["n", "once"])
+    assert note.text == "n runs until it is stopped; TRIGGER AVAILABLE NOW ends a query with its input"
+    console.run("STOP QUERY n;")
+    assert console.session.without_end(["n", "once"]) == ()
 
 
 def test_spark_that_cannot_start_gives_3(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import Console
 
 from streamsql.catalog import Catalog
 from streamsql.errors import NameFault, RuleFault, Source
@@ -52,3 +53,16 @@ def test_a_table_of_spark_is_not_called_missing() -> None:
         with pytest.raises(RuleFault, match="the query of live table c reads no stream") as refused:
             plan_script(f"CREATE LIVE TABLE c AS SELECT count(*) FROM {known}")
         assert refused.value.code == "NO_STREAM"
+
+
+def test_a_query_creates_no_table_for_a_misspelt_sink(console: Console) -> None:
+    console.run("CREATE STREAM r USING rate;")
+    statement = "INSERT INTO nowhere SELECT value FROM r;"
+    with pytest.raises(NameFault, match="there is no sink or table nowhere") as caught:
+        console.run(statement)
+    span = caught.value.span
+    assert span and statement[span.start : span.end] == "nowhere"
+    assert not console.session.spark.catalog.tableExists("nowhere")
+    console.run("CREATE TABLE nowhere (value BIGINT) USING parquet;")
+    console.run("INSERT INTO nowhere TRIGGER ONCE SELECT value FROM r;")
+    console.run("AWAIT QUERY nowhere;")

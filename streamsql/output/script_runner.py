@@ -98,6 +98,7 @@ class ScriptRunner:
         stopped_by_error = self.exit_code and not self.keep_going
         if not stopped_by_error:
             self.only_queries_left = not self._cut_short
+            self.printer.note(self.session.without_end(self._durable))
             self.printer.note(self.session.await_queries(self._durable, self.cancel))
             self.printer.note(self.session.why_silent(self._durable, self.cancel))
         self.report_failures()

@@ -78,6 +78,9 @@ class ConsoleSession(Protocol):
     def place(self, started: Started, source: Source, span: Span) -> None:
         """Record the statement that started queries, for the errors that they may end with."""
 
+    def without_end(self, names: Sequence[str]) -> tuple[Note, ...]:
+        """A note on queries of a script that will be awaited and do not end with their input."""
+
     def await_queries(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
         """Wait until the queries of a script with a durable sink have ended, or one has failed. Returns notes
         on those that go on.

@@ -166,6 +166,10 @@ class StatementSession:
         """Record the statement that started queries, for the errors that they may end with."""
         script_queries.place(self.parts, started, source, span)
 
+    def without_end(self, names: Sequence[str]) -> tuple[Note, ...]:
+        """A note on queries of a script that will be awaited and do not end with their input."""
+        return script_queries.without_end(self.parts, names)
+
     def await_queries(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
         """Wait until the queries of a script have ended, or one has failed."""
         script_queries.await_queries(self.parts.under(cancel), names)

@@ -155,6 +155,10 @@ class RemoteSession:
             self._follow_news(self._restarts_to, True)
             self._restarts_to = None
 
+    def without_end(self, names: Sequence[str]) -> tuple[Note, ...]:
+        """None: those that do not end by themselves are the server's, and are not awaited."""
+        return ()
+
     def await_queries(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
         """Wait for the queries that end by themselves. Returns a note on the others."""
         if not names:

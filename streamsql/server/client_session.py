@@ -24,7 +24,6 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.parts import Newest
 from streamsql.runtime.session import Session, StatementSession
 
-ENDS_BY_ITSELF = ("available_now", "once")
 _DEFINING = threading.Lock()
 """Held by a statement that only defines a name: two clients do not define the same one at a time."""
 
@@ -112,7 +111,9 @@ class ClientSession(StatementSession):
         """Wait for the queries that end by themselves; the others are the server's."""
         queries = self.parts.catalog.queries
         kinds = {n: queries[n].trigger for n in names if n in queries}
-        ending = [n for n, trigger in kinds.items() if trigger and trigger.kind in ENDS_BY_ITSELF]
+        ending = [
+            n for n, trigger in kinds.items() if trigger and trigger.kind in script_queries.ENDS_BY_ITSELF
+        ]
         script_queries.await_queries(self.parts.under(cancel), ending)
         stay = [queries[n].name for n in kinds if n not in ending]
         text = f"{', '.join(stay)} {'goes' if len(stay) == 1 else 'go'} on in the server"

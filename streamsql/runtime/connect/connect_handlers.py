@@ -11,7 +11,7 @@ from typing import Any
 
 from streamsql.calls import evaluate, run
 from streamsql.connectors.option_values import check_secrets
-from streamsql.errors import EngineFault, InputFault, NameFault, Note, StreamsqlError, did_you_mean
+from streamsql.errors import EngineFault, InputFault, Note, StreamsqlError
 from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.language.statements.live_table import DescribeLiveTable, ShowLiveTables
 from streamsql.language.statements.query import AwaitQuery, ShowQueries, StartQuery, StopQuery
@@ -32,6 +32,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table, without_secrets
 from streamsql.runtime.handlers.watch import SELECT, STOPPED, limit_of, live_of, watch
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.preflight.spark_tables import check_table
 from streamsql.runtime.program_source import program_text
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 
@@ -185,14 +186,7 @@ class ConnectHandlers:
             return (
                 self._follow(parts, plan) if parts.config.interactive else self._rows_of_stream(parts, plan)
             )
-        if plan.sink.connector == "table" and not parts.spark.catalog.tableExists(plan.sink.name):
-            raise NameFault(
-                f"there is no sink or table {plan.sink.name}",
-                hint=did_you_mean(plan.sink.name, (s.name for s in parts.catalog.sinks.values()))
-                or f"CREATE TABLE {quote_name(plan.sink.name)} (…) first",
-                span=statement.span,
-                code="UNKNOWN_SINK",
-            )
+        check_table(parts.spark, parts.catalog, plan.sink, statement)
         old = parts.queries.all.get(plan.query.name.casefold()) if plan.define else None
         if old is not None:
             self.server.stop(old, parts.cancel, 0)

@@ -34,6 +34,7 @@ from streamsql.runtime.handlers.staged_select import follow_stages, select_in_st
 from streamsql.runtime.handlers.watch import follow, watch
 from streamsql.runtime.handlers.why import note
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.preflight.spark_tables import check_table
 from streamsql.runtime.queries.drain import stop_queries
 from streamsql.runtime.queries.progress import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
@@ -53,6 +54,7 @@ def _run(parts: SessionParts, plan: plans.Run, statement: Statement) -> Result:
         return Done(message=f"live table {plan.sink.name} already exists")
     if plan.transient:
         return _follow(parts, plan, statement)
+    check_table(parts.spark, parts.catalog, plan.sink, statement)
     if parts.store and plan.query.checkpoint:
         place = in_full(plan.query.checkpoint)
         plan = replace(plan, query=replace(plan.query, checkpoint=place), checkpoint=place)
