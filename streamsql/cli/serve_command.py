@@ -129,10 +129,12 @@ class _Background:
         sys.stdout.flush()
         sys.stderr.flush()
         reading, self._writing = os.pipe()
+        log = self.folder / LOG
+        written = log.stat().st_size if log.exists() else 0
         child = os.fork()
         if child:
             os.close(self._writing)
-            os._exit(self._wait(child, reading))
+            os._exit(self._wait(child, reading, log, written))
         os.close(reading)
         os.setsid()
 
@@ -147,10 +149,8 @@ class _Background:
             os.write(self._writing, bytes((code,)))
         os.close(self._writing)
 
-    def _wait(self, child: int, reading: int) -> int:
-        """In the parent: the exit code."""
-        log = self.folder / LOG
-        before = log.stat().st_size if log.exists() else 0
+    def _wait(self, child: int, reading: int, log: Path, written: int) -> int:
+        """In the parent: the exit code. written: the bytes that were in the log before the child ran."""
         if not os.read(reading, 1):
             _, status = os.waitpid(child, 0)
             return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1
@@ -159,7 +159,7 @@ class _Background:
             self._say(f"its scripts are not done after {SCRIPTS:.0f} s; {log} tells of them")
         elif known != bytes((0,)):
             with suppress(OSError):
-                self._say(log.read_bytes()[before:].decode("utf-8", "replace").rstrip())
+                self._say(log.read_bytes()[written:].decode("utf-8", "replace").rstrip())
             return known[0] if known else 1
         self._say(
             f"it goes on in the background: streamsql -w '{self.folder}' attaches, STOP SERVER; ends it"
