@@ -607,6 +607,7 @@ def test_unsigned_types_are_named_and_what_they_are_here() -> None:
         ("YYYY-MM-DD HH24:MI:SS", "yyyy-MM-dd HH:mm:ss"),
         ("DD.MM.YY HH12:MI AM", "dd.MM.yy hh:mm a"),
         ("HH24:MI", "HH:mm"),
+        ("Mon DD", "MMM dd"),
     ],
 )
 def test_date_patterns_of_postgres_are_answered_with_those_of_spark(pattern: str, own: str) -> None:
@@ -615,6 +616,14 @@ def test_date_patterns_of_postgres_are_answered_with_those_of_spark(pattern: str
         last_notes(query)
     assert caught.value.hint == f"'{own}'"
     last_notes(query.replace(pattern, own))
+
+
+def test_parts_of_a_date_pattern_that_mean_something_else_are_told() -> None:
+    for pattern, own in (("yyyy-mm-DD", "dd"), ("yyyy-mm-dd", "MM"), ("HH:MM", "mm"), ("HH:mm:SS", "ss")):
+        notes = last_notes(f"{DEFINED}SELECT to_char(ts, '{pattern}') AS d FROM clicks;")
+        assert any(f"{own} " in note and " in Spark, and " in note for note in notes), pattern
+    for pattern in ("yyyy-MM-dd HH:mm:ss.SS", "yyyyDDD", "dd.MM.yyyy", "HH:mm:ss"):
+        assert "Spark" not in str(last_notes(f"{DEFINED}SELECT to_char(ts, '{pattern}') AS d FROM clicks;"))
 
 
 @pytest.mark.parametrize(

@@ -216,21 +216,42 @@ _POSTGRES = (
 """The parts of a date pattern of PostgreSQL and Oracle, and those of Spark."""
 
 
-def check_date_patterns(query: Query) -> None:
-    """Raise RuleFault for a date pattern that Spark would refuse in the first micro-batch."""
+def _date_patterns(query: Query) -> Iterator[Token]:
+    """The texts that are date patterns: the last arguments of calls. A pattern of numbers is none."""
     names = {c.name for c in query.calls} & _FORMATS
     tokens = query.tokens
     for at, token in enumerate(tokens if names else ()):
         close = _close(tokens, at + 1) if token.text.casefold() in names else None
         if close is None or tokens[close - 1].kind != "string" or tokens[close - 2].text != ",":
             continue
-        pattern = tokens[close - 1]
+        if token.upper != "TO_CHAR" or not re.search("[09]", tokens[close - 1].text):
+            yield tokens[close - 1]
+
+
+_UNLIKELY = (
+    (re.compile("(?<!D)DD(?!D)"), "dd", "DD is the day of the year in Spark, and dd that of the month"),
+    (re.compile("(?<=[Hhk]:)MM(?!M)"), "mm", "MM is the month in Spark, and mm are minutes"),
+    (re.compile("(?<=[yY][-/.])mm(?=[-/.])"), "MM", "mm are minutes in Spark, and MM is the month"),
+    (re.compile("(?<=:)SS(?!S)"), "ss", "SS is a part of a second in Spark, and ss are seconds"),
+)
+"""A part of a date pattern that hardly means what Spark reads, what is meant, and both meanings."""
+
+
+def unlikely_patterns(query: Query) -> Iterator[str]:
+    """A sentence for each part of a date pattern that means something else in PostgreSQL."""
+    for pattern in _date_patterns(query):
+        for part, meant, meanings in _UNLIKELY:
+            if part.search(pattern.text):
+                yield f"{meanings}: {part.sub(meant, pattern.text)}"
+
+
+def check_date_patterns(query: Query) -> None:
+    """Raise RuleFault for a date pattern that Spark would refuse in the first micro-batch."""
+    for pattern in _date_patterns(query):
         letters = "".join(pattern.text[1:-1].split("'")[::2])
         refused = next((c for c in letters if c in _REFUSED_LETTERS), "")
-        if token.upper == "TO_CHAR" and "YY" not in letters:
-            continue  # its pattern may be one of numbers
         if refused:
-            better = _as_spark(pattern.text) if refused in "YI" else pattern.text
+            better = _as_spark(pattern.text) if refused in "YIn" else pattern.text
             raise RuleFault(
                 f"Spark refuses the letter {refused} in the date pattern {pattern.text}",
                 detail={"Y": "Y is the year of a week", "I": "minutes are mm"}.get(refused, ""),

@@ -20,6 +20,7 @@ from streamsql.language.dialect_words import (
     check_quoted_names,
     known_words,
     quoted_operands,
+    unlikely_patterns,
 )
 from streamsql.language.flink_words import check_flink_words
 from streamsql.language.json_arrows import (
@@ -65,7 +66,7 @@ def lower(text: str, sources: Sources) -> Lowered:
     check_time_zones(query)
     check_files(query)
     check_date_patterns(query)
-    for sentence in (*other_meanings(query), *quoted_operands(query)):
+    for sentence in (*other_meanings(query), *quoted_operands(query), *unlikely_patterns(query)):
         sources.note(Note("OTHER_MEANING", sentence))
     if query.words & {"within", "rowtime"}:
         check_row_time(query, partial(_event_time, sources))
