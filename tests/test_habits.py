@@ -553,6 +553,20 @@ def test_a_command_of_the_prompt_in_a_script_is_answered_with_the_statement(line
     assert Source("a.sql", f"SELECT 1;\n{line}").line_column(caught.value.span.start) == (2, 1)
 
 
+@pytest.mark.parametrize(
+    ("statement", "message", "hint"),
+    [
+        ("SHOW SETTINGS;", "there is no statement SHOW SETTINGS", "SET; shows the settings"),
+        ("SHOW STREAM;", "expected STREAMS, found STREAM", "did you mean STREAMS?"),
+        ("watermarks;", "there is no statement watermarks", "HELP watermarks; is a topic"),
+    ],
+)
+def test_nearly_a_statement(statement: str, message: str, hint: str) -> None:
+    with pytest.raises(SyntaxFault, match=message) as caught:
+        list(parse_script(Source("sql", statement)))
+    assert hint in caught.value.hint
+
+
 def test_exclude_is_except_and_places_stay() -> None:
     for columns in ("(id)", "id"):
         assert last_notes(f"{DEFINED}SELECT * EXCLUDE {columns} FROM clicks;")[0] == (

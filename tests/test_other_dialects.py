@@ -288,6 +288,13 @@ def test_an_expression_with_another_meaning_elsewhere_tells_both(console: Consol
             assert own and console.rows(f"SELECT {own[1] or own[3]} {source};"), expression
 
 
+def test_the_key_of_a_map_is_not_counted(console: Console) -> None:
+    console.run("CREATE STREAM s (a MAP<INT, STRING>, l ARRAY<INT>) USING values;")
+    [started] = console.run("CREATE LIVE TABLE t AS SELECT a[1] AS b, l[1] AS c FROM s;")
+    notes = [n.text for n in started.notes if n.code == "OTHER_MEANING"]
+    assert [n.split(" is ")[0] for n in notes] == ["l[1]"]
+
+
 def test_patterns_of_similar_to(console: Console) -> None:
     for text, pattern, like in (
         ("abc", "a_c", True),

@@ -94,7 +94,7 @@ def test_a_stream_has_the_columns_of_its_class(console: Console, here: Path) -> 
     assert notes_of(created) == ("columns of c, as inferred and recorded: n int, city string",)
     console.run("CREATE LIVE TABLE t AS SELECT city FROM c WHERE n > 3; AWAIT QUERY t IDLE;")
     assert console.rows("SELECT * FROM t ORDER BY city;") == [("Oslo 4",), ("Oslo 5",)]
-    assert ("column n", "int") in console.rows("DESCRIBE STREAM c;")
+    assert ("column n", "INT") in console.rows("DESCRIBE STREAM c;")
     assert ("option city", "Oslo") in console.rows("DESCRIBE STREAM c;")
 
 

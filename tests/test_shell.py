@@ -225,6 +225,14 @@ def test_commands_of_psql_behind_a_statement(console: Console, tmp_path: Path) -
         assert shown.getvalue().count(said) == times
 
 
+def test_another_meaning_is_told_once(console: Console) -> None:
+    shown = StringIO()
+    desk = desk_of(console, shown)
+    for statement in ("SELECT 5 ^ 2;", "SELECT 5 ^ 2;", "SELECT 5 ^ 3;"):
+        desk.execute(statement)
+    assert re.findall(r"note: 5 \^ (\d) is the XOR", shown.getvalue()) == ["2", "3"]
+
+
 def test_what_follows_an_error_is_kept_for_the_next_prompt(console: Console) -> None:
     shown = StringIO()
     desk = desk_of(console, shown)

@@ -216,15 +216,19 @@ _POSTGRES = (
 """The parts of a date pattern of PostgreSQL and Oracle, and those of Spark."""
 
 
+_OF_NUMBERS_OR_BINARY = re.compile(r"[09]|^'(hex|base64|utf-8)'$", re.IGNORECASE)
+"""What to_char takes for numbers and for BINARY, where it takes no date pattern."""
+
+
 def _date_patterns(query: Query) -> Iterator[Token]:
-    """The texts that are date patterns: the last arguments of calls. A pattern of numbers is none."""
+    """The texts that are date patterns: the last arguments of calls. One of numbers or of BINARY is none."""
     names = {c.name for c in query.calls} & _FORMATS
     tokens = query.tokens
     for at, token in enumerate(tokens if names else ()):
         close = _close(tokens, at + 1) if token.text.casefold() in names else None
         if close is None or tokens[close - 1].kind != "string" or tokens[close - 2].text != ",":
             continue
-        if token.upper != "TO_CHAR" or not re.search("[09]", tokens[close - 1].text):
+        if token.upper != "TO_CHAR" or not _OF_NUMBERS_OR_BINARY.search(tokens[close - 1].text):
             yield tokens[close - 1]
 
 

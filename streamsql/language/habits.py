@@ -201,6 +201,8 @@ def command_form(line: str) -> tuple[Habit, str] | None:
     """
     text = line.lstrip("\\.")
     tokens = tokenize(text, strict=False)
+    if not tokens:
+        return None
     for habit in habits():
         items = _ITEM.findall(habit.typed[1:])
         if habit.is_command and habit.typed[0] == line[:1] and items[0] == tokens[0].text:

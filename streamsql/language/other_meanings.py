@@ -8,7 +8,7 @@ A call is written as in other_functions.py; any other row is a left operand, a s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,7 +17,7 @@ from streamsql.language.json_arrows import operand
 from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.other_functions import OtherFunction, takes_of
 from streamsql.language.query import Query
-from streamsql.language.tokens import Token
+from streamsql.language.tokens import Token, unquote
 from streamsql.language.topics import topics
 
 _ROW = re.compile(r"^\| `(?P<typed>[^`]+)` \| `(?P<form>[^`]+)` \| (?P<here>[^`|]+) \|$", re.MULTILINE)
@@ -68,10 +68,14 @@ def _meanings() -> dict[str, tuple[OtherMeaning, ...]]:
     return named
 
 
-def other_meanings(query: Query) -> Iterator[str]:
-    """A sentence for each expression of a query that means something else in other consoles."""
+def other_meanings(query: Query, maps: Collection[str] = ()) -> Iterator[str]:
+    """A sentence for each expression of a query that means something else in other consoles. maps: the
+    columns, case-folded, that are known to be maps, whose keys are counted nowhere.
+    """
     tokens, meanings = query.tokens, _meanings()
     for at in range(1, len(tokens) - 1):
+        if tokens[at].text == "[" and unquote(tokens[at - 1]).casefold() in maps:
+            continue
         for meaning in meanings.get(tokens[at].text.casefold(), ()):
             found = (_call if tokens[at].kind == "word" else _binary)(query.text, tokens, at, meaning)
             if found:

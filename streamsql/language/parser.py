@@ -21,6 +21,7 @@ from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.registry import STATEMENTS, first_words
 from streamsql.language.statements.test import ExpectError, Test
 from streamsql.language.tokens import Token, split, substitute, tokenize, unquote
+from streamsql.language.topics import topics
 
 
 def parse(
@@ -206,9 +207,11 @@ def _no_statement(source: Source, tokens: list[Token], furthest: State | None) -
     if first.upper in heads and furthest is not None:
         return syntax_fault(furthest, tokens)
     like = nearest(first.text, heads, 0.75) if first.kind == "word" else None
+    words = " ".join(token.text.casefold() for token in tokens)
+    hint = f"did you mean {like}?" if like else "HELP; lists the statements"
     return SyntaxFault(
         f"there is no statement {first.text}",
-        hint=f"did you mean {like}?" if like else "HELP; lists the statements",
+        hint=f"HELP {words}; is a topic" if words in topics() else hint,
         span=first.span,
         code="UNKNOWN_STATEMENT",
     )
@@ -246,13 +249,21 @@ def check_second_word(tokens: list[Token]) -> None:
     own = _second_words(tokens[0].upper)
     at = 3 if tokens[1].upper == "OR" and len(tokens) > 3 else 1
     word = tokens[at]
-    if word.kind != "word" or word.upper in keywords():
+    lists = tokens[0].upper == "SHOW" and len(tokens) == 2
+    if word.kind != "word" or (word.upper in keywords() and not (lists and f"{word.upper}S" in own)):
         return
-    like = nearest(word.text, sorted(own | keywords()))
+    like = nearest(word.text, sorted(own | keywords() - {word.upper}))
     if like in own and like != word.upper:
         raise SyntaxFault(
             f"expected {like}, found {word.text}",
             hint=f"did you mean {like}?",
+            span=word.span,
+            code="UNKNOWN_STATEMENT",
+        )
+    if lists:
+        raise SyntaxFault(
+            f"there is no statement SHOW {word.text}",
+            hint="HELP; lists the statements, SET; shows the settings",
             span=word.span,
             code="UNKNOWN_STATEMENT",
         )

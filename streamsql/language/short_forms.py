@@ -81,6 +81,8 @@ def _watch(given: str, preferences: Preferences) -> str:
             count = times
         elif value.replace(".", "", 1).isdigit() and not number:
             number = value
+        elif "=" in word:
+            raise InputFault(f"\\watch takes i=SECONDS and c=COUNT, not {word}", code="BAD_ARGUMENT")
         else:
             return f"WATCH {given}"
     return f"{REPEAT} {number or 2} {count}".rstrip()

@@ -149,7 +149,8 @@ def _lines(points: list[Point], names: list[Any], width: int, height: int) -> st
         )
     at = [x for line in lines.values() for x, _ in line]
     values = [y for line in lines.values() for _, y in line]
-    figure.yticks(*_ticks(min(values), max(values), max(2, height // 4)))
+    whole = all(y.is_integer() for y in values)
+    figure.yticks(*_ticks(min(values), max(values), max(2, height // 4), whole=whole))
     if isinstance(points[0][0], (dt.datetime, dt.date)):
         low, high = min(at), max(at)
         count = max(2, min(6, width // 20)) if high > low else 1
@@ -160,9 +161,9 @@ def _lines(points: list[Point], names: list[Any], width: int, height: int) -> st
     return str(figure.build())
 
 
-def _ticks(low: float, high: float, count: int) -> tuple[list[float], list[str]]:
-    """(places, labels) of about so many round numbers."""
-    step = (high - low) / max(count, 1) or abs(low) or 1.0
+def _ticks(low: float, high: float, count: int, *, whole: bool = False) -> tuple[list[float], list[str]]:
+    """(places, labels) of about so many round numbers; of whole ones for values that are whole."""
+    step = max((high - low) / max(count, 1) or abs(low) or 1.0, float(whole))
     size = 10.0 ** math.floor(math.log10(step))
     step = next(f * size for f in (1, 2, 5, 10) if f * size >= step * 0.999)
     first = math.ceil(low / step - 1e-9)

@@ -16,6 +16,9 @@ from streamsql.output.terminal import Terminal
 from streamsql.output.window import window
 from streamsql.secrets import redact_text
 
+TOLD_ONCE = frozenset({"OTHER_MEANING"})
+"""The codes of notes that are not repeated: who has read one and types the expression again means it."""
+
 
 class Messages:
     """preferences: read for each message. quiet: omit plain messages, but not notes, warnings and errors.
@@ -59,6 +62,10 @@ class Messages:
 
     def _notes(self, notes: Iterable[Note]) -> None:
         for note in notes:
+            if note.code in TOLD_ONCE:
+                if note.text in self.terminal.told:
+                    continue
+                self.terminal.told.add(note.text)
             self._word(f"note: {note.text}")
         self.words.flush()
 

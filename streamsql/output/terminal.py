@@ -26,6 +26,8 @@ class Terminal:
         self._status_shown = False
         self.last_error: StreamsqlError | None = None
         """The newest error, also of what happens in the background."""
+        self.told: set[str] = set()
+        """The notes that are told once, however often their expression is typed."""
         self.timed = False
         """Whether messages begin with the time: they go to the log of a server."""
 

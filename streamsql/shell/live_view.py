@@ -26,10 +26,12 @@ from streamsql.output.window import window
 from streamsql.results import Live, Rows, counted, unique_names
 
 KEYS = (
-    "p pause · c changes · s sort · w save as csv · arrows, PgUp, PgDn, Home, End move · f full screen · "
-    "+ - pace · b keep the query of a SELECT running"
+    "p pause · c changes · s sort · w save as csv · arrows, PgUp, PgDn, Home, End move · "
+    "f full screen · + - pace"
 )
-"""All keys but q and ?, shown with ?."""
+"""The keys of every view but q and ?, shown with ?."""
+KEEP = "b keep it running"
+"""The key of a view whose query would end with it."""
 LIMITS = (0.1, 10.0)
 """The shortest and longest time between two frames in seconds, for the keys + and -."""
 
@@ -51,8 +53,8 @@ class LiveView:
         self.full_screen = False
         self.last: Frame | None = None
         self.message = ""
-        self.saved = ""
-        """The last file that the key w has written, for the line below the footer."""
+        self.told = ""
+        """What the key w or + has done, for the line below the footer."""
         self.helping = False
         self._wake = threading.Event()
         self._again = False
@@ -90,9 +92,10 @@ class LiveView:
         width, height = window()
         now = datetime.now().strftime("updated %H:%M:%S")
         room = height if self.full_screen else height - 1
-        keep = ((2, "b keep it running"),) if self.live.keep else ()
+        keep = ((2, KEEP),) if self.live.keep else ()
         keys = ((0, "q leave"), *keep, (2, "? keys"))
-        below = "\n".join(filter(None, (self.saved, KEYS if self.helping else "")))
+        help = f"{KEYS} · {KEEP}" if keep else KEYS
+        below = "\n".join(filter(None, (self.told, help if self.helping else "")))
         view = replace(self.view, width=width, height=room, now=now)
         return frame(self.live, view, keys, self.last, help=below)
 
@@ -205,9 +208,9 @@ class LiveView:
         try:
             path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
             self.message = f"{counted(len(snapshot.rows), 'row')} saved in {path}"
-            self.saved = f"saved in {path}"
+            self.told = f"saved in {path}"
         except OSError as error:
-            self.saved = f"cannot write {path}: {(error.strerror or str(error)).lower()}"
+            self.told = f"cannot write {path}: {(error.strerror or str(error)).lower()}"
         self._wake.set()
 
     def _columns(self) -> int:
@@ -239,4 +242,5 @@ class LiveView:
 
     def _pace(self, factor: float) -> None:
         self.every = min(max(self.every * factor, LIMITS[0]), LIMITS[1])
+        self.told = f"refreshed every {self.every:.3g} s"
         self._wake.set()

@@ -46,10 +46,10 @@ def described(statement: str, catalog: Catalog) -> str:
 def connection(session: ConsoleSession) -> str:
     """Where statements run, as \\conninfo of psql says it."""
     facts = session.summary()
-    place = f"in the server {facts.server}" if facts.server else "in this process"
+    place = f"in the {facts.server}" if facts.server else f"in this process, {facts.spark}"
     queries = "1 query" if facts.running == 1 else f"{facts.running} queries"
     return (
-        f"statements run {place}, with Spark {version('pyspark')} ({facts.spark})\n"
+        f"statements run {place}; Spark {version('pyspark')}\n"
         f"{queries} running; SHOW QUERIES; lists them, SET; the settings"
     )
 

@@ -66,7 +66,8 @@ def lower(text: str, sources: Sources) -> Lowered:
     check_time_zones(query)
     check_files(query)
     check_date_patterns(query)
-    for sentence in (*other_meanings(query), *quoted_operands(query), *unlikely_patterns(query)):
+    meanings = other_meanings(query, sources.maps_of(query))
+    for sentence in (*meanings, *quoted_operands(query), *unlikely_patterns(query)):
         sources.note(Note("OTHER_MEANING", sentence))
     if query.words & {"within", "rowtime"}:
         check_row_time(query, partial(_event_time, sources))

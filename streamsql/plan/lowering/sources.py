@@ -183,6 +183,12 @@ class Sources:
         column_type = next((c.type.upper() for c in columns if c.name.casefold() == name), "")
         return "TIMESTAMP" if column_type.startswith("TIMESTAMP") else column_type
 
+    def maps_of(self, query: Query) -> set[str]:
+        """The columns, case-folded, of the streams in FROM that are declared as maps."""
+        streams = [self.catalog.streams.get(relation.name.casefold()) for relation in query.relations]
+        columns = [c for s in streams if s for c in s.columns]
+        return {c.name.casefold() for c in columns if c.type.upper().startswith("MAP")}
+
     def stream(self, stream: Stream, *, keeps_keys: bool = False) -> tuple[Node, Shape]:
         """The variable that holds a stream, defined on first use. keeps_keys: see hidden_keys.py."""
         name = variable(stream.name)
