@@ -598,6 +598,15 @@ def test_floats_and_times_have_the_digits_that_their_column_needs() -> None:
     assert texts([(1e22,), (float("nan"),)]) == [["1e+22"], ["nan"]]
 
 
+@pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"table"}))
+def test_a_time_outside_of_a_table_has_the_digits_that_it_needs(format: str) -> None:
+    times = [(dt.datetime(2024, 1, 1, 10, 0, 0, us),) for us in (123_000, 0, 5, 100_000)]
+    lines = shown(format, Rows(columns=("t",), rows=times))
+    assert re.findall(r"10:00:00[.\d]*", lines) == [
+        "10:00:00.123", "10:00:00", "10:00:00.000005", "10:00:00.1"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("width", range(20, 130, 7))
 def test_tables_about_the_console_break_no_word(width: int) -> None:
     words = "the value is too large for the column of this table".split()

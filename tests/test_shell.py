@@ -215,6 +215,7 @@ def test_commands_of_psql_behind_a_statement(console: Console, tmp_path: Path) -
     assert file.read_text().split()[:2] == ["a", "8"]
     for statement, typed, said, times in (
         ("SELECT 9 AS a;", r"\watch i=0.01 c=2", "\n9\n", 3),
+        ("SELECT 9 AS a;", r"\watch i=0.01 c=2", " (every 0.01 s)\n", 2),
         ("ADD JAR '/no.jar';", r"\watch i=0.01 c=2", "there is no file /no.jar", 2),  # an error ends it
         ("CREATE STREAM one (a INT) USING values;", r"\dt o*", "one,stream", 1),
         ("CREATE TEMP TABLE two AS SELECT 1 AS a;", "DELETE FROM two;", "a view cannot be changed", 1),

@@ -33,7 +33,15 @@ def text(value: Any, *, null: str = NULL) -> str:
         return format(value, "f")
     if isinstance(value, dt.timedelta):
         return _interval(value)
-    return str(value)
+    return moments([value])[0] if isinstance(value, dt.datetime) else str(value)
+
+
+def moments(values: Iterable[dt.datetime]) -> list[str]:
+    """Times as Spark casts them to texts: with as many digits of a second as each needs."""
+    return [s.rstrip("0") if len(s) == IN_FULL else s for s in map(str, values)]
+
+
+IN_FULL = len("2024-01-01 00:00:00.000000")
 
 
 def _interval(value: dt.timedelta) -> str:
@@ -103,7 +111,7 @@ def plain(value: Any) -> Any:
         return plain(_fields(value))
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
-    return value.isoformat(" ") if isinstance(value, dt.datetime) else text(value)
+    return text(value)
 
 
 def _fields(row: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from streamsql.errors import cells
-from streamsql.output.cells import cut, json_text, plain, text, texts
+from streamsql.output.cells import cut, json_text, moments, plain, text, texts
 from streamsql.output.colors import BOLD, DIM, paint
 from streamsql.output.control_characters import visible
 from streamsql.results import Rows
@@ -34,8 +34,9 @@ class Style:
 
 PLAIN = Style()
 
-SHOWN_AS_THEY_ARE = frozenset({int, float, str, dt.date, dt.datetime})
+SHOWN_AS_THEY_ARE = frozenset({int, float, str, dt.date})
 """The types of values whose text is that of Python."""
+TIMES = frozenset({dt.datetime})
 
 BLOCK = 1_000
 """The rows that are formatted at a time."""
@@ -200,6 +201,8 @@ def _delimited(rows: Rows, delimiter: str, field: Callable[[str], str], null: st
     def fields(column: Sequence[Any]) -> Iterable[str]:
         if SHOWN_AS_THEY_ARE.issuperset(map(type, column)):
             return map(field, map(str, column))
+        if TIMES.issuperset(map(type, column)):
+            return map(field, moments(column))
         return [null if value is None else field(text(value)) for value in column]
 
     yield delimiter.join(map(field, rows.columns))

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from streamsql.errors import EngineFault, Note, QueryFault, Source, StreamsqlError
@@ -222,6 +223,7 @@ class Desk:
             source, (seconds, times) = Source("sql", self._last_text), (*given.split(), "0")[:2]
 
             def act(cancel: CancelToken) -> bool:
+                self.printer.say(f"{datetime.now():%Y-%m-%d %H:%M:%S} (every {seconds} s)")
                 return self._execute(source, cancel) and not self._failed
 
             return self._on_thread(
