@@ -78,8 +78,8 @@ def test_a_stream_is_copied_and_summarized_as_far_as_it_is_there(console: Consol
     lines = [json.loads(line) for line in (tmp_path / "w.jsonl").read_text().splitlines()]
     assert lines == [{"word": "a", "n": 1}, {"word": "b", "n": 2}]
     assert console.rows("SUMMARIZE w;") == [
-        ("word", "string", "a", "b", 2, None, None, None, None, None, 4, 25.0),
-        ("n", "int", 1, 6, 4, 3.0, 2.160247, 1, 2, 3, 4, 0.0),
+        ("word", "STRING", "a", "b", 2, None, None, None, None, None, 4, 25.0),
+        ("n", "INT", 1, 6, 4, 3.0, 2.160247, 1, 2, 3, 4, 0.0),
     ]
     with pytest.raises(RuleFault, match="w is a stream"):
         console.run(f"COPY w FROM '{tmp_path}/w.jsonl';")

@@ -22,7 +22,7 @@ CREATE SINK out USING noop;
 CREATE LIVE TABLE counts AS SELECT id, count(*) AS n FROM clicks GROUP BY id;
 """
 SAMPLES = {
-    "name2": "out", "name3": "counts", "text": "'clicks.sql'", "number": "3", "path…": "clicks.sql",
+    "name2": "out", "name3": "counts", "text": "'clicks.sql'", "file": "'clicks.csv'", "number": "3", "path…": "clicks.sql",
     "columns…": "id", "names…": "id", "keys…": "id", "column…": "n", "value…": "max(n)", "more…": "STRICT",
     "options…": ", BUFFERS", "time…": "INTERVAL '1' MINUTE", "rest…": "SELECT id FROM clicks",
 }  # fmt: skip
@@ -410,6 +410,11 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
         ("SELECT id FROM counts OFFSET 3 LIMIT 2", "SELECT id FROM counts LIMIT 2 OFFSET 3;"),
         ("SELECT id FROM counts OFFSET 3 ROWS", "SELECT id FROM counts OFFSET 3;"),
         ('DESCRIBE "clicks"', "DESCRIBE clicks;"),
+        ('SHOW CREATE STREAM "clicks"', "SHOW CREATE STREAM clicks;"),
+        (
+            "SUMMARIZE 'a.csv'",
+            "SUMMARIZE SELECT * FROM csv.`a.csv` WITH (header = true, inferSchema = true);",
+        ),
         ('DROP LIVE TABLE IF EXISTS "counts"', "DROP LIVE TABLE IF EXISTS counts;"),
         (
             "SELECT localtimestamp AS l, ts::timestamp(3) AS t FROM clicks WHERE ts > now() - '1 hour'",
@@ -556,7 +561,6 @@ def test_a_command_of_the_prompt_in_a_script_is_answered_with_the_statement(line
 @pytest.mark.parametrize(
     ("statement", "message", "hint"),
     [
-        ("SHOW SETTINGS;", "there is no statement SHOW SETTINGS", "SET; shows the settings"),
         ("SHOW STREAM;", "expected STREAMS, found STREAM", "did you mean STREAMS?"),
         ("watermarks;", "there is no statement watermarks", "HELP watermarks; is a topic"),
     ],
@@ -565,6 +569,19 @@ def test_nearly_a_statement(statement: str, message: str, hint: str) -> None:
     with pytest.raises(SyntaxFault, match=message) as caught:
         list(parse_script(Source("sql", statement)))
     assert hint in caught.value.hint
+
+
+def test_show_with_the_name_of_a_relation_describes_it() -> None:
+    table = "CREATE TABLE people (id INT);"
+    for name, own in (
+        ("people", "TABLE people"),
+        ("clicks", "STREAM clicks"),
+        ("counts", "LIVE TABLE counts"),
+    ):
+        assert last_notes(f"{DEFINED}{table}SHOW {name};") == [f"read as DESCRIBE {own};"]
+    with pytest.raises(StreamsqlError, match="there is no statement SHOW SETTINGS") as caught:
+        last_notes(f"{DEFINED}SHOW SETTINGS;")
+    assert "SET; shows the settings" in caught.value.hint
 
 
 def test_exclude_is_except_and_places_stay() -> None:

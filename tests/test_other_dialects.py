@@ -12,6 +12,8 @@ from conftest import Console
 from streamsql.errors import StreamsqlError
 from streamsql.language.dialect_words import Reading
 from streamsql.language.other_functions import other_functions, reason
+from streamsql.output.formats import Style
+from streamsql.output.glance import at_a_glance
 from streamsql.results import Started
 
 STREAMS = """
@@ -321,3 +323,41 @@ def test_the_tables_are_listed_after_a_select_in_stages(console: Console) -> Non
     console.run("CREATE STREAM st (k STRING, v INT) USING values; INSERT INTO st VALUES ('a', 1), ('b', 2);")
     assert console.rows("SELECT k, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM st;")
     assert [name for name, *_ in console.rows("SHOW TABLES LIKE 's%';")] == ["st"]
+
+
+def test_tables_and_views_are_told_described_and_listed(console: Console) -> None:
+    for statement, told in (
+        ("CREATE TABLE told (a INT, t TIMESTAMP)", "table told created"),
+        ("CREATE TABLE IF NOT EXISTS told (a INT)", "table told already exists"),
+        ("CREATE VIEW of_told AS SELECT a FROM told", "view of_told created"),
+        ("CREATE OR REPLACE TEMP VIEW of_now AS SELECT 1 AS b", "view of_now created"),
+    ):
+        assert console.run(f"{statement};")[0].message == told
+    described = "\n".join(at_a_glance(console.run("SHOW told;")[0], 80, Style()).lines)
+    assert re.findall(r"\| (\w+) +\| (\w+) +\|\n", described) == [
+        ("col_name", "data_type"),
+        ("a", "INT"),
+        ("t", "TIMESTAMP"),
+    ]
+    assert sorted(row[:2] for row in console.rows("SHOW VIEWS LIKE 'of*';")) == [
+        ("of_now", "temporary view"),
+        ("of_told", "view"),
+    ]
+    created = console.run("SHOW CREATE TABLES;")[0].text
+    assert "CREATE VIEW of_told AS SELECT a FROM told;" in created
+    assert created.index("CREATE TABLE told") < created.index("CREATE VIEW of_told")
+    for statement, told in (
+        ("DROP VIEW of_told", "view of_told dropped"),
+        ("DROP VIEW IF EXISTS of_now", "view of_now dropped"),
+        ("DROP TABLE told", "table told dropped"),
+        ("DROP TABLE IF EXISTS told", "there is no table told"),
+    ):
+        assert console.run(f"{statement};")[0].message == told
+
+
+def test_a_summary_breaks_no_time_and_keeps_the_count(console: Console) -> None:
+    [summary] = console.run("SUMMARIZE SELECT 1 AS a, timestamp'2024-01-01 10:00:00.123456' AS t;")
+    for width in range(60, 130, 10):
+        lines = "\n".join(at_a_glance(summary, width, Style()).lines)
+        assert lines.count("2024-01-01 10:00:00.123456 |") >= 1 and "| 2024-01-01 10:00:00.123 " not in lines
+        assert width < 110 or "count" in lines

@@ -93,7 +93,7 @@ NAMED = (
 PROPERTY = re.compile(rf"^  ({'|'.join(NAMED)})(  .*)?(\n    +.*)*$", re.MULTILINE)
 MOMENT = re.compile(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d")
 MEASURED = re.compile(r" *(\d[\d,]*\.\d+|[\d,]+ (s|min|days))(?= \|)|[▁-█]+")
-MILLISECONDS = re.compile(r" +\d{3,}(?= \|)")
+MILLISECONDS = re.compile(r" +\d[\d,]{2,}(?= \|)")
 
 
 def steady(name: str, shown: str) -> str:

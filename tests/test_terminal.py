@@ -268,7 +268,7 @@ def test_mistakes_are_told_in_a_few_lines(console: Terminal) -> None:
 
 
 def test_a_jvm_that_is_killed(console: Terminal) -> None:
-    console.run("CREATE TEMPORARY VIEW three AS SELECT 3 AS n;", "done")
+    console.run("CREATE TEMPORARY VIEW three AS SELECT 3 AS n;", "view three created")
     console.prompt()
     console.type("SELECT 'not lost")
     console.until("not lost")

@@ -2,11 +2,11 @@
 
 The data are the tables of HELP SWITCHING FROM … (grammars/topics/switching_from_*.md), with a row for each
 statement: `typed there` | `typed here`. In the left cell, `<name>` is a name and `<text>` a text (each with
-or without quotes), `<number>` a number (each may have a digit behind it: `<name2>`), `<rest…>` all up to what
-follows it in the row, `<path…>` the same as a text, `[ ]` encloses what may be left out, and all else stands
-for itself; a text that ends with `…` is any text that begins so. The right cell is
-run in its place, or is proposed if it contains `…`. A right cell that is no code says why there is no
-statement for it.
+or without quotes), `<file>` a text in single quotes, `<number>` a number (each may have a digit behind it:
+`<name2>`), `<rest…>` all up to what follows it in the row, `<path…>` the same as a text, `[ ]` encloses what
+may be left out, and all else stands for itself; a text that ends with `…` is any text that begins so. The
+right cell is run in its place, or is proposed if it contains `…`. A right cell that is no code says why there
+is no statement for it.
 """
 
 from __future__ import annotations
@@ -186,6 +186,8 @@ def _value(item: str, token: Token) -> str | None:
         if token.kind == "string":
             return token.text
         return quote(unquote(token)) if token.kind in ("word", "quoted") else None
+    if item == "<file>":
+        return token.text if token.kind == "string" and token.text.startswith("'") else None
     if item == "<number>":
         return token.text if token.kind == "number" else None
     if item.startswith("'"):

@@ -276,7 +276,7 @@ def _signs(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
             yield token.start, token.end, token.text.replace("_", "")
     for token, after in zip(tokens, tokens[1:], strict=False):
         if token.text == after.text == "/" and token.end == after.start:
-            blanks = [" "[: not text[n].isspace()] for n in (token.start - 1, after.end)]
+            blanks = [" " * bool(text[n : n + 1].strip()) for n in (token.start - 1, after.end)]
             yield token.start, after.end, "div".join(blanks)
         if token.upper == "E" and after.kind == "string" and token.end == after.start:
             yield token.start, token.end, ""
@@ -292,17 +292,17 @@ def _all_columns(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
 
 _TAKE_PATHS = frozenset(("COPY", "GIVEN", "SHOW", "TEST", "PREVIEW"))
 """First words of statements in which FROM takes a path or an address."""
-_NAMED = frozenset(
-    "AS FROM JOIN INTO TABLE STREAM VIEW SINK QUERY DESCRIBE DESC SUMMARIZE WATCH EXISTS .".split()
-)
+_KINDS = frozenset(("TABLE", "STREAM", "VIEW", "SINK", "QUERY"))
+_NAMED = _KINDS | frozenset("AS FROM JOIN INTO DESCRIBE DESC SUMMARIZE WATCH EXISTS .".split())
 
 
 def _quoted_names(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     """Names in double quotes where Spark reads no text: behind AS, FROM, JOIN and INTO, and beside a dot."""
-    for at in range(1, len(tokens) if tokens[0].upper not in _TAKE_PATHS else 0):
+    takes_path = tokens[0].upper in _TAKE_PATHS
+    for at in range(1, len(tokens)):
         token = tokens[at]
         dotted = tokens[at + 1 : at + 2] and tokens[at + 1].text == "."
-        named = tokens[at - 1].upper in _NAMED or dotted
+        named = tokens[at - 1].upper in (_KINDS if takes_path else _NAMED) or dotted
         path = tokens[at - 1].upper in ("FROM", "INTO") and ("." in token.text or "/" in token.text)
         of_function = tokens[at - 1].upper == "AS" and tokens[0].upper == "CREATE" and at + 1 < len(tokens)
         of_function = of_function and tokens[at + 1].upper == "LANGUAGE"

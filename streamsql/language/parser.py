@@ -260,13 +260,6 @@ def check_second_word(tokens: list[Token]) -> None:
             span=word.span,
             code="UNKNOWN_STATEMENT",
         )
-    if lists:
-        raise SyntaxFault(
-            f"there is no statement SHOW {word.text}",
-            hint="HELP; lists the statements, SET; shows the settings",
-            span=word.span,
-            code="UNKNOWN_STATEMENT",
-        )
 
 
 def parse_script(source: Source, variables: dict[str, str] | None = None) -> Iterator[Statement]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streamsql.errors import Span
+from streamsql.language.reference import keywords
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 
 _BEFORE_KIND = frozenset(("OR", "REPLACE", "GLOBAL", "TEMP", "TEMPORARY", "EXTERNAL"))
@@ -16,7 +17,8 @@ class Definition:
     """creates, drops: the (dotted) name of a table or view, "" for none; temporary: whether the created view
     exists only within its Spark session; view_query, table_query: the query of a view that is not temporary,
     or of a table, as written; written: the name of what is created, as SQL; alters: whether it is ALTER
-    TABLE or VIEW, which name neither.
+    TABLE or VIEW, which name neither; kind: table or view; if_possible: whether it is created
+    only if it does not exist, or dropped only if it does.
     """
 
     creates: str = ""
@@ -26,6 +28,16 @@ class Definition:
     view_query: str = ""
     table_query: str = ""
     alters: bool = False
+    kind: str = field(default="", compare=False)
+    if_possible: bool = field(default=False, compare=False)
+
+    def told(self, existed: bool) -> str:
+        """What the statement has done. existed: whether the table or view was there before."""
+        if self.creates:
+            there = existed and self.if_possible
+            return f"{self.kind} {self.creates} {'already exists' if there else 'created'}"
+        there = existed or not self.if_possible
+        return f"{self.kind} {self.drops} dropped" if there else f"there is no {self.kind} {self.drops}"
 
 
 def definition_of(text: str) -> Definition:
@@ -39,17 +51,20 @@ def definition_of(text: str) -> Definition:
         return Definition()
     parts = _name(tokens[kind + 1 :])
     name = ".".join(parts)
+    if_possible = words[kind + 1 : kind + 2] == ["IF"]
     if words[0] == "DROP":
-        return Definition(drops=name)
+        return Definition(drops=name, kind=words[kind].lower(), if_possible=if_possible)
     temporary = words[kind] == "VIEW" and not {"TEMP", "TEMPORARY"}.isdisjoint(words[1:kind])
     defining = None if temporary else next((t for t in tokens[kind:] if t.upper == "AS"), None)
     query = text[defining.end :].strip() if defining else ""
     if "GLOBAL" in words[1:kind]:
         parts = ["global_temp", *parts]
     written = ".".join(map(quote_name, parts))
+    what = words[kind].lower()
+    created = Definition(name, written=written, temporary=temporary, kind=what, if_possible=if_possible)
     if words[kind] == "TABLE":
-        return Definition(creates=name, written=written, table_query=query)
-    return Definition(creates=name, written=written, temporary=temporary, view_query=query)
+        return replace(created, table_query=query)
+    return replace(created, view_query=query)
 
 
 def has_query(text: str) -> bool:
@@ -99,7 +114,7 @@ def target_of(text: str) -> Target | None:
     tokens = tokenize(text, strict=False)
     words = tuple(t.upper for t in tokens[:8])
     verb = next((v for v in _TARGETS if words[: len(v)] == v), None)
-    if words[:1] == ("SHOW",) and len(tokens) == 2:
+    if words[:1] == ("SHOW",) and len(tokens) == 2 and words[1] not in keywords():
         verb = ("SHOW",)  # SHOW t of DuckDB
     if verb is None:
         return None

@@ -68,6 +68,14 @@ def _parts(word: str, room: int) -> list[str]:
     return parts
 
 
+_NUMBER_OR_TIME = re.compile(r"[-+\d,.:]+( [\d.:]+)?")
+
+
 def longest_word(value: str, most: int) -> int:
-    """The cells of the longest part of a text that is not broken, if its words are to fit `most` cells."""
-    return max((cells(part) for word in _WORDS.findall(value) for part in _parts(word, most)), default=0)
+    """The cells of the longest part of a text that is not broken, if its words are to fit `most` cells. A
+    number and a time are never broken.
+    """
+    parts = (
+        [word] if _NUMBER_OR_TIME.fullmatch(word) else _parts(word, most) for word in _WORDS.findall(value)
+    )
+    return max((cells(part) for word in parts for part in word), default=0)

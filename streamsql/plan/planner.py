@@ -52,7 +52,7 @@ from streamsql.plan.statements.inserts import insert, insert_set
 from streamsql.plan.statements.previews import preview, show_topics
 from streamsql.plan.statements.queries import create_live_table, select
 from streamsql.plan.statements.query_run import beginning
-from streamsql.plan.statements.spark_targets import check_target
+from streamsql.plan.statements.spark_targets import check_target, description
 from streamsql.plan.statements.verifications import verify
 
 __all__ = ["beginning", "plan", "start_plan"]
@@ -85,6 +85,9 @@ def _on_server(statement: Statement, context: Context, server: ConnectServer) ->
 
 
 def _spark(statement: Statement, context: Context) -> Plan:
+    described = description(statement, context)
+    if described is not None:
+        return plan(described, context)
     check_target(statement, context)
     sources = context.sources()
     defines = definition_of(statement.text)

@@ -112,6 +112,26 @@ class ShowTables(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShowViews(Statement):
+    """pattern: as in ShowTables."""
+
+    topic: ClassVar[str] = "usage"
+    needs_spark: ClassVar[bool] = True
+
+    pattern: str = ""
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowViews:
+        return cls(pattern=node.text("String"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowCreateTables(Statement):
+    topic: ClassVar[str] = "usage"
+    needs_spark: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class EmptyTrash(Statement):
     topic: ClassVar[str] = "workspace"
     of_pipeline: ClassVar[bool] = False

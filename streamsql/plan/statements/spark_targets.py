@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from streamsql.definitions import Stream
-from streamsql.errors import RuleFault, Span
+from dataclasses import replace
+
+from streamsql.definitions import Sink, Stream
+from streamsql.errors import NameFault, RuleFault, Source
+from streamsql.language.origin import Origin
+from streamsql.language.parser import parse_text
 from streamsql.language.spark_definitions import Target, target_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import quote_name
@@ -16,29 +20,40 @@ def check_target(statement: Statement, context: Context) -> None:
     """
     target = target_of(statement.text)
     entry = context.catalog.target(target.name) if target else None
-    table = context.catalog.tables.get(target.name.casefold()) if target and target.verb == "SHOW" else None
-    if target and table:
-        raise _described(f"TABLE {quote_name(table.name)}", target.name, statement.origin.span(target.span))
     if target is None or entry is None:
         return
-    kind = "stream" if isinstance(entry, Stream) else "live table" if entry.is_live else "sink"
-    fault = _refusal(target, kind, quote_name(entry.name))
+    fault = _refusal(target, _kind(entry), quote_name(entry.name))
     fault.span = statement.origin.span(target.span)
     raise fault
 
 
-def _described(what: str, name: str, span: Span | None = None) -> RuleFault:
-    """The error for SHOW with the name of one thing."""
-    return RuleFault(
-        f"SHOW lists things, and {name} is one", proposal=f"DESCRIBE {what};", span=span, code="WRONG_KIND"
-    )
+def description(statement: Statement, context: Context) -> Statement | None:
+    """The DESCRIBE that SHOW with the name of one thing is in DuckDB; None for another statement. Raises
+    NameFault if nothing has that name.
+    """
+    target = target_of(statement.text)
+    if target is None or target.verb != "SHOW":
+        return None
+    entry = context.catalog.target(target.name)
+    if entry is None and target.name.casefold() not in context.catalog.tables:
+        raise NameFault(
+            f"there is no statement SHOW {target.name}, and nothing of that name",
+            hint="HELP SHOW; lists what it shows, SET; shows the settings",
+            span=statement.origin.span(target.span),
+            code="UNKNOWN_STATEMENT",
+        )
+    own = f"DESCRIBE {_kind(entry).upper() if entry else 'TABLE'} {quote_name(target.name)}"
+    place = Origin.of(statement.origin.span(target.span))
+    return replace(parse_text(Source("sql", own), place), read_as=own)
+
+
+def _kind(entry: Stream | Sink) -> str:
+    return "stream" if isinstance(entry, Stream) else "live table" if entry.is_live else "sink"
 
 
 def _refusal(target: Target, kind: str, name: str) -> RuleFault:
     own = f"{kind.upper()} {name};"
     said = f"{target.name} is a {kind}"
-    if target.verb == "SHOW":
-        return _described(own.rstrip(";"), target.name)
     if target.verb.startswith("DROP"):
         what = target.verb.removeprefix("DROP ").lower()
         return RuleFault(f"{said}, not a {what} of Spark", proposal=f"DROP {own}", code="WRONG_KIND")

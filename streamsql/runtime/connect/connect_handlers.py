@@ -24,7 +24,7 @@ from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Rows, Started, Text
 from streamsql.runtime.connect.server_queries import PATIENCE, Other, ServerQueries
 from streamsql.runtime.connect.server_rows import ServerRows, ServerTables, follow
-from streamsql.runtime.engine.kept_tables import is_table
+from streamsql.runtime.engine.kept_tables import exists_before, is_table
 from streamsql.runtime.engine.row_fetch import fetch_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
@@ -76,6 +76,7 @@ class ConnectHandlers:
 
     def _collect(self, parts: SessionParts, plan: plans.Collect, statement: Statement) -> Result:
         began = time.monotonic()
+        existed = exists_before(parts.spark, plan.defines)
         frame = run(plan.program, parts.env(plan.program, plan.reads))
         if plan.defines.creates:
             streaming = parts.spark.table(plan.defines.written).isStreaming
@@ -93,7 +94,7 @@ class ConnectHandlers:
             return replace(fetch_rows(frame, parts.cancel, failed), seconds=time.monotonic() - began)
         rows = collect(frame)
         if not rows.columns:
-            return Done(message="done")
+            return Done(message=plan.defines.told(existed) if plan.defines.kind else "done")
         return replace(without_secrets(rows), seconds=time.monotonic() - began)
 
     def _write(self, parts: SessionParts, plan: plans.Write, statement: Statement) -> Result:

@@ -11,17 +11,24 @@ from urllib.parse import unquote, urlparse
 from streamsql.errors import Source
 from streamsql.language.parser import parse
 from streamsql.language.script import split_script
-from streamsql.language.spark_definitions import definition_of
+from streamsql.language.spark_definitions import Definition, definition_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import quote_name
 
 _CATALOG = "spark_catalog.default."
+COLLATION = " collate UTF8_BINARY"
+"""What Spark names where a table has no collation of its own; SHOW CREATE has it in capitals."""
 
 
 def is_table(statement: Statement) -> bool:
     """Whether a statement creates a table, rather than a view."""
     definition = definition_of(statement.text)
     return bool(definition.creates and not definition.view_query and not definition.temporary)
+
+
+def exists_before(spark: Any, defines: Definition) -> bool:
+    """Whether a table or view that is created or dropped only if that is possible exists already."""
+    return defines.if_possible and bool(spark.catalog.tableExists(defines.creates or defines.drops))
 
 
 def definition_now(spark: Any, name: str) -> Statement | None:

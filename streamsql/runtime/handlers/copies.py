@@ -12,6 +12,7 @@ from streamsql.calls import run
 from streamsql.errors import InputFault, NameFault
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.copy import Copy, CopyFrom, FileForm
+from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.basic_plans import Plan
@@ -34,9 +35,9 @@ _SUMMARY_MATTERS = (
     "min",
     "max",
     "column_type",
+    "count",
     "null_percentage",
     "avg",
-    "count",
     "approx_unique",
 )
 """The columns of SUMMARIZE, the most important first."""
@@ -153,7 +154,7 @@ def summary_of(frame: Any) -> Rows:
         least, most, unique, avg, std, quartiles, there = values[at * 7 : at * 7 + 7]
         q25, q50, q75 = quartiles or (None, None, None)
         nulls = round(100 * (count - there) / count, 2) if count else None
-        kind = field.dataType.simpleString()
+        kind = in_capitals(field.dataType.simpleString())
         rows.append((field.name, kind, least, most, unique, avg, std, q25, q50, q75, count, nulls))
     numeric = tuple(n > 3 for n in range(len(_SUMMARY)))
     return Rows((), _SUMMARY, rows, numeric, glance=True, matters=_SUMMARY_MATTERS)

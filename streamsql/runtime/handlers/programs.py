@@ -26,12 +26,13 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.spark import Spark
+from streamsql.language.struct_types import in_capitals
 from streamsql.plan import plans
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Rows, Text
-from streamsql.runtime.engine.kept_tables import definition_now, is_table
+from streamsql.runtime.engine.kept_tables import COLLATION, definition_now, exists_before, is_table
 from streamsql.runtime.engine.row_fetch import fetch
 from streamsql.runtime.engine.row_files import write_rows
 from streamsql.runtime.engine.row_values import collect
@@ -53,7 +54,6 @@ _TELLS = re.compile(r"\s*(SHOW|DESCRIBE|DESC|EXPLAIN|SET)\b", re.IGNORECASE)
 
 
 _OF_SPARK = "Class: org.apache.spark.sql.catalyst."
-_COLLATION = " collate UTF8_BINARY"
 
 
 def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement) -> Result:
@@ -61,8 +61,21 @@ def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement
     added = added_file(statement.text)
     if added and ":" not in added and not Path(added).expanduser().exists():  # Spark would only log it
         raise InputFault(f"there is no file {added}", span=statement.span, code="FILE_NOT_READ")
+    existed = exists_before(parts.spark, plan.defines)
     with parts.own_state_provider(plan.program):
-        return _collected(parts, plan, _frame(parts, plan), statement, began)
+        frame = _frame(parts, plan)
+        if plan.defines.kind:
+            return _defined(parts, plan, statement, existed)
+        return _collected(parts, plan, frame, statement, began)
+
+
+def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, existed: bool) -> Result:
+    """The answer to a statement of Spark that has created or dropped a table or view."""
+    if plan.defines.creates:
+        streaming = parts.spark.table(plan.defines.written).isStreaming
+        parts.define(table_of(statement, plan, parts.catalog, streaming))
+    _remember(parts, plan, statement)
+    return Done(message=plan.defines.told(existed))
 
 
 def _frame(parts: SessionParts, plan: plans.Collect) -> Any:
@@ -79,9 +92,6 @@ def _frame(parts: SessionParts, plan: plans.Collect) -> Any:
 def _collected(
     parts: SessionParts, plan: plans.Collect, frame: Any, statement: Statement, began: float
 ) -> Result:
-    if plan.defines.creates:
-        streaming = parts.spark.table(plan.defines.written).isStreaming
-        parts.define(table_of(statement, plan, parts.catalog, streaming))
     _remember(parts, plan, statement)
     if frame.isStreaming:
         raise EngineFault(
@@ -143,15 +153,21 @@ def _told(rows: Rows, statement: Statement, began: float) -> Result:
     if _TELLS.match(statement.text):
         rows = without_secrets(rows)
     if rows.columns == ("createtab_stmt",) and len(rows.rows) == 1:
-        return Text(text=str(rows.rows[0][0]).replace(_COLLATION.upper(), "").rstrip() + ";")
+        return Text(text=str(rows.rows[0][0]).replace(COLLATION.upper(), "").rstrip() + ";")
     if rows.columns == ("function_desc",):
         facts = [str(value) for (value,) in rows.rows]
         return Text(text="\n".join(f for f in facts if not f.startswith(_OF_SPARK)), prose=True)
     if "data_type" in rows.columns:
         # The collation of all strings, which Spark names where a table has none of its own.
-        plain = [tuple(v.replace(_COLLATION, "") if isinstance(v, str) else v for v in r) for r in rows.rows]
-        rows = replace(rows, rows=plain)
+        plain = [tuple(v.replace(COLLATION, "") if isinstance(v, str) else v for v in r) for r in rows.rows]
+        rows = replace(rows, rows=_with_types_in_capitals(plain), glance=True)
     return replace(rows, seconds=time.monotonic() - began)
+
+
+def _with_types_in_capitals(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows of DESCRIBE: those up to the first one without a name, or with a title, are columns."""
+    ends = next((n for n, row in enumerate(rows) if not row[0] or row[0].startswith("#")), len(rows))
+    return [(name, in_capitals(kind), *more) for name, kind, *more in rows[:ends]] + rows[ends:]
 
 
 def _select_text(statement: Statement) -> str:

@@ -6,11 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from streamsql.definitions import Sink
+from streamsql.language.redaction import redact
 from streamsql.language.statements import live_table, session
 from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.results import Result, Text
+from streamsql.runtime.engine.kept_tables import COLLATION
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
@@ -80,12 +82,24 @@ def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Res
 
 _MATTERS = ("name", "rows", "mode", "behind", "stale", "key", "remark", "columns", "inputs", "query")
 """The columns of SHOW LIVE TABLES, the most important first."""
+_Row = tuple[str, str, str, int | str]
 _SPARKS_KINDS = {"MANAGED": "table", "EXTERNAL": "table", "VIEW": "view", "TEMPORARY": "temporary view"}
 
 
 def _show_tables(parts: SessionParts, statement: session.ShowTables) -> Result:
     """All that FROM can read."""
-    rows: list[tuple[str, str, str, int | str]] = [
+    return _listing(_readable(parts), statement.pattern, "nothing to read FROM")
+
+
+def _show_views(parts: SessionParts, statement: session.ShowViews) -> Result:
+    """The views of Spark."""
+    views = [row for row in _readable(parts) if row[1].endswith("view")]
+    return _listing(views, statement.pattern, "no views")
+
+
+def _readable(parts: SessionParts) -> list[_Row]:
+    """(name, kind, columns, rows) of all that FROM can read."""
+    rows: list[_Row] = [
         (s.name, "stream", ", ".join(columns_of(s) or ()), "") for s in parts.catalog.streams.values()
     ]
     for entry in parts.catalog.live_tables():
@@ -98,11 +112,22 @@ def _show_tables(parts: SessionParts, statement: session.ShowTables) -> Result:
             kind = _SPARKS_KINDS.get(entry_of_spark.tableType, entry_of_spark.tableType.casefold())
             columns = ", ".join(column.name for column in parts.spark.catalog.listColumns(quote_name(name)))
             rows.append((name, kind, columns, ""))
-    nothing = "nothing to read FROM"
-    if statement.pattern:
-        pattern = re.compile(re.sub(r"[^\w|]", _any_text, statement.pattern.replace("%", "*")), re.IGNORECASE)
+    return rows
+
+
+def _create_tables(parts: SessionParts, statement: session.ShowCreateTables) -> Result:
+    """The definitions of all that FROM can read."""
+    texts = [made.text.strip().replace(COLLATION.upper(), "") for _, made in parts.temporary.statements()]
+    texts += [entry.sql() for entry in parts.catalog.streams.values()]
+    texts += [_live_text(parts, entry) for entry in parts.catalog.live_tables()]
+    return Text(text="\n".join(f"{redact(text)};" for text in texts) or "nothing to read FROM")
+
+
+def _listing(rows: list[_Row], like: str, nothing: str) -> Result:
+    if like:
+        pattern = re.compile(re.sub(r"[^\w|]", _any_text, like.replace("%", "*")), re.IGNORECASE)
         rows = [row for row in rows if pattern.fullmatch(row[0])]
-        nothing = f"no name like {statement.pattern}"
+        nothing = f"no name like {like}"
     return table(("name", "kind", "columns", "rows"), rows, (3,), nothing)
 
 
@@ -146,11 +171,13 @@ def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable)
 
 
 def _create_live(parts: SessionParts, statement: live_table.ShowCreateLiveTable) -> Result:
-    entry = parts.catalog.live_table(statement.name)
+    return Text(text=_live_text(parts, parts.catalog.live_table(statement.name)) + ";")
+
+
+def _live_text(parts: SessionParts, entry: Sink) -> str:
+    """The statement that defines a live table."""
     query = parts.catalog.queries.get(entry.name.casefold())
-    if query and query.live_table:
-        return Text(text=query.sql(entry) + ";")
-    return Text(text=entry.sql() + ";")
+    return query.sql(entry) if query and query.live_table else entry.sql()
 
 
 def _show_stages(parts: SessionParts, statement: live_table.ShowStages) -> Result:
@@ -171,6 +198,8 @@ DIRECT: Answers = {
     live_table.ShowStages: _show_stages,
     live_table.ShowLiveTables: _show_live,
     session.ShowTables: _show_tables,
+    session.ShowViews: _show_views,
+    session.ShowCreateTables: _create_tables,
     live_table.DescribeLiveTable: _describe_live,
     live_table.ShowCreateLiveTable: _create_live,
 }
