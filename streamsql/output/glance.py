@@ -20,7 +20,7 @@ from streamsql.output.formats import Style, draw
 from streamsql.output.line_breaks import longest_word, wrap
 from streamsql.results import Rows
 
-UNGROUPED = ("batch",)
+UNGROUPED = ("batch", "ms", "refresh ms")
 """The columns of numbers that have no commas between thousands."""
 BELOW = ("last error", "remark")
 """The columns of texts that are told below a table that has no room for them."""
