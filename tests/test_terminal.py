@@ -181,6 +181,29 @@ def test_vi_keys_and_the_editor(console: Terminal) -> None:
     console.until(r"running · (\d+ rows/s · )?end with ;")
 
 
+def test_enter_runs_the_statement_that_ctrl_r_shows(console: Terminal) -> None:
+    console.run("SELECT 8 AS eight;", r"\|       8 \|")
+    console.prompt()
+    console.clear()
+    console.type("\x12")
+    console.until("I-search")
+    console.type("AS eig")
+    console.until("sql> SELECT 8 AS eight;")
+    console.type("\r")
+    console.until(r"\|       8 \|.*^sql>\s*$")
+    # What is not complete is left for editing.
+    console.type("SELECT 9 AS nine\x1b\r")
+    console.until(r"\|      9 \|.*^sql>\s*$")
+    console.clear()
+    console.type("\x12")
+    console.until("I-search")
+    console.type("AS nin")
+    console.until("sql> SELECT 9 AS nine$")
+    console.type("\r")
+    console.until(r"(?<!search)sql> SELECT 9 AS nine\s*$(?!.*I-search)")
+    console.type("\x03")
+
+
 def test_ctrl_c_at_the_prompt(console: Terminal) -> None:
     console.type("SELECT nonsense")
     console.until("SELECT nonsense")

@@ -18,11 +18,13 @@ from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, ThreadedCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.search import accept_search
 
 from streamsql.config.folders import state_folder
 from streamsql.errors import EXIT_INTERRUPTED, EngineFault, Source, StreamsqlError
@@ -191,7 +193,14 @@ class Prompt:
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
 
-        @keys.add("enter")
+        @keys.add("enter", filter=is_searching)
+        def _(event: KeyPressEvent) -> None:
+            accept_search()
+            buffer = event.current_buffer
+            if is_complete(buffer.text) and not self.multiline:
+                buffer.validate_and_handle()
+
+        @keys.add("enter", filter=~is_searching)
         def _(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
             if buffer.complete_state and buffer.complete_state.current_completion:
@@ -201,8 +210,8 @@ class Prompt:
             else:
                 buffer.newline()
 
-        @keys.add("c-j")
-        @keys.add("escape", "enter")
+        @keys.add("c-j", filter=~is_searching)
+        @keys.add("escape", "enter", filter=~is_searching)
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.validate_and_handle()
 
