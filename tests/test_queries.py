@@ -154,8 +154,8 @@ def test_append_says_why_nothing_comes_out(console: Console, tmp_path: Path) -> 
     )
     done = console.run("AWAIT QUERY out IDLE;")[0]
     assert notes_of(done) == (
-        "out: 1 group is still open: the next window, which ends at 2024-05-01 12:05:00, closes when w receives "
-        "an event of 2024-05-01 12:15:00 or later; resolve it with: ADVANCE STREAM w TO "
+        "out: 1 row read, none written, 1 held back in state: 1 group is still open: the next window, which ends "
+        "at 2024-05-01 12:05:00, closes when w receives an event of 2024-05-01 12:15:00 or later; resolve it with: ADVANCE STREAM w TO "
         "TIMESTAMP '2024-05-01 12:15:00';",
     )
 

@@ -32,7 +32,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.refresh_remarks import refresh_remarks
 from streamsql.runtime.handlers.staged_select import follow_stages, select_in_stages
 from streamsql.runtime.handlers.watch import follow, watch
-from streamsql.runtime.handlers.why import note
+from streamsql.runtime.handlers.why import balance, note
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table
 from streamsql.runtime.queries.drain import stop_queries
@@ -338,7 +338,7 @@ def _why_none(parts: SessionParts, running: Running) -> tuple[Note, ...]:
     unclear = evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"
     running.explained = True
     expected = verdict.healthy or verdict.situation == "ALL_READ_BEFORE"
-    return () if expected or unclear else note(verdict, f"{running.name}: ")
+    return () if expected or unclear else note(verdict, balance(evidence, running.name, True))
 
 
 PLANS: Answers = {plans.Run: _run, plans.Refresh: _run, Changes: _run, plans.Start: _start_again}

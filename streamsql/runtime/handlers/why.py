@@ -158,9 +158,18 @@ def without_output(parts: SessionParts, running: Running) -> tuple[Note, ...]:
     verdict = diagnose(evidence)
     if verdict.healthy or (evidence.rows_out is None and verdict.situation == "NOT_EXPLAINED"):
         return ()
+    return note(verdict, balance(evidence, running.name, empty or evidence.rows_out is not None))
+
+
+def balance(evidence: Evidence, name: str, written_none: bool) -> str:
+    """What a query has read and holds back, in front of the reason. written_none: whether it is certain that it
+    has written nothing.
+    """
+    if not evidence.took_input:
+        return f"{name}: "
     held = f", {evidence.state_rows:,} held back in state" if evidence.state_rows else ""
-    written = ", none written" if empty or evidence.rows_out is not None else ""
-    return note(verdict, f"{running.name}: {count(evidence.rows_in, 'row')} read{written}{held}: ")
+    written = ", none written" if written_none else ""
+    return f"{name}: {count(evidence.rows_in, 'row')} read{written}{held}: "
 
 
 DIRECT: Answers = {WhyStatement: _why}
