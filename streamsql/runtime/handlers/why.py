@@ -162,8 +162,8 @@ def without_output(parts: SessionParts, running: Running) -> tuple[Note, ...]:
 
 
 def balance(evidence: Evidence, name: str, written_none: bool) -> str:
-    """What a query has read and holds back, in front of the reason. written_none: whether it is certain that it
-    has written nothing.
+    """What a query has read and holds back, in front of the reason. written_none: whether it is certain that
+    it has written nothing.
     """
     if not evidence.took_input:
         return f"{name}: "
