@@ -336,3 +336,32 @@ def test_leaving_asks_when_queries_run(console: Terminal) -> None:
     )
     console.type("y\r")
     assert console.exit_code() == 0
+
+
+WAITING_IMPORT = """
+import os, sys, time
+class Waiting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "prompt_toolkit":
+            while not os.path.exists(os.environ["IMPORT_WHEN"]):
+                time.sleep(0.01)
+sys.meta_path.insert(0, Waiting())
+"""
+
+
+def test_the_prompt_is_shown_before_its_editor_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WAITING_IMPORT)
+    signal_file = tmp_path / "now"
+    made = Terminal(tmp_path, env={"PYTHONPATH": str(tmp_path), "IMPORT_WHEN": str(signal_file)})
+    try:
+        made.until(r"^sql>")
+        made.type("SHOW STREAMS;")
+        signal_file.touch()
+        made.until(r"^sql> SHOW STREAMS;")
+        made.type("\r")
+        made.until(r"^no streams.*^sql>")
+        assert made.scrollback.count("sql>") == 2
+        made.type("\x04")
+        assert made.exit_code() == 0
+    finally:
+        made.kill()

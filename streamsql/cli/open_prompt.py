@@ -13,6 +13,7 @@ from streamsql.cli.terminal_parent import Parent, fork_console
 from streamsql.errors import EngineFault, Source
 from streamsql.output.messages import Messages
 from streamsql.output.window import window
+from streamsql.shell.greeting import greeting
 
 if TYPE_CHECKING:
     from streamsql.output.printer import Printer
@@ -30,9 +31,10 @@ def open_prompt(
 ) -> int:
     """Open the prompt on a session of its own. init: a script to run first. Returns the exit code."""
     parent = fork_console()
-    from streamsql.shell.prompt import Prompt
+    at_once = greeting(messages, prompt=init is None and not options.resume)
+    with held_workspace(options, messages) as (run, folder), at_once:
+        from streamsql.shell.prompt import Prompt
 
-    with held_workspace(options, messages) as (run, folder):
         sessions: list[Session] = []
         servers: list[Server] = []
 
@@ -69,8 +71,6 @@ def attached_prompt(
     """Open the prompt on the server of a workspace. attach: called after the first prompt is shown. Returns
     the exit code.
     """
-    from streamsql.shell.prompt import Prompt
-
     clients: list[RemoteSession] = []
 
     def open_both() -> tuple[ConsoleSession, Printer]:
@@ -82,15 +82,18 @@ def attached_prompt(
         clients.append(client)
         return client, _printer(messages)
 
-    shell = Prompt(open_both, messages, resume=resume)
-    try:
-        return shell.run(init)
-    finally:
-        for client in clients:
-            client.close()
-            if client.attached:
-                server = client.calls.server
-                messages.say(f"the queries go on in the server (process {server.process})")
+    with greeting(messages, prompt=init is None and not resume):
+        from streamsql.shell.prompt import Prompt
+
+        shell = Prompt(open_both, messages, resume=resume)
+        try:
+            return shell.run(init)
+        finally:
+            for client in clients:
+                client.close()
+                if client.attached:
+                    server = client.calls.server
+                    messages.say(f"the queries go on in the server (process {server.process})")
 
 
 def _printer(messages: Messages) -> Printer:

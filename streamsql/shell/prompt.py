@@ -32,11 +32,11 @@ from streamsql.output.messages import Messages
 from streamsql.output.window import window
 from streamsql.shell.echo import no_echo, set_echo
 from streamsql.shell.editing import History, is_complete
+from streamsql.shell.greeting import PROMPT
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
 from streamsql.shell.lost_terminal import is_lost, let_go
 from streamsql.shell.word_wrap import WordWrap
 
-PROMPT = "sql> "
 SOON = 1.0
 """The seconds after which a message explains what the end of the console waits for."""
 
@@ -263,7 +263,6 @@ class Prompt:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
             signal.signal(number, self._on_signal)
         threading.excepthook = self._thread_failed
-        self.messages.say("streamsql: SQL over streams. HELP; lists statements and topics, Ctrl-D leaves.")
         with no_echo(), patch_stdout(raw=True):
             if self.resume:
                 self.desk().run(Source("--resume", "START QUERY ALL;"))

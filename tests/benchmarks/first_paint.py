@@ -1,4 +1,5 @@
-"""From the start of the process to the first prompt on the screen: median of 10, through a pseudo-terminal.
+"""From the start of the process to the first prompt on the screen, and to the first key on it, typed as soon as
+the prompt is there: medians of 10, through a pseudo-terminal.
 
     python tests/benchmarks/first_paint.py [rounds]
 
@@ -21,8 +22,8 @@ REST = 4.0
 """Seconds until the JVM that a console was starting has ended with it."""
 
 
-def first_paint(command: list[str], prompt: str, folder: str) -> float:
-    """Milliseconds until the prompt is seen."""
+def first_paint(command: list[str], prompt: str, folder: str) -> tuple[float, float]:
+    """Milliseconds until the prompt is seen, and until a key is."""
     # An installed console is compiled already: this one must be allowed to keep what it compiles.
     own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     places = {f"XDG_{kind}_HOME": folder for kind in ("STATE", "CONFIG", "DATA")}
@@ -34,16 +35,16 @@ def first_paint(command: list[str], prompt: str, folder: str) -> float:
         dimensions=(30, 100),
         cwd=folder,
     )
-    while True:
-        found = child.expect_exact([prompt, "\x1b[6n"], timeout=30)
-        if found == 0:
-            break
-        child.send("\x1b[1;1R")  # where the cursor is: a terminal answers at once
-    took = (time.perf_counter() - began) * 1000
+    moments = []
+    for shown in (prompt, "z"):
+        while child.expect_exact([shown, "\x1b[6n"], timeout=30):
+            child.send("\x1b[1;1R")  # where the cursor is: a terminal answers at once
+        moments.append((time.perf_counter() - began) * 1000)
+        child.send("z")
     child.kill(signal.SIGKILL)
     child.close(force=True)
     time.sleep(REST)
-    return took
+    return moments[0], moments[1]
 
 
 def main() -> None:
@@ -56,10 +57,11 @@ def main() -> None:
         for name, (command, prompt) in candidates.items():
             first_paint(command, prompt, folder)  # once, to have the files in memory
             taken = [first_paint(command, prompt, folder) for _ in range(rounds)]
-            print(
-                f"{name:10} median {statistics.median(taken):.0f} ms, {min(taken):.0f} to {max(taken):.0f} ms, "
-                f"{rounds} rounds"
-            )
+            for what, times in zip(("prompt", "first key"), zip(*taken, strict=True), strict=True):
+                print(
+                    f"{name:10} {what:9} median {statistics.median(times):.0f} ms, "
+                    f"{min(times):.0f} to {max(times):.0f} ms, {rounds} rounds"
+                )
 
 
 if __name__ == "__main__":
