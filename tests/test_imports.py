@@ -131,9 +131,9 @@ RUNTIME = [
     "workspace.marker workspace.lock",
     "program_helpers",
     "engine.cancel engine.events engine.java engine.pyspark_import engine.disk_full engine.kafka_errors "
-    "engine.row_values engine.row_differences engine.row_files engine.spark_classes engine.mounts",
+    "engine.row_values engine.row_differences engine.row_files engine.spark_classes engine.java_classes engine.mounts",
     "engine.row_fetch engine.file_errors engine.settings engine.start_failures engine.java_command",
-    "engine.kept_tables engine.java_classes",
+    "engine.kept_tables",
     "engine.spark_errors engine.package_loader engine.master_probe engine.cluster",
     "engine.cluster_cores engine.temporary_views",
     "engine.aot_cache engine.typical_work engine.unix_sockets",

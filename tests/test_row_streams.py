@@ -150,6 +150,27 @@ def test_rows_that_are_fetched_in_parts_are_those_of_a_collect(console: Console)
     assert sorted(shuffled) == [(k, 2 if k < 20000 - 10007 else 1) for k in range(10007)]
 
 
+def test_rows_wait_in_files_until_they_are_read(console: Console, spark: Any) -> None:
+    """Partitions are not held in memory, and nothing of them is left behind."""
+    local = Path(spark._jvm.org.apache.spark.util.Utils.getLocalDir(spark._jsc.sc().conf()))
+
+    def waiting() -> list[Path]:
+        return sorted(local.glob("rows*/*"))
+
+    for leave in (False, True):
+        (result,) = console.run("SELECT id FROM range(0, 60000, 1, 4);")
+        assert isinstance(result, RowStream)
+        assert waiting() == []
+        seen = len(result.first) + len(next(result.rest))
+        (file,) = waiting()  # the first partition of 15,000 rows
+        assert file.parent.stat().st_mode & 0o077 == 0 or local.stat().st_mode & 0o077 == 0
+        if leave:
+            result.rest.close()
+        else:
+            assert seen + sum(map(len, result.rest)) == 60_000
+        assert list(local.glob("rows*")) == []
+
+
 def test_an_error_in_a_later_row_is_told_as_one_of_the_statement(console: Console) -> None:
     (result,) = console.run("SELECT 1 / (id - 10500) AS x FROM range(0, 11000, 1, 3);")
     assert isinstance(result, RowStream)

@@ -7,11 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.row_values import collect, columns_in_zone, in_zone, is_numeric, python_values
+from streamsql.runtime.engine.spark_classes import ROW_SPOOL
 
 AT_ONCE = 10_000
 """A result of which Spark knows that it has at most so many rows is fetched whole."""
@@ -31,7 +35,7 @@ def fetch(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Excepti
         return collect(frame)
     began = time.monotonic()
     if _repeatable(frame):
-        # LIMIT ends its tasks early, while a partition is computed as a whole.
+        # LIMIT ends its tasks early; otherwise the first partition is computed to its end.
         rows = collect(frame.limit(FIRST + 1))
         if len(rows.rows) <= FIRST:
             return rows
@@ -130,24 +134,65 @@ def _record_batches(frame: Any, cancel: CancelToken) -> Iterator[Any]:
     many at a time as there are processors: a reader who leaves early has not waited for all of them.
     """
     import pyarrow as pa
-    from pyspark.serializers import NoOpSerializer
     from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.util import _load_from_socket
 
     schema = to_arrow_schema(frame.schema, timezone="UTC")
     context = frame.sparkSession.sparkContext
     with _settings_of(frame.sparkSession):
-        encoded = frame._jdf.toArrowBatchRdd(10 * BLOCK, "UTC", False, False).toJavaRDD()
+        encoded = frame._jdf.toArrowBatchRdd(10 * BLOCK, "UTC", False, False)
         count = encoded.getNumPartitions()
     parallel = max(2, context.defaultParallelism)
-    for start in [0, *range(1, count, parallel)] if count else []:
-        cancel.check()
-        partitions = list(range(start, min(start + parallel, count) if start else 1))
-        with _settings_of(frame.sparkSession):
-            served = context._jvm.PythonRDD.runJob(context._jsc.sc(), encoded, partitions)
-        with _load_from_socket(served, NoOpSerializer()) as messages:
-            for message in messages:
+    handed_over = _by_files if context._jsc.isLocal() else _by_memory
+    with handed_over(frame.sparkSession, encoded) as computed:
+        for start in [0, *range(1, count, parallel)] if count else []:
+            cancel.check()
+            partitions = list(range(start, min(start + parallel, count) if start else 1))
+            for message in computed(partitions):
+                cancel.check()
                 yield pa.ipc.read_record_batch(pa.py_buffer(message), schema)
+
+
+Computed = Callable[[list[int]], Iterator[bytes]]
+"""Computes partitions of byte arrays, and gives their arrays in order."""
+
+
+@contextmanager
+def _by_files(session: Any, encoded: Any) -> Iterator[Computed]:
+    """Partitions by files, so that the memory does not hold them."""
+    from pyspark.serializers import NoOpSerializer
+
+    context, spool = session.sparkContext._jsc.sc(), java_class(session, ROW_SPOOL)
+    folder = Path(spool.folder(context))
+
+    def computed(partitions: list[int]) -> Iterator[bytes]:
+        with _settings_of(session):
+            spool.write(context, encoded, partitions, str(folder))
+        for partition in partitions:
+            with open(folder / str(partition), "rb") as file:
+                yield from NoOpSerializer().load_stream(file)
+            (folder / str(partition)).unlink()
+
+    try:
+        yield computed
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _by_memory(session: Any, encoded: Any) -> Iterator[Computed]:
+    """Partitions by the memory of the driver: executors write no files that it can read."""
+    from pyspark.serializers import NoOpSerializer
+    from pyspark.util import _load_from_socket
+
+    context = session.sparkContext
+
+    def computed(partitions: list[int]) -> Iterator[bytes]:
+        with _settings_of(session):
+            served = context._jvm.PythonRDD.runJob(context._jsc.sc(), encoded.toJavaRDD(), partitions)
+        with _load_from_socket(served, NoOpSerializer()) as messages:
+            yield from messages
+
+    yield computed
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Classes of the console in Spark's JVM: a Hadoop file system for local files that starts no process for
 each file that it creates, and rules over Spark's plans (Rules.java). Sliding windows are aggregated by their
 slides first, equal exchanges of a streaming query are computed once, event times are counted where Spark
-reads them for a watermark, and split_part needs no regular expression.
+reads them for a watermark, and split_part needs no regular expression. RowSpool.java hands over
+large results.
 
 The sources are the java files here; the jar has what Janino, the compiler in Spark's own jars, makes of them:
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 from pathlib import Path
 
 LOCAL_FILES = "streamsql.LocalFiles"
+ROW_SPOOL = "streamsql.RowSpool"
 SLIDES = "spark.streamsql.slides"
 """The setting that turns the rule of SlidingWindows.java off."""
 SHARING = "spark.streamsql.sharing"
@@ -23,6 +25,14 @@ EXTENSIONS = {"META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProv
 """By its path in the jar, the file with which Java's ServiceLoader hands Spark the rules."""
 SOURCES = tuple(
     Path(__file__).with_name(f"{name}.java")
-    for name in ("EventTimes", "LocalFiles", "Rules", "SharedExchanges", "SlidingWindows", "SplitByCharacter")
+    for name in (
+        "EventTimes",
+        "LocalFiles",
+        "RowSpool",
+        "Rules",
+        "SharedExchanges",
+        "SlidingWindows",
+        "SplitByCharacter",
+    )
 )
 JAR = Path(__file__).with_name("spark_classes.jar")
