@@ -131,7 +131,8 @@ RUNTIME = [
     "workspace.marker workspace.lock",
     "program_helpers",
     "engine.cancel engine.events engine.java engine.pyspark_import engine.disk_full engine.kafka_errors "
-    "engine.row_values engine.row_differences engine.row_files engine.spark_classes engine.java_classes engine.mounts",
+    "engine.interval_texts engine.row_values engine.row_differences engine.row_files engine.spark_classes",
+    "engine.java_classes engine.mounts",
     "engine.row_fetch engine.file_errors engine.settings engine.start_failures engine.java_command",
     "engine.kept_tables",
     "engine.spark_errors engine.package_loader engine.master_probe engine.cluster",

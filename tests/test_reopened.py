@@ -213,6 +213,16 @@ def test_tables_of_spark_keep_their_rows(opened: Open, spark: Any, tmp_path: Pat
     assert "lasting" not in (tmp_path / "w" / "catalog.sql").read_text()
 
 
+def test_a_view_with_an_alias_like_a_stream_is_no_stream(opened: Open) -> None:
+    opened().run(
+        "CREATE STREAM v (a INT) USING values; CREATE TEMPORARY VIEW one AS SELECT 1 AS v;"
+        "CREATE TABLE two AS SELECT 2 AS v;"
+    )
+    again = opened()
+    assert again.rows("SELECT v FROM one;") == [(1,)]
+    again.run("DROP TABLE two;")
+
+
 def test_what_is_dropped_stays_gone(opened: Open, tmp_path: Path) -> None:
     first = opened()
     first.run(

@@ -171,6 +171,15 @@ def test_rows_wait_in_files_until_they_are_read(console: Console, spark: Any) ->
         assert list(local.glob("rows*")) == []
 
 
+def test_intervals_of_months_are_shown(console: Console) -> None:
+    query = "SELECT INTERVAL -15 MONTH AS a, make_interval(1, 1, 0, 2) AS b, array(INTERVAL 2 YEAR) AS c"
+    wanted = ("-1 year -3 months", "1 year 1 month 2 days", ["2 years"])
+    assert console.rows(f"{query};") == [wanted]
+    assert console.rows(f"{query}, INTERVAL 0 MONTH AS a;") == [(*wanted, "0 months")]
+    (many,) = console.run(f"{query} FROM range(0, 11000, 1, 3);")
+    assert set(map(str, many.whole().rows)) == {str(wanted)}
+
+
 def test_an_error_in_a_later_row_is_told_as_one_of_the_statement(console: Console) -> None:
     (result,) = console.run("SELECT 1 / (id - 10500) AS x FROM range(0, 11000, 1, 3);")
     assert isinstance(result, RowStream)

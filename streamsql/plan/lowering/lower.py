@@ -165,6 +165,9 @@ def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
     names = lower_own_relations(query, sources)
     sources.register_functions(query.calls)
     streaming = sources.register_names([*(n.name for n in query.names), *names.values()])
+    if streaming and query.relations:
+        # Not by a column or an alias that has the name of a stream.
+        streaming = sources.register_names([*(r.name for r in query.relations), *names.values()])
     own = query.with_names(_by_place(query, names))
     if has_query(text):
         check_files(query)

@@ -13,6 +13,7 @@ from typing import Any
 
 from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.interval_texts import with_texts
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.row_values import collect, columns_in_zone, in_zone, is_numeric, python_values
 from streamsql.runtime.engine.spark_classes import ROW_SPOOL
@@ -112,7 +113,7 @@ def _blocks(frame: Any, cancel: CancelToken) -> Iterator[Block]:
 
 
 def _of_rows(frame: Any, to_zone: Callable[[Any], Any], cancel: CancelToken) -> Iterator[Block]:
-    rows = frame.toLocalIterator()
+    rows = with_texts(frame).toLocalIterator()
     while block := [tuple(to_zone(row)) for row in islice(rows, BLOCK)]:
         cancel.check()
         yield block

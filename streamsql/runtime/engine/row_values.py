@@ -12,6 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from streamsql.results import Rows, unique_names
+from streamsql.runtime.engine.interval_texts import interval_text, is_unreadable, with_texts
 
 
 def collect(frame: Any) -> Rows:
@@ -19,7 +20,7 @@ def collect(frame: Any) -> Rows:
     began = time.monotonic()
     fields = frame.schema.fields
     to_zone = in_zone(frame.schema, frame.sparkSession.conf.get("spark.sql.session.timeZone"))
-    rows = [tuple(to_zone(row)) for row in frame.collect()]
+    rows = [tuple(to_zone(row)) for row in with_texts(frame).collect()]
     numeric = tuple(is_numeric(f.dataType) for f in fields)
     return Rows((), tuple(f.name for f in fields), rows, numeric, time.monotonic() - began)
 
@@ -77,7 +78,7 @@ def _nested(kind: Any, zone: str) -> Callable[[Any], Any]:
         )
     if isinstance(kind, types.FloatType):
         return lambda v: v if v is None else shortest(v)
-    return _as_it_is
+    return interval_text if is_unreadable(kind) else _as_it_is
 
 
 def python_values(column: Any) -> list[Any]:
