@@ -12,7 +12,7 @@ import pytest
 from conftest import Console
 from scripts import run_here
 
-from streamsql.errors import NameFault, Source, SyntaxFault, cells
+from streamsql.errors import NameFault, RuleFault, Source, SyntaxFault, cells
 from streamsql.output.chart import chart
 from streamsql.output.frames import View, frame
 from streamsql.results import Live, Snapshot, Status
@@ -319,17 +319,31 @@ def test_a_watched_query_that_fails_ends_the_script(spark: Any, tmp_path: Path) 
         ("WATCH words;", "words is a stream, not a live table", "SELECT * FROM words;"),
         ("WATCH counts AS CHART (word, totl);", "counts has no column totl", "did you mean total?"),
         ("WATCH counts AS CHART (word);", "expected ','", ""),
+        ("WATCH pairs AS CHART;", "pairs has no column of numbers to draw", "WATCH pairs;"),
     ],
 )
 def test_what_cannot_be_watched(console: Console, statement: str, message: str, hint: str) -> None:
     console.run(
         """CREATE STREAM words (word STRING, n INT) USING values;
-        CREATE LIVE TABLE counts AS SELECT word, sum(n) AS total FROM words GROUP BY word;"""
+        CREATE LIVE TABLE counts AS SELECT word, sum(n) AS total FROM words GROUP BY word;
+        CREATE LIVE TABLE pairs AS SELECT word, word AS again FROM words;"""
     )
-    with pytest.raises((NameFault, SyntaxFault)) as raised:
+    with pytest.raises((NameFault, RuleFault, SyntaxFault)) as raised:
         console.run(statement)
     assert message in raised.value.message
     assert hint in raised.value.hint
+
+
+def test_a_chart_without_columns_is_over_time(console: Console) -> None:
+    console.run(
+        """CREATE STREAM words (word STRING, n INT, at TIMESTAMP) USING values;
+        CREATE LIVE TABLE per AS
+          SELECT word, window(at, '1 minute') AS w, sum(n) AS total FROM words
+          GROUP BY word, window(at, '1 minute');
+        CREATE LIVE TABLE counts AS SELECT word, sum(n) AS total FROM words GROUP BY word;"""
+    )
+    assert watched(console, "WATCH per AS CHART;").chart == ("w", "total", "word")
+    assert watched(console, "WATCH counts AS CHART;").chart == ("word", "total")
 
 
 def test_a_picture_is_made_anew_only_when_the_table_has_changed(console: Console) -> None:

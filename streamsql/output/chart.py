@@ -23,6 +23,10 @@ APART = 3.0
 """A few points are not drawn if the range of all is so many times that of the others."""
 FEW = 0.05
 """The share of points that are few."""
+DENSE = 3
+"""The cells that a point of one of several lines needs at least, so that they can be told apart."""
+PANEL = 3
+"""The lines of text that a panel needs at least."""
 
 Point = tuple[Any, Any, Any]
 
@@ -46,8 +50,14 @@ def chart(
         return [*heads, *bars, *([_centred(f"x: {axes[1]}   y: {axes[0]}", width)] if axes else [])]
     drawn_points, apart = _together(points)
     names, others = _largest(drawn_points)
-    heads = [title, _legend(names, others, width), apart]
-    drawn = _lines([p for p in drawn_points if p[2] in names], names, width, height - sum(map(bool, heads)))
+    shown = [p for p in drawn_points if p[2] in names]
+    room = height - bool(title) - bool(apart) - 2
+    if _dense(shown, names, width) and room // len(names) >= PANEL:
+        heads = [title, _not_drawn(others), apart]
+        drawn = _panels(shown, names, width, height - sum(map(bool, heads)))
+    else:
+        heads = [title, _legend(names, others, width), apart]
+        drawn = _lines(shown, names, width, height - sum(map(bool, heads)))
     below = f"x: {axes[0]}{_days(drawn_points)}   y: {axes[1]}" if axes else ""
     return _lines_of(heads, drawn, width) + ([_centred(below, width)] if below else [])
 
@@ -126,31 +136,75 @@ def is_number(y: Any) -> bool:
     return isinstance(y, (int, float, Decimal)) and not isinstance(y, bool) and math.isfinite(y)
 
 
-def _figure(width: int, height: int) -> Any:
+def _figure(width: int, height: int, least: int = 5) -> Any:
     import plotext
 
     plotext.clear_figure()
     plotext.theme("clear")
     plotext.limit_size(False, False)
-    plotext.plotsize(max(width, 20), max(height, 5))
+    plotext.plotsize(max(width, 20), max(height, least))
     return plotext
+
+
+Line = list[tuple[float, float]]
+
+
+def _by_name(points: list[Point], names: list[Any]) -> dict[Any, Line]:
+    """The places of the points of each line, in the order of x."""
+    lines: dict[Any, Line] = {name: [] for name in names}
+    for x, y, name in points:
+        lines[name].append((_on_axis(x), float(y)))
+    for name, line in lines.items():
+        line.sort(key=lambda point: point[0])
+        lines[name] = line[:: max(1, len(line) // POINTS)]
+    return lines
 
 
 def _lines(points: list[Point], names: list[Any], width: int, height: int) -> str:
     figure = _figure(width, height)
-    lines: dict[Any, list[tuple[float, float]]] = {name: [] for name in names}
-    for x, y, name in points:
-        lines[name].append((_on_axis(x), float(y)))
+    lines = _by_name(points, names)
     for marker, line in zip(MARKERS, lines.values(), strict=False):
-        line.sort(key=lambda point: point[0])
-        line = line[:: max(1, len(line) // POINTS)]
-        figure.plot(
-            [x for x, _ in line], [y for _, y in line], marker="braille" if len(lines) == 1 else marker
-        )
-    at = [x for line in lines.values() for x, _ in line]
+        figure.plot(*zip(*line, strict=True), marker="braille" if len(lines) == 1 else marker)
     values = [y for line in lines.values() for _, y in line]
     whole = all(y.is_integer() for y in values)
     figure.yticks(*_ticks(min(values), max(values), max(2, height // 4), whole=whole))
+    _label_x(figure, points, lines, width)
+    return str(figure.build())
+
+
+def _dense(points: list[Point], names: list[Any], width: int) -> bool:
+    """Whether several lines have so many points that they would hide one another."""
+    places = len({_on_axis(x) for x, _, _ in points})
+    return len(names) > 1 and places * DENSE > width and len(points) > places
+
+
+def _panels(points: list[Point], names: list[Any], width: int, height: int) -> str:
+    """A plot for each line, one above another with the same axes; that of x is below the last one."""
+    lines = _by_name(points, names)
+    each = (height - 2) // len(lines)
+    at = [x for line in lines.values() for x, _ in line]
+    values = [y for line in lines.values() for _, y in line]
+    low, high, whole = min(values), max(values), all(y.is_integer() for y in values)
+    drawn = []
+    for number, (name, line) in enumerate(lines.items(), 1):
+        last = number == len(lines)
+        figure = _figure(width, each - 1 + (2 if last else 0), least=1)
+        figure.plot(*zip(*line, strict=True), marker="braille")
+        figure.xlim(min(at), max(at))
+        figure.xaxes(last, False)
+        figure.yaxes(True, False)
+        figure.ylim(low, high)
+        figure.yticks([low, high], [f"{y:,.0f}" if whole else f"{y:,.4g}" for y in (low, high)])
+        if last:
+            _label_x(figure, points, lines, width)
+        else:
+            figure.xticks([])
+        drawn.append(f"{cut(visible(text(name)), width)}\n" + str(figure.build()).rstrip("\n"))
+    return "\n".join(drawn)
+
+
+def _label_x(figure: Any, points: list[Point], lines: dict[Any, Line], width: int) -> None:
+    at = [x for line in lines.values() for x, _ in line]
     if isinstance(points[0][0], (dt.datetime, dt.date)):
         low, high = min(at), max(at)
         count = max(2, min(6, width // 20)) if high > low else 1
@@ -158,7 +212,6 @@ def _lines(points: list[Point], names: list[Any], width: int, height: int) -> st
         figure.xticks(ticks, [_time_label(t, high - low) for t in ticks])
     else:
         figure.xticks(*_ticks(min(at), max(at), max(2, width // 14)))
-    return str(figure.build())
 
 
 def _ticks(low: float, high: float, count: int, *, whole: bool = False) -> tuple[list[float], list[str]]:

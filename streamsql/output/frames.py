@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from streamsql.errors import cells
 from streamsql.output.cells import cut, text
-from streamsql.output.chart import POINTS, chart
+from streamsql.output.chart import POINTS, chart, place
 from streamsql.output.control_characters import visible
 from streamsql.output.formats import Style, draw
 from streamsql.output.line_breaks import wrap
@@ -94,7 +94,7 @@ def frame(
     else:
         lines = _table(snapshot, view)
     parts = [(0, _of_how_much(live, snapshot, view, room)), *_of_query(status, snapshot, view, error, below)]
-    footer = (_one_line([*parts, *keys], view.width), *helping)
+    footer = (one_line([*parts, *keys], view.width), *helping)
     return Frame(tuple(lines), footer, snapshot, room, status, view)
 
 
@@ -143,7 +143,9 @@ def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list
     rows = [(row[x], row[y], _name([row[n] for n in names])) for row in snapshot.rows]
     title, axes = f"{live.chart[1]} over {live.chart[0]}", (live.chart[0], live.chart[1])
     if names:
-        return chart(rows, width, height, f"{title}, a line for each {', '.join(live.chart[2:])}", axes)
+        bars = any(isinstance(place(row[0]), str) for row in rows)
+        each = ", ".join([live.chart[0], *live.chart[2:]] if bars else live.chart[2:])
+        return chart(rows, width, height, f"{title}, a {'bar' if bars else 'line'} for each {each}", axes)
     missing = _missing(live, snapshot)
     if len({str(row[0]) for row in rows}) < len(rows) and missing:
         said = f"{live.chart[0]} has several rows for a value: AS CHART ({', '.join(live.chart)}, {missing})"
@@ -224,7 +226,7 @@ def _error(status: Status) -> str:
     return status.error.removeprefix(f"query {status.query} failed: ")
 
 
-def _one_line(parts: list[tuple[int, str]], width: int) -> str:
+def one_line(parts: list[tuple[int, str]], width: int) -> str:
     """Parts in one line without control characters. Where it is too long, the highest ranks are left out,
     then "running", and then the longest part is cut: the last one is the key that leaves the view.
     """

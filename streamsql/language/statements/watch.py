@@ -13,9 +13,10 @@ from streamsql.language.statements.base import Name, Statement, name_of
 
 @dataclass(frozen=True, kw_only=True)
 class Watch(Statement):
-    """every: seconds between refreshes, None for the default. changes: show changes instead of rows.
+    """every: seconds between refreshes, None for the default. changes: show changes instead of rows; charted:
+    a chart of them.
 
-    chart: the columns x and y and, optionally, the column that separates the lines.
+    chart: the columns x and y and, optionally, the column that separates the lines; () to choose them.
     """
 
     topic: ClassVar[str] = "live tables"
@@ -24,6 +25,7 @@ class Watch(Statement):
     name: Name
     every: float | None = None
     changes: bool = False
+    charted: bool = False
     chart: tuple[Name, ...] = ()
 
     @classmethod
@@ -38,5 +40,6 @@ def _watch(node: Node, source: Source) -> Watch:
         name=name_of(node.get("LiveTableName")),
         every=seconds(duration_of(every)) if every else None,
         changes=node.has("CHANGES"),
+        charted=chart is not None,
         chart=columns,
     )

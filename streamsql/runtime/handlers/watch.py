@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from streamsql.calls import Attr, Call, Lit
-from streamsql.errors import NameFault, QueryFault, did_you_mean
+from streamsql.errors import NameFault, QueryFault, RuleFault, did_you_mean
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
@@ -58,6 +58,8 @@ def watch(statement: Watch, parts: SessionParts, tables: Tables | None = None) -
             code="NO_QUERY",
         )
     chart = tuple(_column(c, rows, entry.name) for c in statement.chart)
+    if statement.charted and not chart:
+        chart = _two_columns(statement.name, rows)
     if len(chart) == 2 and not rows.hidden:
         # A line for each of the other keys: else values of several keys would be joined to one line.
         chart += tuple(key for key in rows.keys or () if key not in chart)
@@ -115,6 +117,35 @@ def _column(name: Name, rows: LiveRows, table: str) -> str:
             code="UNKNOWN_COLUMN",
         )
     return column
+
+
+def _two_columns(name: Name, rows: LiveRows) -> tuple[str, str]:
+    """The columns x and y of a chart without named ones: the first time, else key, else column, and the first
+    number that is no key. Raises RuleFault.
+    """
+    from pyspark.sql import types as t
+
+    def is_time(kind: Any) -> bool:
+        windowed = isinstance(kind, t.StructType) and kind.fieldNames()[:1] == ["start"]
+        return windowed or isinstance(kind, (t.TimestampType, t.TimestampNTZType, t.DateType))
+
+    fields, keys = rows.schema.fields, set(rows.keys or ())
+    wanted = [
+        [f.name for f in fields if f.name in keys and is_time(f.dataType)],
+        [f.name for f in fields if is_time(f.dataType)],
+        [f.name for f in fields if f.name in keys],
+        [f.name for f in fields],
+    ]
+    x = next(names[0] for names in wanted if names)
+    numbers = [f.name for f in fields if isinstance(f.dataType, t.NumericType) and f.name not in {x, *keys}]
+    if not numbers:
+        raise RuleFault(
+            f"{name} has no column of numbers to draw",
+            hint=f"WATCH {name};  shows its rows",
+            span=name.span,
+            code="WRONG_TYPE",
+        )
+    return x, numbers[0]
 
 
 def follow(plan: plans.Run, parts: SessionParts) -> Live:
