@@ -59,6 +59,31 @@ def test_a_select_over_a_stream_refreshes_in_its_place(console: Terminal) -> Non
     console.run("SHOW QUERIES;", "^no queries")
 
 
+def test_a_repeated_statement_refreshes_in_place(console: Terminal) -> None:
+    console.run("SELECT unix_micros(now()) AS at;", "1 row")
+    console.clear()
+    console.type("\\watch 0.2\r")
+    first = re.search(r"\| +(\d+) \|", console.until(r"^every 0.2 s · updated .* · q leave"))
+    assert first
+    console.until(rf"\| +(?!{first[1]} )\d+ \|")
+    assert console.shown.count(" at |") == 1
+    console.type("p")
+    console.until("PAUSED")
+    console.type("p+")
+    console.until("^every 0.1 s · updated")
+    console.type("q")
+    console.until(r"^every 0.1 s, the last time at \S+\nsql>")
+    assert console.shown.count(" at |") == 1
+    assert "cancelled" not in console.shown
+    console.clear()
+    console.run("\\watch i=0.1 c=2", "^every 0.1 s, the last time at")
+    console.clear()
+    console.run("SELECT raise_error('a' || 'b');", "ab")
+    console.clear()
+    console.run("\\watch 0.1", r"error.*ab")
+    console.prompt()
+
+
 def test_watch_leaves_the_query_alone(console: Terminal) -> None:
     console.run(
         "CREATE LIVE TABLE per AS SELECT window(timestamp, '3 seconds') AS w, count(*) AS n FROM r "

@@ -56,6 +56,7 @@ from streamsql.shell.prompt_commands import (
     repeat,
     run_in_shell,
 )
+from streamsql.shell.repeated_view import KeepingPrinter, RepeatedView
 
 GIVING_UP = 10.0
 """The seconds that the prompt waits for a cancelled statement that changes something to end."""
@@ -95,7 +96,7 @@ class Desk:
         self._last_text = ""
         self._once = False
         """Whether rows go to a file for one statement only."""
-        self._views: queue.Queue[tuple[Live, threading.Event]] = queue.Queue()
+        self._views: queue.Queue[tuple[Live | RepeatedView, threading.Event]] = queue.Queue()
         self._work: threading.Thread | None = None
         """The thread of the statement that is waited for."""
         moving = printer.words.isatty() and os.environ.get("TERM", "dumb") != "dumb"
@@ -221,6 +222,10 @@ class Desk:
         """Run the last statement again: row by row, into a file, or every so many seconds. False: leave."""
         if name == REPEAT:
             source, (seconds, times) = Source("sql", self._last_text), (*given.split(), "0")[:2]
+            if self.progress.moving and self.rows_to is self.printer and self.printer.width():
+                return self._on_thread(
+                    lambda cancel: self._repeat_in_place(source, float(seconds), int(times), cancel)
+                )
 
             def act(cancel: CancelToken) -> bool:
                 self.printer.say(f"{datetime.now():%Y-%m-%d %H:%M:%S} (every {seconds} s)")
@@ -237,6 +242,34 @@ class Desk:
             return self._run_text(self._last_text)
         finally:
             self.printer.expanded = self.rows_to.expanded = False
+
+    def _repeat_in_place(self, source: Source, seconds: float, times: int, cancel: CancelToken) -> bool:
+        """Run statements again and again and show in one place what they print. times: at most so often, 0
+        for no limit. Returns True.
+        """
+        view = RepeatedView(seconds, cancel, STYLE if self.printer.color else PLAIN, **self.options)
+        printer = KeepingPrinter(self.printer, self._present)
+
+        def run() -> list[str] | None:
+            self._execute(source, cancel, printer)
+            return None if self._failed or printer.presented else printer.taken()
+
+        view.repeat(run, times, lambda: self._begin(view))
+        if threading.current_thread() is self._work:
+            self.printer.lines_as_they_are(view.lines)
+            error = printer.terminal.last_error
+            self._failed = error is not None
+            if error is not None:
+                self.printer.error(error)
+            elif view.updated:
+                self.printer.say(f"every {view.every:.3g} s, the last time at {view.updated}")
+        return True
+
+    def _begin(self, view: Live | RepeatedView) -> threading.Event:
+        """Let the main thread show a view. Returns what is set when that has ended."""
+        shown = threading.Event()
+        self._views.put((view, shown))
+        return shown
 
     def _write_to(self, path: str, *, once: bool = False) -> None:
         """Write rows to a file, here again without one. Raises InputFault."""
@@ -337,14 +370,14 @@ class Desk:
                     cancel.cancel()  # the rows so far can still be read
         return True
 
-    def _execute(self, source: Source, cancel: CancelToken) -> bool:
+    def _execute(self, source: Source, cancel: CancelToken, printer: Printer | None = None) -> bool:
         try:
             statements = split_script(source)
         except StreamsqlError as error:
             self._fail(error)
             return True
         for number, written in enumerate(statements, 1):
-            runner = ScriptRunner(self.session, self.rows_to, cancel)
+            runner = ScriptRunner(self.session, printer or self.rows_to, cancel)
             going_on = runner.run_statement(written)
             self.detach = runner.detach
             if runner.exit_code and not cancel.abandoned:
@@ -366,9 +399,7 @@ class Desk:
     def _present(self, live: Live) -> None:
         """Called by the printer on the statement's thread; the main thread shows the view."""
         if threading.current_thread() is self._work:
-            shown = threading.Event()
-            self._views.put((live, shown))
-            shown.wait()
+            self._begin(live).wait()
         if threading.current_thread() is not self._work:
             return discard(live)  # it was cancelled
         proposal = live.proposal()
@@ -383,8 +414,25 @@ class Desk:
         if proposal:
             self.printer.note(self._offer(proposal))
 
-    def _show(self, live: Live) -> None:
-        view = LiveView(
+    def _show(self, shown: Live | RepeatedView) -> None:
+        view = shown if isinstance(shown, RepeatedView) else self._view_of(shown)
+        self.progress.stop()
+        self.announcer.hold()
+        try:
+            # EOFError: a signal ends the console.
+            with suppress(EOFError), self.printer.terminal.prompting(sys.stdout):
+                view.run()
+            if isinstance(view, RepeatedView):
+                return
+            last = view.final()
+            self.printer.lines_as_they_are((*last.lines, *last.footer))
+            if view.message:
+                self.printer.say(view.message)
+        finally:
+            self.announcer.release()  # after the last line of the view: nothing is printed into it
+
+    def _view_of(self, live: Live) -> LiveView:
+        return LiveView(
             live,
             every=self.printer.preferences.number("refresh"),
             color=self.printer.color,
@@ -392,15 +440,3 @@ class Desk:
             style=STYLE if self.printer.color else PLAIN,
             **self.options,
         )
-        self.progress.stop()
-        self.announcer.hold()
-        try:
-            # EOFError: a signal ends the console.
-            with suppress(EOFError), self.printer.terminal.prompting(sys.stdout):
-                view.run()
-            last = view.final()
-            self.printer.lines_as_they_are((*last.lines, *last.footer))
-            if view.message:
-                self.printer.say(view.message)
-        finally:
-            self.announcer.release()  # after the last line of the view: nothing is printed into it
