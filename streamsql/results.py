@@ -45,11 +45,13 @@ class Done(Result):
 @dataclass(frozen=True)
 class Text(Result):
     """Text that is the answer, such as a program or a help page. prose: long lines are broken between words,
-    and lines with four blanks before them and a tab in them are a table of two columns.
+    and lines with four blanks before them and a tab in them are a table of two columns. outline: a plan,
+    whose long lines are broken, too.
     """
 
     text: str = ""
     prose: bool = False
+    outline: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class Rows(Result):
     glance: an answer about the console itself, which a window shows without what says nothing; nothing:
     what a window says instead of a table without rows. For a window, too: sections: the number of a first
     row and the title of it and the rows after it; matters: names of columns, the most important first; same:
-    pairs of columns of which the first is left out where both are equal.
+    pairs of columns of which the first is left out where both are equal. Rows stand one under another where
+    one of the two columns that matter most has no room, or any column with in_full.
     """
 
     columns: tuple[str, ...] = ()
@@ -71,6 +74,7 @@ class Rows(Result):
     sections: tuple[tuple[int, str], ...] = ()
     matters: tuple[str, ...] = ()
     same: tuple[tuple[str, str], ...] = ()
+    in_full: bool = False
 
     def whole(self) -> Rows:
         """All rows in memory."""

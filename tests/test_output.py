@@ -677,3 +677,34 @@ def test_a_long_name_is_broken_between_its_words() -> None:
     name = "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
     assert wrap(name, 31)[1:] == ["streaming.", "FileSystemBasedCheckpointFile", "Manager"]
     assert wrap("password|passphrase|passcode", 20) == ["password|passphrase|", "passcode"]
+
+
+def test_rows_stand_one_under_another_where_columns_that_matter_have_no_room() -> None:
+    columns = ("name", "status", "rows in", "query")
+    rows = [("counts", "running", 2000, f"SELECT {'word, ' * 9}n FROM words"), ("other", "stopped", None, "")]
+    about = Rows((), columns, rows, (False, False, True, False), glance=True, in_full=True)
+    assert at_a_glance(about, 40, Style()).lines == [
+        "counts",
+        "  status   running",
+        "  rows in  2,000",
+        "  query",
+        "    SELECT word, word, word, word, word,",
+        "    word, word, word, word, n FROM words",
+        "other",
+        "  status   stopped",
+    ]
+    assert at_a_glance(about, 200, Style()).lines[1].startswith("| name   | status  | rows in | query ")
+    least = Rows((), columns, rows, (False, False, True, False), glance=True, matters=("name", "query"))
+    assert at_a_glance(least, 20, Style()).lines[0] == "counts"
+
+
+def test_a_plan_is_broken_between_words() -> None:
+    out = io.StringIO()
+    plan = Text(
+        text="== Plan ==\n   +- *(5) HashAggregate(keys=[page], functions=[merge_count(1)])", outline=True
+    )
+    Printer("table", out, out, width=lambda: 40, height=lambda: 1_000).show(plan)
+    assert out.getvalue().split("\n")[1:3] == [
+        "   +- *(5) HashAggregate(keys=[page],",
+        "     functions=[merge_count(1)])",
+    ]

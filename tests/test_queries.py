@@ -17,6 +17,8 @@ from conftest import Console, notes_of
 from streamsql.errors import Cancelled, QueryFault, StreamsqlError, TimeFault
 from streamsql.results import Done, Rows, Started, Text
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.queries.progress import Reports
+from streamsql.runtime.why.waiting import waiting_for
 
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;\n"
 
@@ -273,3 +275,13 @@ def test_a_query_of_few_rows_generates_no_code_and_the_users_setting_wins(consol
     its_own = console.session.queries.all["few"].handle._jsq.streamingQuery().sparkSessionForStream().conf()
     assert [its_own.get(key) for key in keys] == ["true", "NO_CODEGEN", "1"]
     console.run("RESET spark.sql.codegen.wholeStage;")
+
+
+def test_a_query_waits_for_data_only_after_it_has_looked_for_some() -> None:
+    class Begun:
+        over = is_refresh = False
+        reports = Reports()
+
+    assert waiting_for(Begun(), Any) == "first micro-batch"  # type: ignore[arg-type]
+    Begun.reports.add({"numInputRows": 0})
+    assert waiting_for(Begun(), Any) == "data"  # type: ignore[arg-type]

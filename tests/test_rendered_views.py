@@ -39,7 +39,9 @@ def answer(text: str) -> Result:
     return DIRECT[type(statement)](None, statement)  # type: ignore[arg-type]
 
 
-STATEMENTS = ("HELP preferences;", "SHOW CONNECTORS;", "DESCRIBE CONNECTOR rate;")
+STATEMENTS = (
+    "HELP preferences;", "SHOW CONNECTORS;", "DESCRIBE CONNECTOR rate;", "DESCRIBE CONNECTOR socket;",
+)  # fmt: skip
 
 NOON = dt.datetime(2024, 5, 1, 12)
 PER_USER = [
@@ -50,6 +52,12 @@ PER_USER = [
         for k, u in ((1, "ann"), (2, "bob"))
     ),
 ]
+DENSE = [
+    (NOON + dt.timedelta(minutes=m), u, (m * k) % 17, 0.5)
+    for m in range(90)
+    for k, u in ((1, "ann"), (3, "bob"), (5, "eve"))
+]
+"""Three lines of so many points that they would hide one another."""
 STATUS = Status(
     "counts", "running", rows_in=12_345, rows_per_second=25.4, watermark="2024-05-01 12:01:00", state_rows=1,
     late=2, late_at_least=True, malformed=1,
@@ -89,6 +97,9 @@ FRAMES = {
     ),
     "WATCH counts AS CHART (since, n);": (
         live(PER_USER, chart=("since", "n")), View(height=18, mode="chart"),
+    ),
+    "WATCH counts AS CHART (since, n); of many rows": (
+        live(DENSE, chart=("since", "n", "user")), View(height=20, mode="chart"),
     ),
     "WATCH counts AS CHART (user, share);": (
         live(BY_WORD, chart=("user", "share")), View(height=18, mode="chart"),

@@ -19,7 +19,7 @@ from streamsql.errors import cells
 
 GOLDEN = Path(__file__).parent / "golden" / "screens"
 WIDTHS = (40, 80, 110, 200)
-LINES = 64
+LINES = 80
 
 SETUP = """\
 SET streamsql.pager = off;
@@ -40,6 +40,7 @@ AWAIT QUERY counts IDLE; AWAIT QUERY out IDLE; STOP QUERY out;
 """
 VIEWS = {
     "queries": "SHOW QUERIES;",
+    "extended": "SHOW QUERIES EXTENDED;",
     "query": "DESCRIBE QUERY counts;",
     "failed": "DESCRIBE QUERY bad;",
     "progress": "SHOW PROGRESS counts;",

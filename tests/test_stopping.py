@@ -163,7 +163,7 @@ def test_drain_processes_what_is_there_whatever_the_trigger(
     assert console.run("STOP QUERY q WITH DRAIN;")[0] == Done((), "stopped: q")
     assert numbers(out) == [1, 2]
     shown = status(console, "q")
-    assert (shown["status"], shown["trigger"]) == ("stopped", "every '1 hour'")
+    assert (shown["status"], shown["trigger"]) == ("stopped", "every 1 hour")
     console.run("INSERT INTO words VALUES ('a', 3); START QUERY q; STOP QUERY ALL WITH DRAIN;")
     assert numbers(out) == [1, 2, 3]
 

@@ -49,8 +49,8 @@ def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
     """The lines of a table about the console, in a window of that width."""
     if is_properties(rows):
         return Glance(list(_properties(rows, width, style)))
-    rows = replace(rows, rows=[tuple(map(_grouped, rows.columns, row)) for row in rows.rows])
-    rows, equal = _without_repeats(_filled(rows))
+    style = replace(style, compact=True)
+    rows, equal = _without_repeats(readable(rows))
     said = tuple(
         Note("NOT_ALL_SHOWN", f"{column} equals {other} and is not shown") for column, other in equal
     )
@@ -59,7 +59,9 @@ def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
         return Glance(drawn.lines, (), said)
     whole = _as_texts(rows, style)
     rows, left_out = _that_fit(whole, width)
-    lines = draw(_wrapped(rows, width), replace(style, compact=True, width=width)).lines
+    if left_out and (whole.in_full or set(left_out) & set(whole.matters[:2])):
+        return Glance(list(_cards(whole, width, style)), (), said)
+    lines = draw(_wrapped(rows, width), replace(style, width=width)).lines
     for name in (name for name in left_out if name in BELOW):
         at = whole.columns.index(name)
         said += tuple(Note("NOT_ALL_SHOWN", f"{row[0]}: {row[at]}") for row in whole.rows if row[at])
@@ -70,6 +72,11 @@ def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
         text = f"no room for {listed}: SET {PREFIX}expanded = auto; shows {them}"
         said += (Note("NOT_ALL_SHOWN", text),)
     return Glance(lines, left_out, said)
+
+
+def readable(rows: Rows) -> Rows:
+    """A table about the console with commas in its numbers, without columns that have no value."""
+    return _filled(replace(rows, rows=[tuple(map(_grouped, rows.columns, row)) for row in rows.rows]))
 
 
 def is_properties(rows: Rows) -> bool:
@@ -137,6 +144,16 @@ def _property(indent: str, name: str, value: str, label: int, width: int) -> Ite
     first = indent + name + " " * (label - cells(name) + 2)
     for number, line in enumerate(wrap(value, room)):
         yield (" " * cells(first) if number else first) + line
+
+
+def _cards(rows: Rows, width: int, style: Style) -> Iterator[str]:
+    """Each row as a title, the value of its first column, and the other values below it, with their names."""
+    label = _label(list(rows.columns[1:]), width)
+    for title, *values in rows.rows:
+        yield paint(title, BOLD) if style.color else title
+        for name, value in zip(rows.columns[1:], values, strict=True):
+            if value:
+                yield from _property("  ", name, value, label, width)
 
 
 def _below(indent: str, value: str, width: int) -> Iterator[str]:

@@ -17,7 +17,7 @@ from streamsql.output.control_characters import harmless
 from streamsql.output.copy_file import copy_to_file
 from streamsql.output.fitting import cut_note, listed, renamed_columns
 from streamsql.output.formats import FORMATS, RAW, Style, draw
-from streamsql.output.glance import at_a_glance, is_properties, prose
+from streamsql.output.glance import at_a_glance, is_properties, prose, readable
 from streamsql.output.line_breaks import wrap
 from streamsql.output.messages import Messages
 from streamsql.output.pager import page, pager_command
@@ -279,6 +279,8 @@ class Printer(Messages):
         """Write rows. Returns the number of rows written, and notes."""
         if rows.glance and self.format() == "table" and (self.width() or (rows.rows and self.room())):
             return self._glance(rows, paging=paging)
+        if rows.glance and self.width() and self.format() == "vertical":
+            rows = readable(rows)
         if not self.width():
             self.write(self.formatted(self.format_that_fits(rows), rows, self.style()))
             return len(rows.rows), []
@@ -343,6 +345,8 @@ class Printer(Messages):
     def _text(self, text: Text, *, paging: bool = True) -> None:
         shown = harmless(text.text)
         lines = list(prose(shown, min(self.width() or PAGE, PAGE))) if text.prose else shown.split("\n")
+        if text.outline and self.width():
+            lines = [part for line in lines for part in wrap(line, self.width())]
         if not (paging and self._page(lines)):
             self.write(lines)
 

@@ -229,6 +229,7 @@ def _report(told: dict[str, Any]) -> dict[str, Any]:
 def _running(parts: SessionParts, plan: Run, choice: Choice, handle: Any, started: datetime) -> Running:
     """A run, with reports that are asked for."""
     running = Running(plan, choice.mode, choice.reason, handle, started, on_fault=parts.queries.failed)
+    running.reports.looked = True  # a server does not tell
     lock = threading.Lock()
 
     def catch_up() -> bool:

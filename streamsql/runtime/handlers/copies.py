@@ -31,15 +31,9 @@ _SUMMARY = (
 )  # fmt: skip
 
 _SUMMARY_MATTERS = (
-    "column_name",
-    "min",
-    "max",
-    "column_type",
-    "count",
-    "null_percentage",
-    "avg",
-    "approx_unique",
-)
+    "column_name", "min", "max", "avg", "column_type", "null_percentage", "approx_unique", "q50", "std",
+    "q25", "q75", "count",
+)  # fmt: skip
 """The columns of SUMMARIZE, the most important first."""
 
 

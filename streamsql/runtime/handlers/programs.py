@@ -201,7 +201,9 @@ def _explain(parts: SessionParts, plan: plans.Explain, statement: Statement) -> 
         text = _plans_of_stages(parts, shown, plan.mode)
     else:
         text = _plans_of_spark(parts, shown, plan.mode)
-    return Text(text=redact_any(text) if plan.mode != "pyspark" else text, notes=notes)
+    if plan.mode == "pyspark":
+        return Text(text=text, notes=notes)
+    return Text(text=redact_any(text).rstrip("\n"), outline=True, notes=notes)
 
 
 def _plans_of_spark(parts: SessionParts, plan: plans.Collect | plans.Write | plans.Run, mode: str) -> str:

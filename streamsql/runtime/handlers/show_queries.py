@@ -45,7 +45,7 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
     told = all(catch_up() for catch_up in {run.catch_up for run in parts.queries.all.values()})
     for query in parts.catalog.named(None):
         running = parts.queries.all.get(query.name.casefold())
-        trigger = query.trigger.sql().lower() if query.trigger else "default"
+        trigger = query.trigger.sql().lower().replace("'", "") if query.trigger else "default"
         if running is None:
             past = parts.workspace.past(query.name)
             error = _without_subject(past.error, query.name)
@@ -63,7 +63,7 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
     shown = table(
         columns, rows, (5, 6, 7, 8, 11, 13, 14, 16, 17), "no queries", _MATTERS, (("sink", "name"),)
     )
-    return replace(shown, notes=parts.workspace.where_queries_run())
+    return replace(shown, notes=parts.workspace.where_queries_run(), in_full=statement.extended)
 
 
 def _numbers(running: Running, parts: SessionParts, zone: str) -> tuple[Any, ...]:

@@ -58,7 +58,8 @@ class TableOutput:
 class Reports:
     """The reports of one run of a query so far. Can be read from any thread.
 
-    rows_in: rows read; took_input: whether any input was taken; output: the rows given to the sinks, None
+    rows_in: rows read; took_input: whether any input was taken; looked: whether it has looked for input, and
+    has read what it found; output: the rows given to the sinks, None
     where they do not report it; late: rows dropped because they were older than the watermark; malformed:
     messages that could not be read; ended: whether the run has ended.
     """
@@ -67,6 +68,7 @@ class Reports:
         self.last: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self.rows_in = 0
         self.took_input = False
+        self.looked = False
         self.by_source: dict[str, int] = {}
         self.output: Output | None = None
         self.late = 0
@@ -80,6 +82,7 @@ class Reports:
 
     def add(self, report: dict[str, Any]) -> None:
         rows = report.get("numInputRows", 0)
+        self.looked = True
         self.rows_in += rows
         self.malformed += sum(
             next(iter(counts.values()), 0)
@@ -248,6 +251,7 @@ class _Listener:
 
     def onQueryIdle(self, event: Any) -> None:
         self.polling.idle(event.id())
+        self.monitor.run(event.runId().toString()).looked = True
 
     def onQueryTerminated(self, event: Any) -> None:
         self.polling.ended(event.id().toString())

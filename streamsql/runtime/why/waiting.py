@@ -12,12 +12,12 @@ ANSWERED = 10.0
 
 
 def waiting_for(running: Running, places: Places) -> str:
-    """data, window to close, watermark, watermark of a stream; "" for nothing, and once the query is over."""
+    """first micro-batch, data, window to close, watermark (of a stream); "" for nothing and after the end."""
     if running.over:
         return ""
     reports = running.reports
     if not (reports.rows_in or reports.took_input):
-        return "data"
+        return "data" if reports.looked or running.is_refresh else "first micro-batch"
     last = reports.newest(1)
     state = last[-1].get("stateOperators", []) if last else []
     held = [op for op in state if op.get("numRowsTotal", 0)]
