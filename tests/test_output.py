@@ -22,6 +22,7 @@ from streamsql.output.cells import cut, plain, text, texts
 from streamsql.output.chart import chart
 from streamsql.output.colors import unpainted, wants_color
 from streamsql.output.control_characters import harmless, visible
+from streamsql.output.cursor_places import placed
 from streamsql.output.error_text import format_error
 from streamsql.output.formats import FORMATS, Style, draw
 from streamsql.output.glance import at_a_glance
@@ -708,3 +709,21 @@ def test_a_plan_is_broken_between_words() -> None:
         "   +- *(5) HashAggregate(keys=[page],",
         "     functions=[merge_count(1)])",
     ]
+
+
+def test_the_cursor_is_told_its_column_behind_emoji_of_unsure_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    family, heart, thumb = (
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "\u2764\ufe0f",
+        "\U0001f44d\U0001f3fd",
+    )
+    lines = [f"| {family} a |", f"| {heart}{thumb} |", "| \u65e5\u672c |"]
+    assert list(placed(lines, 40)) == [
+        f"| {family}\x1b[5G a |",
+        f"| {heart}\x1b[5G{thumb}\x1b[7G |",
+        lines[2],
+    ]
+    assert list(placed(lines, 5)) == lines  # the terminal breaks them
+    monkeypatch.setenv("TERM", "dumb")
+    assert list(placed(lines, 40)) == lines

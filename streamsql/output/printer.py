@@ -15,6 +15,7 @@ from streamsql.errors import Note, cells
 from streamsql.output.colors import is_terminal, unpainted
 from streamsql.output.control_characters import harmless
 from streamsql.output.copy_file import copy_to_file
+from streamsql.output.cursor_places import placed
 from streamsql.output.fitting import cut_note, listed, renamed_columns
 from streamsql.output.formats import FORMATS, RAW, Style, draw
 from streamsql.output.glance import at_a_glance, is_properties, prose, readable
@@ -293,13 +294,13 @@ class Printer(Messages):
         return shown, notes
 
     def _glance(self, rows: Rows, *, paging: bool) -> tuple[int, list[Note]]:
-        """Write a table about the console, fitted to the window; one with more rows than lines is paged."""
+        """Write a table about the console, fitted to the window; one that is higher is paged."""
         style = self.style(glance=True)
         shown = at_a_glance(rows, self.room(), style)
         lines, notes = shown.lines, list(shown.notes)
         if shown.left_out and (self.preferences["expanded"] == "auto" or not self.width()):
             lines, notes = list(self.formatted("vertical", rows, style)), []
-        tall = bool(self.width()) and len(rows.rows) >= self.height() - FOOTER
+        tall = bool(self.width()) and len(lines) > self.height() - FOOTER
         if not (paging and tall and self.pager() and self._page(lines)):
             self.write(lines)
         return len(rows.rows), notes
@@ -351,6 +352,8 @@ class Printer(Messages):
             self.write(lines)
 
     def write(self, lines: Iterator[str] | list[str]) -> None:
+        if is_terminal(self.out):
+            lines = placed(lines, self.room())
         for text in in_blocks(lines):
             self.out.write(text)
         self.out.flush()

@@ -81,7 +81,7 @@ def _to_parquet(frame: Any, path: Path, place: Name) -> str:
         file.replace(path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return f"{read_metadata(path).num_rows} rows copied to {path}"
+    return f"{counted(read_metadata(path).num_rows, 'row')} copied to {path}"
 
 
 def _copy_from(parts: SessionParts, statement: CopyFrom) -> Result:
