@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from streamsql.errors import NameFault, RuleFault
 from streamsql.language.statements.server import Detach, ShowServer, StopServer
-from streamsql.results import Done, Leave, Result, Rows
+from streamsql.results import Done, Leave, Result
 from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.info_table import pairs_of
 from streamsql.runtime.hosting import Host
 from streamsql.runtime.parts import SessionParts
 
@@ -23,8 +24,7 @@ def _host(parts: SessionParts) -> Host:
 
 
 def _show(parts: SessionParts, statement: ShowServer) -> Result:
-    rows = _host(parts).rows()
-    return Rows((), ("property", "value"), rows, (False, False))
+    return pairs_of(list(_host(parts).rows()))
 
 
 def _stop(parts: SessionParts, statement: StopServer) -> Result:
