@@ -229,6 +229,13 @@ def test_enter_runs_the_statement_that_ctrl_r_shows(console: Terminal) -> None:
     console.type("\x03")
 
 
+def test_ctrl_c_in_a_command_of_the_shell(console: Terminal) -> None:
+    console.type("\\! echo begun; sleep 100\r")
+    console.until("^begun")
+    console.type("\x03")
+    console.until(r"^\^C\s*^sql>\s*$")
+
+
 def test_ctrl_c_at_the_prompt(console: Terminal) -> None:
     console.type("SELECT nonsense")
     console.until("SELECT nonsense")

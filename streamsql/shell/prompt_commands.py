@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -24,7 +25,9 @@ from streamsql.shell.echo import echo
 def run_in_shell(command: str) -> None:
     """Run a command in the user's shell; without one, the shell itself."""
     with echo():
-        subprocess.call(command or os.environ.get("SHELL", "/bin/sh"), shell=True)
+        code = subprocess.call(command or os.environ.get("SHELL", "/bin/sh"), shell=True)
+    if code in (-signal.SIGINT, 128 + signal.SIGINT):
+        print(flush=True)  # the terminal has written ^C, without the end of a line
 
 
 def described(statement: str, catalog: Catalog) -> str:
