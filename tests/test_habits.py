@@ -209,6 +209,27 @@ DEFINITIONS = [
         "SELECT id, COLUMNS('t.*') FROM clicks",
         "SET spark.sql.parser.quotedRegexColumnNames = true; SELECT id, `t.*` FROM clicks;",
     ),
+    (  # what is computed is a stream over the source
+        "CREATE TABLE sold (price DOUBLE, qty INT, total AS price * qty, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
+        "WITH ('connector' = 'datagen')",
+        "CREATE STREAM sold_source (price DOUBLE, qty INT, ts TIMESTAMP) USING datagen WITH WATERMARK ts DELAY OF "
+        "INTERVAL 0 SECONDS; CREATE STREAM sold AS SELECT *, price * qty AS total FROM sold_source;",
+    ),
+    (  # the event time is a field of the message
+        "CREATE TABLE hits (url STRING, ts TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL, WATERMARK FOR ts AS ts "
+        "- INTERVAL '5' SECOND) WITH ('connector' = 'kafka', 'topic' = 'hits', 'format' = 'json')",
+        "CREATE STREAM hits (url STRING) USING kafka FORMAT json OPTIONS (servers 'localhost:9092', topic 'hits') "
+        "WITH WATERMARK _timestamp AS ts DELAY OF INTERVAL '5' SECOND;",
+    ),
+    (
+        "CREATE STREAM live (id INT, ts TIMESTAMP) USING values WATERMARK FOR ts AS ts - INTERVAL '5' SECOND",
+        "CREATE STREAM live (id INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY OF INTERVAL '5' SECOND;",
+    ),
+    (
+        "CREATE STREAM live (id INT, ts TIMESTAMP) USING values WITH WATERMARK FOR ts AS ts COMMENT 'x'",
+        "CREATE STREAM live (id INT, ts TIMESTAMP) USING values COMMENT 'x' WITH WATERMARK ts DELAY OF "
+        "INTERVAL 0 SECONDS;",
+    ),
     ("CREATE TABLE shown (id INT) WITH ('connector' = 'print')", "CREATE SINK shown (id INT) USING console;"),
     ("CREATE TABLE lost (id INT) WITH ('connector' = 'blackhole')", "CREATE SINK lost (id INT) USING noop;"),
     (
@@ -265,6 +286,20 @@ def test_what_is_proposed_for_a_statement_is_typed(
     assert caught.value.proposal == own
     assert "hunter2" not in caught.value.hint
     last_notes(DEFINED + own)
+
+
+def test_a_key_of_ksqldb_is_not_in_the_value_of_its_message() -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(
+            "CREATE TABLE x (id INT PRIMARY KEY, n INT) WITH (kafka_topic = 'x', value_format = 'JSON');"
+        )
+    assert caught.value.detail.endswith("; id is the key of a message, _key, and not in its value")
+
+
+def test_a_misspelt_connector_of_another_console_is_named() -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes("CREATE TABLE x (id INT) WITH ('connector' = 'datgen');")
+    assert caught.value.hint == "did you mean datagen?"
 
 
 @pytest.mark.parametrize(
@@ -460,6 +495,24 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
         (
             "FROM counts USING SAMPLE 10%; SELECT * FROM counts TABLESAMPLE SYSTEM (5)",
             "SELECT * FROM counts TABLESAMPLE (5 PERCENT);",
+        ),
+        (
+            "SELECT '{1,\"b,c\",NULL}'::text[] AS a, CAST('{}' AS int[]) AS b, $$x y$$ AS c, $t$z$t$ AS d",
+            "SELECT array('1', 'b,c', NULL)::ARRAY<STRING> AS a, CAST(array() AS ARRAY<int>) AS b, 'x y' AS c, 'z' AS d;",
+        ),
+        (
+            "SELECT MAP['a', 1, 'b', 2] AS m, JSON_OBJECT('k' VALUE id, KEY 'l' VALUE 2) AS o FROM counts",
+            "SELECT MAP('a', 1, 'b', 2) AS m, to_json(named_struct('k', id, 'l', 2)) AS o FROM counts;",
+        ),
+        (
+            "SELECT d->id, concat('a', d -> id), transform(array(d), x -> x->id), reduce(array(1), 0, (s, x) => s + x), "
+            "filter(array(1), x => x > 0) FROM (SELECT struct(id) AS d FROM counts)",
+            "SELECT d.id, concat('a', d.id), transform(array(d), x -> x.id), reduce(array(1), 0, (s, x) -> s + x), "
+            "filter(array(1), x -> x > 0) FROM (SELECT struct(id) AS d FROM counts);",
+        ),
+        (
+            "SELECT ts + interval '1 month 2 days' - '1 year 3 hours'::interval AS t FROM clicks",
+            "SELECT ts + make_interval(0, 1, 0, 2) - make_interval(1, 0, 0, 0, 3) AS t FROM clicks;",
         ),
         ("FROM counts USING SAMPLE reservoir(5 ROWS)", "FROM counts TABLESAMPLE (5 ROWS);"),
         (

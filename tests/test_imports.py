@@ -58,6 +58,7 @@ LANGUAGE = [
     "query_scope nested_queries",
     "statements",
     "names_read file_formats json_arrows row_time flink_words",
+    "other_values",
     "other_expressions other_meanings",
     "other_words",
     "parser redaction conditions",

@@ -25,7 +25,11 @@ GROUP_WINDOWS = {
 WINDOW_PARTS = {
     f"{window}_{part}": (window, form)
     for window in GROUP_WINDOWS
-    for part, form in (("start", "{0}.start"), ("end", "{0}.end"), ("rowtime", "window_time({0})"))
+    for part, form in (
+        ("start", "{0}.start"),
+        ("end", "{0}.end"),
+        ("rowtime", "({0}.end - INTERVAL 1 MICROSECOND)"),  # window_time() is refused beside its aggregation
+    )
 }
 """A function beside such a window in GROUP BY, folded → the window, and Spark's form of a part of it."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from streamsql.errors import SyntaxFault
+from streamsql.errors import SyntaxFault, did_you_mean
 from streamsql.language.habits import PREFIX
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.tokens import Token, quote, quote_name, unquote
@@ -34,7 +34,8 @@ _MESSAGES = frozenset(("kafka", "socket"))
 class _Definition:
     """The parts of a statement: columns as (name, type), options as written, the time and its delay; query:
     that of CREATE … AS, or of a sink; kind: what it creates; key: the columns of PRIMARY KEY; like: the table
-    that it takes its columns from; fields: whether columns are fields of the message.
+    that it takes its columns from; message_fields: columns that are fields of the message, and these;
+    message_key: the KEY column of ksqlDB.
     """
 
     name: str
@@ -47,7 +48,8 @@ class _Definition:
     kind: str = ""
     key: tuple[str, ...] = ()
     like: str = ""
-    fields: bool = False
+    message_fields: dict[str, str] = field(default_factory=dict)
+    message_key: str = ""
 
 
 def own_definition(text: str, tokens: Sequence[Token]) -> tuple[str, str]:
@@ -55,10 +57,16 @@ def own_definition(text: str, tokens: Sequence[Token]) -> tuple[str, str]:
     parts = _parts(text, list(tokens))
     if parts is None:
         return _with_own_watermark(text, list(tokens)), ""
-    remark = "_key, _topic, _partition, _offset, _timestamp and _headers are columns of each message"
+    remarks = []
+    if parts.message_fields:
+        remarks.append(
+            "_key, _topic, _partition, _offset, _timestamp and _headers are columns of each message"
+        )
+    if parts.message_key and "kafka_topic" in parts.options:
+        remarks.append(f"{parts.message_key} is the key of a message, _key, and not in its value")
     if parts.like:
-        remark = f"SHOW CREATE STREAM {quote_name(parts.like)}; prints its columns"
-    return _own(parts), remark if parts.fields or parts.like else ""
+        remarks.append(f"SHOW CREATE STREAM {quote_name(parts.like)}; prints its columns")
+    return _own(parts), "; ".join(remarks)
 
 
 def _own(parts: _Definition) -> str:
@@ -74,26 +82,53 @@ def _own(parts: _Definition) -> str:
         topic = quote_name(f"{parts.name}_topic")
         written = _statement(replace(parts, name=f"{parts.name}_topic", kind="SINK"))
         return f"CREATE STREAM {name} AS {parts.query}; {written}; INSERT INTO {topic} SELECT * FROM {name}"
+    computed = {n: value for n, value in parts.computed.items() if n != parts.time}
+    if computed and not _is_sink(parts):
+        source = f"{parts.name}_source"
+        columns = ", ".join(f"{value} AS {quote_name(n)}" for n, value in computed.items())
+        read = f"CREATE STREAM {name} AS SELECT *, {columns} FROM {quote_name(source)}"
+        return f"{_statement(replace(parts, name=source))}; {read}"
     return _statement(parts)
 
 
+def _is_sink(parts: _Definition) -> bool:
+    form = _form("connector", parts.options.get("connector", ""))
+    return parts.kind == "SINK" or form.removeprefix("USING ") in _SINKS
+
+
 def _with_own_watermark(text: str, tokens: list[Token]) -> str:
-    """A CREATE STREAM with the WATERMARK FOR among its columns behind them; "" for any other statement."""
+    """A CREATE STREAM with its WATERMARK FOR, among its columns or behind them, as WITH WATERMARK; "" for any
+    other statement.
+    """
     words = [t.upper for t in tokens]
     if words[:1] != ["CREATE"] or "STREAM" not in words[1:4] or "WATERMARK" not in words:
         return ""
     opening = next((n for n, t in enumerate(tokens) if t.text == "("), len(tokens))
     close = closing(tokens, opening)
-    items = list(items_of(tokens[opening + 1 : close]))
-    if close == len(tokens) or not any([t.upper for t in i[:2]] == ["WATERMARK", "FOR"] for i in items):
+    if close == len(tokens):
         return ""
     parts = _Definition("")
-    for item in items:
+    for item in items_of(tokens[opening + 1 : close]):
         _column(parts, text, item)
+    behind, before = text[tokens[close].end :].strip(), text[: tokens[opening].start]
+    if not parts.time:
+        first = next((n for n in range(close, len(tokens)) if words[n : n + 2] == ["WATERMARK", "FOR"]), None)
+        if first is None:
+            return ""
+        last = next((n for n in range(first, len(tokens)) if words[n] in _CLAUSES), len(tokens))
+        _column(parts, text, tokens[first:last])
+        end = tokens[first - (words[first - 1] == "WITH")].start
+        further = text[tokens[last].start :] if last < len(tokens) else ""
+        behind = f"{text[tokens[close].end : end].strip()} {further}".strip()
+    if not parts.time:
+        return ""
     columns = ", ".join(f"{name} {kind}" for name, kind in parts.columns)
-    rest = text[tokens[close].end :].strip() or "USING …"
     mark = f"WITH WATERMARK {_event_time(parts)} DELAY OF {parts.delay}"
-    return f"{text[: tokens[opening].start]}({columns}) {rest} {mark}"
+    return f"{before}({columns}) {behind or 'USING …'} {mark}"
+
+
+_CLAUSES = frozenset(("USING", "FORMAT", "KEY", "OPTIONS", "COMMENT", "ON"))
+"""Words that begin a clause of CREATE STREAM behind its columns."""
 
 
 def _parts(text: str, tokens: list[Token]) -> _Definition | None:
@@ -157,8 +192,11 @@ def _column(parts: _Definition, text: str, item: list[Token]) -> None:
     elif words[1] == "AS":
         parts.computed[unquote(item[0])] = written(2, len(item))
     elif not _FIELDS.isdisjoint(words):
-        parts.fields = True
+        source = next((unquote(t) for t in item[2:] if t.kind == "string"), unquote(item[0]))
+        parts.message_fields[unquote(item[0])] = f"_{source}"
     else:
+        if "KEY" in words[1:]:
+            parts.message_key = unquote(item[0])
         parts.columns.append((quote_name(unquote(item[0])), _type(text, item[1:])))
 
 
@@ -191,7 +229,9 @@ def _statement(parts: _Definition) -> str:
             connector = form.removeprefix("USING ")
         elif key == "connector":
             raise SyntaxFault(
-                f"there is no connector {value}", hint="SHOW CONNECTORS; lists them", code="OTHER_CONSOLE"
+                f"there is no connector {value}",
+                hint=did_you_mean(value, _connectors()) or "SHOW CONNECTORS; lists them",
+                code="OTHER_CONSOLE",
             )
         elif form.startswith("FORMAT "):
             fmt = value.casefold() if form == "FORMAT <format>" else form.removeprefix("FORMAT ")
@@ -250,6 +290,8 @@ _MILLIS = re.compile(r"TO_TIMESTAMP_LTZ\((.+), *3\)", re.IGNORECASE)
 def _event_time(parts: _Definition) -> str:
     """The column of the watermark, with the expression that computes it if the source does not have it."""
     name = quote_name(parts.time)
+    if parts.time in parts.message_fields:
+        return f"{parts.message_fields[parts.time]} AS {name}"
     types = {n.casefold(): t.upper() for n, t in parts.columns}
     if parts.time in parts.computed:
         computed = _MILLIS.sub(r"timestamp_millis(\1)", parts.computed[parts.time])
@@ -262,6 +304,10 @@ def _event_time(parts: _Definition) -> str:
             return f"{call}({name}, {quote(pattern)}) AS {quote_name(parts.time + '_time')}"
         return f"{call}({name}) AS {quote_name(parts.time + '_time')}"
     return name
+
+
+def _connectors() -> list[str]:
+    return [value for key, value, _ in _options() if key == "connector" and value]
 
 
 def own_options(text: str) -> str:

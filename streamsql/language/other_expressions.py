@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from streamsql.language.file_formats import extension, read_by
 from streamsql.language.json_arrows import operand
 from streamsql.language.other_definitions import closing, items_of
+from streamsql.language.other_values import Edit, mixed_interval, value_edits
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.tokens import Token, quote, quote_name, unquote
-
-Edit = tuple[int, int, str]
-"""The characters from start to end, and what stands there instead."""
 
 
 def expression_edits(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     """All edits of the expressions of a statement, in any order."""
-    for edits in _EDITS:
+    for edits in (*_EDITS, value_edits):
         yield from edits(text, tokens)
 
 
@@ -226,12 +224,13 @@ def _intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         cast = token.kind == "string" and behind == ["::", "INTERVAL"]
         written = token.upper == "INTERVAL" and tokens[at + 1].kind == "string"
         signed = token.text in ("+", "-") and tokens[at + 1].kind == "string" and at > 0
+        signed = signed and behind[1:] != ["::"] and not mixed_interval(unquote(tokens[at + 1]))
         if signed and _is_interval(unquote(tokens[at + 1])):
             yield tokens[at + 1].start, tokens[at + 1].start, "INTERVAL "
         if not cast and not written:
             continue
         value = unquote(token if cast else tokens[at + 1])
-        own = _interval(value)
+        own = "" if mixed_interval(value) else _interval(value)
         clock = bool(_CLOCK.fullmatch(own))
         if own and (cast or (own != value and not clock)):
             unit = " HOUR TO SECOND" if clock else ""

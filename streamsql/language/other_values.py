@@ -1,0 +1,192 @@
+"""Values as other consoles write them, in Spark's words: arrays and texts of PostgreSQL, maps of Flink,
+fields and lambdas of ksqlDB, objects of JSON of the SQL standard.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from streamsql.language.json_arrows import operand
+from streamsql.language.other_definitions import closing, items_of
+from streamsql.language.reference import functions
+from streamsql.language.statements.base import OTHER_TYPES
+from streamsql.language.tokens import Token, quote, unquote
+
+Edit = tuple[int, int, str]
+"""The characters from start to end, and what stands there instead."""
+
+
+def value_edits(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """All edits of the values of a statement, in any order."""
+    for edits in _EDITS:
+        yield from edits(text, tokens)
+
+
+_ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^",{}]*))\s*(?:,|$)')
+
+
+def array_of(written: str) -> str | None:
+    """`{1,2}` of PostgreSQL as array('1', '2'); None for a text that is none, or one of arrays."""
+    inside = written.strip()
+    if inside[:1] != "{" or inside[-1:] != "}" or "{" in inside[1:]:
+        return None
+    values, at, inside = [], 0, inside[1:-1]
+    while at < len(inside):
+        match = _ELEMENT.match(inside, at)
+        if match is None or match.end() == at:
+            return None
+        text = re.sub(r"\\(.)", r"\1", match[1]) if match[1] is not None else match[2].strip()
+        values.append("NULL" if match[1] is None and text.upper() == "NULL" else quote(text))
+        at = match.end()
+    return f"array({', '.join(values)})"
+
+
+def _array_casts(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """'{1,2}'::int[], a::text[] and CAST(a AS int[]) of PostgreSQL."""
+    for at in range(1, len(tokens) - 2):
+        name, before = tokens[at], tokens[at - 1]
+        cast = before.text == "::" or (before.upper == "AS" and tokens[at + 3 : at + 4] != [])
+        if name.kind != "word" or not cast or [t.text for t in tokens[at + 1 : at + 3]] != ["[", "]"]:
+            continue
+        if before.upper == "AS" and tokens[at + 3].text != ")":
+            continue
+        kind = {**OTHER_TYPES, "VARCHAR": "STRING"}.get(name.upper, name.text)
+        yield name.start, tokens[at + 2].end, f"ARRAY<{kind}>"
+        value = tokens[at - 2]
+        own = array_of(unquote(value)) if value.kind == "string" else None
+        if own:
+            yield value.start, value.end, own
+
+
+def _dollar_texts(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """$$text$$ and $tag$text$tag$ of PostgreSQL, but for the body of a function."""
+    if "$" not in text or tokens[0].upper in ("CREATE", "DO"):
+        return
+    end = 0
+    for token in tokens:
+        found = _DOLLARS.match(text, token.start) if token.text == "$" and token.start >= end else None
+        if found:
+            end = found.end()
+            yield found.start(), end, quote(found[2])
+
+
+_DOLLARS = re.compile(r"\$([A-Za-z_]\w*)?\$(.*?)\$(?:\1)?\$", re.DOTALL)
+
+
+def _maps(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """MAP['a', 1, 'b', 2] of Flink; map['a'] is an element of a column."""
+    for at in range(1, len(tokens) - 2):
+        before = tokens[at - 1]
+        if tokens[at].text != "[" or before.upper != "MAP" or before.end != tokens[at].start:
+            continue
+        depth, commas = 0, 0
+        for last in range(at, len(tokens)):
+            depth += (tokens[last].text in "([") - (tokens[last].text in ")]")
+            commas += depth == 1 and tokens[last].text == ","
+            if depth == 0:
+                break
+        if depth == 0 and commas:
+            yield before.start, tokens[at].end, f"{before.text}("
+            yield tokens[last].start, tokens[last].end, ")"
+
+
+_TAKE_LAMBDAS = frozenset(
+    """aggregate array_sort exists filter forall map_filter map_zip_with reduce transform transform_keys
+    transform_values zip_with""".split()
+)
+"""Functions of Spark that take a lambda, folded."""
+
+
+def _fields(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """address->city of ksqlDB, a field of a struct; x -> x + 1 is a lambda."""
+    for at in range(1, len(tokens) - 1):
+        if tokens[at].text != "->" or tokens[at + 1].kind not in ("word", "quoted"):
+            continue
+        start = operand(tokens, at)
+        of_lambda = _is_lambda(tokens, at, start)
+        if start < at and not of_lambda and tokens[at - 1].kind != "string":
+            yield tokens[at - 1].end, tokens[at + 1].start, "."
+
+
+def _is_lambda(tokens: Sequence[Token], at: int, start: int) -> bool:
+    """Whether an arrow is that of a lambda: behind a comma of a call that takes one. start: its operand."""
+    if tokens[at - 1].text == ")":
+        return tokens[start].text == "("
+    if start != at - 1 or start == 0 or tokens[start - 1].text not in (",", ":"):
+        return False
+    depth = 0
+    for n in range(start - 1, -1, -1):
+        depth += (tokens[n].text in ")]") - (tokens[n].text in "([")
+        if depth < 0:
+            name = tokens[n - 1].text.casefold() if n and tokens[n - 1].kind == "word" else ""
+            return bool(name) and (name in _TAKE_LAMBDAS or name not in functions())
+    return False
+
+
+def _lambdas(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """transform(list, x => x + 1) and reduce(list, 0, (s, x) => s + x) of ksqlDB."""
+    for at in range(3, len(tokens) - 1):
+        if tokens[at].text == "=>" and (tokens[at - 1].text == ")" or _takes_lambda(tokens, at)):
+            yield tokens[at].start, tokens[at].end, "->"
+
+
+def _takes_lambda(tokens: Sequence[Token], arrow: int) -> bool:
+    """Whether `, x =>` stands among the arguments of a function that takes a lambda."""
+    if tokens[arrow - 1].kind != "word" or tokens[arrow - 2].text != ",":
+        return False
+    return _is_lambda(tokens, arrow, arrow - 1)
+
+
+def _objects(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """JSON_OBJECT('a' VALUE 1, KEY 'b' VALUE 2) of Flink and PostgreSQL."""
+    for at in range(len(tokens) - 3):
+        if tokens[at].upper != "JSON_OBJECT" or tokens[at + 1].text != "(":
+            continue
+        close = closing(tokens, at + 1)
+        items = [i[i[0].upper == "KEY" :] for i in items_of(list(tokens[at + 2 : close]))]
+        if close == len(tokens) or not all(len(i) > 2 and i[1].upper in ("VALUE", ":") for i in items):
+            continue
+        pairs = ", ".join(f"{i[0].text}, {text[i[2].start : i[-1].end]}" for i in items)
+        yield tokens[at].start, tokens[close].end, f"to_json(named_struct({pairs}))"
+
+
+_PARTS = ("year", "month", "week", "day", "hour", "minute", "second")
+_AMOUNT = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
+
+
+def mixed_interval(value: str) -> str:
+    """`1 month 2 days` as make_interval(0, 1, 0, 2); "" where Spark takes the text, months or days alone."""
+    amounts = {m[2].casefold().removesuffix("s"): m[1] for m in _AMOUNT.finditer(value)}
+    if {"year", "month"}.isdisjoint(amounts) or amounts.keys() <= {"year", "month"}:
+        return ""
+    if not amounts.keys() <= set(_PARTS) or _AMOUNT.sub("", value).strip():
+        return ""
+    last = max(_PARTS.index(part) for part in amounts)
+    return f"make_interval({', '.join(amounts.get(part, '0') for part in _PARTS[: last + 1])})"
+
+
+def _mixed_intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """+ INTERVAL '1 month 2 days' and + '1 month 2 days'::interval of PostgreSQL."""
+    for at in range(1, len(tokens) - 1):  # alone it is of a type that no row of a result can have
+        behind = [t.upper for t in tokens[at + 1 : at + 3]]
+        if tokens[at].upper == "INTERVAL" and tokens[at + 1].kind == "string":
+            value, last = tokens[at + 1], tokens[at + 1]
+        elif tokens[at].kind == "string" and behind == ["::", "INTERVAL"]:
+            value, last = tokens[at], tokens[at + 2]
+        else:
+            continue
+        own = mixed_interval(unquote(value))
+        if own and tokens[at - 1].text in ("+", "-"):
+            yield tokens[at].start, last.end, own
+
+
+_EDITS: tuple[Callable[[str, Sequence[Token]], Iterator[Edit]], ...] = (
+    _array_casts,
+    _dollar_texts,
+    _maps,
+    _fields,
+    _lambdas,
+    _objects,
+    _mixed_intervals,
+)
