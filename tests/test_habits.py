@@ -209,6 +209,7 @@ DEFINITIONS = [
         "SELECT id, COLUMNS('t.*') FROM clicks",
         "SET spark.sql.parser.quotedRegexColumnNames = true; SELECT id, `t.*` FROM clicks;",
     ),
+    ("ALTER TABLE t ADD COLUMN email TEXT", "ALTER TABLE t ADD COLUMN email STRING;"),
     (  # what is computed is a stream over the source
         "CREATE TABLE sold (price DOUBLE, qty INT, total AS price * qty, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
         "WITH ('connector' = 'datagen')",
@@ -286,6 +287,16 @@ def test_what_is_proposed_for_a_statement_is_typed(
     assert caught.value.proposal == own
     assert "hunter2" not in caught.value.hint
     last_notes(DEFINED + own)
+
+
+def test_variables_of_psql_are_answered_with_those_of_the_console() -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(f"{DEFINED}SELECT id FROM clicks WHERE id = :id AND 'a' = :'name' AND id > :id;")
+    assert caught.value.message == ":id is a variable of psql"
+    assert caught.value.proposal == (
+        "DEFINE id = '…'; DEFINE name = '…'; "
+        "SELECT id FROM clicks WHERE id = ${id} AND 'a' = '${name}' AND id > ${id};"
+    )
 
 
 def test_a_key_of_ksqldb_is_not_in_the_value_of_its_message() -> None:
@@ -500,6 +511,10 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
             "SELECT '{1,\"b,c\",NULL}'::text[] AS a, CAST('{}' AS int[]) AS b, $$x y$$ AS c, $t$z$t$ AS d",
             "SELECT array('1', 'b,c', NULL)::ARRAY<STRING> AS a, CAST(array() AS ARRAY<int>) AS b, 'x y' AS c, 'z' AS d;",
         ),
+        (  # side by side, not all pairs
+            "SELECT id, unnest(ARRAY[1, 2]) AS a, unnest([3]) b, generate_series(1, 3) FROM counts",
+            "SELECT id, inline(arrays_zip(array(1, 2), array(3), sequence(1, 3))) AS (a, b, generate_series) FROM counts;",
+        ),
         (
             "SELECT MAP['a', 1, 'b', 2] AS m, JSON_OBJECT('k' VALUE id, KEY 'l' VALUE 2) AS o FROM counts",
             "SELECT MAP('a', 1, 'b', 2) AS m, to_json(named_struct('k', id, 'l', 2)) AS o FROM counts;",
@@ -692,6 +707,8 @@ def test_unsigned_types_are_named_and_what_they_are_here() -> None:
         ("DD.MM.YY HH12:MI AM", "dd.MM.yy hh:mm a"),
         ("HH24:MI", "HH:mm"),
         ("Mon DD", "MMM dd"),
+        ("FMDay, DD.MM.YYYY", "EEEE, dd.MM.yyyy"),
+        ("Dy", "E"),
     ],
 )
 def test_date_patterns_of_postgres_are_answered_with_those_of_spark(pattern: str, own: str) -> None:

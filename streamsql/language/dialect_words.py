@@ -214,10 +214,12 @@ _FORMATS = frozenset(
 _REFUSED_LETTERS = "YWwuecABnNpI"
 """Letters that Spark refuses in a date pattern (those of weeks, those that only Java has, and that of MI)."""
 _POSTGRES = (
+    ("FM", ""), ("Day", "EEEE"), ("DAY", "EEEE"), ("day", "EEEE"), ("Dy", "E"), ("DY", "E"),
     ("YYYY", "yyyy"), ("YY", "yy"), ("DD", "dd"), ("HH24", "HH"), ("HH12", "hh"), ("MI", "mm"), ("SS", "ss"),
     ("MS", "SSS"), ("US", "SSSSSS"), ("Month", "MMMM"), ("Mon", "MMM"), ("AM", "a"), ("PM", "a"),
 )  # fmt: skip
 """The parts of a date pattern of PostgreSQL and Oracle, and those of Spark."""
+_NAME_OF_DAY = re.compile(r"(?<![A-Za-z])(?:FM)?(Day|DAY|day|Dy|DY)(?![A-Za-z])")
 
 
 _OF_NUMBERS_OR_BINARY = re.compile(r"[09]|^'(hex|base64|utf-8)'$", re.IGNORECASE)
@@ -254,8 +256,21 @@ def unlikely_patterns(query: Query) -> Iterator[str]:
 
 
 def check_date_patterns(query: Query) -> None:
-    """Raise RuleFault for a date pattern that Spark would refuse in the first micro-batch."""
+    """Raise RuleFault for a date pattern that Spark would refuse in the first micro-batch, or whose name of
+    the day it would read letter by letter.
+    """
     for pattern in _date_patterns(query):
+        named = _NAME_OF_DAY.search("".join(pattern.text[1:-1].split("'")[::2]))
+        if named:
+            better = _as_spark(pattern.text)
+            raise RuleFault(
+                f"Spark has no {named[1]} in the date pattern {pattern.text}",
+                detail="it would read letter by letter; EEEE is the name of the day, E its first letters",
+                hint=better,
+                instead=better,
+                span=pattern.span,
+                code="BAD_DATE_PATTERN",
+            )
         letters = "".join(pattern.text[1:-1].split("'")[::2])
         refused = next((c for c in letters if c in _REFUSED_LETTERS), "")
         if refused:

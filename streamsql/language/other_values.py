@@ -181,6 +181,58 @@ def _mixed_intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
             yield tokens[at].start, last.end, own
 
 
+_AFTER_ITEMS = frozenset(
+    "FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT WINDOW QUALIFY OFFSET INTO".split()
+)
+_SERIES = {"UNNEST": "", "GENERATE_SERIES": "sequence"}
+"""A function that makes rows in a SELECT list → Spark's for its array, "" if its argument is one."""
+
+
+def _several_unnests(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """SELECT unnest(a), unnest(b) of PostgreSQL and DuckDB, side by side: Spark would give all pairs."""
+    for at, token in enumerate(tokens):
+        if token.upper != "SELECT":
+            continue
+        behind, depth = at + 1, 0
+        while behind < len(tokens):
+            depth += (tokens[behind].text in "([") - (tokens[behind].text in ")]")
+            if depth < 0 or (depth == 0 and tokens[behind].upper in _AFTER_ITEMS):
+                break
+            behind += 1
+        items = list(items_of(list(tokens[at + 1 : behind])))
+        rows = [n for n, item in enumerate(items) if _array_of_rows(text, item)]
+        if len(rows) < 2 or rows != list(range(rows[0], rows[-1] + 1)):
+            continue
+        arrays = ", ".join(_array_of_rows(text, items[n]) for n in rows)
+        names = ", ".join(_name_of_rows(items[n]) for n in rows)
+        start, end = items[rows[0]][0].start, items[rows[-1]][-1].end
+        yield start, end, f"inline(arrays_zip({arrays})) AS ({names})"
+
+
+def _array_of_rows(text: str, item: Sequence[Token]) -> str:
+    """The array of an item `unnest(a) AS b` or `generate_series(1, 3)`; "" if it is none."""
+    function = _SERIES.get(item[0].upper) if len(item) > 3 and item[1].text == "(" else None
+    close = closing(item, 1) if function is not None else len(item)
+    if close == len(item) or len(item) - close > 3 or len(item) - close == 3 and item[-2].upper != "AS":
+        return ""
+    inside = text[item[2].start : item[close - 1].end]
+    values = list(_bracketed(item[2:close]))
+    if values:  # the edits inside of this one are left out
+        inside = f"array({text[item[values[0] + 2].end : item[close - 1].start]})"
+    return f"{function}({inside})" if function else inside
+
+
+def _bracketed(tokens: Sequence[Token]) -> Iterator[int]:
+    """The place of the bracket of ARRAY[…] or […], if that is all."""
+    first = tokens[0].upper == "ARRAY"
+    if tokens[first : first + 1] and tokens[first].text == "[" and tokens[-1].text == "]":
+        yield int(first)
+
+
+def _name_of_rows(item: Sequence[Token]) -> str:
+    return item[0].text.casefold() if item[-1].text == ")" else item[-1].text
+
+
 _EDITS: tuple[Callable[[str, Sequence[Token]], Iterator[Edit]], ...] = (
     _array_casts,
     _dollar_texts,
@@ -189,4 +241,5 @@ _EDITS: tuple[Callable[[str, Sequence[Token]], Iterator[Edit]], ...] = (
     _lambdas,
     _objects,
     _mixed_intervals,
+    _several_unnests,
 )

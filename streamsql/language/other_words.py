@@ -31,6 +31,7 @@ def in_own_words(text: str, tokens: Sequence[Token]) -> OwnText | None:
     _check_patterns(text, tokens)
     _check_joins(text, tokens)
     _check_options(text, tokens)
+    _check_parameters(text, tokens)
     function = _sql_function(text, tokens)
     if function:
         return OwnText(function)
@@ -234,6 +235,40 @@ def _options_fault(name: str, hint: re.Match[str], place: tuple[int, int]) -> Sy
     )
 
 
+def _check_parameters(text: str, tokens: Sequence[Token]) -> None:
+    """Raise SyntaxFault for `:x` and `:'x'` of psql, with the variables of the console."""
+    places = [at for at in range(1, len(tokens) - 1) if _is_parameter(tokens, at)]
+    if not places:
+        return
+    edits: list[Edit] = []
+    names: dict[str, None] = {}
+    for at in places:
+        name = unquote(tokens[at + 1])
+        own = f"${{{name}}}"
+        edits.append(
+            (tokens[at].start, tokens[at + 1].end, own if tokens[at + 1].kind == "word" else f"'{own}'")
+        )
+        names[name] = None
+    start, end, _ = edits[0]
+    defined = " ".join(f"DEFINE {name} = '…';" for name in names)
+    raise SyntaxFault(
+        f"{text[start:end]} is a variable of psql",
+        detail="DEFINE sets a variable here, and ${name} stands for its value",
+        proposal=f"{defined} {_edited(text, edits).text};",
+        span=Span(start, end),
+        code="OTHER_CONSOLE",
+    )
+
+
+def _is_parameter(tokens: Sequence[Token], at: int) -> bool:
+    """Whether `:name` begins at a token, and no path of a VARIANT, key of a struct or part of a slice."""
+    before, sign, name = tokens[at - 1 : at + 2]
+    beside = sign.text == ":" and sign.end == name.start and name.kind in ("word", "string")
+    value = before.kind in ("quoted", "string", "number") or before.text in (")", "]")
+    value = value or (before.kind == "word" and before.end == sign.start)
+    return beside and not value and before.text not in ("{", "[", ":") and unquote(name).isidentifier()
+
+
 def _check_patterns(text: str, tokens: Sequence[Token]) -> None:
     """Raise SyntaxFault for COLUMNS('a.*') of DuckDB, with the statement that does the same."""
     for at in range(1, len(tokens) - 3):
@@ -322,13 +357,18 @@ def _check_columns(text: str, tokens: Sequence[Token]) -> None:
     CREATE declares, with the whole statement in Spark's words.
     """
     words = [t.upper for t in tokens[:5]]
+    if words[:2] == ["ALTER", "TABLE"] and "ADD" in words:
+        _refuse_columns(text, list(_columns(tokens, [t.upper for t in tokens].index("ADD"), len(tokens))))
     if words[:1] != ["CREATE"] or _COLUMNS.isdisjoint(words):
         return
     opening = next((n for n, t in enumerate(tokens[:9]) if t.text == "("), len(tokens))
     if not _NO_COLUMNS.isdisjoint(t.upper for t in tokens[:opening]):
         return
     close = closing(tokens, opening)
-    faults = list(_columns(tokens, opening + 1, close)) if close < len(tokens) else []
+    _refuse_columns(text, list(_columns(tokens, opening + 1, close)) if close < len(tokens) else [])
+
+
+def _refuse_columns(text: str, faults: Sequence[tuple[str, str, Edit]]) -> None:
     if not faults:
         return
     written, own, edit = faults[0]
