@@ -360,6 +360,13 @@ def test_options_beside_a_table_are_not_read_as_a_comment() -> None:
     last_notes(f"{DEFINED}SELECT /*+ BROADCAST(c) */ '{hint[:3]} OPTIONS(1) */' AS t FROM counts c;")
 
 
+def test_a_hint_of_flink_beside_a_table_is_not_left_out_in_silence() -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(f"{DEFINED}SELECT * FROM clicks /*+ STATE_TTL('clicks'='1d') */;")
+    assert caught.value.message == "STATE_TTL is a hint of Flink, which Spark would not see"
+    assert caught.value.detail.startswith("the watermark of a stream bounds the state")
+
+
 def test_words_that_spark_has_stay() -> None:
     for statement in (
         "SELECT INTERVAL '10:30' HOUR TO MINUTE AS a, INTERVAL '5' SECOND AS b FROM clicks",
@@ -510,6 +517,10 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
         (
             "SELECT '{1,\"b,c\",NULL}'::text[] AS a, CAST('{}' AS int[]) AS b, $$x y$$ AS c, $t$z$t$ AS d",
             "SELECT array('1', 'b,c', NULL)::ARRAY<STRING> AS a, CAST(array() AS ARRAY<int>) AS b, 'x y' AS c, 'z' AS d;",
+        ),
+        (
+            "SELECT window.start AS w, count(*) AS n FROM clicks GROUP BY window(ts, INTERVAL 10 MINUTES, interval '5 minutes')",
+            "SELECT window.start AS w, count(*) AS n FROM clicks GROUP BY window(ts, '10 minutes', '5 minutes');",
         ),
         (  # side by side, not all pairs
             "SELECT id, unnest(ARRAY[1, 2]) AS a, unnest([3]) b, generate_series(1, 3) FROM counts",

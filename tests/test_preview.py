@@ -331,3 +331,16 @@ def test_most_values_decide_the_type_and_the_odd_ones_are_named(console: Console
         f"n is BIGINT in most of 100 records, but not 'n/a'; {skipped}",
     ]
     assert len(taken(console, shown)) == 99
+
+
+def test_a_type_that_many_values_have_is_told(console: Console, tmp_path: Path) -> None:
+    """Ten odd values of a hundred: the column stays a STRING, and the note says what it could be."""
+    lines = [f"{'soon' if n % 10 == 9 else f'2024-05-01T12:00:{n % 60:02}Z'},{n}" for n in range(100)]
+    folder = write(tmp_path / "calls", "a.csv", "ts,n", *lines)
+    shown = look(console, f"PREVIEW USING csv OPTIONS (path '{folder}', header 'true');")
+    assert shown.proposal.startswith("CREATE STREAM calls (ts STRING, n INT)")
+    assert "MALFORMED" not in shown.proposal
+    assert (
+        "ts stays STRING: many of 100 records have a TIMESTAMP, but not 'soon'; "
+        "with ON MALFORMED SKIP it can be a TIMESTAMP"
+    ) in list(notes_of(shown))

@@ -181,6 +181,22 @@ def _mixed_intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
             yield tokens[at].start, last.end, own
 
 
+_WINDOWS = frozenset(("WINDOW", "SESSION_WINDOW"))
+
+
+def _window_intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """window(ts, INTERVAL 10 MINUTES) and window(ts, INTERVAL '10' MINUTES): Spark takes a text there."""
+    for at in range(len(tokens) - 1):
+        if tokens[at].upper not in _WINDOWS or tokens[at + 1].text != "(":
+            continue
+        items = list(items_of(list(tokens[at + 2 : closing(tokens, at + 1)])))
+        for item in items[1:]:
+            amount = unquote(item[1]) if len(item) > 1 and item[1].kind in ("number", "string") else ""
+            if item[0].upper == "INTERVAL" and amount and len(item) in (2, 3):
+                unit = f" {item[2].text}" if len(item) == 3 else ""
+                yield item[0].start, item[-1].end, quote(f"{amount}{unit}".lower())
+
+
 _AFTER_ITEMS = frozenset(
     "FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT WINDOW QUALIFY OFFSET INTO".split()
 )
@@ -242,4 +258,5 @@ _EDITS: tuple[Callable[[str, Sequence[Token]], Iterator[Edit]], ...] = (
     _objects,
     _mixed_intervals,
     _several_unnests,
+    _window_intervals,
 )

@@ -204,7 +204,8 @@ def _fetched(tokens: Sequence[Token], at: int, *, of_limit: bool = False) -> tup
     return (at + 5, tokens[number].text) if number else (at + 4, "1")
 
 
-_OPTIONS = re.compile(r"\s*/\*\+\s*OPTIONS\s*\((.*?)\)\s*\*/", re.IGNORECASE | re.DOTALL)
+_OPTIONS = re.compile(r"\s*/\*\+\s*(OPTIONS|STATE_TTL|LOOKUP)\s*\((.*?)\)\s*\*/", re.IGNORECASE | re.DOTALL)
+"""A comment of Flink beside a table, which Spark would not see."""
 
 
 def _check_options(text: str, tokens: Sequence[Token]) -> None:
@@ -225,11 +226,25 @@ def check_options_behind(text: str, end: int, last: str) -> None:
         raise _options_fault(last, hint, hint.span())
 
 
+_NOT_HERE = {
+    "STATE_TTL": "the watermark of a stream bounds the state, and RETAIN the rows of a live table",
+    "LOOKUP": "a stream joins a table as it is at each micro-batch",
+}
+
+
 def _options_fault(name: str, hint: re.Match[str], place: tuple[int, int]) -> SyntaxFault:
+    if hint[1].upper() != "OPTIONS":
+        return SyntaxFault(
+            f"{hint[1].upper()} is a hint of Flink, which Spark would not see",
+            detail=_NOT_HERE[hint[1].upper()],
+            hint="leave it out",
+            span=Span(*place),
+            code="OTHER_CONSOLE",
+        )
     return SyntaxFault(
         "Spark has no OPTIONS beside a table in a query",
         detail="the options of a stream stand in its definition",
-        proposal=f"CREATE OR REPLACE STREAM {name} … OPTIONS ({own_options(hint[1]) or '…'});",
+        proposal=f"CREATE OR REPLACE STREAM {name} … OPTIONS ({own_options(hint[2]) or '…'});",
         span=Span(*place),
         code="OTHER_CONSOLE",
     )

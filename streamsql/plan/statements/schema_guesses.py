@@ -243,6 +243,8 @@ def _rank(leaf: Leaf, kind: str) -> tuple[int, int, int]:
 
 MOSTLY = 0.95
 """The part of the values of a column that decides its type."""
+MANY = 0.8
+"""The share of the values of a column whose type is told, though the column stays a STRING."""
 _SHAPES = (
     ("TIMESTAMP", _ISO),
     ("DATE", _DAY),
@@ -253,11 +255,14 @@ _SHAPES = (
 
 @dataclass(frozen=True)
 class Typed:
-    """A column with the type of most of its values. odd: those that do not have it; of: the number of all."""
+    """A column with the type of most of its values. odd: those that do not have it; of: the number of all;
+    many: the type that many values have, but too few for the column to have it.
+    """
 
     column: Column
     odd: tuple[str, ...] = ()
     of: int = 0
+    many: str = ""
 
 
 def typed(columns: Sequence[Column], values: dict[str, Sequence[Any]], *, numbers: bool) -> tuple[Typed, ...]:
@@ -272,9 +277,12 @@ def _typed(column: Column, seen: Sequence[Any], shapes: Sequence[tuple[str, re.P
     texts = [v for v in seen if isinstance(v, str) and v]
     if column.type != "STRING" or not texts:
         return Typed(Column(column.name, column.type))
+    many = None
     for kind, shape in shapes:
         odd = [v for v in texts if not shape.match(v)]
+        if many is None and len(odd) <= len(texts) * (1 - MANY):
+            many = Typed(Column(column.name, column.type), tuple(dict.fromkeys(odd)), len(texts), kind)
         all_of_times = not odd and kind in ("TIMESTAMP", "DATE")
         if all_of_times or 0 < len(odd) <= len(texts) * (1 - MOSTLY):
             return Typed(Column(column.name, kind), tuple(dict.fromkeys(odd)), len(texts))
-    return Typed(Column(column.name, column.type))
+    return many if many and many.odd else Typed(Column(column.name, column.type))

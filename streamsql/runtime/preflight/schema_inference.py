@@ -215,7 +215,7 @@ def suggested(stream: Stream, seen: Seen, folders: Sequence[Any] = ()) -> tuple[
     # A number in quotes is no number in JSON.
     guesses = typed(tuple(columns.values()), values, numbers="csv" in (stream.connector, stream.format))
     for guess in guesses:
-        if guess.odd:
+        if guess.odd and not guess.many:
             name = guess.column.name
             values[name] = [None if v in guess.odd else v for v in values[name]]
     named = tuple(t.column for t in guesses)
@@ -228,7 +228,7 @@ def suggested(stream: Stream, seen: Seen, folders: Sequence[Any] = ()) -> tuple[
         watermark=event_time(leaves, [c.name for c in named]),
     )
     odd = [t for t in guesses if t.odd]
-    if odd and proposal.columns and proposal.may_be_malformed:
+    if not all(t.many for t in odd) and proposal.columns and proposal.may_be_malformed:
         proposal = replace(proposal, malformed="skip")
     return proposal, (*notes, *(_odd_values(t, proposal.malformed) for t in odd))
 
@@ -237,6 +237,9 @@ def _odd_values(typed: Typed, malformed: str) -> Note:
     """The note about values that do not have the type of most of their column."""
     column, shown = typed.column, ", ".join(quote(v) for v in typed.odd[:3])
     more = ", …" if len(typed.odd) > 3 else ""
+    if typed.many:
+        text = f"{column.name} stays {column.type}: many of {typed.of} records have a {typed.many}, but not "
+        return Note("ODD_VALUES", f"{text}{shown}{more}; with ON MALFORMED SKIP it can be a {typed.many}")
     text = f"{column.name} is {column.type} in most of {typed.of} records, but not {shown}{more}"
     return Note(
         "ODD_VALUES",
