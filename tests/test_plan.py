@@ -743,3 +743,13 @@ def test_a_sink_of_a_test_takes_what_the_one_in_its_place_takes(sink: Sink) -> N
         "SELECT user, c FROM (SELECT user, count(*) AS c FROM clicks GROUP BY user) ORDER BY c LIMIT 1",
     ):
         assert verdict(query, kept_sink(sink)) == verdict(query, sink)
+
+
+@pytest.mark.parametrize("name", ("", " AS n"))
+def test_the_names_that_a_sink_declares_stand_for_the_groups_of_a_query(name: str) -> None:
+    """A column of an aggregate that only Spark can name does not hide the others."""
+    sink = Sink("by_user", "console", columns=(Column("who", "STRING"), Column("c", "BIGINT")))
+    query = f"INSERT INTO by_user SELECT user, count(*){name} FROM clicks GROUP BY user;"
+    made = planned(query, CATALOG.having(sink))
+    assert isinstance(made, Run)
+    assert made.choices[0].mode == "update"

@@ -115,13 +115,18 @@ def _is_lambda(tokens: Sequence[Token], at: int, start: int) -> bool:
         return tokens[start].text == "("
     if start != at - 1 or start == 0 or tokens[start - 1].text not in (",", ":"):
         return False
+    name = _function_around(tokens, start)
+    return bool(name) and (name in _TAKE_LAMBDAS or name not in functions())
+
+
+def _function_around(tokens: Sequence[Token], at: int) -> str:
+    """The name, folded, of the call whose argument a token is; "" for none."""
     depth = 0
-    for n in range(start - 1, -1, -1):
+    for n in range(at - 1, -1, -1):
         depth += (tokens[n].text in ")]") - (tokens[n].text in "([")
         if depth < 0:
-            name = tokens[n - 1].text.casefold() if n and tokens[n - 1].kind == "word" else ""
-            return bool(name) and (name in _TAKE_LAMBDAS or name not in functions())
-    return False
+            return tokens[n - 1].text.casefold() if n and tokens[n - 1].kind == "word" else ""
+    return ""
 
 
 def _lambdas(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
@@ -132,10 +137,10 @@ def _lambdas(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
 
 
 def _takes_lambda(tokens: Sequence[Token], arrow: int) -> bool:
-    """Whether `, x =>` stands among the arguments of a function that takes a lambda."""
+    """Whether `, x =>` stands in a function of Spark that takes a lambda; in others it names an argument."""
     if tokens[arrow - 1].kind != "word" or tokens[arrow - 2].text != ",":
         return False
-    return _is_lambda(tokens, arrow, arrow - 1)
+    return _function_around(tokens, arrow - 1) in _TAKE_LAMBDAS
 
 
 def _objects(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:

@@ -227,6 +227,7 @@ class Grouping(HiddenKeys):
             shape.then(op),
             fields=(),
             columns=names if all(names) else None,
+            items=names,
             event_time=frozenset(event_time),
             keys=tuple(told) if len(told) == len(out) and not self.left else None,
             unmarked=frozenset(),

@@ -277,6 +277,7 @@ class Blocks(Relations, Grouping):
         shape = replace(
             shape,
             columns=tuple(columns) if columns is not None and all(columns) else None,
+            items=tuple(columns or ()),
             event_time=frozenset(event_time),
             unmarked=frozenset(),
         )

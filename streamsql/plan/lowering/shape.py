@@ -58,7 +58,8 @@ class Op:
 
 @dataclass(frozen=True)
 class Shape:
-    """streaming: whether it reads a stream. columns: the names of the output columns, None if not known.
+    """streaming: whether it reads a stream. columns: the names of the output columns, None if not known;
+    items: the same of a SELECT list, "" where only Spark knows the name, () with a `*` of unknown columns.
     event_time: the columns with event time of a watermark; unmarked: qualified names in a join that are
     not event time, although another side's column with that name is. keys: the columns that identify its
     groups, None if there are no groups or a key is not selected. known: False if only Spark knows the
@@ -78,6 +79,7 @@ class Shape:
     fields: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     kept: bool = False
+    items: tuple[str, ...] = ()
 
     def then(self, op: Op) -> Shape:
         """This shape with one more operation, if it is streaming."""

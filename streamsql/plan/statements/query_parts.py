@@ -85,10 +85,11 @@ def shape_as_declared(shape: Shape, columns: tuple[Column, ...], given: tuple[st
     given = given or tuple(c.name for c in columns)
     if not given:
         return shape
-    if shape.columns is None or len(shape.columns) != len(given):
+    there = shape.columns or shape.items
+    if len(there) != len(given):
         names: dict[str, str] = {}
     else:
-        names = dict(zip((c.casefold() for c in shape.columns), given, strict=True))
+        names = dict(zip((c.casefold() for c in there), given, strict=True))
     renamed = shape.with_keys(lambda key: key if key in shape.hidden else names.get(key.casefold()))
     return replace(renamed, columns=tuple(c.name for c in columns) or given)
 

@@ -31,8 +31,8 @@ _SUMMARY = (
 )  # fmt: skip
 
 _SUMMARY_MATTERS = (
-    "column_name", "min", "max", "avg", "column_type", "null_percentage", "approx_unique", "q50", "std",
-    "q25", "q75", "count",
+    "column_name", "min", "max", "count", "avg", "column_type", "null_percentage", "approx_unique", "q50",
+    "std", "q25", "q75",
 )  # fmt: skip
 """The columns of SUMMARIZE, the most important first."""
 
