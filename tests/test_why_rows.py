@@ -8,6 +8,7 @@ from broker import Broker
 from conftest import Console
 from test_why import WATERMARK, resolved, texts, why
 
+from streamsql.results import Why
 from streamsql.runtime.session_summary import silent_query
 
 TWO = f"""CREATE STREAM a (id STRING, at TIMESTAMP) USING values {WATERMARK};
@@ -91,6 +92,20 @@ def test_e_no_key_is_on_both_sides(console: Console) -> None:
     assert (facts["rows of a"], facts["rows of b"], facts["pairs with equal keys"]) == (1, 2, 0)
     assert (facts["keys a.id"], facts["keys b.id"]) == ("'x'", "'X', 'y'")
     assert texts(resolved(console, shown, "t")) == [("x", "2024-05-01 12:01:00")]
+
+
+def test_e_one_side_is_empty(console: Console) -> None:
+    console.run(
+        f"""{TWO} CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b {JOIN};
+        INSERT INTO a VALUES ('x', '2024-05-01 12:00:00'); AWAIT QUERY t IDLE;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.verdict == "the join finds no partner: b has no rows"
+    assert (facts["rows of a"], facts["rows of b"]) == (1, 0)
+    assert shown.proposal == "WHY STREAM b;"
+    stream = console.run(shown.proposal)[0]
+    assert isinstance(stream, Why)
+    assert "INSERT INTO b VALUES" in stream.verdict + stream.proposal
 
 
 def test_e_the_nearest_miss_of_a_range(console: Console) -> None:

@@ -9,6 +9,7 @@ from streamsql.errors import Span
 from streamsql.language.conditions import comparisons_of, conditions_of
 from streamsql.language.expression import Expression
 from streamsql.language.query import Join
+from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
@@ -83,18 +84,36 @@ def _of_sides(evidence: Evidence, part: Part, sides: _Sides) -> Verdict | None:
         probes.row(f"{part.head}SELECT count(*) FROM {side}", True) for side in (sides.left, sides.right)
     ]
     joined = f"{part.head}SELECT {{}} FROM {sides.left} JOIN {sides.right} ON {keys}"
-    pairs = probes.row(joined.format("count(*)"), True)
-    if pairs is None or None in counts or not all(c[0] for c in counts):
+    if None in counts:
         return None
     facts: list[Fact] = [
         (f"rows of {s}", c[0]) for s, c in zip((sides.left, sides.right), counts, strict=True)
     ]
+    if not all(c[0] for c in counts):
+        return _empty_side(evidence, part, [c[0] for c in counts], facts)
+    pairs = probes.row(joined.format("count(*)"), True)
+    if pairs is None:
+        return None
     if evidence.state_rows:
         facts.append(("rows in state", evidence.state_rows))
     facts.append(("pairs with equal keys", pairs[0]))
     if not pairs[0]:
         return _no_key(evidence, part, sides, facts)
     return _no_range(evidence, part, sides, facts, joined)
+
+
+def _empty_side(evidence: Evidence, part: Part, counts: list[int], facts: list[Fact]) -> Verdict | None:
+    """One side has no rows at all."""
+    if not any(counts):
+        return None
+    name = relations_of(part.block)[counts.index(0)].name
+    stream = evidence.parts.catalog.streams.get(name.casefold())
+    return Verdict(
+        situation="NO_JOIN_PARTNER",
+        sentence=f"the join finds no partner: {name} has no rows",
+        facts=tuple(facts),
+        proposal=f"WHY STREAM {quote_name(stream.name)};" if stream else "",
+    )
 
 
 def _no_key(evidence: Evidence, part: Part, sides: _Sides, facts: list[Fact]) -> Verdict:
