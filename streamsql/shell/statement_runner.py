@@ -6,12 +6,9 @@ All slow imports happen here, after the first prompt is shown.
 from __future__ import annotations
 
 import os
-import queue
-import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -43,10 +40,9 @@ from streamsql.output.script_runner import ScriptRunner
 from streamsql.results import Live, Text, discard
 from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.shell.asked_views import AskedViews
 from streamsql.shell.background_events import Announcer
 from streamsql.shell.editing import edit
-from streamsql.shell.highlighting import PLAIN, STYLE
-from streamsql.shell.live_view import LiveView
 from streamsql.shell.progress import ProgressLine
 from streamsql.shell.prompt_commands import (
     connection,
@@ -56,7 +52,7 @@ from streamsql.shell.prompt_commands import (
     repeat,
     run_in_shell,
 )
-from streamsql.shell.repeated_view import KeepingPrinter, RepeatedView
+from streamsql.shell.repeated_view import KeepingPrinter
 
 GIVING_UP = 10.0
 """The seconds that the prompt waits for a cancelled statement that changes something to end."""
@@ -80,7 +76,6 @@ class Desk:
         self.session = session
         self.printer = printer
         self.interrupted = interrupted
-        self.options = options
         self.rows_to = printer
         """Writes rows: the printer, or one for the file of \\o."""
         self.next_text = ""
@@ -96,7 +91,6 @@ class Desk:
         self._last_text = ""
         self._once = False
         """Whether rows go to a file for one statement only."""
-        self._views: queue.Queue[tuple[Live | RepeatedView, threading.Event]] = queue.Queue()
         self._work: threading.Thread | None = None
         """The thread of the statement that is waited for."""
         moving = printer.words.isatty() and os.environ.get("TERM", "dumb") != "dumb"
@@ -104,6 +98,7 @@ class Desk:
         printer.present = self._present
         printer.offer = self._offer
         self.announcer = Announcer(session, self._announce)
+        self.views = AskedViews(printer, self.progress, self.announcer, options)
 
     def _announce(self, line: str) -> None:
         """Print a line above the prompt; the typed text is kept."""
@@ -247,14 +242,14 @@ class Desk:
         """Run statements again and again and show in one place what they print. times: at most so often, 0
         for no limit. Returns True.
         """
-        view = RepeatedView(seconds, cancel, STYLE if self.printer.color else PLAIN, **self.options)
+        view = self.views.repeated(seconds, cancel)
         printer = KeepingPrinter(self.printer, self._present)
 
         def run() -> list[str] | None:
             self._execute(source, cancel, printer)
             return None if self._failed or printer.presented else printer.taken()
 
-        view.repeat(run, times, lambda: self._begin(view))
+        view.repeat(run, times, lambda: self.views.ask(view))
         if threading.current_thread() is self._work:
             self.printer.lines_as_they_are(view.lines)
             error = printer.terminal.last_error
@@ -264,12 +259,6 @@ class Desk:
             elif view.updated:
                 self.printer.say(f"every {view.every:.3g} s, the last time at {view.updated}")
         return True
-
-    def _begin(self, view: Live | RepeatedView) -> threading.Event:
-        """Let the main thread show a view. Returns what is set when that has ended."""
-        shown = threading.Event()
-        self._views.put((view, shown))
-        return shown
 
     def _write_to(self, path: str, *, once: bool = False) -> None:
         """Write rows to a file, here again without one. Raises InputFault."""
@@ -342,26 +331,15 @@ class Desk:
         deadline = time.monotonic() + (AT_ONCE if cancel.only_reads else GIVING_UP)
         while work.is_alive() and time.monotonic() < deadline:
             work.join(0.05)
-            self._refuse_views()
+            self.views.refuse()
         cancel.abandoned = work.is_alive()
         self._work = None
-        self._refuse_views()
-
-    def _refuse_views(self) -> None:
-        """Let statements go on that wait for their live view, which is not shown any more."""
-        while not self._views.empty():
-            self._views.get()[1].set()
+        self.views.refuse()
 
     def _wait(self, work: threading.Thread, cancel: CancelToken) -> bool:
         """Wait until a statement has ended, and show its live views. Returns False after Ctrl-C."""
         while work.is_alive():
-            try:
-                live, shown = self._views.get(timeout=0.05)
-            except queue.Empty:
-                pass
-            else:
-                self._show(live)
-                shown.set()
+            self.views.show_next(timeout=0.05)
             if self.interrupted.is_set():
                 if not self.printer.paging.is_set():
                     return False
@@ -399,7 +377,7 @@ class Desk:
     def _present(self, live: Live) -> None:
         """Called by the printer on the statement's thread; the main thread shows the view."""
         if threading.current_thread() is self._work:
-            self._begin(live).wait()
+            self.views.ask(live).wait()
         if threading.current_thread() is not self._work:
             return discard(live)  # it was cancelled
         proposal = live.proposal()
@@ -413,30 +391,3 @@ class Desk:
             self.printer.say(said)
         if proposal:
             self.printer.note(self._offer(proposal))
-
-    def _show(self, shown: Live | RepeatedView) -> None:
-        view = shown if isinstance(shown, RepeatedView) else self._view_of(shown)
-        self.progress.stop()
-        self.announcer.hold()
-        try:
-            # EOFError: a signal ends the console.
-            with suppress(EOFError), self.printer.terminal.prompting(sys.stdout):
-                view.run()
-            if isinstance(view, RepeatedView):
-                return
-            last = view.final()
-            self.printer.lines_as_they_are((*last.lines, *last.footer))
-            if view.message:
-                self.printer.say(view.message)
-        finally:
-            self.announcer.release()  # after the last line of the view: nothing is printed into it
-
-    def _view_of(self, live: Live) -> LiveView:
-        return LiveView(
-            live,
-            every=self.printer.preferences.number("refresh"),
-            color=self.printer.color,
-            null=self.printer.preferences["null"],
-            style=STYLE if self.printer.color else PLAIN,
-            **self.options,
-        )
