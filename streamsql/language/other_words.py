@@ -251,9 +251,9 @@ def _options_fault(name: str, hint: re.Match[str], place: tuple[int, int]) -> Sy
 
 
 def _check_parameters(text: str, tokens: Sequence[Token]) -> None:
-    """Raise SyntaxFault for `:x` and `:'x'` of psql, with the variables of the console."""
+    """Raise SyntaxFault for `:'x'` of psql, with variables of the console. `:x` alone is left to Spark."""
     places = [at for at in range(1, len(tokens) - 1) if _is_parameter(tokens, at)]
-    if not places:
+    if not any(tokens[at + 1].kind == "string" for at in places):
         return
     edits: list[Edit] = []
     names: dict[str, None] = {}

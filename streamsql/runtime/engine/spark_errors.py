@@ -182,6 +182,10 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
         name = parameters.get("name", "").replace("`", "")
         message = f"there is no table function {name}"
         hint = reason(name) or "SHOW FUNCTIONS; lists them"
+    elif condition == "UNBOUND_SQL_PARAMETER":
+        name = parameters.get("name", "")
+        message = f"the parameter :{name} has no value"
+        hint = f"DEFINE {name} = '…'; sets a variable, and ${{{name}}} stands for its value"
     elif condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION":
         name = parameters.get("tableName", "").replace("`", "").rpartition(".")[2]
         message = f"the table {name} does not support {parameters.get('operation', 'this')}\n{_ONLY_INSERT}"
