@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +29,8 @@ from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 
 ROOT = Path(__file__).resolve().parents[1]
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell has begun the tests in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # No console of a test builds a start-up cache: that would only take the processors of the others.
 os.environ["CI"] = "1"
 # Each JVM of the tests, also those of the consoles that they start, runs a few seconds of small queries: no time

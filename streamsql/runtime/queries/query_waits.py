@@ -64,6 +64,7 @@ def idle_event(running: Running) -> threading.Event:
                 _until_nothing_read(running)
             else:
                 running.handle.processAllAvailable()
+            running.reports.looked = True  # Spark reports it somewhat later
             if running.late is not None:
                 running.late.settle()
         except Exception:
