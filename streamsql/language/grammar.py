@@ -91,6 +91,11 @@ class Grammar:
         for text in texts:
             self._read(text)
 
+    def first_example(self, rule: str) -> str:
+        """The first example of a statement for HELP; "" where it takes several lines."""
+        first, end, _ = self.examples.get(rule, "").partition(";")
+        return first + end if "\n" not in first else ""
+
     def _read(self, text: str) -> None:
         comment: list[str] = []
         examples: list[str] = []
@@ -337,8 +342,10 @@ def _words(expected: dict[str, None]) -> Iterator[str]:
             yield TERMINALS[wanted][1]
 
 
-def syntax_fault(state: State, tokens: list[Token]) -> SyntaxFault:
-    """The error for a failed match: the items expected at the furthest position, and the token there."""
+def syntax_fault(state: State, tokens: list[Token], example: str = "") -> SyntaxFault:
+    """The error for a failed match: the items expected at the furthest position, and the token there.
+    example: a statement of that kind, for one that ends too early.
+    """
     words = list(dict.fromkeys(_words(state.expected)))
     wanted = [f"'{w}'" for w in (")", ",") if w in words]
     wanted += [w if w[0].isalnum() else f"'{w}'" for w in words if w not in (")", ",")]
@@ -364,7 +371,11 @@ def syntax_fault(state: State, tokens: list[Token]) -> SyntaxFault:
             return SyntaxFault(fact, hint=hint, span=token.span, code="DOUBLE_QUOTED_NAME")
         return SyntaxFault(fact, proposal=proposal, span=token.span)
     end = tokens[-1].end if tokens else 0
-    return SyntaxFault(f"the statement ends too early: expected {listed}", span=Span(max(0, end - 1), end))
+    return SyntaxFault(
+        f"the statement ends too early: expected {listed}",
+        hint=f"for example: {example}" if example else "",
+        span=Span(max(0, end - 1), end),
+    )
 
 
 def wants_name(state: State, tokens: list[Token]) -> bool:

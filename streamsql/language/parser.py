@@ -93,6 +93,7 @@ def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | Own
         return form
     grammar = load()
     furthest: State | None = None
+    example = ""
     for rule in _candidates(tokens[0]):
         node, state = grammar.match(rule, tokens)
         if node is not None:
@@ -108,12 +109,12 @@ def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | Own
                 return replace(statement, body=_tested(source, statement.name.span, rest.span, tokens))
             return statement
         if state.committed:
-            raise syntax_fault(state, tokens)
+            raise syntax_fault(state, tokens, grammar.first_example(rule))
         if furthest is None or state.furthest > furthest.furthest:
-            furthest = state
+            furthest, example = state, grammar.first_example(rule)
         elif state.furthest == furthest.furthest:
             furthest.expected.update(state.expected)
-    raise _no_statement(source, tokens, furthest)
+    raise _no_statement(source, tokens, furthest, example)
 
 
 def _of_another_console(text: str, tokens: list[Token]) -> OwnText | None:
@@ -198,14 +199,16 @@ def _candidates(first: Token) -> list[str]:
     return sorted(rules, key=lambda rule: rule == "Spark")
 
 
-def _no_statement(source: Source, tokens: list[Token], furthest: State | None) -> SyntaxFault:
-    """The error for a text that matches no rule (Spark's statements have a rule, too)."""
+def _no_statement(source: Source, tokens: list[Token], furthest: State | None, example: str) -> SyntaxFault:
+    """The error for a text that matches no rule (Spark's statements have a rule, too). example: a statement
+    of the rule that matched furthest.
+    """
     first = tokens[0]
     if first.text in SIGNS:
         return _short_form(source.text[first.start :].partition("\n")[0].strip(), first)
     heads = [w for w in first_words() if w.isalpha() and w.isupper()] + ["SELECT", "WITH", "FROM", "VALUES"]
     if first.upper in heads and furthest is not None:
-        return syntax_fault(furthest, tokens)
+        return syntax_fault(furthest, tokens, example)
     like = nearest(first.text, heads, 0.75) if first.kind == "word" else None
     words = " ".join(token.text.casefold() for token in tokens)
     hint = f"did you mean {like}?" if like else "HELP; lists the statements"
