@@ -299,6 +299,20 @@ def test_variables_of_psql_are_answered_with_those_of_the_console() -> None:
     )
 
 
+def test_what_a_proposal_leaves_out_is_told() -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(
+            "CREATE TABLE gen (id INT, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'datagen', "
+            "'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '9');"
+        )
+    assert caught.value.proposal == (
+        "CREATE STREAM gen (id INT) USING datagen OPTIONS (fields.id 'sequence from 1');"
+    )
+    assert caught.value.detail.endswith(
+        "; a stream has no key: (id) is left out; left out, for there is nothing like it here: fields.id.end"
+    )
+
+
 def test_a_key_of_ksqldb_is_not_in_the_value_of_its_message() -> None:
     with pytest.raises(StreamsqlError) as caught:
         last_notes(

@@ -66,7 +66,22 @@ def own_definition(text: str, tokens: Sequence[Token]) -> tuple[str, str]:
         remarks.append(f"{parts.message_key} is the key of a message, _key, and not in its value")
     if parts.like:
         remarks.append(f"SHOW CREATE STREAM {quote_name(parts.like)}; prints its columns")
-    return _own(parts), "; ".join(remarks)
+    own = _own(parts)
+    if parts.key and " KEY (" not in own and not parts.message_key:
+        remarks.append(f"a stream has no key: ({', '.join(parts.key)}) is left out")
+    if left_out := [key for key, value in parts.options.items() if not _is_taken(key, value)]:
+        remarks.append(f"left out, for there is nothing like it here: {', '.join(left_out)}")
+    return own, "; ".join(remarks)
+
+
+_TAKEN = frozenset(("timestamp_format", "kafka_topic", "connector"))
+"""Options that are read elsewhere than in the tables of options."""
+
+
+def _is_taken(key: str, value: str) -> bool:
+    """Whether an option is in the proposal."""
+    generated = _FIELD.fullmatch(key)
+    return bool(_form(key, value) or key in _TAKEN or generated and generated[2] != "end")
 
 
 def _own(parts: _Definition) -> str:
