@@ -299,6 +299,12 @@ def test_variables_of_psql_are_answered_with_those_of_the_console() -> None:
     )
 
 
+def test_rows_that_would_be_paired_in_silence_are_refused() -> None:
+    with pytest.raises(StreamsqlError, match="Spark gives all pairs of their rows") as caught:
+        last_notes(f"{DEFINED}SELECT unnest(array(1, 2)) AS a, id, unnest(array(3, 4)) AS b FROM clicks;")
+    assert caught.value.hint == "write them one behind another: their rows then stand side by side"
+
+
 def test_what_a_proposal_leaves_out_is_told() -> None:
     with pytest.raises(StreamsqlError) as caught:
         last_notes(

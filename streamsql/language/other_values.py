@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from streamsql.errors import Span, SyntaxFault
 from streamsql.language.json_arrows import operand
 from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.reference import functions
@@ -222,8 +223,15 @@ def _several_unnests(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
             behind += 1
         items = list(items_of(list(tokens[at + 1 : behind])))
         rows = [n for n, item in enumerate(items) if _array_of_rows(text, item)]
-        if len(rows) < 2 or rows != list(range(rows[0], rows[-1] + 1)):
+        if len(rows) < 2:
             continue
+        if rows != list(range(rows[0], rows[-1] + 1)):
+            raise SyntaxFault(
+                "several calls that make rows stand apart in one SELECT: Spark gives all pairs of their rows",
+                hint="write them one behind another: their rows then stand side by side",
+                span=Span(items[rows[1]][0].start, items[rows[1]][-1].end),
+                code="OTHER_CONSOLE",
+            )
         arrays = ", ".join(_array_of_rows(text, items[n]) for n in rows)
         names = ", ".join(_name_of_rows(items[n]) for n in rows)
         start, end = items[rows[0]][0].start, items[rows[-1]][-1].end
