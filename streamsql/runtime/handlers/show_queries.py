@@ -182,17 +182,17 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
     last = (running.progress() or [{}])[-1]
     shown = ("batch", "rows/s done", "last rates", "watermark", "lag", "state rows")
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in shown]
+    at_least = "at least " if running.plan.shape.aggregates else ""  # Spark counts groups of rows
     for count, op in enumerate(last.get("stateOperators", [])):
         dropped = op.get("numRowsDroppedByWatermark", 0)
         kept = f"{counted(op.get('numRowsTotal', 0), 'row')}, {size_text(op.get('memoryUsedBytes', 0))}"
-        late = f", {counted(dropped, 'late row')} dropped in this batch" if dropped else ""
+        late = f", {at_least}{counted(dropped, 'late row')} dropped in this batch" if dropped else ""
         kind = op.get("operatorName", "")
         pairs.append((f"state {count}", f"{_STATE.get(kind, kind)}: {kept}{late}"))
     if running.reports.late:
-        grouped = running.plan.shape.aggregates
-        pairs.append(("late rows dropped", ("at least " if grouped else "") + f"{running.reports.late:,}"))
+        pairs.append(("late rows dropped", f"{at_least}{running.reports.late:,}"))
         if not running.plan.transient:
-            more = "; Spark counts groups of them, so there may be more" if grouped else ""
+            more = "; Spark counts groups of them, so there may be more" if at_least else ""
             listed = f"SELECT * FROM LATE ROWS OF QUERY {quote_name(running.name)}; lists them{more}"
             pairs.append(("late rows", listed))
     pairs.append(("durations", _durations(last.get("durationMs", {}))))
