@@ -141,7 +141,7 @@ def _two_columns(name: Name, rows: LiveRows) -> tuple[str, str]:
     if not numbers:
         raise RuleFault(
             f"{name} has no column of numbers to draw",
-            hint=f"WATCH {name};  shows its rows",
+            hint=f"WATCH {name}; shows its rows",
             span=name.span,
             code="WRONG_TYPE",
         )
