@@ -95,6 +95,7 @@ PLAN = [
     "event_time_plans",
     "changes limits streaming.query_changes stand_ins",
     "live_parts",
+    "sink_relations",
     "context streaming.stages statements.stale_views",
     "connect_limits",
     "statements.statement_set statements.trigger_checks",

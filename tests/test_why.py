@@ -10,7 +10,7 @@ import pytest
 from broker import Broker
 from conftest import Console
 
-from streamsql.errors import NameFault, QueryFault
+from streamsql.errors import NameFault, QueryFault, RuleFault
 from streamsql.output.frames import View, frame
 from streamsql.results import Live, Why
 
@@ -223,6 +223,21 @@ def test_j_k_a_deduplication(console: Console) -> None:
     assert resolved(console, shown, "t") == [("a",), ("b",), ("c",)]
     assert why(console, "QUERY t")[0].code == "NOTHING_WRONG"
     assert resolved(console, groups, "d") == [("a",), ("b",), ("c",)]
+
+
+def test_l_stopped_and_changed_since(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (k STRING) USING values; CREATE LIVE TABLE t AS SELECT k FROM s;
+        INSERT INTO s VALUES ('1'); AWAIT QUERY t IDLE; STOP QUERY t;
+        CREATE OR REPLACE STREAM s (k STRING, more INT) USING values;"""
+    )
+    shown, facts = why(console, "QUERY t")
+    assert shown.verdict == "t is stopped, and has changed since its checkpoint was created"
+    assert facts["changed"] == "columns of s: more INT added"
+    with pytest.raises(RuleFault, match="has changed since its checkpoint"):
+        console.run("START QUERY t;")
+    assert resolved(console, shown, "t") == []
+    assert why(console, "QUERY t")[0].code == "NO_DATA"
 
 
 def test_l_m_stopped_failed_and_read_before(console: Console) -> None:

@@ -243,9 +243,17 @@ def _second_words(first: str) -> frozenset[str]:
     return frozenset(w for w in words if w.isalpha() and w.isupper())
 
 
+_SHOWN_BY_SPARK = frozenset((
+    "ALL", "CATALOGS", "COLLATIONS", "COLUMNS", "CREATE", "CURRENT", "DATABASES", "FUNCTIONS", "NAMESPACES",
+    "PARTITIONS", "PROCEDURES", "SCHEMAS", "SYSTEM", "TABLE", "TABLES", "TBLPROPERTIES", "USER", "VIEWS",
+))  # fmt: skip
+"""The second words of SHOW in Spark's grammar."""
+
+
 def check_second_word(tokens: list[Token]) -> None:
     """Raise SyntaxFault for CREATE STRAEM and similar statements before Spark gets them: a second word so
-    close to a word of the console is a misspelling, and Spark's error for it would be confusing.
+    close to a word of the console is a misspelling, and Spark's error for it, as for SHOW of what nobody
+    shows, would be confusing.
     """
     if len(tokens) < 2 or tokens[0].upper not in ("CREATE", "DROP", "SHOW", "DESCRIBE", "DESC"):
         return
@@ -253,13 +261,25 @@ def check_second_word(tokens: list[Token]) -> None:
     at = 3 if tokens[1].upper == "OR" and len(tokens) > 3 else 1
     word = tokens[at]
     lists = tokens[0].upper == "SHOW" and len(tokens) == 2
-    if word.kind != "word" or (word.upper in keywords() and not (lists and f"{word.upper}S" in own)):
+    if word.kind != "word":
         return
-    like = nearest(word.text, sorted(own | keywords() - {word.upper}))
-    if like in own and like != word.upper:
+    sparks = word.upper in keywords() and not (lists and f"{word.upper}S" in own)
+    like = None if sparks else nearest(word.text, sorted(own | keywords() - {word.upper}))
+    if like and like in own and like != word.upper:
         raise SyntaxFault(
             f"expected {like}, found {word.text}",
             hint=f"did you mean {like}?",
+            span=word.span,
+            code="UNKNOWN_STATEMENT",
+        )
+    shown = own | _SHOWN_BY_SPARK
+    named = len(tokens) == 2 and word.upper not in keywords()
+    if tokens[0].upper == "SHOW" and word.upper not in shown and not named:
+        several = next((w for w in (f"{word.upper}S", f"{word.upper[:-1]}IES") if w in shown), "")
+        otherwise = "HELP SHOW; lists what it shows, SET; shows the settings"
+        raise SyntaxFault(
+            f"there is no statement SHOW {word.text}",
+            hint=f"did you mean {several}?" if several else otherwise,
             span=word.span,
             code="UNKNOWN_STATEMENT",
         )

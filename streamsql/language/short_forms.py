@@ -57,6 +57,17 @@ def _with(sql: str, without: str = "") -> Callable[[str, Preferences], str]:
     return lambda given, preferences: sql.format(given) if given else without
 
 
+def _listed(one: str, all_: str) -> Callable[[str, Preferences], str]:
+    """one: the statement about one name, with {} for it; all_: the list, also of names like a pattern."""
+
+    def make(given: str, preferences: Preferences) -> str:
+        if "*" in given or "%" in given:
+            return f"{all_} LIKE {_quoted(given)}"
+        return one.format(given) if given else all_
+
+    return make
+
+
 def _switch(name: str) -> Callable[[str, Preferences], str]:
     """Toggle a preference, or set it to the argument."""
 
@@ -134,14 +145,16 @@ SHORT = (
     Short(("h", "help"), "[words]", "help on a statement or topic", _with("HELP {}", "HELP")),
     Short(
         ("d",), "[name]", "list all that FROM can read, or describe one thing",
-        _with("DESCRIBE TABLE {}", "SHOW TABLES"),
+        _listed("DESCRIBE TABLE {}", "SHOW TABLES"),
     ),
-    Short(("ds",), "[name]", "list the sinks, or describe one", _with("DESCRIBE SINK {}", "SHOW SINKS")),
+    Short(("ds",), "[name]", "list the sinks, or describe one", _listed("DESCRIBE SINK {}", "SHOW SINKS")),
     Short(
         ("dl",), "[name]", "list the live tables, or describe one",
-        _with("DESCRIBE LIVE TABLE {}", "SHOW LIVE TABLES"),
+        _listed("DESCRIBE LIVE TABLE {}", "SHOW LIVE TABLES"),
     ),
-    Short(("dq",), "[name]", "list the queries, or describe one", _with("DESCRIBE QUERY {}", "SHOW QUERIES")),
+    Short(
+        ("dq",), "[name]", "list the queries, or describe one", _listed("DESCRIBE QUERY {}", "SHOW QUERIES"),
+    ),
     Short(("stop",), "name", "stop a query, or ALL", _with("STOP QUERY {}")),
     Short(("start",), "name", "resume a query, or ALL", _with("START QUERY {}")),
     Short(("watch",), "[name|seconds]", "watch a live table, or repeat the last statement", _watch),

@@ -13,6 +13,7 @@ from streamsql.language.statements.base import Fragment
 from streamsql.plan.lowering.lower import Lowered, lower, node_and_shape
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.plans import Reads
+from streamsql.plan.sink_relations import read_of_sink
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
     return replace(lowered, shape=replace(lowered.shape, ops=ops))
 
 
-def unknown_stream(body: Fragment, context: Context, hint: str) -> NameFault | None:
+def unknown_stream(body: Fragment, context: Context, hint: str) -> NameFault | RuleFault | None:
     """The error for a query that reads no stream and names a relation that the catalog does not have, at its
     name: a misspelt stream before others. None if the catalog has all relations.
 
@@ -82,6 +83,9 @@ def unknown_stream(body: Fragment, context: Context, hint: str) -> NameFault | N
     names = [*(s.name for s in catalog.streams.values()), *(s.name for s in catalog.sinks.values())]
     similar = {r: did_you_mean(r.name, names) for r in unknown}
     for relation in sorted(unknown, key=lambda r: not similar[r]):
+        written = read_of_sink(catalog, relation.name, body.origin.span(relation.span))
+        if written:
+            return written
         return NameFault(
             f"there is no stream {relation.name}",
             detail=f"the query reads no stream: {relation.name} does not exist, or is a table of Spark",

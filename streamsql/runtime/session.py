@@ -15,6 +15,7 @@ from streamsql.errors import Cancelled, Note, Source, Span, StreamsqlError
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Clear, Exit
 from streamsql.plan import planner, plans
+from streamsql.plan.sink_relations import read_of_sink
 from streamsql.results import Leave, Result, Started, Text
 from streamsql.runtime import script_queries, session_summary
 from streamsql.runtime.background_news import BackgroundNews
@@ -24,7 +25,7 @@ from streamsql.runtime.console_session import Activity, JobProgress, Summary
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.settings import Settings
-from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate
+from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate, unknown_relation
 from streamsql.runtime.handlers import (
     Answers,
     checkpoints,
@@ -144,7 +145,8 @@ class StatementSession:
                 raise Cancelled("cancelled") from None
             if may_be_lost(error) and parts.engine.has_ended(losses):
                 raise spark_lost(memory=parts.engine.memory_was_full) from error
-            raise translate(error, statement, parts.catalog.relation_names()) from error
+            fault = translate(error, statement, parts.catalog.relation_names())
+            raise read_of_sink(parts.catalog, unknown_relation(fault), fault.span) or fault from error
 
     def _dispatch(self, plan: plans.Plan, statement: Statement, parts: SessionParts) -> Result:
         if isinstance(plan, plans.Direct):

@@ -55,7 +55,15 @@ class DropFunction(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class ShowPythonFunctions(Statement):
+    """pattern: of the names, "" for all."""
+
     topic: ClassVar[str] = "python"
+
+    pattern: str = ""
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowPythonFunctions:
+        return cls(pattern=node.text("String"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,7 +63,15 @@ class DropLiveTable(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class ShowLiveTables(Statement):
+    """pattern: of the names, "" for all."""
+
     topic: ClassVar[str] = "live tables"
+
+    pattern: str = ""
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowLiveTables:
+        return cls(pattern=node.text("String"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,13 +14,16 @@ from streamsql.language.statements.sink import retain_of
 
 @dataclass(frozen=True, kw_only=True)
 class ShowQueries(Statement):
+    """pattern: of the names, "" for all."""
+
     topic: ClassVar[str] = "queries"
 
     extended: bool = False
+    pattern: str = ""
 
     @classmethod
     def read(cls, node: Node, source: Source) -> ShowQueries:
-        return cls(extended=node.has("EXTENDED"))
+        return cls(extended=node.has("EXTENDED"), pattern=node.text("String"))
 
 
 @dataclass(frozen=True, kw_only=True)

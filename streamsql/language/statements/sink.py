@@ -66,7 +66,15 @@ class DropSink(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class ShowSinks(Statement):
+    """pattern: of the names, "" for all."""
+
     topic: ClassVar[str] = "sinks"
+
+    pattern: str = ""
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowSinks:
+        return cls(pattern=node.text("String"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -106,7 +106,15 @@ class ShowLateness(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class ShowStreams(Statement):
+    """pattern: of the names, "" for all."""
+
     topic: ClassVar[str] = "streams"
+
+    pattern: str = ""
+
+    @classmethod
+    def read(cls, node: Node, source: Source) -> ShowStreams:
+        return cls(pattern=node.text("String"))
 
 
 @dataclass(frozen=True, kw_only=True)

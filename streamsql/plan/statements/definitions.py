@@ -15,6 +15,7 @@ from streamsql.language.statements.base import Column, Name, Option, Watermark
 from streamsql.language.statements.function import CreateFunction
 from streamsql.language.statements.sink import CreateSink
 from streamsql.language.statements.stream import CreateStream
+from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment, unknown_stream
 from streamsql.plan.lowering.python_functions import is_module_name
 from streamsql.plan.plans import DefineFunction, DefineSink, DefineStream, Plan
@@ -105,7 +106,7 @@ def _stream_of_query(statement: CreateStream, context: Context) -> DefineStream:
         hint = f"CREATE TEMPORARY VIEW {name} AS …"
         raise unknown_stream(statement.query, context, hint) or RuleFault(
             f"the query of {name} reads no stream",
-            hint=hint,
+            proposal=f"CREATE TEMPORARY VIEW {quote_name(name)} AS {statement.query.text};",
             span=statement.query.span,
             code="NO_STREAM",
         )

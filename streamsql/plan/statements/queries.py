@@ -120,9 +120,13 @@ def _live_query(
     INTO is written.
     """
     whose = f"the query of live table {query.name}"
+    view = f"CREATE TEMPORARY VIEW {quote_name(query.name)} AS {body.text};"
     try:
         sources, lowered = with_kept_keys(
-            (sink,), query.mode, context.sources, lambda s: streaming_query(body, s, context, whose)
+            (sink,),
+            query.mode,
+            context.sources,
+            lambda s: streaming_query(body, s, context, whose, instead=view),
         )
         if mode is None:
             check_nested(lowered, body)

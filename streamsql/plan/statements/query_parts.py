@@ -121,21 +121,24 @@ def with_kept_keys(
 
 
 def streaming_query(
-    body: Fragment, sources: Sources, context: Context, whose: str, hint: str = ""
+    body: Fragment, sources: Sources, context: Context, whose: str, hint: str = "", instead: str = ""
 ) -> Lowered:
     lowered = lower_fragment(body, sources)
-    check_streaming(lowered, body, context, whose, hint)
+    check_streaming(lowered, body, context, whose, hint, instead)
     return lowered
 
 
-def check_streaming(lowered: Lowered, body: Fragment, context: Context, whose: str, hint: str = "") -> None:
+def check_streaming(
+    lowered: Lowered, body: Fragment, context: Context, whose: str, hint: str = "", instead: str = ""
+) -> None:
     """Raise RuleFault for a query that reads no stream, NameFault if a stream may be misspelt. whose: the
-    query, for the message; hint: what to type.
+    query, for the message; hint: what to do; instead: the statement that does the same for tables.
     """
     if not lowered.shape.streaming:
         hint = hint or "CREATE STREAM … first, or query the table with SELECT"
+        shown = "" if instead else hint
         raise unknown_stream(body, context, hint) or RuleFault(
-            f"{whose} reads no stream", hint=hint, span=body.span, code="NO_STREAM"
+            f"{whose} reads no stream", hint=shown, proposal=instead, span=body.span, code="NO_STREAM"
         )
 
 

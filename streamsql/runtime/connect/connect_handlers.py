@@ -29,7 +29,7 @@ from streamsql.runtime.engine.row_fetch import fetch_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import pairs_of, table, without_secrets
+from streamsql.runtime.handlers.info_table import named_like, pairs_of, table, without_secrets
 from streamsql.runtime.handlers.watch import SELECT, STOPPED, limit_of, live_of, watch
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table
@@ -162,7 +162,7 @@ class ConnectHandlers:
         self.server.sync(parts)
         names = [s.name for s in parts.catalog.sinks.values() if s.is_live]
         rows = [(name, _counted(parts, name), _status(parts, name)) for name in names]
-        return table(("name", "rows", "query"), rows, (1,), "no live tables")
+        return named_like(table(("name", "rows", "query"), rows, (1,), "no live tables"), statement.pattern)
 
     def _describe_live_table(self, parts: SessionParts, statement: DescribeLiveTable) -> Result:
         self.server.sync(parts)
@@ -283,7 +283,7 @@ class ConnectHandlers:
             rows = answer(parts, statement)
             assert isinstance(rows, Rows)
             more = [_row_of(other, rows.columns) for other in self.server.others.values()]
-            return replace(rows, rows=[*rows.rows, *more])
+            return named_like(replace(rows, rows=[*rows.rows, *more]), statement.pattern)
 
         return shown
 

@@ -172,7 +172,7 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
         hint = did_you_mean(name, near) or (f"columns: {', '.join(n for n in near if n)}" if near[0] else "")
     elif condition == "TABLE_OR_VIEW_NOT_FOUND":
         name = parameters.get("relationName", "").replace("`", "")
-        message = f"there is no stream, table or view {name}"
+        message = f"{_NO_RELATION}{name}"
         hint = did_you_mean(name, known) or "SHOW STREAMS; and SHOW TABLES; list them"
     elif condition == "UNRESOLVED_ROUTINE":
         name = parameters.get("routineName", "").replace("`", "")
@@ -201,6 +201,14 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
             hint = f"{clause[0]} stands before {clause[1]}"
     head, detail = first_sentence(message)
     return EngineFault(head, detail=detail, hint=hint, proposal=proposal, span=span, condition=condition)
+
+
+_NO_RELATION = "there is no stream, table or view "
+
+
+def unknown_relation(fault: StreamsqlError) -> str:
+    """The name that stands in FROM and is not known, where that is the error; "" for another one."""
+    return fault.message.removeprefix(_NO_RELATION) if fault.condition == "TABLE_OR_VIEW_NOT_FOUND" else ""
 
 
 def _lower(message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,21 @@ def table(
     right = tuple(i in numeric for i in range(len(columns)))
     shown = Rows((), columns, rows, right, glance=True, nothing=nothing, matters=matters, same=same)
     return without_secrets(shown)
+
+
+def named_like(shown: Rows, like: str) -> Rows:
+    """The rows whose first column, a name, matches a pattern of LIKE, in which * or % stands for any text,
+    and | is "or", as in SHOW TABLES of Spark; all of them for "".
+    """
+    if not like:
+        return shown
+    pattern = re.compile(re.sub(r"[^\w|]", _any_text, like.replace("%", "*")), re.IGNORECASE)
+    rows = [row for row in shown.rows if pattern.fullmatch(row[0])]
+    return replace(shown, rows=rows, nothing=f"no name like {like}")
+
+
+def _any_text(sign: re.Match[str]) -> str:
+    return ".*" if sign[0] == "*" else re.escape(sign[0])
 
 
 def pairs_of(pairs: list[tuple[str, Any]]) -> Rows:

@@ -11,7 +11,7 @@ from streamsql.plan.lowering.sources import columns_of
 from streamsql.plan.streaming.readers import queries_over
 from streamsql.results import Result, Text
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import pairs_of, table
+from streamsql.runtime.handlers.info_table import named_like, pairs_of, table
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.function_kinds import WHAT
 from streamsql.runtime.why.event_times import measured_of
@@ -28,7 +28,8 @@ def _show_streams(parts: SessionParts, statement: stream.ShowStreams) -> Result:
         (s.name, s.connector or "query", ", ".join(columns_of(s) or ()), _mark(s), s.comment)
         for s in parts.catalog.streams.values()
     ]
-    return table(("name", "connector", "columns", "watermark", "comment"), rows, nothing="no streams")
+    listed = table(("name", "connector", "columns", "watermark", "comment"), rows, nothing="no streams")
+    return named_like(listed, statement.pattern)
 
 
 def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> Result:
@@ -66,14 +67,15 @@ def _show_sinks(parts: SessionParts, statement: sink.ShowSinks) -> Result:
         (
             s.name,
             s.connector,
-            s.option("path") or s.option("table"),
+            s.option("path") or s.option("table") or s.option("topic"),
             ", ".join(_fed_by(s, parts)),
             s.comment,
         )
         for s in parts.catalog.sinks.values()
         if not s.owner
     ]
-    return table(("name", "connector", "path", "queries", "comment"), rows, nothing="no sinks")
+    listed = table(("name", "connector", "target", "queries", "comment"), rows, nothing="no sinks")
+    return named_like(listed, statement.pattern)
 
 
 def _fed_by(entry: Sink, parts: SessionParts) -> list[str]:
@@ -107,7 +109,8 @@ def _show_functions(parts: SessionParts, statement: function.ShowPythonFunctions
         (f.name, WHAT[f.kind], f"{f.module}.{f.attribute}", f.schema, f.folder)
         for f in parts.catalog.functions.values()
     ]
-    return table(("name", "kind", "python", "returns", "folder"), rows, nothing="no functions")
+    listed = table(("name", "kind", "python", "returns", "folder"), rows, nothing="no functions")
+    return named_like(listed, statement.pattern)
 
 
 def _describe_function(parts: SessionParts, statement: function.DescribeFunction) -> Result:

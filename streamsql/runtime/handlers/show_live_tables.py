@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from streamsql.definitions import Sink
@@ -14,7 +13,7 @@ from streamsql.plan.lowering.sources import columns_of
 from streamsql.results import Result, Text
 from streamsql.runtime.engine.kept_tables import COLLATION
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import pairs_of, table
+from streamsql.runtime.handlers.info_table import named_like, pairs_of, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.live.journal import UnreadableRows
 from streamsql.runtime.parts import SessionParts
@@ -77,7 +76,8 @@ def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Res
             known = None if unreadable else kept
             rows.append((entry.name, known, dropped, mode, key, listed, fed, *refresh, unreadable or remark))
     columns = ("name", "rows", "dropped", "mode", "key", "columns", "query", *_REFRESH)
-    return table(columns, rows, (1, 2, 8, 10, 11), "no live tables", _MATTERS, (("query", "name"),))
+    shown = table(columns, rows, (1, 2, 8, 10, 11), "no live tables", _MATTERS, (("query", "name"),))
+    return named_like(shown, statement.pattern)
 
 
 _MATTERS = ("name", "rows", "mode", "behind", "stale", "key", "remark", "columns", "inputs", "query")
@@ -124,15 +124,7 @@ def _create_tables(parts: SessionParts, statement: session.ShowCreateTables) -> 
 
 
 def _listing(rows: list[_Row], like: str, nothing: str) -> Result:
-    if like:
-        pattern = re.compile(re.sub(r"[^\w|]", _any_text, like.replace("%", "*")), re.IGNORECASE)
-        rows = [row for row in rows if pattern.fullmatch(row[0])]
-        nothing = f"no name like {like}"
-    return table(("name", "kind", "columns", "rows"), rows, (3,), nothing)
-
-
-def _any_text(sign: re.Match[str]) -> str:
-    return ".*" if sign[0] == "*" else re.escape(sign[0])
+    return named_like(table(("name", "kind", "columns", "rows"), rows, (3,), nothing), like)
 
 
 def _is_stage(name: str, parts: SessionParts) -> bool:

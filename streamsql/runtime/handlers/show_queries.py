@@ -17,7 +17,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.offsets import step
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import sections_of, session_zone, size_text, table
+from streamsql.runtime.handlers.info_table import named_like, sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.progress import Reports, number
@@ -63,6 +63,7 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
     shown = table(
         columns, rows, (5, 6, 7, 8, 11, 13, 14, 16, 17), "no queries", _MATTERS, (("sink", "name"),)
     )
+    shown = named_like(shown, statement.pattern)
     return replace(shown, notes=parts.workspace.where_queries_run(), in_full=statement.extended)
 
 

@@ -17,9 +17,12 @@ from streamsql.language.durations import seconds
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.statements.checkpoint import Owner
 from streamsql.language.tokens import quote_name
+from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Run
+from streamsql.plan.streaming.query_changes import Change, changes, facts_of
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.opening import open_checkpoint
+from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
 from streamsql.runtime.engine.package_loader import is_there
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.kafka_topics import offsets_now
@@ -86,6 +89,18 @@ class Evidence:
     @property
     def goes_on(self) -> bool:
         return self.running is not None and (self.status in GOING_ON or self.plan.transient)
+
+    @cached_property
+    def changed(self) -> list[Change]:
+        """What has changed in the query since its checkpoint was created, apart from its state operators."""
+        then = read_marker(Folder(self.parts.spark, self.plan.checkpoint)).get("facts")
+        if not then or self.plan.transient:
+            return []
+        try:
+            plan = start_plan(self.query, self.parts.context())
+        except StreamsqlError:  # START QUERY tells
+            return []
+        return changes(then, facts_of(plan, then["mode"], then["state"])) if isinstance(plan, Run) else []
 
     @property
     def mode(self) -> str:

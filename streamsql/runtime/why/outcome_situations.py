@@ -65,6 +65,14 @@ def not_running(evidence: Evidence) -> Verdict | None:
         )
     if status == "finished":
         return None if evidence.took_input else _finished_empty(evidence, facts)
+    changed = evidence.changed
+    if changed:
+        return Verdict(
+            situation="NOT_RUNNING",
+            sentence=f"{evidence.name} is stopped, and has changed since its checkpoint was created",
+            facts=_filled([*facts, *(("changed", change.what) for change in changed)]),
+            proposal=proposals.restart(evidence, "FROM BEGINNING"),
+        )
     return Verdict(
         situation="NOT_RUNNING",
         sentence=f"{evidence.name} is stopped: it reads nothing until it is started",
