@@ -150,6 +150,14 @@ def test_a_pasted_script_waits_for_enter(
         assert "|   6 |" in shown
 
 
+def test_a_paste_without_brackets_keeps_its_own_indentation(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = "SELECT length('a\r  b\r  c') AS n;\rexit\r"
+    with typing(console, keys, tmp_path, monkeypatch) as shown:
+        assert f"| {len('a') + 1 + len('  b') + 1 + len('  c'):3} |" in shown
+
+
 def desk_of(console: Console, shown: StringIO) -> Desk:
     return Desk(console.session, Printer("csv", shown, shown), threading.Event(), {})
 

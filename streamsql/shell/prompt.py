@@ -208,7 +208,9 @@ class Prompt:
             elif is_complete(buffer.text) and not self.multiline:
                 buffer.validate_and_handle()
             else:
-                buffer.newline()
+                # Keys that wait are those of a paste, in a terminal without bracketed paste: it has its own
+                # indentation.
+                buffer.newline(copy_margin=not event.app.key_processor.input_queue)
 
         @keys.add("c-j", filter=~is_searching)
         @keys.add("escape", "enter", filter=~is_searching)
