@@ -678,6 +678,8 @@ def test_a_long_name_is_broken_between_its_words() -> None:
     name = "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
     assert wrap(name, 31)[1:] == ["streaming.", "FileSystemBasedCheckpointFile", "Manager"]
     assert wrap("password|passphrase|passcode", 20) == ["password|passphrase|", "passcode"]
+    aligned = "FROM BEGINNING   reads all input again"
+    assert wrap(aligned, 30) == ["FROM BEGINNING   reads all", "input again"]
 
 
 def test_rows_stand_one_under_another_where_columns_that_matter_have_no_room() -> None:

@@ -31,8 +31,10 @@ def _wrapped(line: str, room: int, message: bool) -> list[str]:
     lead = line[: len(line) - len(line.lstrip())][: room // 2]
     going_on = lead + "  " if lead or message or line.startswith("- ") else ""
     lines = [lead]
-    for word in _WORDS.findall(line):
-        blank = "" if lines[-1] in (lead, going_on) else " "
+    end = 0
+    for match in _WORDS.finditer(line):
+        word, between, end = match[0], line[end : match.start()], match.end()
+        blank = "" if lines[-1] in (lead, going_on) else between
         if cells(lines[-1] + blank + word) <= room:
             lines[-1] += blank + word
             continue
