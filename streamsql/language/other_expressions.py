@@ -7,17 +7,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from streamsql.language.file_formats import extension, read_by
 from streamsql.language.json_arrows import operand
 from streamsql.language.other_definitions import closing, items_of
-from streamsql.language.other_values import Edit, mixed_interval, value_edits
+from streamsql.language.other_edits import Edit
+from streamsql.language.other_intervals import interval_edits
+from streamsql.language.other_relations import TAKE_PATHS, relation_edits
+from streamsql.language.other_values import value_edits
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.tokens import Token, quote, quote_name, unquote
 
 
 def expression_edits(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     """All edits of the expressions of a statement, in any order."""
-    for edits in (*_EDITS, value_edits):
+    for edits in (*_EDITS, interval_edits, relation_edits, value_edits):
         yield from edits(text, tokens)
 
 
@@ -103,77 +105,6 @@ def _named_arguments(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
                 yield item[0].start, item[1].end, f"{key or quote(unquote(item[0]))},"
 
 
-def _series(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """FROM generate_series(1, 5) AS i of PostgreSQL, whose last number is one of its rows, and which is the
-    name of its column, too. In a SELECT list it is a function (other_functions.py).
-    """
-    for at in range(1, len(tokens) - 3):
-        if tokens[at - 1].upper not in ("FROM", "JOIN", ",") or tokens[at].upper != "GENERATE_SERIES":
-            continue
-        close = closing(tokens, at + 1)
-        items = list(items_of(list(tokens[at + 2 : close])))
-        if tokens[at + 1].text != "(" or len(items) not in (2, 3) or not _in_from(tokens, at):
-            continue
-        first, last, *step = (text[i[0].start : i[-1].end] for i in items)
-        numbers = all(t.kind == "number" or t.text == "-" for i in items for t in i)
-        if step:
-            by = step[0] if numbers or step[0][:1] not in ("'", '"') else f"INTERVAL {step[0]}"
-            rows = f"explode(sequence({first}, {last}, {by}))"
-        else:
-            rows = f"range({first}, {last} + 1)"
-        alias = close + 2 if tokens[close + 1 : close + 2] and tokens[close + 1].upper == "AS" else close + 1
-        named = alias < len(tokens) and tokens[alias].kind in ("word", "quoted")
-        named = named and tokens[alias].upper not in _AFTER_RELATION
-        columns = alias + 1 < len(tokens) and tokens[alias + 1].text == "("
-        if named and columns:
-            yield tokens[at].start, tokens[close].end, rows
-        else:
-            name = f"{tokens[alias].text}({tokens[alias].text})" if named else "series(generate_series)"
-            yield tokens[at].start, tokens[alias if named else close].end, f"{rows} AS {name}"
-
-
-_AFTER_RELATION = frozenset(
-    """WHERE GROUP ORDER LIMIT HAVING JOIN CROSS INNER LEFT RIGHT FULL ON UNION WINDOW WITH TABLESAMPLE USING
-    QUALIFY EMIT LATERAL OFFSET EXCEPT INTERSECT NATURAL ANTI SEMI AS""".split()
-)
-
-
-def _in_from(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a token behind FROM, JOIN or a comma is a relation."""
-    depth = 0
-    for n in range(at - 1, -1, -1):
-        depth += (tokens[n].text == ")") - (tokens[n].text == "(")
-        if depth < 0:
-            return False
-        if depth == 0 and tokens[n].upper in ("FROM", "JOIN", "SELECT", "WHERE", "BY"):
-            return tokens[n].upper in ("FROM", "JOIN")
-    return False
-
-
-def _samples(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """USING SAMPLE 10% of DuckDB, TABLESAMPLE BERNOULLI (10) of PostgreSQL."""
-    for at in range(1, len(tokens) - 1):
-        words = [t.upper for t in tokens[at : at + 2]]
-        begin = at + 2 if words == ["USING", "SAMPLE"] else at + 1 if words[0] == "TABLESAMPLE" else None
-        sample = _SAMPLE.match(text[tokens[begin].start :]) if begin and begin < len(tokens) else None
-        if sample is None or begin is None:
-            continue
-        plain = words[0] == "TABLESAMPLE" and not sample["method"] and sample["open"]
-        if plain and sample["unit"] and sample["unit"] != "%":
-            continue  # it is Spark's
-        method = (sample["method"] or sample["behind"] or "").upper()
-        of_all = sample["unit"] in ("%", None) and (sample["unit"] or method in ("BERNOULLI", "SYSTEM"))
-        unit = "PERCENT" if of_all or (sample["unit"] or "").upper().startswith("PER") else "ROWS"
-        yield tokens[at].start, tokens[begin].start + sample.end(), f"TABLESAMPLE ({sample['n']} {unit})"
-
-
-_SAMPLE = re.compile(
-    r"(?P<method>[A-Za-z]+)?\s*(?P<open>\()?\s*(?P<n>[\d.]+)\s*(?P<unit>%|PERCENT|ROWS?)?\s*(?(open)\))"
-    r"(\s*\((?P<behind>[A-Za-z]+)[^)]*\))?",
-    re.IGNORECASE,
-)
-
-
 def _any_of_list(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     """a = ANY (ARRAY[1, 2]), a <> ALL ('{1,2}') and a ILIKE ANY (ARRAY['x']) of PostgreSQL."""
     for at in range(2, len(tokens) - 3):
@@ -203,59 +134,6 @@ def _values_of_list(text: str, tokens: Sequence[Token]) -> str:
             values = [v.strip() for v in listed[1:-1].split(",")]
             return ", ".join(v if re.fullmatch(r"-?\d+(\.\d+)?", v) else quote(v) for v in values)
     return ""
-
-
-_UNITS = {
-    "us": "microsecond", "ms": "millisecond", "msec": "millisecond", "s": "second", "sec": "second",
-    "m": "minute", "min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week", "mon": "month",
-    "y": "year", "yr": "year",
-}  # fmt: skip
-"""Units of PostgreSQL's intervals that Spark does not know, without an s at their end."""
-_SPARKS_UNITS = frozenset("second minute hour day week month year millisecond microsecond".split())
-_AMOUNT = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
-_CLOCK = re.compile(r"\d+:\d\d(:\d\d(\.\d+)?)?")
-
-
-def _intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """'5 min'::interval, interval '5 min' and now() - '5 minutes' of PostgreSQL."""
-    for at in range(len(tokens) - 1):
-        token = tokens[at]
-        behind = [t.upper for t in tokens[at + 1 : at + 3]]
-        cast = token.kind == "string" and behind == ["::", "INTERVAL"]
-        written = token.upper == "INTERVAL" and tokens[at + 1].kind == "string"
-        signed = token.text in ("+", "-") and tokens[at + 1].kind == "string" and at > 0
-        signed = signed and behind[1:] != ["::"] and not mixed_interval(unquote(tokens[at + 1]))
-        if signed and _is_interval(unquote(tokens[at + 1])):
-            yield tokens[at + 1].start, tokens[at + 1].start, "INTERVAL "
-        if not cast and not written:
-            continue
-        value = unquote(token if cast else tokens[at + 1])
-        own = "" if mixed_interval(value) else _interval(value)
-        clock = bool(_CLOCK.fullmatch(own))
-        if own and (cast or (own != value and not clock)):
-            unit = " HOUR TO SECOND" if clock else ""
-            yield token.start, tokens[at + 2 if cast else at + 1].end, f"INTERVAL {quote(own)}{unit}"
-
-
-def _is_interval(value: str) -> bool:
-    """Whether a text beside a sign is an interval, with units that Spark has."""
-    units = [m[2].casefold().removesuffix("s") for m in _AMOUNT.finditer(value)]
-    return bool(units) and not _AMOUNT.sub("", value).strip() and set(units) <= _SPARKS_UNITS
-
-
-def _interval(value: str) -> str:
-    """The text of an interval with Spark's units; "" for one that Spark does not have."""
-    if _CLOCK.fullmatch(value.strip()):
-        return value.strip() if value.count(":") == 2 else f"{value.strip()}:00"
-    if not value.strip() or _AMOUNT.sub("", value).strip():
-        return ""
-
-    def own(match: re.Match[str]) -> str:
-        unit = match[2].casefold()
-        short = unit if unit in _UNITS else unit.removesuffix("s")
-        return f"{match[1]} {_UNITS[short]}s" if short in _UNITS else match[0]
-
-    return _AMOUNT.sub(own, value)
 
 
 _DIGITS = re.compile(r"\d+(_\d+)+")
@@ -289,15 +167,13 @@ def _all_columns(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
             yield tokens[at].start, tokens[at + 3].end, "*"
 
 
-_TAKE_PATHS = frozenset(("COPY", "GIVEN", "SHOW", "TEST", "PREVIEW"))
-"""First words of statements in which FROM takes a path or an address."""
 _KINDS = frozenset(("TABLE", "STREAM", "VIEW", "SINK", "QUERY"))
 _NAMED = _KINDS | frozenset("AS FROM JOIN INTO DESCRIBE DESC SUMMARIZE WATCH EXISTS .".split())
 
 
 def _quoted_names(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     """Names in double quotes where Spark reads no text: behind AS, FROM, JOIN and INTO, and beside a dot."""
-    takes_path = tokens[0].upper in _TAKE_PATHS
+    takes_path = tokens[0].upper in TAKE_PATHS
     for at in range(1, len(tokens)):
         token = tokens[at]
         dotted = tokens[at + 1 : at + 2] and tokens[at + 1].text == "."
@@ -361,91 +237,6 @@ def _matches(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
             start = tokens[at - 1].start if first_behind > close else tokens[at].start
             yield start, tokens[at].end, "regexp_extract"
             yield tokens[close].start, index[2].end, f", {index[1].text})"
-
-
-def _relations(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """FROM 'f.csv' and FROM read_csv('f.csv') of DuckDB, and UNNEST(t.list) AS e."""
-    for at in range(1, len(tokens) if tokens[0].upper not in _TAKE_PATHS else 0):
-        if tokens[at - 1].upper not in ("FROM", "JOIN", ",", "LATERAL"):
-            continue
-        close = closing(tokens, at + 1) if [t.text for t in tokens[at + 1 : at + 2]] == ["("] else at
-        if close == len(tokens):
-            continue
-        if tokens[at].upper == "UNNEST" and close > at and _in_from(tokens, at):
-            yield from _unnest(text, tokens, at, close)
-        elif tokens[at].kind == "string" or tokens[at].upper.startswith("READ_"):
-            own = _file(text, tokens, at, close)
-            if own and _in_from(tokens, at):
-                yield tokens[at].start, tokens[close].end, own
-
-
-def _file(text: str, tokens: Sequence[Token], at: int, close: int) -> str:
-    """Spark's relation for a file, or for several in brackets; "" if what is written is none."""
-    options: dict[str, str] = {}
-    paths = [tokens[at]]
-    if close > at:
-        first, *further = items_of(list(tokens[at + 2 : close])) or [[]]
-        paths = [t for t in first if t.text not in ("[", "]", ",")]
-        for item in further:
-            key = _OF_READERS.get(item[0].text.casefold(), "")
-            if not key or len(item) != 3 or item[1].text != "=":
-                return ""
-            options[key] = item[2].text
-    if not paths or not all(p.kind == "string" for p in paths):
-        return ""
-    names = [unquote(p) for p in paths]
-    kind = extension(names[0])
-    if not kind or (options and kind not in ("csv", "tsv")):
-        return ""
-    if kind in ("csv", "tsv"):
-        tabs = {"sep": "'\\t'"} if kind == "tsv" else {}
-        options = {"header": "true", "inferSchema": "true", **tabs, **options}
-    listed = ", ".join(f"{key} = {value}" for key, value in options.items())
-    quoted = [name.replace("`", "``") for name in names]
-    files = [f"{read_by(names[0])}.`{name}`" + (f" WITH ({listed})" if listed else "") for name in quoted]
-    return files[0] if len(files) == 1 else f"({' UNION ALL '.join(f'SELECT * FROM {f}' for f in files)})"
-
-
-_OF_READERS = {"delim": "sep", "sep": "sep", "header": "header", "quote": "quote", "escape": "escape"}
-"""Arguments of read_csv of DuckDB, and the options of Spark."""
-
-
-def _unnest(text: str, tokens: Sequence[Token], at: int, close: int) -> Iterator[Edit]:
-    """UNNEST(list) AS e as a relation, whose alias names its column, too. Behind another relation it is a
-    LATERAL VIEW: a function behind LATERAL does not see a column that has the name of a function, as user.
-    """
-    value = text[tokens[at + 2].start : tokens[close - 1].end]
-    words = [t.upper for t in tokens]
-    last, alias = close, close + 1 + (words[close + 1 : close + 2] == ["AS"])
-    name, columns = "unnest", "unnest"
-    if (
-        alias < len(tokens)
-        and tokens[alias].kind in ("word", "quoted")
-        and words[alias] not in _AFTER_RELATION
-    ):
-        name = columns = tokens[alias].text
-        last = alias
-        if words[alias + 1 : alias + 2] == ["("]:
-            last = closing(tokens, alias + 1)
-            columns = text[tokens[alias + 1].end : tokens[min(last, len(tokens) - 1)].start]
-    if words[close + 1 : close + 3] == ["WITH", "ORDINALITY"] or last >= len(tokens):
-        return
-    if words[at - 1] == "FROM":
-        yield tokens[at].start, tokens[last].end, f"explode({value}) AS {name}({columns})"
-        return
-    start = at - 1
-    while words[start - 1] in ("CROSS", "LEFT", "OUTER", "INNER", "JOIN", ","):
-        start -= 1
-    outer = "OUTER " if "LEFT" in words[start:at] else ""
-    if words[last + 1 : last + 3] == ["ON", "TRUE"]:
-        last += 2
-    if words[last + 1 : last + 2] in ([], [")"]) or (_AFTER_VIEWS & {*words[last + 1 : last + 2]}):
-        gap = " " if tokens[start].text == "," else ""
-        own = f"{gap}LATERAL VIEW {outer}explode({value}) {name} AS {columns}"
-        yield tokens[start].start, tokens[last].end, own
-
-
-_AFTER_VIEWS = frozenset(("WHERE", "GROUP", "ORDER", "LIMIT", "HAVING", "UNION", "QUALIFY", "EMIT", "WINDOW"))
 
 
 def _slices(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
@@ -538,10 +329,7 @@ _EDITS: tuple[Callable[[str, Sequence[Token]], Iterator[Edit]], ...] = (
     _arrays,
     _structs,
     _named_arguments,
-    _series,
-    _samples,
     _any_of_list,
-    _intervals,
     _signs,
     _all_columns,
     _quoted_names,
@@ -549,7 +337,6 @@ _EDITS: tuple[Callable[[str, Sequence[Token]], Iterator[Edit]], ...] = (
     _similar,
     _matches,
     _casts,
-    _relations,
     _slices,
     _words_alone,
 )

@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from streamsql.errors import Span, SyntaxFault
 from streamsql.language.json_arrows import operand
 from streamsql.language.other_definitions import closing, items_of
+from streamsql.language.other_edits import Edit
 from streamsql.language.reference import functions
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.tokens import Token, quote, unquote
-
-Edit = tuple[int, int, str]
-"""The characters from start to end, and what stands there instead."""
 
 
 def value_edits(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
@@ -157,52 +155,6 @@ def _objects(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         yield tokens[at].start, tokens[close].end, f"to_json(named_struct({pairs}))"
 
 
-_PARTS = ("year", "month", "week", "day", "hour", "minute", "second")
-_AMOUNT = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
-
-
-def mixed_interval(value: str) -> str:
-    """`1 month 2 days` as make_interval(0, 1, 0, 2); "" where Spark takes the text, months or days alone."""
-    amounts = {m[2].casefold().removesuffix("s"): m[1] for m in _AMOUNT.finditer(value)}
-    if {"year", "month"}.isdisjoint(amounts) or amounts.keys() <= {"year", "month"}:
-        return ""
-    if not amounts.keys() <= set(_PARTS) or _AMOUNT.sub("", value).strip():
-        return ""
-    last = max(_PARTS.index(part) for part in amounts)
-    return f"make_interval({', '.join(amounts.get(part, '0') for part in _PARTS[: last + 1])})"
-
-
-def _mixed_intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """+ INTERVAL '1 month 2 days' and + '1 month 2 days'::interval of PostgreSQL."""
-    for at in range(1, len(tokens) - 1):  # alone it is of a type that no row of a result can have
-        behind = [t.upper for t in tokens[at + 1 : at + 3]]
-        if tokens[at].upper == "INTERVAL" and tokens[at + 1].kind == "string":
-            value, last = tokens[at + 1], tokens[at + 1]
-        elif tokens[at].kind == "string" and behind == ["::", "INTERVAL"]:
-            value, last = tokens[at], tokens[at + 2]
-        else:
-            continue
-        own = mixed_interval(unquote(value))
-        if own and tokens[at - 1].text in ("+", "-"):
-            yield tokens[at].start, last.end, own
-
-
-_WINDOWS = frozenset(("WINDOW", "SESSION_WINDOW"))
-
-
-def _window_intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """window(ts, INTERVAL 10 MINUTES) and window(ts, INTERVAL '10' MINUTES): Spark takes a text there."""
-    for at in range(len(tokens) - 1):
-        if tokens[at].upper not in _WINDOWS or tokens[at + 1].text != "(":
-            continue
-        items = list(items_of(list(tokens[at + 2 : closing(tokens, at + 1)])))
-        for item in items[1:]:
-            amount = unquote(item[1]) if len(item) > 1 and item[1].kind in ("number", "string") else ""
-            if item[0].upper == "INTERVAL" and amount and len(item) in (2, 3):
-                unit = f" {item[2].text}" if len(item) == 3 else ""
-                yield item[0].start, item[-1].end, quote(f"{amount}{unit}".lower())
-
-
 _AFTER_ITEMS = frozenset(
     "FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT WINDOW QUALIFY OFFSET INTO".split()
 )
@@ -269,7 +221,5 @@ _EDITS: tuple[Callable[[str, Sequence[Token]], Iterator[Edit]], ...] = (
     _fields,
     _lambdas,
     _objects,
-    _mixed_intervals,
     _several_unnests,
-    _window_intervals,
 )

@@ -11,8 +11,10 @@ from streamsql.errors import InputFault, Source, Span, StreamsqlError, SyntaxFau
 from streamsql.language.grammar import Node, State, load, syntax_fault, wants_name
 from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
+from streamsql.language.other_checks import check_options_behind
 from streamsql.language.other_definitions import own_definition
-from streamsql.language.other_words import OwnText, check_options_behind, in_own_words
+from streamsql.language.other_edits import OwnText
+from streamsql.language.other_words import in_own_words
 from streamsql.language.reference import keywords
 from streamsql.language.script import Written, split_script
 from streamsql.language.short_forms import SIGNS, expand
