@@ -560,6 +560,28 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
             "SELECT ts + interval '1 month 2 days' - '1 year 3 hours'::interval AS t FROM clicks",
             "SELECT ts + make_interval(0, 1, 0, 2) - make_interval(1, 0, 0, 0, 3) AS t FROM clicks;",
         ),
+        (
+            "SELECT ARRAY[1, 2] && '{2,3}' AS a, [id] <@ ARRAY[1] AS b, '{1}'::int[] @> array(1) AS c, 1 + |/ 16 AS d, "
+            "||/ 27 AS e FROM counts",
+            "SELECT arrays_overlap(array(1, 2), array(2, 3)) AS a, (size(array_except(array(id), array(1))) = 0) AS b, "
+            "(size(array_except(array(1), array('1')::ARRAY<int>)) = 0) AS c, 1 + sqrt(16) AS d, cbrt(27) AS e FROM counts;",
+        ),
+        (
+            "SELECT '{}' ? 'k' AS a, '{}' ?| ARRAY['k'] AS b, '{}' IS NOT JSON AS c, 'x' ^@ 'y' AS d, 'x' !~~* 'y' AS e",
+            "SELECT array_contains(json_object_keys('{}'), 'k') AS a, "
+            "arrays_overlap(json_object_keys('{}'), array('k')) AS b, "
+            "('{}' IS NOT NULL AND try_parse_json('{}') IS NULL) AS c, startswith('x', 'y') AS d, 'x' NOT ILIKE 'y' AS e;",
+        ),
+        (
+            "SELECT ARRAY(SELECT id FROM counts) AS a, $$it's; \"one$$ AS b, $t$'$$'$t$ AS c",
+            "SELECT (SELECT collect_list(value) RESPECT NULLS FROM (SELECT id FROM counts) AS list(value)) AS a, "
+            "'it\\'s; \"one' AS b, '\\'$$\\'' AS c;",
+        ),
+        (
+            "SELECT MAP {'k': 1}['k'] AS a, {'a': 1}['a'] AS b, [1, 2][:1] AS c, [1, 2][2:] AS d, [1, 2][-1] AS e",
+            "SELECT map('k', 1)['k'] AS a, named_struct('a', 1)['a'] AS b, slice(array(1, 2), 1, 1) AS c, "
+            "slice(array(1, 2), 2, size(array(1, 2))) AS d, element_at(array(1, 2), -1) AS e;",
+        ),
         ("FROM counts USING SAMPLE reservoir(5 ROWS)", "FROM counts TABLESAMPLE (5 ROWS);"),
         (
             "SELECT now() - '5 min'::interval AS a, interval '1h 30m' AS b, '01:30'::interval AS c, id::varchar AS d, "
@@ -778,6 +800,10 @@ def test_parts_of_a_date_pattern_that_mean_something_else_are_told() -> None:
         (
             "SELECT ts AT TIME ZONE 'UTC' AS t FROM clicks",
             "SELECT convert_timezone('UTC', ts) AS t FROM clicks",
+        ),
+        (
+            'SELECT \'{}\'::jsonb @> \'{"a": "x", "b": 2}\' AS x',
+            "SELECT get_json_object('{}'::jsonb, '$.a') = 'x' AND get_json_object('{}'::jsonb, '$.b') = '2' AS x",
         ),
         ("SELECT '{}'::jsonb ->> 'a' AS x", "SELECT get_json_object('{}'::STRING, '$.a') AS x"),
         (

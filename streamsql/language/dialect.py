@@ -7,6 +7,7 @@ from a parser of sqlglot's compiled form. The tokenizer can be subclassed.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from functools import cache
 from typing import Any
@@ -35,8 +36,33 @@ _local = threading.local()
 
 def raw_tokens(text: str) -> tuple[list[Any], int | None]:
     """sqlglot's tokens of a text, and the offset of the part that it could not read (an unclosed quote or
-    comment), or None.
+    comment), or None. A text in $$ … $$ or $tag$ … $tag$ is one string.
     """
+    tokens, stopped = _read(text)
+    if "$" not in text:
+        return tokens, stopped
+    masked, begin = text, 0
+    while (opening := _dollars(tokens, text, begin)) is not None:
+        begin = text.find(opening[0], opening.end())
+        if begin < 0:
+            return _whole_names([t for t in tokens if t.end < opening.start()]), opening.start()
+        begin += len(opening[0])
+        inside = re.sub(r"[^\n]", "x", text[opening.start() + 1 : begin - 1])
+        masked = f"{masked[: opening.start()]}'{inside}'{masked[begin:]}"
+        tokens, stopped = _read(masked)
+    return _whole_names(tokens), stopped
+
+
+_DOLLARS = re.compile(r"(?<![\w$])\$(?:[A-Za-z_]\w*)?\$")
+
+
+def _dollars(tokens: list[Any], text: str, begin: int) -> re.Match[str] | None:
+    """The first $$ or $tag$ from an offset on that stands outside of quotes and comments."""
+    signs = (t.start for t in tokens if t.start >= begin and t.text == "$")
+    return next((found for at in signs if (found := _DOLLARS.match(text, at))), None)
+
+
+def _read(text: str) -> tuple[list[Any], int | None]:
     from sqlglot.errors import TokenError
 
     # A tokenizer keeps the text as state, so each thread has its own.
@@ -44,8 +70,7 @@ def raw_tokens(text: str) -> tuple[list[Any], int | None]:
     if tokenizer is None:
         tokenizer = _local.tokenizer = _dialect().tokenizer()
     try:
-        tokens = tokenizer.tokenize(text)
-        return _whole_names(tokens) if "$" in text else tokens, None
+        return tokenizer.tokenize(text), None
     except TokenError:
         # The error contains only a piece of text; the tokenizer's state still has the token's start.
         core = tokenizer._core

@@ -27,6 +27,10 @@ _NAMES = {"flink": "Flink", "ksqldb": "ksqlDB", "duckdb": "DuckDB"}
 _ROW = re.compile(
     r"^\| `(?P<typed>(?!\w+\()[^'`][^`]*)` \| (?:`(?P<form>[^`]+)`|(?P<refusal>[^`|]+)) \|$", re.MULTILINE
 )
+OPERATOR = re.compile(
+    r"(?:(?P<left>[a-z]+) )?(?P<sign>[^\w\s\\.<[]\S*|<[^\w\s]+|[A-Z]+(?: [A-Z]+)*)(?: (?P<right>[a-z]+))?"
+)
+"""The left cell of a row that is an operator with its operands (other_operators.py)."""
 _ITEM = re.compile(r"\[|\]|<\w+…?>|'[^']*'|\w+|[^\s\w]")
 _PLACES = re.compile(r"<\w+…?>|\[.*?\]")
 _PART = re.compile(r"\[(?P<optional>[^\]]*)\]|<(?P<place>\w+)…?>")
@@ -97,7 +101,13 @@ def habits() -> tuple[Habit, ...]:
         for name, topic in topics().items()
         if name.startswith(PREFIX)
         for row in _ROW.finditer(topic.text)
+        if not _is_operator(row["typed"])
     )
+
+
+def _is_operator(typed: str) -> bool:
+    match = OPERATOR.fullmatch(typed)
+    return bool(match and (match["left"] or match["right"]))
 
 
 def _console(topic: str) -> str:

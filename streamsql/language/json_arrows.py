@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from streamsql.errors import RuleFault, Span
 from streamsql.language.file_formats import extension, read_by
+from streamsql.language.operands import operand
 from streamsql.language.other_definitions import closing
 from streamsql.language.query import Query
 from streamsql.language.tokens import Token, quote, quote_name, unquote
@@ -175,30 +176,6 @@ def _quantified(query: Query, left: str, at: int) -> str:
 
 def _is_key(token: Token) -> bool:
     return token.kind in ("string", "number")
-
-
-def operand(tokens: Sequence[Token], arrow: int) -> int:
-    """The first token of the operand before an arrow: a name, or a call or parenthesis; the arrow if none."""
-    at = arrow - 1
-    if at > 1 and tokens[at - 1].text == "::":
-        return operand(tokens, at - 1)
-    if tokens[at].text == ")":
-        depth = 0
-        while at >= 0:
-            depth += (tokens[at].text == ")") - (tokens[at].text == "(")
-            if depth == 0:
-                break
-            at -= 1
-        if at > 0 and tokens[at - 1].kind == "word" and tokens[at - 1].end == tokens[at].start:
-            at -= 1
-        return max(at, 0)
-    if tokens[at].kind == "string":
-        return at
-    if tokens[at].kind not in ("word", "quoted"):
-        return arrow
-    while at > 1 and tokens[at - 1].text == "." and tokens[at - 2].kind in ("word", "quoted"):
-        at -= 2
-    return at
 
 
 def _in_call(tokens: Sequence[Token], at: int) -> bool:

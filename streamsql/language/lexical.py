@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from streamsql.errors import Span, StreamsqlError, nearest
-from streamsql.language.tokens import Token, split, tokenize, unquote
+from streamsql.language.tokens import Token, tokenize, unquote
 
 
 def is_ended(text: str) -> bool:
@@ -15,9 +15,7 @@ def is_ended(text: str) -> bool:
         tokens = tokenize(text)
     except StreamsqlError:
         return False  # a quote or comment is not closed
-    if not tokens or tokens[-1].text != ";":
-        return False
-    return "$" not in text or all(piece.closed for piece in split(tokens))  # or it stands in $$ … $$
+    return bool(tokens) and tokens[-1].text == ";"
 
 
 _COMMAND = re.compile(r"\\(?:\?|!|[A-Za-z]+\+?)(?:[ \t][^\n\\]*)?\s*\Z")

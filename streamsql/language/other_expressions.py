@@ -7,10 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from streamsql.language.json_arrows import operand
+from streamsql.language.operands import operand
 from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.other_edits import Edit
 from streamsql.language.other_intervals import interval_edits
+from streamsql.language.other_operators import operator_edits
 from streamsql.language.other_relations import TAKE_PATHS, relation_edits
 from streamsql.language.other_values import value_edits
 from streamsql.language.statements.base import OTHER_TYPES
@@ -19,7 +20,7 @@ from streamsql.language.tokens import Token, quote, quote_name, unquote
 
 def expression_edits(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     """All edits of the expressions of a statement, in any order."""
-    for edits in (*_EDITS, interval_edits, relation_edits, value_edits):
+    for edits in (*_EDITS, interval_edits, operator_edits, relation_edits, value_edits):
         yield from edits(text, tokens)
 
 
@@ -29,7 +30,7 @@ def _arrays(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         before = tokens[at - 1]
         beside = before.end == tokens[at].start
         named = before.upper == "ARRAY" and beside
-        element = beside and (before.kind in ("word", "quoted", "string") or before.text in (")", "]"))
+        element = beside and (before.kind in ("word", "quoted", "string") or before.text in (")", "]", "}"))
         if tokens[at].text != "[" or (element and not named):
             continue
         last = _closing(tokens, at)
@@ -240,15 +241,39 @@ def _matches(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
 
 
 def _slices(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """list[2:3] of PostgreSQL and DuckDB, with both numbers."""
-    for at in range(1, len(tokens) - 4):
-        signs = [tokens[at].text, tokens[at + 2].text, tokens[at + 4].text] == ["[", ":", "]"]
-        first, last = tokens[at + 1], tokens[at + 3]
-        start = operand(tokens, at) if signs else at
-        if start < at and first.kind == last.kind == "number" and tokens[at - 1].end == tokens[at].start:
-            count = int(last.text) - int(first.text) + 1
-            own = f"slice({text[tokens[start].start : tokens[at - 1].end]}, {first.text}, {max(count, 0)})"
-            yield tokens[start].start, tokens[at + 4].end, own
+    """list[2:3], list[:3] and list[2:] of PostgreSQL and DuckDB, and list[-1] of DuckDB."""
+    for at in range(1, len(tokens) - 2):
+        close = _closing(tokens, at) if tokens[at].text == "[" else None
+        if close is None or tokens[at - 1].end < tokens[at].start:
+            continue
+        colon = next((n for n in range(at, close) if tokens[n].text == ":"), close)
+        first, last = _bound(tokens[at + 1 : colon]), _bound(tokens[colon + 1 : close])
+        start = operand(tokens, at)
+        if first is None or start == at or (last is None and colon < close):
+            continue
+        whole = text[tokens[start].start : tokens[at - 1].end]
+        if colon == close:
+            own = f"element_at({whole}, {first})" if first.startswith("-") else ""
+        elif last and (first or "1").lstrip("-").isdigit() and last.lstrip("-").isdigit():
+            begin = int(first or "1")
+            alike = (begin < 0) == (int(last) < 0)
+            size = max(int(last) - begin + 1, 0) if alike else f"size({whole}) + {int(last) - begin + 2}"
+            own = f"slice({whole}, {begin}, {size})"
+        else:
+            size = f"{last} - {first or 1} + 1" if last else f"size({whole})"
+            own = f"slice({whole}, {first or 1}, {size})"
+        if own:
+            yield tokens[start].start, tokens[close].end, own
+
+
+def _bound(tokens: Sequence[Token]) -> str | None:
+    """A number or a name before or behind the colon of a slice, "" for nothing; None for anything else."""
+    if not tokens:
+        return ""
+    signed = tokens[1:] if tokens[0].text == "-" else tokens
+    if len(signed) != 1 or signed[0].kind not in ("number", "word"):
+        return None
+    return "".join(t.text for t in tokens)
 
 
 def _words_alone(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from streamsql.language.habits import PREFIX
-from streamsql.language.json_arrows import operand
+from streamsql.language.operands import operand
 from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.other_functions import OtherFunction, takes_of
 from streamsql.language.query import Query

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from streamsql.errors import Span, SyntaxFault
-from streamsql.language.json_arrows import operand
+from streamsql.language.operands import operand
 from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.other_edits import Edit
 from streamsql.language.reference import functions
@@ -59,18 +59,21 @@ def _array_casts(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
 
 
 def _dollar_texts(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """$$text$$ and $tag$text$tag$ of PostgreSQL, but for the body of a function."""
-    if "$" not in text or tokens[0].upper in ("CREATE", "DO"):
-        return
-    end = 0
+    """$$text$$ and $tag$text$tag$ of PostgreSQL."""
     for token in tokens:
-        found = _DOLLARS.match(text, token.start) if token.text == "$" and token.start >= end else None
-        if found:
-            end = found.end()
-            yield found.start(), end, quote(found[2])
+        if token.kind == "string" and token.text.startswith("$"):
+            yield token.start, token.end, quote(unquote(token))
 
 
-_DOLLARS = re.compile(r"\$([A-Za-z_]\w*)?\$(.*?)\$(?:\1)?\$", re.DOTALL)
+def _array_queries(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """ARRAY(SELECT a FROM t) of PostgreSQL and DuckDB."""
+    for at in range(len(tokens) - 3):
+        called = tokens[at].upper == "ARRAY" and tokens[at + 1].text == "("
+        close = closing(tokens, at + 1) if called else len(tokens)
+        if close < len(tokens) and tokens[at + 2].upper in ("SELECT", "WITH", "VALUES", "FROM"):
+            own = "(SELECT collect_list(value) RESPECT NULLS FROM ("
+            yield tokens[at].start, tokens[at + 1].end, own
+            yield tokens[close].start, tokens[close].end, ") AS list(value))"
 
 
 def _maps(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
@@ -217,6 +220,7 @@ def _name_of_rows(item: Sequence[Token]) -> str:
 _EDITS: tuple[Callable[[str, Sequence[Token]], Iterator[Edit]], ...] = (
     _array_casts,
     _dollar_texts,
+    _array_queries,
     _maps,
     _fields,
     _lambdas,

@@ -181,9 +181,6 @@ def _sizes(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
             yield name, f"INTERVAL '{token.text}' {tokens[at + 1].upper}"
 
 
-_DOLLARS = re.compile(r"\$(\w*)\$(.*?)\$\1\$", re.DOTALL)
-
-
 def _sql_function(text: str, tokens: Sequence[Token]) -> str:
     """CREATE FUNCTION … LANGUAGE SQL AS $$ SELECT x + 1 $$ as Spark writes it; "" for any other statement."""
     words = [t.upper for t in tokens]
@@ -191,12 +188,9 @@ def _sql_function(text: str, tokens: Sequence[Token]) -> str:
         return ""
     language = next((n for n in range(len(words)) if _words(tokens, n, "LANGUAGE", "SQL")), None)
     at = words.index("AS")
-    if language is None or at + 1 >= len(tokens):
+    if language is None or at + 1 >= len(tokens) or tokens[at + 1].kind != "string":
         return ""
-    dollars = _DOLLARS.match(text, tokens[at + 1].start)
-    if dollars is None and tokens[at + 1].kind != "string":
-        return ""
-    body = dollars[2] if dollars else unquote(tokens[at + 1])
+    body = unquote(tokens[at + 1])
     head = text[: min(tokens[at].start, tokens[language].start)].rstrip()
     return f"{head} RETURN {_returned(body.strip().rstrip(';').strip())}"
 

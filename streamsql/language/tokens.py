@@ -53,8 +53,9 @@ def tokenize(text: str, *, strict: bool = True) -> list[Token]:
     tokens, opened, at = scan(text)
     if strict and opened == "/*":
         raise SyntaxFault("the comment is not closed", hint="end it with */", span=Span(at, at + 2))
-    if strict and opened and opened in "'\"`":
-        raise SyntaxFault("the quote is not closed", hint=f"end it with {opened}", span=Span(at, at + 1))
+    if strict and opened and (opened in "'\"`" or opened[0] == "$"):
+        place = Span(at, at + len(opened))
+        raise SyntaxFault("the quote is not closed", hint=f"end it with {opened}", span=place)
     if strict and opened and opened != "--":
         raise SyntaxFault("this literal cannot be read", span=Span(at, at + len(opened)))
     return tokens
@@ -63,8 +64,8 @@ def tokenize(text: str, *, strict: bool = True) -> list[Token]:
 def scan(text: str) -> tuple[list[Token], str, int]:
     """The tokens of a text, the item that is open at its end, and the start of that item.
 
-    The open item is a quote, `/*`, the `--` of a comment at the end, or an invalid literal such as X'zz'; ""
-    for none.
+    The open item is a quote, also `$$` or `$tag$`, `/*`, the `--` of a comment at the end, or an invalid
+    literal such as X'zz'; "" for none.
     """
     raw, stopped = raw_tokens(text)
     tokens: list[Token] = []
@@ -119,6 +120,8 @@ def _opened(text: str, at: int) -> tuple[str, int]:
     """The item that sqlglot could not read from that position on, and the position of its quote."""
     if text.startswith("/*", at):
         return "/*", at
+    if text.startswith("$", at):
+        return text[at : text.index("$", at + 1) + 1], at
     quote_at = next((at + n for n in (0, 1, 2) if text[at + n : at + n + 1] in ("'", '"', "`")), at)
     sign = text[quote_at : quote_at + 1]
     closed = text.find(sign, quote_at + 1) if quote_at > at else -1
@@ -142,18 +145,11 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
     """Statements of a token list, without their `;`. Empty statements are skipped.
 
     A compound statement (BEGIN … END, EXECUTE STATEMENT SET BEGIN … END, TEST 'name' BEGIN … END TEST) is one
-    piece, and so is a CREATE FUNCTION with a body in $$ … $$. A TEST that is not closed ends before the next
-    one.
+    piece. A TEST that is not closed ends before the next one.
     """
     piece: list[Token] = []
     depth, compound, test, head = 0, False, False, True
-    body = 0
     for index, token in enumerate(tokens):
-        if token.text == "$" and index >= body and piece and piece[0].upper == "CREATE":
-            body = _behind_body(tokens, index)
-        if index < body:
-            piece.append(token)
-            continue
         if depth and token.text == ";" and _begins_test(tokens, index + 1):
             depth = 0
         if token.text == ";" and depth == 0:
@@ -179,26 +175,6 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
         yield Piece(piece, False)
 
 
-def _behind_body(tokens: list[Token], at: int) -> int:
-    """The place behind a body in $$ … $$ or $tag$ … $tag$, which an open one has at the end; `at` if none
-    begins there.
-    """
-    quote = _dollars(tokens, at)
-    ends = (n + len(quote) for n in range(at + 1, len(tokens)) if n > at + 1 and _dollars(tokens, n) == quote)
-    return next(ends, len(tokens)) if quote else at
-
-
-def _dollars(tokens: list[Token], at: int) -> list[str]:
-    """The $$ or $tag$ that begins at a token, none of its parts apart."""
-    for size in (2, 3):
-        part = tokens[at : at + size]
-        texts = [t.text for t in part]
-        apart = any(a.end != b.start for a, b in zip(part, part[1:], strict=False))
-        if len(part) == size and texts[0] == texts[-1] == "$" and not apart:
-            return texts
-    return []
-
-
 def _begins_test(tokens: list[Token], at: int) -> bool:
     """Whether TEST 'name' stands there."""
     pair = tokens[at : at + 2]
@@ -214,6 +190,9 @@ def unquote(token: Token) -> str:
         return text
     if text[0] in "rR":
         return text[2:-1]
+    if text[0] == "$":
+        quote = text[: text.index("$", 1) + 1]
+        return text[len(quote) : -len(quote)]
     return re.sub(r"\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|.)", _unescape, text[1:-1], flags=re.DOTALL)
 
 
