@@ -840,6 +840,8 @@ def test_words_of_other_dialects_are_corrected_in_place(statement: str, own: str
             "CREATE LIVE TABLE f OUTPUT MODE APPEND AS SELECT id, count(*) AS n FROM clicks "
             "GROUP BY id, window(ts, '1 hour')",
         ),
+        ("SET search_path TO public, pg_catalog", "USE default"),
+        ("USE CATALOG default_catalog", "SET CATALOG spark_catalog"),
         (
             "CREATE FUNCTION f(x INT) RETURNS INT AS $$ SELECT x + 1; $$ LANGUAGE SQL",
             "CREATE FUNCTION f(x INT) RETURNS INT RETURN x + 1",

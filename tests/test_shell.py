@@ -80,6 +80,8 @@ def test_completion_looks_only_at_the_statement_under_the_cursor() -> None:
         ("SELECT 1; -- done;", True),
         ("SELECT 1 -- ;", False),
         ("SELECT 1 /* ;", False),
+        ("SELECT $$it's$$;", True),
+        ("SELECT $$it's;", False),
         ("", True),
         ("  help ", True),
         ("exit", True),

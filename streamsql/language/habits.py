@@ -57,7 +57,7 @@ class Habit:
         """The message of an error for a row that does not run."""
         if self.refusal:
             head = _PLACES.sub("", self.typed.partition(" = ")[0])
-            return f"there is no {' '.join(head.split())} here"
+            return f"there is no {' '.join(head.split()).rstrip(' ,')} here"
         return f"this is a {'command' if self.is_command else 'statement'} of {self.console}"
 
     @property

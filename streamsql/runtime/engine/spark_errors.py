@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from streamsql.error_codes import MALFORMED_MESSAGE
-from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError, did_you_mean
-from streamsql.language.lexical import misplaced_clause, misspelt_clause, word_at
-from streamsql.language.other_functions import reason
-from streamsql.language.reference import functions
+from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError
+from streamsql.language.lexical import word_at
 from streamsql.language.statements.base import Statement
-from streamsql.language.tokens import quote_name
+from streamsql.runtime.engine.analysis_errors import NO_RELATION, explained
 from streamsql.runtime.engine.disk_full import NO_SPACE, full_disk, is_no_space
 from streamsql.runtime.engine.file_errors import SKIP_ROWS, file_words
 from streamsql.runtime.engine.kafka_errors import in_plain_words
@@ -164,51 +162,21 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     condition, message = clean(str(error))
     condition = _named(error.getCondition()) or condition
     span = _span(error, text)
-    hint = proposal = ""
-    if condition.startswith("UNRESOLVED_COLUMN"):
-        name = parameters.get("objectName", "").replace("`", "")
-        near = parameters.get("proposal", "").replace("`", "").split(", ")
-        message = f"there is no column {name}"
-        hint = did_you_mean(name, near) or (f"columns: {', '.join(n for n in near if n)}" if near[0] else "")
-    elif condition == "TABLE_OR_VIEW_NOT_FOUND":
-        name = parameters.get("relationName", "").replace("`", "")
-        message = f"{_NO_RELATION}{name}"
-        hint = did_you_mean(name, known) or "SHOW STREAMS; and SHOW TABLES; list them"
-    elif condition == "UNRESOLVED_ROUTINE":
-        name = parameters.get("routineName", "").replace("`", "")
-        message = f"there is no function {name}"
-        hint = reason(name) or did_you_mean(name, functions()) or "SHOW FUNCTIONS; lists them"
-    elif condition == "UNRESOLVABLE_TABLE_VALUED_FUNCTION":
-        name = parameters.get("name", "").replace("`", "")
-        message = f"there is no table function {name}"
-        hint = reason(name) or "SHOW FUNCTIONS; lists them"
-    elif condition == "UNBOUND_SQL_PARAMETER":
-        name = parameters.get("name", "")
-        message = f"the parameter :{name} has no value"
-        hint = f"DEFINE {name} = '…'; sets a variable, and ${{{name}}} stands for its value"
-    elif condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION":
-        name = parameters.get("tableName", "").replace("`", "").rpartition(".")[2]
-        message = f"the table {name} does not support {parameters.get('operation', 'this')}\n{_ONLY_INSERT}"
-        new = _REPLACED.sub("CREATE TABLE", text)
-        proposal = f"DROP TABLE IF EXISTS {quote_name(name)}; {new};" if new != text else ""
-    elif condition == "PARSE_SYNTAX_ERROR":
-        near = parameters.get("error", "")
-        message = f"Spark cannot read the statement at {near}" + parameters.get("hint", "")
-        misspelt = misspelt_clause(text, span.start) if span else None
-        if misspelt:
-            span, hint = misspelt[0], f"did you mean {misspelt[1]}?"
-        elif span and (clause := misplaced_clause(text, span.start)):
-            hint = f"{clause[0]} stands before {clause[1]}"
-    head, detail = first_sentence(message)
-    return EngineFault(head, detail=detail, hint=hint, proposal=proposal, span=span, condition=condition)
-
-
-_NO_RELATION = "there is no stream, table or view "
+    words = explained(condition, message, parameters, text, span, known)
+    head, detail = first_sentence(words.message)
+    return EngineFault(
+        head,
+        detail=detail,
+        hint=words.hint,
+        proposal=words.proposal,
+        span=words.span or span,
+        condition=condition,
+    )
 
 
 def unknown_relation(fault: StreamsqlError) -> str:
     """The name that stands in FROM and is not known, where that is the error; "" for another one."""
-    return fault.message.removeprefix(_NO_RELATION) if fault.condition == "TABLE_OR_VIEW_NOT_FOUND" else ""
+    return fault.message.removeprefix(NO_RELATION) if fault.condition == "TABLE_OR_VIEW_NOT_FOUND" else ""
 
 
 def _lower(message: str) -> str:
@@ -235,8 +203,12 @@ def _span(error: Any, text: str) -> Span | None:
         if span:
             return span
     parameters = error.getMessageParameters() or {}
-    name = (parameters.get("objectName") or parameters.get("relationName") or "").replace("`", "")
-    return _find(text, name) if name else None
+    name = next((parameters[key] for key in _NAMING if parameters.get(key)), "").replace("`", "").strip('"')
+    return _find(text, name) or _find(text, name.rpartition(".")[2])
+
+
+_NAMING = ("objectName", "relationName", "schemaName", "catalogName", "identifier", "inputSql")
+"""Parameters of Spark's errors that name what is at fault."""
 
 
 def _find(text: str, fragment: str) -> Span | None:
@@ -287,10 +259,6 @@ def _of_java(java: Any, text: str, known: Iterable[str]) -> StreamsqlError:
     return EngineFault(_lower(head), detail=detail, condition=condition)
 
 
-_REPLACED = re.compile(r"^\s*CREATE\s+OR\s+REPLACE\s+TABLE\b", re.IGNORECASE)
-_ONLY_INSERT = (
-    "rows of files can only be added; DELETE, UPDATE and MERGE need a catalog whose tables support them"
-)
 _MAKE_SPACE = "free space on the disk of the workspace, of the sink or of temporary files"
 
 

@@ -1,0 +1,40 @@
+"""Places in the text of a statement that Spark refuses, according to its tokens."""
+
+from __future__ import annotations
+
+from streamsql.errors import Span
+from streamsql.language.expression import TIME_WINDOWS
+from streamsql.language.other_definitions import closing
+from streamsql.language.tokens import tokenize
+from streamsql.language.unread_query import names_read
+
+
+def place_of_relation(text: str, name: str) -> Span | None:
+    """The first place where a text reads a relation of that name; None if there is none."""
+    read = names_read(tokenize(text, strict=False))
+    return next((span for known, span in read if known.casefold() == name.casefold()), None)
+
+
+def unlike_windows(text: str) -> tuple[Span, str, str] | None:
+    """(its place, it, the window of GROUP BY) of a window in SELECT that is not that of its GROUP BY; None if
+    there is none.
+    """
+    tokens = tokenize(text, strict=False)
+    selected: list[tuple[Span, str]] = []
+    for at, token in enumerate(tokens[:-1]):
+        if token.text.casefold() not in TIME_WINDOWS or tokens[at + 1].text != "(":
+            continue
+        span = Span(token.start, tokens[min(closing(tokens, at + 1), len(tokens) - 1)].end)
+        written = text[span.start : span.end]
+        clauses = [t.upper for t in tokens[:at] if t.upper in ("SELECT", "FROM", "GROUP")]
+        if clauses[-1:] == ["SELECT"]:
+            selected.append((span, written))
+        elif clauses[-1:] == ["GROUP"]:
+            other = next((pair for pair in selected if _plain(pair[1]) != _plain(written)), None)
+            if other:
+                return *other, written
+    return None
+
+
+def _plain(call: str) -> str:
+    return "".join(call.split()).casefold()

@@ -1,0 +1,157 @@
+"""Explains what Spark's analysis and parser refuse: names that do not exist, types that do not fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from streamsql.errors import Span, did_you_mean
+from streamsql.language.lexical import misplaced_clause, misspelt_clause
+from streamsql.language.other_functions import reason
+from streamsql.language.places import place_of_relation, unlike_windows
+from streamsql.language.reference import functions
+from streamsql.language.tokens import quote_name
+
+_DEFAULT = "spark_catalog.default."
+_RELATIONS = "SHOW STREAMS; and SHOW TABLES; list them"
+_SCHEMAS = "SHOW SCHEMAS; lists them, CREATE SCHEMA makes one"
+_FIRST_SCHEMAS = {
+    "public": "PostgreSQL",
+    "main": "DuckDB",
+    "default_database": "Flink",
+    "default_catalog": "Flink",
+    "dev": "RisingWave",
+    "materialize": "Materialize",
+}
+"""The schemas and databases in which other consoles begin."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """message: the fact, with details behind it; span: a better place than the one that Spark tells."""
+
+    message: str
+    hint: str = ""
+    proposal: str = ""
+    span: Span | None = None
+
+
+def explained(
+    condition: str,
+    message: str,
+    parameters: Mapping[str, str],
+    text: str,
+    span: Span | None,
+    known: Iterable[str],
+) -> Explained:
+    """What an error of Spark says in the console's words. text: the statement; span: the place that Spark
+    tells; known: names of streams and tables.
+    """
+
+    def named(key: str) -> str:
+        return parameters.get(key, "").replace("`", "")
+
+    if condition.startswith("UNRESOLVED_COLUMN"):
+        name, near = named("objectName"), named("proposal").split(", ")
+        listed = f"columns: {', '.join(n for n in near if n)}" if near[0] else ""
+        return Explained(f"there is no column {name}", did_you_mean(name, near) or listed)
+    if condition == "TABLE_OR_VIEW_NOT_FOUND":
+        name = named("relationName").removeprefix(_DEFAULT)
+        schema, _, table = name.rpartition(".")
+        hint = _first_schema(schema, table) or did_you_mean(name, known) or _RELATIONS
+        place = place_of_relation(text, name)
+        return Explained(f"there is no stream, table or view {name}", hint, span=place)
+    if condition == "SCHEMA_NOT_FOUND":
+        name = named("schemaName").removeprefix("spark_catalog.")
+        hint = _first_schema(name.rpartition(".")[2], "") or _SCHEMAS
+        return Explained(f"there is no schema {name}", hint)
+    if condition == "REQUIRES_SINGLE_PART_NAMESPACE":
+        schema, _, table = named("identifier").rpartition(".")
+        hint = _first_schema(schema.rpartition(".")[2], table) or _SCHEMAS
+        return Explained(f"there is no schema {schema}", hint)
+    if condition == "CATALOG_NOT_FOUND":
+        return Explained(message, "SHOW CATALOGS; lists them")
+    if condition == "UNRESOLVED_ROUTINE":
+        name = named("routineName")
+        hint = reason(name) or did_you_mean(name, functions()) or "SHOW FUNCTIONS; lists them"
+        return Explained(f"there is no function {name}", hint)
+    if condition == "UNRESOLVABLE_TABLE_VALUED_FUNCTION":
+        name = named("name")
+        return Explained(f"there is no table function {name}", reason(name) or "SHOW FUNCTIONS; lists them")
+    if condition == "UNBOUND_SQL_PARAMETER":
+        name = parameters.get("name", "")
+        hint = f"DEFINE {name} = '…'; sets a variable, and ${{{name}}} stands for its value"
+        return Explained(f"the parameter :{name} has no value", hint)
+    if condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION":
+        return _table_operation(named("tableName"), parameters.get("operation", "this"), text)
+    if condition == "PARSE_SYNTAX_ERROR":
+        return _unreadable(parameters, text, span)
+    if condition == "INVALID_ARRAY_INDEX":
+        return Explained(message, "list[0] is the first element; element_at(list, 1) counts from 1")
+    if condition == "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE":
+        return Explained(message, _number_for_time(parameters))
+    if message.startswith("Multiple time/session window expressions"):
+        return _several_windows(text)
+    if message.startswith("Cannot mix year-month and day-time fields"):
+        return Explained(
+            "an interval alone has years and months, or days and times, not both",
+            "write two, INTERVAL '1 month' and INTERVAL '2 days'; behind a time and a sign both stand in one",
+        )
+    return Explained(message)
+
+
+def _first_schema(name: str, table: str) -> str:
+    """The hint for a schema in which another console begins; "" for any other. table: one in it."""
+    there = _FIRST_SCHEMAS.get(name.casefold())
+    own = f"write {table} alone" if table else "USE default;"
+    return f"{name} of {there} is the schema default here: {own}" if there else ""
+
+
+_REPLACED = re.compile(r"^\s*CREATE\s+OR\s+REPLACE\s+TABLE\b", re.IGNORECASE)
+_ONLY_INSERT = (
+    "rows of files can only be added; DELETE, UPDATE and MERGE need a catalog whose tables support them"
+)
+
+
+def _table_operation(table: str, operation: str, text: str) -> Explained:
+    name = table.rpartition(".")[2]
+    new = _REPLACED.sub("CREATE TABLE", text)
+    proposal = f"DROP TABLE IF EXISTS {quote_name(name)}; {new};" if new != text else ""
+    return Explained(f"the table {name} does not support {operation}\n{_ONLY_INSERT}", proposal=proposal)
+
+
+def _unreadable(parameters: Mapping[str, str], text: str, span: Span | None) -> Explained:
+    near = parameters.get("error", "")
+    message = f"Spark cannot read the statement at {near}" + parameters.get("hint", "")
+    misspelt = misspelt_clause(text, span.start) if span else None
+    if misspelt:
+        return Explained(message, f"did you mean {misspelt[1]}?", span=misspelt[0])
+    clause = misplaced_clause(text, span.start) if span else None
+    return Explained(message, f"{clause[0]} stands before {clause[1]}" if clause else "")
+
+
+_NUMBERS = frozenset(("INT", "BIGINT"))
+
+
+def _number_for_time(parameters: Mapping[str, str]) -> str:
+    """The hint for a number where Spark takes a time, as functions of ksqlDB take milliseconds."""
+    kind, value = (parameters.get(key, "").strip('"') for key in ("inputType", "inputSql"))
+    if kind not in _NUMBERS or "TIMESTAMP" not in parameters.get("requiredType", ""):
+        return ""
+    return f"timestamp_millis({value}) is a TIMESTAMP, or timestamp_seconds({value})"
+
+
+def _several_windows(text: str) -> Explained:
+    unlike = unlike_windows(text)
+    if unlike is None:
+        return Explained(
+            "a SELECT has one window", "group by the first in a sub-query, and by the second around it"
+        )
+    place, _, grouped = unlike
+    name = grouped.partition("(")[0].casefold()
+    return Explained(
+        "the window in SELECT is not that of GROUP BY",
+        f"{name}.start and {name}.end are those of GROUP BY {grouped}",
+        span=place,
+    )
