@@ -18,7 +18,7 @@ from streamsql.plan.context import Context
 from streamsql.shell.editing import is_complete
 
 DEFINED = """CREATE STREAM clicks (id INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '1 minute';
-CREATE SINK out USING noop;
+CREATE SINK out USING noop; CREATE SINK two USING noop;
 CREATE LIVE TABLE counts AS SELECT id, count(*) AS n FROM clicks GROUP BY id;
 """
 SAMPLES = {
@@ -38,6 +38,7 @@ NAMES = [
 ]
 """A pattern of a row, and the name that is typed there; the first pattern that fits holds."""
 RESTS = [
+    ("BEGIN STATEMENT", "INSERT INTO out SELECT id FROM clicks"),
     ("help", "kafka"),
     ("^INSERT INTO <name> VALUES", "(1, now())"),
     ("^INSERT", "(1)"),
@@ -841,6 +842,11 @@ def test_words_of_other_dialects_are_corrected_in_place(statement: str, own: str
             "GROUP BY id, window(ts, '1 hour')",
         ),
         ("SET search_path TO public, pg_catalog", "USE default"),
+        (
+            "BEGIN STATEMENT SET; INSERT INTO out SELECT id FROM clicks; -- both\nINSERT INTO two SELECT 1 AS id FROM clicks; END",
+            "EXECUTE STATEMENT SET BEGIN INSERT INTO out SELECT id FROM clicks; -- both\n"
+            "INSERT INTO two SELECT 1 AS id FROM clicks; END",
+        ),
         ("USE CATALOG default_catalog", "SET CATALOG spark_catalog"),
         (
             "CREATE FUNCTION f(x INT) RETURNS INT AS $$ SELECT x + 1; $$ LANGUAGE SQL",

@@ -38,11 +38,13 @@ _PART = re.compile(r"\[(?P<optional>[^\]]*)\]|<(?P<place>\w+)…?>")
 
 @dataclass(frozen=True)
 class Habit:
-    """console: where it is typed (Flink, psql, …); typed: the pattern of the statement; form: the statement
-    here, with the places of the pattern; refusal: why there is none, "" if there is one.
+    """console: where it is typed (Flink, psql, …); page: the topic of its row; typed: the pattern of the
+    statement; form: the statement here, with the places of the pattern; refusal: why there is none, "" if
+    there is one.
     """
 
     console: str
+    page: str
     typed: str
     form: str
     refusal: str = ""
@@ -56,14 +58,14 @@ class Habit:
     def fact(self) -> str:
         """The message of an error for a row that does not run."""
         if self.refusal:
-            head = _PLACES.sub("", self.typed.partition(" = ")[0])
+            head = _PLACES.sub("", self.typed.partition(" = ")[0]).replace("()", "")
             return f"there is no {' '.join(head.split()).rstrip(' ,')} here"
         return f"this is a {'command' if self.is_command else 'statement'} of {self.console}"
 
     @property
     def hint(self) -> str:
         """What to type instead where there is no statement for it."""
-        return f"HELP {PREFIX}{self.console.lower()}; lists what there is" if self.refusal else ""
+        return f"HELP {self.page}; lists what there is" if self.refusal else ""
 
     def fault(self, kind: type[_Fault], form: str, span: Span) -> _Fault:
         """The error for a row that does not run. form: the statement here as far as it is known, or ""."""
@@ -86,33 +88,41 @@ class Habit:
 
         def part(match: re.Match[str]) -> str:
             if match["optional"] is None:
-                return values[match["place"]]
+                return match[0]
             wanted = [m["place"] for m in _PART.finditer(match["optional"])]
-            return _PART.sub(part, match["optional"]) if all(w in values for w in wanted) else ""
+            return match["optional"] if all(w in values for w in wanted) else ""
 
-        return " ".join(_PART.sub(part, self.form).split())
+        form = " ".join(_PART.sub(part, self.form).split())
+        return _PART.sub(lambda match: values[match["place"]], form)
 
 
 @cache
 def habits() -> tuple[Habit, ...]:
     """All rows of the tables."""
     return tuple(
-        Habit(_console(name), row["typed"], row["form"] or "", row["refusal"] or "")
+        Habit(console, name, row["typed"], row["form"] or "", row["refusal"] or "")
         for name, topic in topics().items()
         if name.startswith(PREFIX)
-        for row in _ROW.finditer(topic.text)
+        for console, section in _sections(name, topic.text)
+        for row in _ROW.finditer(section)
         if not _is_operator(row["typed"])
     )
+
+
+_SECTION = re.compile(r"^Statements of (\w+):$", re.MULTILINE)
+
+
+def _sections(page: str, text: str) -> Iterator[tuple[str, str]]:
+    """(console, text) of the parts of a page: each `Statements of …:` begins one."""
+    name = page.removeprefix(PREFIX)
+    before, *parts = _SECTION.split(text)
+    yield _NAMES.get(name, name), before
+    yield from zip(parts[::2], parts[1::2], strict=True)
 
 
 def _is_operator(typed: str) -> bool:
     match = OPERATOR.fullmatch(typed)
     return bool(match and (match["left"] or match["right"]))
-
-
-def _console(topic: str) -> str:
-    name = topic.removeprefix(PREFIX)
-    return _NAMES.get(name, name)
 
 
 def own_form(text: str, tokens: Sequence[Token]) -> tuple[Habit, str] | None:

@@ -6,16 +6,16 @@ import re
 from dataclasses import dataclass
 
 from streamsql.errors import Span, StreamsqlError, nearest
-from streamsql.language.tokens import Token, tokenize, unquote
+from streamsql.language.tokens import Token, split, tokenize, unquote
 
 
 def is_ended(text: str) -> bool:
-    """Whether a text ends with the `;` of a statement, outside quotes and comments."""
+    """Whether a text ends with the `;` of a statement, outside quotes, comments and BEGIN … END."""
     try:
         tokens = tokenize(text)
     except StreamsqlError:
         return False  # a quote or comment is not closed
-    return bool(tokens) and tokens[-1].text == ";"
+    return bool(tokens) and tokens[-1].text == ";" and all(piece.closed for piece in split(tokens))
 
 
 _COMMAND = re.compile(r"\\(?:\?|!|[A-Za-z]+\+?)(?:[ \t][^\n\\]*)?\s*\Z")

@@ -98,6 +98,15 @@ _TARGETS = (
 )  # fmt: skip
 
 
+_OF_ROWS = {
+    "DELETE FROM": "a query leaves rows out: CREATE STREAM … AS SELECT * FROM {name} WHERE …",
+    "UPDATE": "a query computes other values: CREATE STREAM … AS SELECT … FROM {name}",
+    "MERGE INTO": "a query joins other rows: CREATE STREAM … AS SELECT … FROM {name} JOIN …",
+    "TRUNCATE TABLE": "DROP STREAM {name}; and CREATE STREAM begin it anew",
+}
+"""A statement of Spark that changes rows, and what a stream has instead."""
+
+
 @dataclass(frozen=True)
 class Target:
     """verb: the words before the name, in capitals; name: of the table or view; span: of the name."""
@@ -105,6 +114,10 @@ class Target:
     verb: str
     name: str
     span: Span
+
+    def of_stream(self, name: str) -> str:
+        """What a stream has instead of a statement that changes rows; "" for any other statement."""
+        return _OF_ROWS.get(self.verb, "").format(name=name)
 
 
 def target_of(text: str) -> Target | None:

@@ -137,15 +137,15 @@ class Piece(NamedTuple):
 
 _BEFORE_HEAD = {"EXPLAIN", "PYSPARK", "LOGICAL", "EXTENDED", "FORMATTED", "CODEGEN", "COST"}
 _BLOCK_ENDS = {"IF", "WHILE", "FOR", "LOOP", "REPEAT"}
-_TRANSACTIONS = {";", "TRANSACTION", "WORK", "STATEMENT"}
+_TRANSACTIONS = {";", "TRANSACTION", "WORK"}
 """What follows a BEGIN of other consoles that has no END."""
 
 
 def split(tokens: list[Token]) -> Iterator[Piece]:
     """Statements of a token list, without their `;`. Empty statements are skipped.
 
-    A compound statement (BEGIN … END, EXECUTE STATEMENT SET BEGIN … END, TEST 'name' BEGIN … END TEST) is one
-    piece. A TEST that is not closed ends before the next one.
+    A compound statement (BEGIN … END, EXECUTE STATEMENT SET BEGIN … END, BEGIN STATEMENT SET; … END of Flink,
+    TEST 'name' BEGIN … END TEST) is one piece. A TEST that is not closed ends before the next one.
     """
     piece: list[Token] = []
     depth, compound, test, head = 0, False, False, True

@@ -65,4 +65,6 @@ def _refusal(target: Target, kind: str, name: str) -> RuleFault:
         "live table": "the rows of a live table are those of its query",
     }[kind]
     hint = f"CREATE OR REPLACE {kind.upper()} {name} … changes its definition"
+    if kind == "stream":
+        hint = target.of_stream(name) or hint
     return RuleFault(f"{said}: {target.verb} cannot change it", detail=why, hint=hint, code="WRONG_KIND")
