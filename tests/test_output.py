@@ -104,7 +104,7 @@ def test_every_format_takes_no_rows(format: str) -> None:
         (Decimal("1E+3"), "1000"),
         (Decimal("0.10"), "0.10"),
         (b"\x00\xff", "0x00ff"),
-        ([1, None, "x"], "[1, NULL, x]"),
+        ([1, None, "x", ""], "[1, NULL, x, '']"),
         ({"a": 1, "b": {"c": None}}, "{a: 1, b: {c: NULL}}"),
         (dt.datetime(2024, 1, 1, 12, 0, 0, 1), "2024-01-01 12:00:00.000001"),
         (dt.date(2024, 1, 1), "2024-01-01"),

@@ -269,3 +269,12 @@ def test_views_whose_names_need_backticks_and_global_ones(console: Console) -> N
         assert console.rows("SELECT o.n, g.n FROM `odd.name` o CROSS JOIN global_temp.g;") == [(1, 2)]
     finally:
         console.run("DROP VIEW `odd.name`; DROP VIEW global_temp.g;")
+
+
+def test_an_insert_into_a_table_tells_its_rows(console: Console) -> None:
+    _, first, second, none = console.run(
+        "CREATE TABLE told (a INT); INSERT INTO told VALUES (1), (2); INSERT INTO told SELECT a FROM told WHERE a = 1;"
+        "INSERT INTO told SELECT a FROM told WHERE a = 7;"
+    )
+    messages = [result.message for result in (first, second, none)]
+    assert messages == ["2 rows written into told", "1 row written into told", "0 rows written into told"]

@@ -22,11 +22,11 @@ def text(value: Any, *, null: str = NULL) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_inner(k)}: {_inner(v)}" for k, v in value.items()) + "}"
     if hasattr(value, "asDict"):
         return text(_fields(value))
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(text(v) for v in value) + "]"
+        return "[" + ", ".join(map(_inner, value)) + "]"
     if isinstance(value, (bytes, bytearray)):
         return "0x" + bytes(value).hex()
     if isinstance(value, Decimal):
@@ -34,6 +34,11 @@ def text(value: Any, *, null: str = NULL) -> str:
     if isinstance(value, dt.timedelta):
         return _interval(value)
     return moments([value])[0] if isinstance(value, dt.datetime) else str(value)
+
+
+def _inner(value: Any) -> str:
+    """A value inside of another one, where an empty text would not be seen."""
+    return text(value) if value != "" else "''"
 
 
 def moments(values: Iterable[dt.datetime]) -> list[str]:

@@ -233,3 +233,14 @@ def _has_arrow_form(kind: Any) -> bool:
         return _has_arrow_form(kind.keyType) and _has_arrow_form(kind.valueType)
     simple = (t.NumericType, t.StringType, t.BinaryType, t.BooleanType, t.DateType, t.NullType)
     return isinstance(kind, (*simple, t.TimestampType, t.TimestampNTZType, t.DayTimeIntervalType))
+
+
+def rows_written(frame: Any) -> int | None:
+    """The number of rows that a statement of Spark, of which this is the result, has written; None where
+    Spark does not count them.
+    """
+    executed = frame._jdf.queryExecution().commandExecuted()
+    if executed.getClass().getSimpleName() != "CommandResult":
+        return None
+    count = executed.commandPhysicalPlan().metrics().get("numOutputRows")
+    return count.get().value() if count.isDefined() else None

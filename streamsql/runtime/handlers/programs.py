@@ -31,9 +31,9 @@ from streamsql.plan import plans
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.statements.stale_views import table_of
-from streamsql.results import Done, Result, Rows, Text
+from streamsql.results import Done, Result, Rows, Text, counted
 from streamsql.runtime.engine.kept_tables import COLLATION, definition_now, exists_before, is_table
-from streamsql.runtime.engine.row_fetch import fetch
+from streamsql.runtime.engine.row_fetch import fetch, rows_written
 from streamsql.runtime.engine.row_files import write_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
@@ -186,9 +186,10 @@ def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Resu
     with alone, parts.own_state_provider(plan.program), asked_again():
         if plan.folder and parts.config.stand_ins:
             write_rows(plan.program, env, plan.folder)
-        else:
-            run(plan.program, env)
-    return Done(message=plan.message)
+            return Done(message=plan.message)
+        last = run(plan.program, env)
+    count = None if plan.folder or plan.sinks else rows_written(last)
+    return Done(message=plan.message if count is None else f"{counted(count, 'row')} {plan.message}")
 
 
 def _explain(parts: SessionParts, plan: plans.Explain, statement: Statement) -> Result:
