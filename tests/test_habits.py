@@ -18,7 +18,7 @@ from streamsql.plan.context import Context
 from streamsql.shell.editing import is_complete
 
 DEFINED = """CREATE STREAM clicks (id INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '1 minute';
-CREATE SINK out USING noop; CREATE SINK two USING noop;
+CREATE SINK out USING noop;
 CREATE LIVE TABLE counts AS SELECT id, count(*) AS n FROM clicks GROUP BY id;
 """
 SAMPLES = {
@@ -843,7 +843,7 @@ def test_words_of_other_dialects_are_corrected_in_place(statement: str, own: str
         ),
         ("SET search_path TO public, pg_catalog", "USE default"),
         (
-            "BEGIN STATEMENT SET; INSERT INTO out SELECT id FROM clicks; -- both\nINSERT INTO two SELECT 1 AS id FROM clicks; END",
+            "CREATE SINK two USING noop; BEGIN STATEMENT SET; INSERT INTO out SELECT id FROM clicks; -- both\nINSERT INTO two SELECT 1 AS id FROM clicks; END",
             "EXECUTE STATEMENT SET BEGIN INSERT INTO out SELECT id FROM clicks; -- both\n"
             "INSERT INTO two SELECT 1 AS id FROM clicks; END",
         ),

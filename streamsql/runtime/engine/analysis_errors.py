@@ -13,6 +13,7 @@ from streamsql.language.places import place_of_relation, unlike_windows
 from streamsql.language.reference import functions
 from streamsql.language.tokens import quote_name
 
+NO_RELATION = "there is no stream, table or view "
 _DEFAULT = "spark_catalog.default."
 _RELATIONS = "SHOW STREAMS; and SHOW TABLES; list them"
 _SCHEMAS = "SHOW SCHEMAS; lists them, CREATE SCHEMA makes one"
@@ -61,7 +62,7 @@ def explained(
         schema, _, table = name.rpartition(".")
         hint = _first_schema(schema, table) or did_you_mean(name, known) or _RELATIONS
         place = place_of_relation(text, name)
-        return Explained(f"there is no stream, table or view {name}", hint, span=place)
+        return Explained(f"{NO_RELATION}{name}", hint, span=place)
     if condition == "SCHEMA_NOT_FOUND":
         name = named("schemaName").removeprefix("spark_catalog.")
         hint = _first_schema(name.rpartition(".")[2], "") or _SCHEMAS
