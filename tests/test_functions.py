@@ -302,3 +302,16 @@ def test_a_whole_script_is_checked_without_the_modules(tmp_path: Path) -> None:
     )
     outcome = run_process("--check", str(script))
     assert (outcome.code, outcome.err) == (0, "5 statements checked\n")
+
+
+def test_the_list_of_functions_tells_what_they_take_and_do(functions: Console) -> None:
+    functions.run(SHOUT + "SELECT shout('a');")
+    rows = functions.rows("SHOW FUNCTIONS;")
+    names = [name for name, *_ in rows]
+    assert names[0] == "abs" and names.index("xxhash64") < names.index("!=")  # operators stand last
+    told = {name: tuple(more) for name, *more in rows}
+    assert told["abs"] == ("(expr)", "Returns the absolute value of the numeric or interval value")
+    assert told["shout"] == ("(…)", "function, written in Python")
+    assert [name for name, *_ in functions.rows("SHOW FUNCTIONS LIKE 'array_a*';")] == [
+        "array_agg", "array_append",
+    ]  # fmt: skip

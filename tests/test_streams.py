@@ -313,3 +313,20 @@ def test_a_view_that_a_new_spark_cannot_make_again_is_said_and_tried_again(
     (tmp_path / "away").rename(tmp_path / "in")
     assert console.rows("SELECT a FROM v;") == [(1,)]
     assert not any(t.name == "gone" for t in session.spark.catalog.listTables())
+
+
+def test_lists_show_the_columns_of_a_stream_that_is_a_query_and_comments(console: Console) -> None:
+    console.run(
+        """CREATE STREAM a (id INT, n INT) USING values COMMENT 'all of it';
+        CREATE STREAM b AS SELECT id, n * 2 AS twice FROM a;
+        CREATE STREAM c AS SELECT * FROM b WHERE twice > 1;
+        CREATE LIVE TABLE t COMMENT 'kept' AS SELECT id, count(*) AS c FROM a GROUP BY id;"""
+    )
+    columns = {name: (shown, comment) for name, _, shown, _, comment in console.rows("SHOW TABLES;")}
+    assert columns == {
+        "a": ("id, n", "all of it"), "b": ("id, twice", ""), "c": ("id, twice", ""), "t": ("id, c", "kept"),
+    }  # fmt: skip
+    assert [row[2] for row in console.rows("SHOW STREAMS;")] == ["id, n", "id, twice", "id, twice"]
+    assert ("columns", "id, twice") in console.rows("DESCRIBE STREAM c;")
+    assert ("comment", "kept") in console.rows("DESCRIBE LIVE TABLE t;")
+    console.run("DROP STREAM c; DROP STREAM b; DROP LIVE TABLE t; DROP STREAM a;")

@@ -147,6 +147,10 @@ SHORT = (
         ("d",), "[name]", "list all that FROM can read, or describe one thing",
         _listed("DESCRIBE TABLE {}", "SHOW TABLES"),
     ),
+    Short(
+        ("d+",), "[name]", "the same, with the format, location and comment of a table of Spark",
+        _listed("DESCRIBE TABLE EXTENDED {}", "SHOW TABLES"),
+    ),
     Short(("ds",), "[name]", "list the sinks, or describe one", _listed("DESCRIBE SINK {}", "SHOW SINKS")),
     Short(
         ("dl",), "[name]", "list the live tables, or describe one",
@@ -208,7 +212,7 @@ def expand(text: str, preferences: Preferences) -> str | None:
     name, given = (*line[1:].split(None, 1), "", "")[:2]
     start = text.index(line[0])
     span = Span(start, start + 1 + len(name))
-    plain = name.rstrip("+") or name  # \\d+ of psql shows more than \\d; here \\d shows all
+    plain = name if name in _BY_NAME else name.rstrip("+") or name  # most forms show all that there is
     other = _of_another_prompt(line, name, span)
     if other:
         return other

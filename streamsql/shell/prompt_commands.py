@@ -31,12 +31,13 @@ def run_in_shell(command: str) -> None:
 
 
 def described(statement: str, catalog: Catalog) -> str:
-    """DESCRIBE TABLE name of \\d, and SHOW CREATE TABLE name of .schema, as the statement for what has that
-    name; any other statement as it is.
+    """DESCRIBE TABLE [EXTENDED] name of \\d, and SHOW CREATE TABLE name of .schema, as the statement for what
+    has that name; any other statement as it is.
     """
     head, _, name = statement.removesuffix(";").partition(" TABLE ")
     if head not in ("DESCRIBE", "SHOW CREATE") or not name:
         return statement
+    name = name.removeprefix("EXTENDED ")
     key = name.strip('`"').casefold()
     sink = catalog.sinks.get(key)
     if key in catalog.streams:

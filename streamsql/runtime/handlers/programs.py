@@ -12,6 +12,7 @@ from streamsql.calls import Assign, evaluate, run
 from streamsql.connectors.packages import PACKAGES
 from streamsql.definitions import Table
 from streamsql.errors import EngineFault, InputFault, Source
+from streamsql.language import reference
 from streamsql.language.parser import parse
 from streamsql.language.redaction import redact_any
 from streamsql.language.script import split_script
@@ -38,10 +39,12 @@ from streamsql.runtime.engine.row_files import write_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
-from streamsql.runtime.handlers.info_table import without_secrets
+from streamsql.runtime.handlers.info_table import table, without_secrets
 from streamsql.runtime.handlers.preview import Previewer
+from streamsql.runtime.handlers.show import how_called
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import check_servers
+from streamsql.runtime.preflight.function_kinds import WHAT
 from streamsql.runtime.preflight.kafka_topics import check_sink_topics, show_topics
 from streamsql.runtime.preflight.registry_subjects import asked_again
 from streamsql.runtime.program_source import program_text, spark_plan
@@ -100,7 +103,7 @@ def _collected(
             code="FOREIGN_STREAM",
         )
     if not isinstance(statement, Select) or reads_state(plan.program):
-        return _told(collect(frame), statement, began)
+        return _told(parts, collect(frame), statement, began)
     rows = fetch(
         frame, parts.cancel, lambda error: translate(error, statement, parts.catalog.relation_names())
     )
@@ -146,7 +149,7 @@ def _remember_view(parts: SessionParts, name: str, alter: Statement) -> None:
     parts.temporary.remember(now, defines)
 
 
-def _told(rows: Rows, statement: Statement, began: float) -> Result:
+def _told(parts: SessionParts, rows: Rows, statement: Statement, began: float) -> Result:
     """The rows of a statement of Spark that is no SELECT: those of a definition show no secrets."""
     if not rows.columns:
         return Done(message="done")
@@ -154,6 +157,8 @@ def _told(rows: Rows, statement: Statement, began: float) -> Result:
         rows = without_secrets(rows)
     if rows.columns == ("createtab_stmt",) and len(rows.rows) == 1:
         return Text(text=str(rows.rows[0][0]).replace(COLLATION.upper(), "").rstrip() + ";")
+    if rows.columns == ("function",):
+        return replace(_functions(parts, [name for (name,) in rows.rows]), seconds=time.monotonic() - began)
     if rows.columns == ("function_desc",):
         facts = [str(value) for (value,) in rows.rows]
         return Text(text="\n".join(f for f in facts if not f.startswith(_OF_SPARK)), prose=True)
@@ -162,6 +167,22 @@ def _told(rows: Rows, statement: Statement, began: float) -> Result:
         plain = [tuple(v.replace(COLLATION, "") if isinstance(v, str) else v for v in r) for r in rows.rows]
         rows = replace(rows, rows=_with_types_in_capitals(plain), glance=True)
     return replace(rows, seconds=time.monotonic() - began)
+
+
+def _functions(parts: SessionParts, names: list[str]) -> Rows:
+    """The answer to SHOW FUNCTIONS, which of Spark has names only; operators stand last."""
+    known, own = reference.functions(), parts.catalog.functions
+    rows = []
+    for name in sorted(names, key=lambda name: (not name[:1].isalpha(), name)):
+        if entry := own.get(name.casefold()):
+            called = how_called(entry).partition(entry.name)[2]
+            meaning = f"{WHAT[entry.kind]}, written in Python"
+        elif function := known.get(name):
+            called, meaning = re.sub(rf"\b{name}(?=\()", "", function.signature), function.meaning
+        else:
+            called = meaning = ""
+        rows.append((name, called, meaning))
+    return table(("function", "arguments", "description"), rows, matters=("function", "description"))
 
 
 def _with_types_in_capitals(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Sink, Stream
+from streamsql.errors import StreamsqlError
 from streamsql.language.statements import function, sink, stream
 from streamsql.language.statements.base import Name
 from streamsql.language.struct_types import in_capitals
@@ -23,9 +24,20 @@ def _mark(entry: Stream) -> str:
     return f"{mark.column.value}, {mark.delay}" if mark else ""
 
 
+def column_names(parts: SessionParts, entry: Stream) -> str:
+    """The columns of a stream; of one that is a query, those that its text tells."""
+    if not entry.query:
+        return ", ".join(columns_of(entry) or ())
+    try:
+        _, shape = parts.context().sources().stream(entry)
+    except StreamsqlError:  # what it reads has changed since
+        return ""
+    return ", ".join(shape.columns or ())
+
+
 def _show_streams(parts: SessionParts, statement: stream.ShowStreams) -> Result:
     rows = [
-        (s.name, s.connector or "query", ", ".join(columns_of(s) or ()), _mark(s), s.comment)
+        (s.name, s.connector or "query", column_names(parts, s), _mark(s), s.comment)
         for s in parts.catalog.streams.values()
     ]
     listed = table(("name", "connector", "columns", "watermark", "comment"), rows, nothing="no streams")
@@ -41,7 +53,8 @@ def _describe_stream(parts: SessionParts, statement: stream.DescribeStream) -> R
         (f"column {c.name}", in_capitals(c.type) + (f"  {c.comment}" if c.comment else "")) for c in columns
     ]
     pairs += [("connector", entry.connector), ("format", entry.format), ("key", ", ".join(entry.key))]
-    pairs += [("query", entry.query)]
+    if entry.query:
+        pairs += [("columns", column_names(parts, entry)), ("query", entry.query)]
     pairs += [(f"option {k}", redact_option(k, v)) for k, v in entry.options]
     readers = [query.name for query in queries_over(entry.name, parts.catalog)]
     pairs += _event_times(parts, entry)
@@ -119,7 +132,7 @@ def _describe_function(parts: SessionParts, statement: function.DescribeFunction
     pairs += [(f"column {c.name}", c.type) for c in entry.columns]
     pairs += [("returns", entry.returns), ("python", f"{entry.module}.{entry.attribute}")]
     pairs += [("folder", entry.folder), ("modules", ", ".join(entry.modules))]
-    return pairs_of([*pairs, ("called", _how_called(entry))])
+    return pairs_of([*pairs, ("called", how_called(entry))])
 
 
 _TAKES = {
@@ -128,7 +141,7 @@ _TAKES = {
 }  # fmt: skip
 
 
-def _how_called(entry: Function) -> str:
+def how_called(entry: Function) -> str:
     if entry.kind == "processor":
         return f"FROM {entry.name}(TABLE(stream) PARTITION BY key)"
     return f"FROM t, LATERAL {entry.name}(…)" if entry.kind == "table" else f"SELECT {entry.name}(…)"

@@ -9,12 +9,12 @@ from streamsql.language.redaction import redact
 from streamsql.language.statements import live_table, session
 from streamsql.language.struct_types import in_capitals
 from streamsql.language.tokens import quote_name
-from streamsql.plan.lowering.sources import columns_of
 from streamsql.results import Result, Text
 from streamsql.runtime.engine.kept_tables import COLLATION
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, pairs_of, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
+from streamsql.runtime.handlers.show import column_names
 from streamsql.runtime.live.journal import UnreadableRows
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.why.moments import brief
@@ -82,7 +82,7 @@ def _show_live(parts: SessionParts, statement: live_table.ShowLiveTables) -> Res
 
 _MATTERS = ("name", "rows", "mode", "behind", "stale", "key", "remark", "columns", "inputs", "query")
 """The columns of SHOW LIVE TABLES, the most important first."""
-_Row = tuple[str, str, str, int | str]
+_Row = tuple[str, str, str, int | str, str]
 _SPARKS_KINDS = {"MANAGED": "table", "EXTERNAL": "table", "VIEW": "view", "TEMPORARY": "temporary view"}
 
 
@@ -98,20 +98,20 @@ def _show_views(parts: SessionParts, statement: session.ShowViews) -> Result:
 
 
 def _readable(parts: SessionParts) -> list[_Row]:
-    """(name, kind, columns, rows) of all that FROM can read."""
+    """(name, kind, columns, rows, comment) of all that FROM can read."""
     rows: list[_Row] = [
-        (s.name, "stream", ", ".join(columns_of(s) or ()), "") for s in parts.catalog.streams.values()
+        (s.name, "stream", column_names(parts, s), "", s.comment) for s in parts.catalog.streams.values()
     ]
     for entry in parts.catalog.live_tables():
         kept, _, _, listed = _live_numbers(_listed(entry.name, parts)[0])
-        rows.append((entry.name, "live table", listed, kept))
+        rows.append((entry.name, "live table", listed, kept, entry.comment))
     names = {name.casefold() for name, *_ in rows}
     for entry_of_spark in parts.spark.catalog.listTables():
         name = entry_of_spark.name
         if name.casefold() not in names and not _is_stage(name, parts):
             kind = _SPARKS_KINDS.get(entry_of_spark.tableType, entry_of_spark.tableType.casefold())
             columns = ", ".join(column.name for column in parts.spark.catalog.listColumns(quote_name(name)))
-            rows.append((name, kind, columns, ""))
+            rows.append((name, kind, columns, "", entry_of_spark.description or ""))
     return rows
 
 
@@ -124,7 +124,8 @@ def _create_tables(parts: SessionParts, statement: session.ShowCreateTables) -> 
 
 
 def _listing(rows: list[_Row], like: str, nothing: str) -> Result:
-    return named_like(table(("name", "kind", "columns", "rows"), rows, (3,), nothing), like)
+    listed = table(("name", "kind", "columns", "rows", "comment"), rows, (3,), nothing)
+    return named_like(listed, like)
 
 
 def _is_stage(name: str, parts: SessionParts) -> bool:
@@ -159,6 +160,7 @@ def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable)
             ("skipped snapshots", numbers["skipped"]),
             ("remark", numbers["remark"]),
         ]
+    pairs.append(("comment", entry.comment))
     return pairs_of(pairs)
 
 
