@@ -173,7 +173,7 @@ def texts(marked: str) -> list[str]:
         ("SELECT * FROM clicks WATERMARK ts DELAY OF INTERVAL 10 M|", ["MINUTES", "MILLISECONDS", "MINUTE"]),
         # statements
         ("cr|", ["create"]),
-        ("CREATE |", ["OR", "STREAM", "SINK", "LIVE"]),
+        ("CREATE |", ["STREAM", "LIVE", "SINK", "TABLE"]),
         ("EXPLAIN PY|", ["PYSPARK"]),
         ("EXPLAIN PYSPARK STOP |", ["QUERY"]),
         ("STOP QUERY |", ["counts", "q1"]),
@@ -516,3 +516,28 @@ def test_topics_are_those_of_what_is_kafkas() -> None:
     catalog = CATALOG.having(Stream("orders", "kafka"), Sink("shipped", "kafka"))
     text = "SHOW TOPICS FROM "
     assert [c.text for c in complete(text, len(text), catalog, columns)] == ["orders", "shipped"]
+
+
+@pytest.mark.parametrize(
+    ("marked", "first"),
+    [
+        ("SHOW |", ["QUERIES", "TABLES", "STREAMS", "LIVE", "SINKS"]),
+        ("DROP |", ["QUERY", "STREAM", "LIVE", "SINK", "TABLE"]),
+        ("s|", ["select", "show"]),
+        ("SHOW CREATE |", ["STREAM", "LIVE", "SINK", "FUNCTION", "TABLES"]),
+    ],
+)
+def test_keywords_that_are_used_most_stand_first(marked: str, first: list[str]) -> None:
+    assert texts(marked)[: len(first)] == first
+
+
+def test_start_offers_queries_that_are_stopped_first_and_others_those_that_run() -> None:
+    states = {"counts": "stopped query", "q1": "running query"}.__getitem__
+    for text, order in (
+        ("STOP QUERY ", ["q1", "counts"]),
+        ("\\stop ", ["q1", "counts"]),
+        ("WHY QUERY ", ["q1", "counts"]),
+        ("START QUERY ", ["counts", "q1"]),
+    ):
+        offered = complete(text, len(text), CATALOG, columns, states)
+        assert [(c.text, c.kind) for c in offered][:2] == [(name, states(name)) for name in order]

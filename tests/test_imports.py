@@ -42,7 +42,7 @@ LANGUAGE = [
     "tree_nodes values_rows",
     "terminals expression lexical spark_definitions unfinished.select_items",
     "unread_query",
-    "grammar synopsis topics unfinished.query_reader unfinished.query_words unfinished.spark_words",
+    "grammar synopsis topics unfinished.query_reader unfinished.query_words unfinished.order_of_use unfinished.spark_words",
     "durations",
     "statements.base",
     "query_tree",

@@ -53,12 +53,9 @@ class _Completer(Completer):
     def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
         from streamsql.shell.completion.complete import complete
 
-        desk = self.desk()
-        for candidate in complete(
-            document.text, document.cursor_position, desk.session.catalog, desk.session.columns
-        ):
-            meta = desk.session.query_state(candidate.text) if candidate.kind == "query" else candidate.kind
-            yield Completion(candidate.text, -candidate.length, display_meta=meta)
+        session, text, position = self.desk().session, document.text, document.cursor_position
+        for candidate in complete(text, position, session.catalog, session.columns, session.query_state):
+            yield Completion(candidate.text, -candidate.length, display_meta=candidate.kind)
 
 
 def _that_fit(parts: list[tuple[int, str, str]], width: int) -> StyleAndTextTuples:

@@ -13,6 +13,7 @@ from streamsql.language.grammar import load
 from streamsql.language.statements.registry import STATEMENTS
 from streamsql.language.tokens import Token, unquote
 from streamsql.language.unfinished.blocks import Block
+from streamsql.language.unfinished.order_of_use import in_order_of_use
 from streamsql.language.unfinished.query_cursor import QueryCursor, query_cursor, query_start
 from streamsql.language.unfinished.query_reader import read_query
 from streamsql.language.unfinished.spark_words import expected_by_spark
@@ -49,7 +50,7 @@ class UnfinishedStatement:
         """The keywords (in quotes) and terminals expected at the cursor."""
         if self.query is not None and not self.inside:
             return self.query.expected
-        return tuple(dict.fromkeys(self._expected()))
+        return tuple(in_order_of_use(dict.fromkeys(self._expected()), self._before_key))
 
     def _expected(self) -> Iterator[str]:
         wanted = _expected_by_grammar(self._before_key)

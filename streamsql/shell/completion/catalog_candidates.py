@@ -44,6 +44,14 @@ def _named(kind: str, names: Callable[[Catalog], Iterable[str]]) -> Source:
     return lambda context: (Offer(quote_name(n), kind) for n in names(context.catalog))
 
 
+def _queries(context: Context) -> Iterator[Offer]:
+    """The queries, those that run first; after START, those that do not."""
+    states = context.states or (lambda name: "query")
+    offers = [Offer(quote_name(q.name), states(q.name)) for q in context.catalog.named(None)]
+    starts = context.statement.head == "START"
+    yield from sorted(offers, key=lambda offer: offer.kind.startswith("running") == starts)
+
+
 def _sinks(context: Context) -> Iterator[Offer]:
     for sink in context.catalog.sinks.values():
         yield Offer(quote_name(sink.name), "live table" if sink.is_live else "sink")
@@ -107,7 +115,7 @@ SOURCES: dict[str, Source] = {
     "StreamName": _named("stream", lambda c: (s.name for s in c.streams.values())),
     "SinkName": _sinks,
     "LiveTableName": _named("live table", lambda c: (s.name for s in c.live_tables())),
-    "QueryName": _named("query", lambda c: (q.name for q in c.named(None))),
+    "QueryName": _queries,
     "FunctionName": _named("Python", lambda c: (f.name for f in c.functions.values())),
     "Target": _targets,
     "ColumnName": _columns,

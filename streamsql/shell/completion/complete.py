@@ -14,7 +14,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.language.unfinished.cursor import statement_at
 from streamsql.shell.completion import catalog_candidates, option_candidates, query_candidates
 from streamsql.shell.completion.column_resolver import Columns
-from streamsql.shell.completion.offers import KEYWORD, Context, Offer, keyword_offer
+from streamsql.shell.completion.offers import KEYWORD, Context, Offer, States, keyword_offer
 from streamsql.shell.completion.option_candidates import in_quote
 
 __all__ = ["Candidate", "Columns", "complete"]
@@ -37,23 +37,31 @@ class Candidate(NamedTuple):
     length: int
 
 
-def complete(text: str, position: int, catalog: Catalog, columns: Columns | None = None) -> list[Candidate]:
+def complete(
+    text: str,
+    position: int,
+    catalog: Catalog,
+    columns: Columns | None = None,
+    states: States | None = None,
+) -> list[Candidate]:
     """Candidates at a position of a text with one or more statements, best first.
 
     columns: returns the (name, type) pairs of a live table or table of Spark whose columns the catalog does
-    not know. It is called at each key, and must not call Spark.
+    not know; states: see offers. They are called at each key, and must not call Spark.
     """
     try:
         if text[:position].lstrip().startswith("\\"):
-            return _short(text[:position], catalog, columns)
-        return _complete(text, position, catalog, columns)
+            return _short(text[:position], catalog, columns, states)
+        return _complete(text, position, catalog, columns, states)
     except RecursionError:  # nested hundreds of levels deep
         return []
 
 
-def _complete(text: str, position: int, catalog: Catalog, columns: Columns | None) -> list[Candidate]:
+def _complete(
+    text: str, position: int, catalog: Catalog, columns: Columns | None, states: States | None
+) -> list[Candidate]:
     statement = statement_at(text, position)
-    context = Context(statement, catalog, columns)
+    context = Context(statement, catalog, columns, states)
     if statement.inside == "comment":
         return []
     if statement.inside:
@@ -126,7 +134,7 @@ def _within_key(typed: str, key: str, offer: Offer) -> bool:
     return at >= 0 and not offer.text.isupper()
 
 
-def _short(before: str, catalog: Catalog, columns: Columns | None) -> list[Candidate]:
+def _short(before: str, catalog: Catalog, columns: Columns | None, states: States | None) -> list[Candidate]:
     """Candidates for short forms (`\\stop q`): their names, then those of the statements they stand for."""
     from streamsql.config.preferences import Preferences
     from streamsql.language.short_forms import SHORT
@@ -142,7 +150,7 @@ def _short(before: str, catalog: Catalog, columns: Columns | None) -> list[Candi
     mark = "\uffff"
     statement = short.make(given.lstrip() + mark, Preferences()).partition(mark)[0]
     candidates = []
-    for candidate in complete(statement, len(statement), catalog, columns):
+    for candidate in complete(statement, len(statement), catalog, columns, states):
         # The statement may have more text than was typed: `SET streamsql.` for `\set`.
         surplus = max(0, candidate.length - len(given.lstrip()))
         text = candidate.text[surplus:] if surplus < len(candidate.text) else candidate.text

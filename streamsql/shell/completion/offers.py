@@ -13,6 +13,8 @@ from streamsql.language.unfinished.query_cursor import QueryCursor
 from streamsql.language.unfinished.statement import UnfinishedStatement
 from streamsql.shell.completion.column_resolver import ColumnResolver, Columns, NameAndType
 
+States = Callable[[str], str]
+"""What is shown beside a query, such as `running query`, by its name."""
 NAME, FUNCTION, KEYWORD = range(3)
 
 
@@ -41,6 +43,7 @@ class Context:
     statement: UnfinishedStatement
     catalog: Catalog
     columns: Columns | None
+    states: States | None
 
     @cached_property
     def resolver(self) -> ColumnResolver:
