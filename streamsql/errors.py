@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from streamsql.secrets import redact_text
@@ -199,6 +200,16 @@ class TimeFault(StreamsqlError):
 class Cancelled(StreamsqlError):
     exit_code = EXIT_INTERRUPTED
     code = "CANCELLED"
+
+
+def no_folder(file: Path, place: Span | None) -> InputFault:
+    """The folder of a file that is to be written is missing."""
+    return InputFault(
+        f"there is no folder {file.parent}",
+        hint=f"\\! mkdir -p '{file.parent}'",
+        span=place,
+        code="FILE_NOT_WRITTEN",
+    )
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamsql.errors import Note, StreamsqlError
+from streamsql.errors import Note, Span, StreamsqlError
 
 
 def counted(number: int, what: str) -> str:
@@ -110,7 +110,8 @@ class RowStream(Result):
 class Copied(Result):
     """The rows of COPY TO, which are still to be written to a file.
 
-    header: whether a csv or tsv file begins with the names of the columns; delimiter: of csv.
+    header: whether a csv or tsv file begins with the names of the columns; delimiter: of csv; place: where
+    the statement names the file.
     """
 
     rows: Rows | RowStream = field(default_factory=Rows)
@@ -118,6 +119,7 @@ class Copied(Result):
     format: str = "csv"
     header: bool = True
     delimiter: str = ","
+    place: Span | None = None
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,15 @@ def test_a_table_goes_into_files_and_comes_back(console: Console, tmp_path: Path
     with pytest.raises(RuleFault, match="does not know the format xlsx") as refused:
         console.run("COPY kept TO 'f.xlsx';")
     assert "csv" in refused.value.hint
-    with pytest.raises(InputFault, match="cannot write /nowhere/f.csv"):
-        copy(console, "COPY kept TO '/nowhere/f.csv';")
+    for format in ("csv", "parquet"):
+        with pytest.raises(InputFault, match="there is no folder /nowhere") as missing:
+            copy(console, f"COPY kept TO '/nowhere/f.{format}';")
+        assert missing.value.hint == "\\! mkdir -p '/nowhere'"
+        assert missing.value.span is not None and missing.value.span.start == len("COPY kept TO ")
+    (tmp_path / "taken.csv").mkdir()
+    with pytest.raises(InputFault, match="cannot write .*: is a directory") as taken:
+        copy(console, f"COPY kept TO '{tmp_path}/taken.csv';")
+    assert taken.value.span is not None
 
 
 def test_a_copy_that_fails_leaves_the_file_as_it_was(console: Console, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from streamsql.errors import InputFault
+from streamsql.errors import InputFault, no_folder
 from streamsql.output.fitting import renamed_columns
 from streamsql.output.formats import FORMATS, Style
 from streamsql.results import Copied, Rows, RowStream, counted
@@ -36,12 +36,15 @@ def copy_to_file(copied: Copied, check: Callable[[], None]) -> str:
     first = 1 if not copied.header and copied.format in ("csv", "tsv") else 0
     part = path.with_name(f".{path.name}.part")
     try:
+        if not path.parent.exists():
+            raise no_folder(path, copied.place)
         with part.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
             file.writelines(f"{line}\n" for line in islice(lines, first, None))
         part.replace(path)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise InputFault(f"cannot write {path}: {reason}", code="FILE_NOT_WRITTEN") from None
+        fault = InputFault(f"cannot write {path}: {reason}", span=copied.place, code="FILE_NOT_WRITTEN")
+        raise fault from None
     finally:
         if isinstance(rows, RowStream):
             rows.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.calls import run
-from streamsql.errors import InputFault, NameFault
+from streamsql.errors import InputFault, NameFault, no_folder
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.copy import Copy, CopyFrom, FileForm
 from streamsql.language.struct_types import in_capitals
@@ -65,6 +65,7 @@ def _copy(parts: SessionParts, plan: CopyRows, statement: Copy) -> Result:
         format=form.format,
         header=form.header is not False,
         delimiter=form.delimiter,
+        place=statement.path.span,
     )
 
 
@@ -73,7 +74,7 @@ def _to_parquet(frame: Any, path: Path, place: Name) -> str:
     from pyarrow.parquet import read_metadata
 
     if not path.parent.is_dir():
-        raise InputFault(f"there is no folder {path.parent}", span=place.span, code="FILE_NOT_WRITTEN")
+        raise no_folder(path, place.span)
     folder = path.with_name(f".{path.name}.part")
     try:
         frame.coalesce(1).write.mode("overwrite").parquet(str(folder.absolute()))
