@@ -14,6 +14,7 @@ from scripts import run_here
 
 from streamsql.errors import NameFault, RuleFault, Source, SyntaxFault, cells
 from streamsql.output.chart import chart
+from streamsql.output.cursor_places import one_by_one
 from streamsql.output.frames import View, frame
 from streamsql.results import Live, Snapshot, Status
 from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
@@ -48,6 +49,25 @@ def test_no_line_of_a_frame_is_wider_than_its_window(width: int) -> None:
     wide = [(i, "日本語 " * 10, 1.0) for i in range(5)]
     made = frame(live(wide, watermark="2026-01-01 00:00:00", state_rows=5), View(width=width, height=12))
     assert max(cells(line) for line in (*made.lines, *made.footer)) <= width
+
+
+def test_long_texts_are_cut_before_a_column_is_left_out() -> None:
+    long = [(1, "a text that goes on and on", 1.5), (2, "short", 2.5)]
+    assert frame(live(long), View(width=36, height=12)).lines[1:5] == (
+        "|   id | name            |   price |",
+        "|------+-----------------+---------|",
+        "|    1 | a text that go… |     1.5 |",
+        "|    2 | short           |     2.5 |",
+    )
+    assert "…" not in "".join(frame(live(long), View(width=60, height=12)).lines)
+    number = [(10**16, "a text that goes on and on", 1.5)]  # numbers are never cut
+    assert "| 10000000000000000 | a text …" in frame(live(number), View(width=42, height=12)).lines[3]
+
+
+def test_emoji_of_several_characters_take_the_cells_that_a_screen_counts() -> None:
+    for emoji, shown in (("👨‍👩‍👧", "👨"), ("👍🏽!", "👍!"), ("🇳🇴", "NO"), ("❤️.", "❤ ."), ("日本", "日本")):
+        assert one_by_one(f"| {emoji} |") == f"| {shown} |"
+        assert cells(emoji) == sum(map(cells, shown))
 
 
 def test_columns_are_scrolled() -> None:

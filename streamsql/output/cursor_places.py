@@ -23,6 +23,23 @@ def placed(lines: Iterable[str], width: int) -> Iterator[str]:
         yield _placed(line) if unsure and cells(unpainted(line)) <= width else line
 
 
+def one_by_one(line: str) -> str:
+    """A line for a screen that is drawn one character at a time, such as a live view: of such an emoji, only
+    the character that it begins with, in as many cells; the letters of a flag.
+    """
+    return line if line.isascii() else _UNSURE.sub(_first, line)
+
+
+def _first(emoji: re.Match[str]) -> str:
+    first = emoji[0][0]
+    if first in _FLAGS:
+        return "".join(chr(ord(letter) - ord(_FLAGS[0]) + ord("A")) for letter in emoji[0])
+    return first + " " * (cells(emoji[0]) - cells(first))
+
+
+_FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+
+
 def _placed(line: str) -> str:
     parts, at = list[str](), 0
     for emoji in _UNSURE.finditer(line):

@@ -6,6 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from streamsql.errors import cells
@@ -20,14 +21,16 @@ class Style:
     """The display of rows on a terminal; the default is for files.
 
     null: the text for NULL in table, vertical and markdown. In a table: max_cell: the largest width of a
-    value in cells, 0 for no limit; width: the largest width of a line, 0 for no limit. delimiter: of
-    csv. compact: without blanks beside the names of columns.
+    value in cells, 0 for no limit; width: the largest width of a line, 0 for no limit; narrow: the
+    widest texts are cut before a column is omitted. delimiter: of csv. compact: without blanks beside the
+    names of columns.
     """
 
     null: str = "NULL"
     color: bool = False
     max_cell: int = 0
     width: int = 0
+    narrow: bool = False
     delimiter: str = ","
     compact: bool = False
 
@@ -38,6 +41,8 @@ SHOWN_AS_THEY_ARE = frozenset({int, float, str, dt.date})
 """The types of values whose text is that of Python."""
 TIMES = frozenset({dt.datetime})
 
+LEAST = 8
+"""The cells of a text that stay where it is cut to make room for other columns."""
 BLOCK = 1_000
 """The rows that are formatted at a time."""
 
@@ -68,15 +73,20 @@ def draw(rows: Rows, style: Style = PLAIN) -> Drawn:
     body = [[shorten(visible(v), style.max_cell) for v in row] for row in texts(rows.rows, null=style.null)]
     blanks = 0 if style.compact else 2
     widths = _widths(names, body, blanks)
-    shown = _that_fit(widths, style.width)
+    least = _least(names, widths, rows, blanks) if style.narrow else widths
+    shown = _that_fit(least, style.width)
     drawn.hidden = tuple(name for i, name in enumerate(names) if i not in shown)
     drawn.left_out = len(drawn.hidden)
-    room = style.width - len("|  |") - (len(" … |") if drawn.left_out else 0)
-    squeezed = bool(style.width and shown and widths[0] > room > 0)
+    line = style.width - (len(" … |") if drawn.left_out else 0)
+    room = line - len("|  |")
+    squeezed = bool(style.width and shown and least[0] > room > 0)
     if squeezed:
         # Not even the first column fits.
         names[0] = shorten(names[0], room)
         body = [[shorten(row[0], room), *row[1:]] for row in body]
+    elif style.narrow:
+        limits = _narrowed(widths, least, [i for i in shown if i is not None], line)
+        body = [[shorten(v, limit) for v, limit in zip(row, limits, strict=True)] for row in body]
     right = rows.numeric or (False,) * len(names)
     body = [
         [_painted(row[i], values[i], style) if i is not None else "…" for i in shown]
@@ -124,6 +134,30 @@ def _widths(names: list[str], body: list[list[str]], blanks: int) -> list[int]:
         max(cells(name) + blanks, max(map(cells, column), default=0))
         for name, column in zip(names, columns, strict=True)
     ]
+
+
+def _least(names: list[str], widths: list[int], rows: Rows, blanks: int) -> list[int]:
+    """The cells that the columns keep when texts are cut: of numbers and times all, of texts LEAST or those
+    of their name.
+    """
+    whole = (any(isinstance(row[i], _NEVER_CUT) for row in rows.rows) for i in range(len(names)))
+    return [
+        width if never else min(width, max(LEAST, cells(name) + blanks))
+        for name, width, never in zip(names, widths, whole, strict=True)
+    ]
+
+
+_NEVER_CUT = (int, float, Decimal, dt.date, dt.timedelta)
+
+
+def _narrowed(widths: list[int], least: list[int], shown: list[int], line: int) -> list[int]:
+    """The widths of the columns when, of those shown, the widest texts are cut until they fit the line."""
+    widths = [max(n, min(w, line)) for w, n in zip(widths, least, strict=True)]
+    over = sum(widths[i] + 3 for i in shown) + 1 - line
+    while over > 0 and (wide := [i for i in shown if widths[i] > least[i]]):
+        widths[max(wide, key=widths.__getitem__)] -= 1
+        over -= 1
+    return widths
 
 
 def _that_fit(widths: list[int], room: int) -> list[int | None]:

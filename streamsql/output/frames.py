@@ -134,7 +134,7 @@ def _table(snapshot: Snapshot, view: View) -> list[str]:
     whole = draw(rows, style)
     if whole.width <= view.width:
         return whole.lines
-    return draw(rows, replace(style, max_cell=max(12, view.width // 2), width=view.width)).lines
+    return draw(rows, replace(style, width=view.width, narrow=True)).lines
 
 
 def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list[str]:

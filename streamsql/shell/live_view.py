@@ -20,6 +20,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.styles import BaseStyle
 
+from streamsql.output.cursor_places import one_by_one
 from streamsql.output.formats import FORMATS
 from streamsql.output.frames import Frame, View, frame
 from streamsql.output.window import window
@@ -121,7 +122,7 @@ class LiveView:
         picture = self.last
         if picture is None:
             return []
-        body = to_formatted_text(ANSI("\n".join(picture.lines)))
+        body = to_formatted_text(ANSI("\n".join(map(one_by_one, picture.lines))))
         where = "class:failed" if picture.status.error else "class:footer"
         return [*body, ("", "\n"), (where, "\n".join(picture.footer))]
 
