@@ -12,6 +12,7 @@ from streamsql.language.spark_definitions import Target, target_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context
+from streamsql.secrets import HIDDEN
 
 
 def check_target(statement: Statement, context: Context) -> None:
@@ -22,7 +23,7 @@ def check_target(statement: Statement, context: Context) -> None:
     entry = context.catalog.target(target.name) if target else None
     if target is None or entry is None:
         return
-    fault = _refusal(target, _kind(entry), quote_name(entry.name))
+    fault = _refusal(target, _kind(entry), quote_name(entry.name), _anew(entry, context))
     fault.span = statement.origin.span(target.span)
     raise fault
 
@@ -51,7 +52,16 @@ def _kind(entry: Stream | Sink) -> str:
     return "stream" if isinstance(entry, Stream) else "live table" if entry.is_live else "sink"
 
 
-def _refusal(target: Target, kind: str, name: str) -> RuleFault:
+def _anew(entry: Stream | Sink, context: Context) -> str:
+    """The CREATE OR REPLACE of an entry, to be edited; "" where secrets or rows would be lost."""
+    query = context.catalog.queries.get(entry.name.casefold())
+    live = isinstance(entry, Sink) and query is not None and query.live_table
+    text = query.sql(entry) if live and query and isinstance(entry, Sink) else entry.sql()
+    lost = HIDDEN in text or (isinstance(entry, Stream) and entry.connector == "values")
+    return "" if lost else text.replace("CREATE", "CREATE OR REPLACE", 1)
+
+
+def _refusal(target: Target, kind: str, name: str, anew: str) -> RuleFault:
     own = f"{kind.upper()} {name};"
     said = f"{target.name} is a {kind}"
     if target.verb.startswith("DROP"):
@@ -64,7 +74,10 @@ def _refusal(target: Target, kind: str, name: str) -> RuleFault:
         "sink": "the rows of a sink are written by queries",
         "live table": "the rows of a live table are those of its query",
     }[kind]
+    message = f"{said}: {target.verb} cannot change it"
+    if anew and target.verb.startswith("ALTER"):
+        return RuleFault(message, detail=why, proposal=f"{anew};", code="WRONG_KIND")
     hint = f"CREATE OR REPLACE {kind.upper()} {name} … changes its definition"
     if kind == "stream":
         hint = target.of_stream(name) or hint
-    return RuleFault(f"{said}: {target.verb} cannot change it", detail=why, hint=hint, code="WRONG_KIND")
+    return RuleFault(message, detail=why, hint=hint, code="WRONG_KIND")
