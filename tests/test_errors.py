@@ -78,6 +78,7 @@ SPANS = [  # a script, what is at fault in it
     ),
     ("DEFINE t = 'events';\nINSERT INTO out${t} SELECT '${t}', id FROM ${t}", "out${t}"),
     ("DEFINE t = 'events';\nSELECT * FROM ${nope}", "${nope}"),
+    ("CREATE TABLE t (a INT); INSERT INTO t SELECT 1; INSERT INTO nope SELECT 1", "nope"),
     ("SET a=b;\r\rDROP STREAM nope", "nope"),
     ("-- one\r\nSET a=b; /* two\r\n */ DROP STREAM nope", "nope"),
     ("DEFINE x = '1';\nSTART QUERY ${x}nope", "${x}nope"),

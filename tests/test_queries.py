@@ -285,3 +285,17 @@ def test_a_query_waits_for_data_only_after_it_has_looked_for_some() -> None:
     assert waiting_for(Begun(), Any) == "first micro-batch"  # type: ignore[arg-type]
     Begun.reports.add({"numInputRows": 0})
     assert waiting_for(Begun(), Any) == "data"  # type: ignore[arg-type]
+
+
+def test_a_query_is_not_started_again_without_its_table(console: Console) -> None:
+    console.run(
+        WORDS
+        + "CREATE TABLE written (word STRING, n INT); INSERT INTO written AS QUERY q SELECT * FROM words;"
+    )
+    console.run("STOP QUERY q; DROP TABLE written;")
+    for start in ("START QUERY q;", "START QUERY ALL;"):
+        with pytest.raises(StreamsqlError) as caught:
+            console.run(start)
+        assert caught.value.message == "the query q writes into the table written, which does not exist"
+        assert caught.value.hint == "CREATE TABLE written (…) first, or DROP QUERY q;"
+    console.run("CREATE TABLE written (word STRING, n INT); START QUERY q; STOP QUERY q;")

@@ -12,12 +12,13 @@ from streamsql.language.lexical import misspelt_clause
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Statement
-from streamsql.language.statements.insert import InsertSet
+from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.session import Define, Exit, Reset, Set, SourceFile
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
+from streamsql.plan.statements.inserts import no_target
 from streamsql.results import Leave
 
 
@@ -46,6 +47,8 @@ class Checker:
         planned = plan(statement, self.context)
         if planned.fault:
             raise planned.fault
+        if isinstance(statement, Insert) and self.context.server is None:
+            self._check_targets(statement)
         notes = [*planned.notes, *self._unknown_relations(statement)]
         for query in queries_of(statement):
             notes += self._read(query, getattr(planned, "as_text", ""))
@@ -53,6 +56,13 @@ class Checker:
         if isinstance(statement, (Set, Reset)):
             self._set(statement)
         return notes
+
+    def _check_targets(self, statement: Insert) -> None:
+        """Raise NameFault for an INSERT into nothing. A name with a dot may be of a catalog of Spark."""
+        for name in statement.targets:
+            known = self.catalog.target(name.value) or name.value.casefold() in self.catalog.tables
+            if not known and "." not in name.value:
+                raise no_target(name, self.catalog)
 
     def _set(self, statement: Set | Reset) -> None:
         """Take over a setting of the console that planning depends on. Raises as SET does."""

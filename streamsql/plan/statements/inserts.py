@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streamsql.calls import Assign, Function, Var
+from streamsql.catalog import Catalog
 from streamsql.connectors.registry import connector
 from streamsql.connectors.values import Values
 from streamsql.definitions import Query, Sink, Stream
@@ -88,6 +89,19 @@ def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context)
         check_nested(lowered, statement.query)
     parts = one_result(statement.query, sinks, sources, lowered, given)
     return _insert_query(statement, statement.targets, parts, context)
+
+
+def no_target(name: Name, catalog: Catalog) -> NameFault:
+    """The error for a name that is neither a sink nor a table."""
+    written = quote_name(name.value)
+    known = [s.name for s in catalog.sinks.values()]
+    return NameFault(
+        f"there is no sink or table {name.value}",
+        hint=did_you_mean(name.value, known)
+        or f"CREATE SINK {written} USING … or CREATE TABLE {written} (…) first",
+        span=name.span,
+        code="UNKNOWN_SINK",
+    )
 
 
 def _check_columns(statement: Insert, sinks: tuple[Sink, ...], lowered: Lowered) -> None:

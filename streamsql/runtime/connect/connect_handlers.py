@@ -32,7 +32,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, pairs_of, table, without_secrets
 from streamsql.runtime.handlers.watch import SELECT, STOPPED, limit_of, live_of, watch
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.preflight.spark_tables import check_table
+from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
 from streamsql.runtime.program_source import program_text
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 
@@ -243,6 +243,8 @@ class ConnectHandlers:
                 if again.run is None:
                     raise again.why or AssertionError(again.query.name)
                 check_secrets((*again.run.reads.streams, again.run.sink), again.query.text)
+                place = statement.name.span if statement.name else None
+                check_table_of_query(parts.spark, again.query.name, again.run.sink, place)
                 notes += self.server.start(parts, again.run).mode_notes
                 started.append(again.query.name)
             except Exception as error:

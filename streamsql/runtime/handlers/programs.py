@@ -10,7 +10,7 @@ from typing import Any
 
 from streamsql.calls import Assign, evaluate, run
 from streamsql.connectors.packages import PACKAGES
-from streamsql.definitions import Table
+from streamsql.definitions import Sink, Table
 from streamsql.errors import EngineFault, InputFault, Source
 from streamsql.language import reference
 from streamsql.language.parser import parse
@@ -47,6 +47,7 @@ from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.preflight.function_kinds import WHAT
 from streamsql.runtime.preflight.kafka_topics import check_sink_topics, show_topics
 from streamsql.runtime.preflight.registry_subjects import asked_again
+from streamsql.runtime.preflight.spark_tables import check_table
 from streamsql.runtime.program_source import program_text, spark_plan
 from streamsql.runtime.queries.output_mode import first_choice
 from streamsql.runtime.queries.stage_frames import stage_frames
@@ -203,6 +204,8 @@ def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Resu
     check_logs(parts, plan.sinks, keeps=False)
     check_sink_topics(parts.spark, plan.sinks, parts.cancel)
     targets = tuple(t.value.casefold() for t in statement.targets) if isinstance(statement, Insert) else ()
+    if targets and not plan.sinks and not plan.folder:
+        check_table(parts.spark, parts.catalog, Sink(targets[0], "table"), statement)
     alone = parts.writes.alone(plan.folder or targets, parts.cancel)
     with alone, parts.own_state_provider(plan.program), asked_again():
         if plan.folder and parts.config.stand_ins:

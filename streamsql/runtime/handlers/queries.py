@@ -34,7 +34,7 @@ from streamsql.runtime.handlers.staged_select import follow_stages, select_in_st
 from streamsql.runtime.handlers.watch import follow, watch
 from streamsql.runtime.handlers.why import balance, note
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.preflight.spark_tables import check_table
+from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
 from streamsql.runtime.queries.drain import stop_queries
 from streamsql.runtime.queries.progress import QueryReported
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
@@ -191,6 +191,9 @@ def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statem
             if again.run is None:
                 raise again.why or AssertionError(query.name)
             run = _in_the_mode_of_its_rows(parts, again.run)
+            check_table_of_query(
+                parts.spark, query.name, run.sink, statement.name.span if statement.name else None
+            )
             running = parts.newest.started(start_query(parts, run))
             if statement.retain:
                 parts.define(run.query, *((run.sink,) if run.query.live_table else ()))

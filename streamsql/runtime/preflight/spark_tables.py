@@ -6,10 +6,11 @@ from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import Sink
-from streamsql.errors import NameFault, did_you_mean
-from streamsql.language.statements.base import Statement
+from streamsql.errors import NameFault, Span
+from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.insert import Insert
 from streamsql.language.tokens import quote_name
+from streamsql.plan.statements.inserts import no_target
 
 
 def check_table(spark: Any, catalog: Catalog, sink: Sink, statement: Statement) -> None:
@@ -18,11 +19,18 @@ def check_table(spark: Any, catalog: Catalog, sink: Sink, statement: Statement) 
     """
     if sink.connector != "table" or spark.catalog.tableExists(sink.name):
         return
-    name = quote_name(sink.name)
-    known = [s.name for s in catalog.sinks.values()]
-    raise NameFault(
-        f"there is no sink or table {sink.name}",
-        hint=did_you_mean(sink.name, known) or f"CREATE SINK {name} USING … or CREATE TABLE {name} (…) first",
-        span=statement.targets[0].span if isinstance(statement, Insert) else statement.span,
-        code="UNKNOWN_SINK",
-    )
+    span = statement.targets[0].span if isinstance(statement, Insert) else statement.span
+    raise no_target(Name(sink.name, span), catalog)
+
+
+def check_table_of_query(spark: Any, query: str, sink: Sink, span: Span | None) -> None:
+    """Raise NameFault if a query that is started again writes into a table that was dropped: Spark would
+    create a new one in silence, without the rows that the query has written.
+    """
+    if sink.connector == "table" and not spark.catalog.tableExists(sink.name):
+        raise NameFault(
+            f"the query {query} writes into the table {sink.name}, which does not exist",
+            hint=f"CREATE TABLE {quote_name(sink.name)} (…) first, or DROP QUERY {quote_name(query)};",
+            span=span,
+            code="UNKNOWN_SINK",
+        )
