@@ -196,7 +196,22 @@ DEFINITIONS = [
     ),
     (
         "CREATE STREAM x (id INT, h BYTES HEADER('a')) WITH (kafka_topic = 'y', value_format = 'JSON')",
-        "CREATE STREAM x (id INT) USING kafka FORMAT json OPTIONS (servers 'localhost:9092', topic 'y');",
+        "CREATE STREAM x_source (id INT) USING kafka FORMAT json OPTIONS (servers 'localhost:9092', topic 'y'); "
+        "CREATE STREAM x AS SELECT *, get(filter(_headers, h -> h.key = 'a'), 0).value AS h FROM x_source;",
+    ),
+    (  # fields of the message are columns of a stream over the source; messages have no leader epoch here
+        "CREATE TABLE x (id INT, at TIMESTAMP(3) METADATA FROM 'timestamp', `offset` BIGINT METADATA VIRTUAL, "
+        "day AS CAST(at AS DATE), e INT METADATA FROM 'leader-epoch') "
+        "WITH ('connector' = 'kafka', 'topic' = 'y', 'format' = 'json')",
+        "CREATE STREAM x_source (id INT) USING kafka FORMAT json OPTIONS (servers 'localhost:9092', topic 'y'); "
+        "CREATE STREAM x AS SELECT *, _timestamp AS at, _offset AS offset, CAST(at AS DATE) AS day FROM x_source;",
+    ),
+    (
+        "CREATE SOURCE x (id INT) INCLUDE KEY AS k INCLUDE timestamp INCLUDE HEADER 'a' AS h INCLUDE OFFSET AS o "
+        "WITH (connector = 'kafka', topic = 'y') FORMAT PLAIN ENCODE JSON",
+        "CREATE STREAM x_source (id INT) USING kafka FORMAT json OPTIONS (servers 'localhost:9092', topic 'y'); "
+        "CREATE STREAM x AS SELECT *, _key AS k, _timestamp AS _rw_kafka_timestamp, "
+        "get(filter(_headers, h -> h.key = 'a'), 0).value AS h, _offset AS o FROM x_source;",
     ),
     (
         "CREATE TABLE x (id INT, tags TEXT[], name VARCHAR)",

@@ -38,7 +38,7 @@ LAYER = {name: number for number, names in enumerate(ORDER) for name in names.sp
 LANGUAGE = [
     "origin dialect grammar_reader reference struct_types unfinished.blocks",
     "tokens",
-    "script",
+    "script token_groups",
     "tree_nodes values_rows",
     "terminals expression lexical spark_definitions unfinished.select_items",
     "unread_query",

@@ -11,8 +11,8 @@ from pathlib import PurePath
 from streamsql.errors import RuleFault, Span
 from streamsql.language.file_formats import extension, read_by
 from streamsql.language.operands import operand
-from streamsql.language.other_definitions import closing
 from streamsql.language.query import Query
+from streamsql.language.token_groups import closing
 from streamsql.language.tokens import Token, quote, quote_name, unquote
 
 _ARROWS = ("->", "->>")

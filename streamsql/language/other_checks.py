@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from streamsql.errors import Span, SyntaxFault
-from streamsql.language.other_definitions import closing, own_options
+from streamsql.language.other_definitions import own_options
 from streamsql.language.other_edits import Edit, edited
 from streamsql.language.statements.base import OTHER_TYPES
+from streamsql.language.token_groups import closing
 from streamsql.language.tokens import Token, unquote
 
 

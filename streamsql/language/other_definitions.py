@@ -6,13 +6,15 @@ SWITCHING FROM flink and ksqldb.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 
 from streamsql.errors import SyntaxFault, did_you_mean
 from streamsql.language.habits import PREFIX
 from streamsql.language.statements.base import OTHER_TYPES
+from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, quote, quote_name, unquote
 from streamsql.language.topics import topics
 from streamsql.secrets import is_secret_key
@@ -69,7 +71,9 @@ def own_definition(text: str, tokens: Sequence[Token]) -> tuple[str, str]:
     own = _own(parts)
     if parts.key and " KEY (" not in own and not parts.message_key:
         remarks.append(f"a stream has no key: ({', '.join(parts.key)}) is left out")
-    if left_out := [key for key, value in parts.options.items() if not _is_taken(key, value)]:
+    left_out = [name for name, field in parts.message_fields.items() if not field]
+    left_out += [key for key, value in parts.options.items() if not _is_taken(key, value)]
+    if left_out:
         remarks.append(f"left out, for there is nothing like it here: {', '.join(left_out)}")
     return own, "; ".join(remarks)
 
@@ -97,7 +101,8 @@ def _own(parts: _Definition) -> str:
         topic = quote_name(f"{parts.name}_topic")
         written = _statement(replace(parts, name=f"{parts.name}_topic", kind="SINK"))
         return f"CREATE STREAM {name} AS {parts.query}; {written}; INSERT INTO {topic} SELECT * FROM {name}"
-    computed = {n: value for n, value in parts.computed.items() if n != parts.time}
+    fields = {n: value for n, value in parts.message_fields.items() if value}
+    computed = {n: value for n, value in (fields | parts.computed).items() if n != parts.time}
     if computed and not _is_sink(parts):
         source = f"{parts.name}_source"
         columns = ", ".join(f"{value} AS {quote_name(n)}" for n, value in computed.items())
@@ -163,10 +168,11 @@ def _parts(text: str, tokens: list[Token]) -> _Definition | None:
         for item in items_of(tokens[at + 1 : close]):
             _column(parts, text, item)
         at = close + 1
-    own = {"USING", "OPTIONS"} if kind == "SINK" else {"USING", "AS"}
+    own = {"USING", "OPTIONS"} if kind == "SINK" or "INCLUDE" in words[at:] else {"USING", "AS"}
     level = next((n for n in range(at, len(tokens) - 1) if words[n] == "WITH"), len(tokens))
     if level == len(tokens) or tokens[level + 1].text != "(" or not own.isdisjoint(words[at:level]):
         return None  # a statement of Spark, or of the console
+    _included(parts, tokens[at:level])
     close = closing(tokens, level + 1)
     for item in items_of(tokens[level + 2 : close]):
         _option(parts, item)
@@ -181,6 +187,17 @@ def _parts(text: str, tokens: list[Token]) -> _Definition | None:
     if "ENCODE" in words[close:-1]:  # FORMAT PLAIN ENCODE JSON of RisingWave
         parts.options["format"] = words[words.index("ENCODE", close) + 1].lower()
     return parts if kind != "SINK" or parts.query else None
+
+
+def _included(parts: _Definition, tokens: list[Token]) -> None:
+    """INCLUDE timestamp AS ts of RisingWave, fields of the message."""
+    starts = [n for n, t in enumerate(tokens) if t.upper == "INCLUDE"]
+    for first, last in pairwise([*starts, len(tokens)]):
+        item = tokens[first + 1 : last]
+        named = len(item) > 2 and item[-2].upper == "AS"
+        if item:
+            name = unquote(item[-1]) if named else f"_rw_kafka_{item[0].text.casefold()}"
+            parts.message_fields[name] = _message_field(item, [item[0].upper])
 
 
 def _of_sink(text: str, tokens: list[Token]) -> str:
@@ -207,12 +224,25 @@ def _column(parts: _Definition, text: str, item: list[Token]) -> None:
     elif words[1] == "AS":
         parts.computed[unquote(item[0])] = written(2, len(item))
     elif not _FIELDS.isdisjoint(words):
-        source = next((unquote(t) for t in item[2:] if t.kind == "string"), unquote(item[0]))
-        parts.message_fields[unquote(item[0])] = f"_{source}"
+        parts.message_fields[unquote(item[0])] = _message_field(item, words)
     else:
         if "KEY" in words[1:]:
             parts.message_key = unquote(item[0])
         parts.columns.append((quote_name(unquote(item[0])), _type(text, item[1:])))
+
+
+_MESSAGE_FIELDS = frozenset(("key", "topic", "partition", "offset", "timestamp", "headers"))
+
+
+def _message_field(item: list[Token], words: list[str]) -> str:
+    """A column that is a field of the message: METADATA FROM 'timestamp' of Flink, HEADER('a') and HEADERS of
+    ksqlDB; "" for one that the messages here do not have.
+    """
+    source = next((unquote(t) for t in item[1:] if t.kind == "string"), unquote(item[0]))
+    if "HEADER" in words:
+        return f"get(filter(_headers, h -> h.key = {quote(source)}), 0).value"
+    source = "headers" if "HEADERS" in words else source.casefold()
+    return f"_{source}" if source in _MESSAGE_FIELDS else ""
 
 
 def _type(text: str, tokens: list[Token]) -> str:
@@ -305,7 +335,7 @@ _MILLIS = re.compile(r"TO_TIMESTAMP_LTZ\((.+), *3\)", re.IGNORECASE)
 def _event_time(parts: _Definition) -> str:
     """The column of the watermark, with the expression that computes it if the source does not have it."""
     name = quote_name(parts.time)
-    if parts.time in parts.message_fields:
+    if parts.message_fields.get(parts.time):
         return f"{parts.message_fields[parts.time]} AS {name}"
     types = {n.casefold(): t.upper() for n, t in parts.columns}
     if parts.time in parts.computed:
@@ -345,29 +375,3 @@ def _options() -> tuple[tuple[str, str | None, str], ...]:
     """The rows of the tables: the option, its value if the row is for one value only, what it is here."""
     pages = (topic.text for name, topic in topics().items() if name.startswith(PREFIX))
     return tuple((r["key"], r["value"], r["form"]) for page in pages for r in _OPTION.finditer(page))
-
-
-def items_of(tokens: list[Token]) -> Iterator[list[Token]]:
-    """The tokens between commas outside of parentheses and `< >`."""
-    item: list[Token] = []
-    depth = 0
-    for token in tokens:
-        depth += token.text in ("(", "<", "[")
-        depth -= token.text in (")", "]") or token.text.count(">") if token.kind == "sign" else 0
-        if token.text == "," and depth <= 0:
-            yield item
-            item = []
-        else:
-            item.append(token)
-    if item:
-        yield item
-
-
-def closing(tokens: Sequence[Token], at: int) -> int:
-    """The parenthesis that closes the one at that token; the end if there is none."""
-    depth = 0
-    for n in range(at, len(tokens)):
-        depth += (tokens[n].text == "(") - (tokens[n].text == ")")
-        if depth == 0:
-            return n
-    return len(tokens)

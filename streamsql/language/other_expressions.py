@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from streamsql.language.operands import operand
-from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.other_edits import Edit
 from streamsql.language.other_intervals import interval_edits
 from streamsql.language.other_operators import operator_edits
 from streamsql.language.other_relations import TAKE_PATHS, relation_edits
 from streamsql.language.other_values import value_edits
 from streamsql.language.statements.base import OTHER_TYPES
+from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, quote, quote_name, unquote
 
 

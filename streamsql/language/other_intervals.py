@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.other_edits import Edit
+from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, quote, unquote
 
 

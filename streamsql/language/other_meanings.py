@@ -14,9 +14,9 @@ from functools import cache
 
 from streamsql.language.habits import PREFIX
 from streamsql.language.operands import operand
-from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.other_functions import OtherFunction, takes_of
 from streamsql.language.query import Query
+from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, unquote
 from streamsql.language.topics import topics
 

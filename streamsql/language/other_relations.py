@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from streamsql.language.file_formats import extension, read_by
-from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.other_edits import Edit
+from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, unquote
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from streamsql.errors import Span, SyntaxFault
 from streamsql.language.operands import operand
-from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.other_edits import Edit
 from streamsql.language.reference import functions
 from streamsql.language.statements.base import OTHER_TYPES
+from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, quote, unquote
 
 

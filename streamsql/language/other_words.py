@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from streamsql.language.other_checks import check_words
-from streamsql.language.other_definitions import closing, items_of
 from streamsql.language.other_edits import Edit, OwnText, apart, edited
 from streamsql.language.other_expressions import expression_edits
+from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, unquote
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamsql.errors import Span
 from streamsql.language.expression import TIME_WINDOWS
-from streamsql.language.other_definitions import closing
+from streamsql.language.token_groups import closing
 from streamsql.language.tokens import tokenize
 from streamsql.language.unread_query import names_read
 

@@ -1,0 +1,33 @@
+"""Tokens between commas and parentheses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from streamsql.language.tokens import Token
+
+
+def items_of(tokens: list[Token]) -> Iterator[list[Token]]:
+    """The tokens between commas outside of parentheses and `< >`."""
+    item: list[Token] = []
+    depth = 0
+    for token in tokens:
+        depth += token.text in ("(", "<", "[")
+        depth -= token.text in (")", "]") or token.text.count(">") if token.kind == "sign" else 0
+        if token.text == "," and depth <= 0:
+            yield item
+            item = []
+        else:
+            item.append(token)
+    if item:
+        yield item
+
+
+def closing(tokens: Sequence[Token], at: int) -> int:
+    """The parenthesis that closes the one at that token; the end if there is none."""
+    depth = 0
+    for n in range(at, len(tokens)):
+        depth += (tokens[n].text == "(") - (tokens[n].text == ")")
+        if depth == 0:
+            return n
+    return len(tokens)
