@@ -143,6 +143,11 @@ def test_an_endless_number_is_not_drawn() -> None:
     assert [line.split()[0] for line in lines] == ["a"]
 
 
+def test_a_legend_of_numbers_has_no_endless_fractions() -> None:
+    lines = chart([(x, x * n, n) for x in range(4) for n in (0.1 + 0.2, 2 / 3)], 40, 12, "y over x")
+    assert lines[1].strip() == "• 0.3   x 0.666667"
+
+
 def test_a_chart_of_several_lines_names_each() -> None:
     text = "\n".join(chart([(i, i * k, f"line {k}") for i in range(5) for k in (1, 2)], 60, 12))
     assert "line 1" in text

@@ -88,7 +88,7 @@ def blank(found: re.Match[str]) -> str:
 
 
 NAMED = (
-    "checkpoint", "started", "uptime", "rows/s in", "rows/s done", "last rates", "lag", "state 0", "durations",
+    "checkpoint", "started", "uptime", "rows/s in", "rows/s done", "last rates", "lag", "state of groups", "durations",
     "failed",
 )  # fmt: skip
 PROPERTY = re.compile(rf"^  ({'|'.join(NAMED)})(  .*)?(\n    +.*)*$", re.MULTILINE)

@@ -113,27 +113,24 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
     sink_entry = parts.catalog.sinks.get(query.sinks[0].casefold()) if query.sinks else None
     restart = ("restart", query.restart.sql() if query.restart else "")
     sections: list[tuple[str, list[tuple[str, Any]]]]
+    failure, earlier = _failures(parts, query, running)
     if running is None:
         past = parts.workspace.past(query.name)
-        stopped = [
-            ("status", past.status),
-            ("since", past.since),
-            ("stopped when", "" if past.error else past.reason),
-        ]
-        error = _without_subject(past.error, query.name)
-        sections = [("status", [("name", query.name), *stopped, restart])]
+        stopped = [("since", past.since), ("stopped when", "" if past.error else past.reason)]
+        name = [("name", query.name), ("status", past.status)]
+        sections = [("status", [*name, *failure, *stopped, restart])]
         sections.append(("output", _output(parts, query, None)))
     else:
-        error = _without_subject(running.fault.message, query.name) if running.fault else ""
         running.catch_up()
         numbers = dict(zip(_QUERY_COLUMNS[5:], _numbers(running, parts, session_zone(parts)), strict=True))
+        name = [("name", query.name), ("status", running.status())]
         sections = [
-            ("status", [("name", query.name), *_status(running, numbers), restart]),
+            ("status", [*name, *failure, *_status(running, numbers), restart]),
             ("input", _input(parts, running, numbers)),
             ("progress", _progress(running, numbers)),
             ("output", _output(parts, query, running)),
         ]
-    sections.append(("failures", _failures(parts, query, running, error)))
+    sections.append(("earlier failures", earlier))
     stages = [(f"stage {s.name}", " ".join(s.text.split())) for s in parts.catalog.stages_of(query.name)]
     sections.append(("definition", [("statement", query.sql(sink_entry) + ";"), *stages]))
     return sections_of(sections)
@@ -155,7 +152,6 @@ def _unlisted(parts: SessionParts, name: Name) -> Running | None:
 
 def _status(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
     return [
-        ("status", running.status()),
         ("started", running.started.isoformat(" ", "seconds")),
         ("uptime", numbers["uptime"]),
         ("waiting for", numbers["waiting for"]),
@@ -168,8 +164,8 @@ def _input(parts: SessionParts, running: Running, numbers: dict[str, Any]) -> li
     last = (running.progress() or [{}])[-1]
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in ("rows in", "rows/s in")]
     sources = last.get("sources", [])
-    for nth, source in enumerate(sources):
-        pairs.append((f"source {nth}", _source(source, parts, running, alone=len(sources) == 1)))
+    for source in sources:
+        pairs.append(_source(source, parts, running, alone=len(sources) == 1))
     pairs.append(("malformed", running.reports.malformed or ""))
     return pairs + (_refreshed(parts, running) if running.is_refresh else [])
 
@@ -184,12 +180,12 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
     shown = ("batch", "rows/s done", "last rates", "watermark", "lag", "state rows")
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in shown]
     at_least = "at least " if running.plan.shape.aggregates else ""  # Spark counts groups of rows
-    for count, op in enumerate(last.get("stateOperators", [])):
+    for op in last.get("stateOperators", []):
         dropped = op.get("numRowsDroppedByWatermark", 0)
         kept = f"{counted(op.get('numRowsTotal', 0), 'row')}, {size_text(op.get('memoryUsedBytes', 0))}"
         late = f", {at_least}{counted(dropped, 'late row')} dropped in this batch" if dropped else ""
         kind = op.get("operatorName", "")
-        pairs.append((f"state {count}", f"{_STATE.get(kind, kind)}: {kept}{late}"))
+        pairs.append((f"state of {_STATE.get(kind, kind)}", f"{kept}{late}"))
     if running.reports.late:
         pairs.append(("late rows dropped", f"{at_least}{running.reports.late:,}"))
         if not running.plan.transient:
@@ -203,14 +199,14 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
 _STATE = {
     "stateStoreSave": "groups",
     "sessionWindowStateStoreSaveExec": "sessions",
-    "symmetricHashJoin": "join",
+    "symmetricHashJoin": "a join",
     "dedupe": "distinct keys",
     "dedupeWithinWatermark": "distinct keys",
-    "globalLimit": "limit",
-    "flatMapGroupsWithState": "Python function",
-    "applyInPandasWithState": "Python function",
-    "transformWithStateExec": "Python function",
-    "transformWithStateInPySparkExec": "Python function",
+    "globalLimit": "LIMIT",
+    "flatMapGroupsWithState": "a Python function",
+    "applyInPandasWithState": "a Python function",
+    "transformWithStateExec": "a Python function",
+    "transformWithStateInPySparkExec": "a Python function",
 }
 """What Spark's names of operators with state stand for."""
 _STEPS = {
@@ -252,21 +248,25 @@ def _output(parts: SessionParts, query: Query, running: Running | None) -> list[
 
 
 def _failures(
-    parts: SessionParts, query: Query, running: Running | None, error: str
-) -> list[tuple[str, Any]]:
-    """The current failure, then the earlier ones, each once."""
+    parts: SessionParts, query: Query, running: Running | None
+) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
+    """(the current failure, the earlier ones, each once)."""
+    fault = running.fault if running else None
+    error = _without_subject(
+        fault.message if fault else "" if running else parts.workspace.past(query.name).error, query.name
+    )
     known = list(reversed(parts.queries.failures.get(query.name.casefold(), [])))
     pairs: list[tuple[str, Any]] = []
     if error:
         pairs.append(("error", error))
+        if fault:
+            state = getattr(fault.__cause__, "getSqlState", lambda: "")() or ""
+            pairs += [("detail", fault.detail), ("hint", fault.hint), ("SQLSTATE", state)]
         if known and _without_subject(known[0].message, query.name) == error:
             newest = known.pop(0)
             pairs.append(("failed", newest.at + _in_batch(newest.batch)))
-    if running and running.fault:
-        state = getattr(running.fault.__cause__, "getSqlState", lambda: "")() or ""
-        pairs += [("detail", running.fault.detail), ("hint", running.fault.hint), ("SQLSTATE", state)]
     earlier = [(f"failed {f.at}{_in_batch(f.batch)}", f.message) for f in known]
-    return pairs + [(when, _without_subject(message, query.name)) for when, message in earlier]
+    return pairs, [(when, _without_subject(message, query.name)) for when, message in earlier]
 
 
 def _in_batch(batch: int) -> str:
@@ -295,8 +295,8 @@ def _refreshed(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:
     ]
 
 
-def _source(report: dict[str, Any], parts: SessionParts, running: Running, *, alone: bool) -> str:
-    """What a progress report says of a source. alone: it has no other."""
+def _source(report: dict[str, Any], parts: SessionParts, running: Running, *, alone: bool) -> tuple[str, str]:
+    """The name of a source, and what a progress report says of it. alone: it has no other."""
     offset = report.get("endOffset")
     text = offset if isinstance(offset, str) else json.dumps(offset)
     read = "" if offset is None else f", up to {step(text, text)}"
@@ -305,7 +305,8 @@ def _source(report: dict[str, Any], parts: SessionParts, running: Running, *, al
     named = [s.name for s in streams if is_source_of(s, place, parts.places)]
     if alone and len(streams) == 1:
         named = [streams[0].name]
-    return f"{named[0] if named else place}: {counted(report.get('numInputRows', 0), 'row')}{read}"
+    said = f"{counted(report.get('numInputRows', 0), 'row')}{read}"
+    return (f"from {named[0]}", said) if named else ("from", f"{place}: {said}")
 
 
 def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress) -> Result:
