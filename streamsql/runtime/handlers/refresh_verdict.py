@@ -11,7 +11,7 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.hidden_rows import hidden_rows
-from streamsql.runtime.why.moments import length
+from streamsql.runtime.why.moments import brief
 from streamsql.runtime.why.outcome_situations import not_running
 from streamsql.runtime.why.verdict import Fact, Verdict, count
 
@@ -72,4 +72,4 @@ def _ago(running: Running) -> str:
     reports = running.reports.newest(1)
     stamp = reports[-1].get("timestamp", "") if reports else ""
     then = datetime.fromisoformat(stamp) if stamp else datetime.now(UTC)
-    return length((datetime.now(UTC) - then).total_seconds())
+    return brief((datetime.now(UTC) - then).total_seconds())

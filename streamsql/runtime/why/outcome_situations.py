@@ -13,7 +13,7 @@ from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.moments import length
+from streamsql.runtime.why.moments import brief
 from streamsql.runtime.why.open_groups import OUTER
 from streamsql.runtime.why.query_parts import changed
 from streamsql.runtime.why.source_files import listing
@@ -186,7 +186,7 @@ def _newest(evidence: Evidence) -> tuple[Fact, ...]:
     output = evidence.running.reports.output if evidence.running else None
     if output is None or output.at is None:
         return ()
-    return (("last output", f"{length(time.time() - output.at)} ago"),)
+    return (("last output", f"{brief(time.time() - output.at)} ago"),)
 
 
 # ---- waiting, growing, well ---------------------------------------------------------------------
@@ -316,7 +316,7 @@ def nothing_wrong(evidence: Evidence) -> Verdict | None:
         return None
     assert evidence.running and evidence.running.reports.output
     at = evidence.running.reports.output.at
-    ago = length(time.time() - at) if at else ""
+    ago = brief(time.time() - at) if at else ""
     facts: list[Fact] = [("rows in", evidence.rows_in), ("rows out", evidence.rows_out)]
     if evidence.late:
         facts.append(("late rows dropped", evidence.late_rows))

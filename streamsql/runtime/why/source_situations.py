@@ -17,7 +17,7 @@ from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
 from streamsql.runtime.checkpoints.checkpoint_log import DETAILED, Checkpoint
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
-from streamsql.runtime.why.moments import length
+from streamsql.runtime.why.moments import brief
 from streamsql.runtime.why.source_files import Listing
 from streamsql.runtime.why.verdict import Fact, Verdict, count
 
@@ -230,8 +230,8 @@ def _first_runs(evidence: Evidence) -> Verdict | None:
     batch = batch_under_way(evidence.plan.checkpoint).replace(": ", " of ") or "a micro-batch"
     return Verdict(
         situation="NOT_READ_YET",
-        sentence=f"{batch} is under way for {length(begun)}, and has emitted no row yet",
-        facts=(*_since(evidence), ("micro-batch under way for", length(begun))),
+        sentence=f"{batch} is under way for {brief(begun)}, and has emitted no row yet",
+        facts=(*_since(evidence), ("micro-batch under way for", brief(begun))),
         proposal="" if evidence.plan.transient else f"AWAIT QUERY {quote_name(evidence.name)} IDLE;",
     )
 
@@ -266,22 +266,22 @@ def _backlog(evidence: Evidence, stream: Stream, number: int, what: str) -> Verd
         drain = ""
     rate = _batches_per_second(evidence)
     if begun is not None:
-        facts.append(("micro-batch under way for", length(begun)))
+        facts.append(("micro-batch under way for", brief(begun)))
     if limits and rate:
         per_batch = int(stream.option(limits[0]) or 1) if stream.option(limits[0]).isdigit() else 1
         each = 1 / rate  # seconds from one micro-batch to the next
         if trigger and trigger.kind == "every":
             each = max(each, seconds(trigger.interval))
-        facts.append(("done in about", length(number / per_batch * each)))
+        facts.append(("done in about", brief(number / per_batch * each)))
     if trigger and trigger.kind == "every" and begun is None:
         facts.append(("trigger", f"EVERY {trigger.interval}"))
         left = _until_trigger(evidence, seconds(trigger.interval))
-        facts.append(("next micro-batch in", length(left)))
-        why = f"the next micro-batch begins in {length(left)}"
+        facts.append(("next micro-batch in", brief(left)))
+        why = f"the next micro-batch begins in {brief(left)}"
     elif limits and evidence.reports:
         why = f"{limits[0]} lets {stream.option(limits[0])} of them into a micro-batch"
     elif begun is not None:
-        why = f"a micro-batch is under way for {length(begun)}"
+        why = f"a micro-batch is under way for {brief(begun)}"
     else:
         return None
     is_are = "is" if number == 1 else "are"
