@@ -281,7 +281,7 @@ def test_rows_that_come_too_late_are_counted(console: Console) -> None:
     view = watched(console, "WATCH t;")
     described = dict(console.rows("DESCRIBE QUERY t;"))
     assert described["late rows dropped"] == f"at least {view.status().late}" == "at least 2"
-    assert "at least 2 late rows dropped in this batch" in str(described["state 0"])
+    assert "at least 2 late rows dropped in this batch" in str(described["state of groups"])
     assert "2 late rows dropped" in frame(view, View(width=120)).footer[0]
 
 

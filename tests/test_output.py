@@ -592,11 +592,18 @@ def test_floats_and_times_have_the_digits_that_their_column_needs() -> None:
     at = dt.datetime(2024, 5, 1, 12)
     rows = [(0.1 + 0.2, at, 100 / 3), (2.0, at.replace(microsecond=500_000), 1.5), (None, None, None)]
     assert texts(rows) == [
-        ["0.3", "2024-05-01 12:00:00.0", "33.3333333333333"],
-        ["2.0", "2024-05-01 12:00:00.5", "1.5"],
+        ["0.3", "2024-05-01 12:00:00.0", "33.333333"],
+        ["2.0", "2024-05-01 12:00:00.5", "1.500000"],
         ["NULL", "NULL", "NULL"],
     ]
     assert texts([(1e22,), (float("nan"),)]) == [["1e+22"], ["nan"]]
+    for value, written in (
+        (2 / 3, "0.666667"), (-1 / 3, "-0.333333"), (1e10 / 3, "3333333333.33333"), (1 / 300, "0.00333333"),
+        (59.9138681, "59.9138681"), (12345678.91, "12345678.91"), (0.1 + 0.2, "0.3"), (1e14 + 0.5, "100000000000000.5"),
+    ):  # fmt: skip
+        assert texts([(value,)]) == [[written]]
+        assert f"| {written}\n" in shown("vertical", Rows(columns=("n",), rows=[(value,)])) + "\n"
+        assert repr(value) in shown("csv", Rows(columns=("n",), rows=[(value,)]))
 
 
 @pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"table"}))

@@ -1,4 +1,6 @@
-"""Converts values to text. Values are not altered: numbers are not rounded, strings not parsed."""
+"""Converts values to text. Values are not altered: strings are not parsed, and of numbers only the endless
+fractions of a column of floats are rounded, for a reader; files have every digit.
+"""
 
 from __future__ import annotations
 
@@ -77,15 +79,31 @@ def _column(values: Sequence[Any], null: str) -> list[str]:
 
 
 def _floats(values: Sequence[float | None], null: str) -> list[str]:
-    """Numbers without the noise of the 16th and 17th digit; short fractions have equal length."""
+    """Numbers without the noise of the 16th and 17th digit; short fractions have equal length, and endless
+    ones, such as those of an average, ROUNDED digits.
+    """
     short = [null if v is None else format(v, ".15g") for v in values]
-    digits = max((len(s.partition(".")[2]) for s, v in zip(short, values, strict=True) if v is not None))
-    odd = any(v is not None and ("e" in s or "n" in s) for s, v in zip(short, values, strict=True))
-    if odd:
+    if any(v is not None and ("e" in s or "n" in s) for s, v in zip(short, values, strict=True)):
         return [text(v, null=null) for v in values]
+    if any(v is not None and _is_endless(s) for s, v in zip(short, values, strict=True)):
+        return [s if v is None else _rounded(v, s) for s, v in zip(short, values, strict=True)]
+    digits = max((len(s.partition(".")[2]) for s, v in zip(short, values, strict=True) if v is not None))
     if digits > ALIGNED:
         return [s if v is None or "." in s else f"{s}.0" for s, v in zip(short, values, strict=True)]
     return [s if v is None else f"{v:.{max(digits, 1)}f}" for s, v in zip(short, values, strict=True)]
+
+
+def _is_endless(short: str) -> bool:
+    """Whether a number has all 15 digits that a float can have, some of them behind the point."""
+    return "." in short and len(short.lstrip("-0.").replace(".", "")) >= 14
+
+
+def _rounded(value: float, short: str) -> str:
+    """A number with ROUNDED digits behind the point; a small one with so many that are not zero."""
+    if value and abs(value) < 0.1:
+        return short if len(short.lstrip("-0.")) <= ROUNDED else f"{value:#.{ROUNDED}g}"
+    whole = len(short.lstrip("-").partition(".")[0])
+    return f"{value:.{max(1, min(ROUNDED, 15 - whole))}f}"
 
 
 def _times(values: Sequence[dt.datetime | None], null: str) -> list[str]:
@@ -97,6 +115,13 @@ def _times(values: Sequence[dt.datetime | None], null: str) -> list[str]:
     return [z if v is None else z[: 20 + digits] + z[26:] for z, v in zip(zero, values, strict=True)]
 
 
+def short(value: Any, *, null: str = NULL) -> str:
+    """A value for a reader, a float without the digits of an endless fraction."""
+    return _floats([value], null)[0] if type(value) is float else text(value, null=null)
+
+
+ROUNDED = 6
+"""The digits of endless fractions, such as averages."""
 ALIGNED = 4
 """Fractions of up to so many digits are padded to the same length."""
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from streamsql.errors import cells
-from streamsql.output.cells import cut, text, texts
+from streamsql.output.cells import cut, short, text, texts
 from streamsql.output.control_characters import visible
 
 MARKERS = ("•", "x", "o", "+", "*", "#", "@", "=")
@@ -117,7 +117,7 @@ def _not_drawn(smaller: int) -> str:
 def _legend(names: list[Any], others: int, width: int) -> str:
     if names == [None]:
         return ""
-    listed = [f"{marker} {text(name)}" for marker, name in zip(MARKERS, names, strict=False)]
+    listed = [f"{marker} {short(name)}" for marker, name in zip(MARKERS, names, strict=False)]
     more = [_not_drawn(others)] if others else []
     if cells("   ".join(listed + more)) > width:
         room = max(6, (width - sum(cells(one) + 3 for one in more)) // len(listed) - 3)
@@ -199,7 +199,7 @@ def _panels(points: list[Point], names: list[Any], width: int, height: int) -> s
             _label_x(figure, points, lines, width)
         else:
             figure.xticks([])
-        drawn.append(f"{cut(visible(text(name)), width)}\n" + str(figure.build()).rstrip("\n"))
+        drawn.append(f"{cut(visible(short(name)), width)}\n" + str(figure.build()).rstrip("\n"))
     return "\n".join(drawn)
 
 
@@ -246,7 +246,7 @@ def _bars(points: list[Point], width: int, height: int) -> tuple[list[str], int]
     that have no room). Bars of negative values end where those of positive ones begin.
     """
     largest = sorted(points, key=lambda p: float(p[1]), reverse=True)[: max(1, height)]
-    names = [visible(text(x) if n is None else f"{text(x)} {text(n)}") for x, _, n in largest]
+    names = [visible(short(x) if n is None else f"{short(x)} {short(n)}") for x, _, n in largest]
     names = [cut(name, max(8, width // 3)) for name in names]
     values = [value for (value,) in texts([(y,) for _, y, _ in largest])]
     numbers = [float(y) for _, y, _ in largest]

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from streamsql.errors import cells
-from streamsql.output.cells import cut, json_text, moments, plain, text, texts
+from streamsql.output.cells import cut, json_text, moments, plain, short, text, texts
 from streamsql.output.colors import BOLD, DIM, paint
 from streamsql.output.control_characters import visible
 from streamsql.results import Rows
@@ -195,7 +195,7 @@ def vertical(rows: Rows, style: Style = PLAIN) -> Iterator[str]:
     for number, row in enumerate(rows.rows, 1):
         yield f"-[ row {number} ]" + "-" * max(0, width)
         for label, value in zip(labels, row, strict=True):
-            shown = visible(text(value, null=style.null))
+            shown = visible(short(value, null=style.null))
             yield f"{label} | {paint(shown, DIM) if style.color and value is None else shown}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from streamsql.errors import cells
-from streamsql.output.cells import cut, text
+from streamsql.output.cells import cut, short
 from streamsql.output.chart import POINTS, chart, place
 from streamsql.output.control_characters import visible
 from streamsql.output.formats import Style, draw
@@ -156,7 +156,7 @@ def chart_lines(live: Live, snapshot: Snapshot, width: int, height: int) -> list
 
 def _name(values: list[object]) -> object:
     """What tells the lines of a chart apart."""
-    return values[0] if len(values) == 1 else ", ".join(map(text, values)) if values else None
+    return values[0] if len(values) == 1 else ", ".join(map(short, values)) if values else None
 
 
 def _missing(live: Live, snapshot: Snapshot) -> str:
