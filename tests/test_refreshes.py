@@ -252,7 +252,8 @@ def test_the_program_of_a_live_table_over_live_tables_runs_by_itself(console: Co
     for query in console.session.spark.streams.active:
         query.stop()
     ending = last.replace(".start()", ".trigger(availableNow=True).start()")
-    shown = run_program(ending + "\nlast_rows.frame(spark).show(truncate=False)\n")
+    main, begin, helpers = ending.partition("\n\n# The helpers")
+    shown = run_program(f"{main}    last_rows.frame(spark).show(truncate=False)\n{begin}{helpers}")
     assert table(shown)[1:] == [["1"]]
 
 

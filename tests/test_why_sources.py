@@ -190,7 +190,7 @@ def test_b_a_limit_and_the_time_that_is_left(
     shown, facts = why(console, "QUERY t")
     assert shown.code == "NOT_READ_YET"
     assert shown.verdict.startswith(f"2 {what}s of s are not read yet: the next micro-batch begins in ")
-    assert (facts[f"{what}s not read yet"], facts[limit], facts["done in about"]) == (2, "1", "20 hours")
+    assert (facts[f"{what}s not read yet"], facts[limit], facts["done in about"]) == (2, "1", "20 h")
     console.run(shown.proposal)
     assert console.rows("SELECT * FROM t ORDER BY 1;") == [("a",), ("b",), ("c",)]
 

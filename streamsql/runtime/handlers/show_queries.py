@@ -177,10 +177,12 @@ def _text(value: Any) -> str:
 def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
     """What the newest micro-batch tells."""
     last = (running.progress() or [{}])[-1]
-    shown = ("batch", "rows/s done", "last rates", "watermark", "lag", "state rows")
+    operators = last.get("stateOperators", [])
+    shown = ["batch", "rows/s done", "last rates", "watermark", "lag"]
+    shown += ["state rows"] * (len(operators) > 1)  # those of one are told with it
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in shown]
     at_least = "at least " if running.plan.shape.aggregates else ""  # Spark counts groups of rows
-    for op in last.get("stateOperators", []):
+    for op in operators:
         dropped = op.get("numRowsDroppedByWatermark", 0)
         kept = f"{counted(op.get('numRowsTotal', 0), 'row')}, {size_text(op.get('memoryUsedBytes', 0))}"
         late = f", {at_least}{counted(dropped, 'late row')} dropped in this batch" if dropped else ""

@@ -74,7 +74,8 @@ def brief(seconds: float) -> str:
         return f"{seconds:.0f} s"
     if seconds < 7_200:
         return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3_600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:,.0f} days"
+    hours = f"{seconds / 3_600:.1f}".removesuffix(".0")
+    return f"{hours} h" if seconds < 172_800 else f"{seconds / 86_400:,.0f} days"
 
 
 def interval(seconds: float) -> str:
