@@ -201,15 +201,19 @@ def _step(step: Assign) -> str:
 
 def _definition(node: Function) -> str:
     body = render((*node.body, Assign("return", node.value)))
+    return f"({', '.join(node.parameters)}):\n{indented(body)}"
+
+
+def indented(source: str) -> str:
+    """Python source as the body of a function; the lines inside texts stay as they are."""
     inside: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(body).readline):
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.STRING:
             inside.update(range(token.start[0] + 1, token.end[0] + 1))
-    lines = [
+    return "".join(
         line if number in inside or not line.strip() else "    " + line
-        for number, line in enumerate(body.splitlines(keepends=True), 1)
-    ]
-    return f"({', '.join(node.parameters)}):\n{''.join(lines)}"
+        for number, line in enumerate(source.splitlines(keepends=True), 1)
+    )
 
 
 def _chain(node: Node) -> tuple[str, list[str]]:

@@ -77,12 +77,24 @@ def test_a_program_gives_the_rows_of_its_statement(console: Console, query: str)
     assert sorted(shown[1:]) == sorted([[str(v) for v in row] for row in direct.rows])
 
 
+def test_a_program_begins_with_what_was_asked_for(console: Console) -> None:
+    console.run("CREATE STREAM s (k STRING) USING values;")
+    text = program(console, "SELECT k, 'two\n  lines' AS x, count(*) AS c FROM s GROUP BY k")
+    before, _, after = text.partition("\n\ndef main():\n")
+    assert all(line.startswith(("import ", "from ")) for line in before.splitlines())
+    main, _, helpers = after.partition("\n\n# The helpers of main()\n")
+    assert "    s = (\n        spark.readStream" in main and '"""\'two\n  lines\'' in main
+    assert "class LiveRows:" in helpers and helpers.endswith("\nmain()\n")
+    static = program(console, "SELECT 1 AS a")
+    assert "main" not in static and static.startswith("from pyspark")
+
+
 def test_the_program_of_from_now_passes_over_what_is_there(console: Console, tmp_path: Path) -> None:
     console.run(SETUP + "CREATE SINK shown USING console;")
     text = program(console, "INSERT INTO shown FROM NOW TRIGGER AVAILABLE NOW SELECT word FROM v")
     # What comes between passing over and the start is all that is written.
-    first, then = text.split("query.awaitTermination()\n\n")
-    again = f"{first}query.awaitTermination()\nmore()\n{then}"
+    first, ended, then = text.partition("    query.awaitTermination()\n\n")
+    again = f"{first}{ended}    more()\n{then}"
     more = "INSERT INTO v VALUES ('new', 9, '2024-01-01 10:30:00');"
     shown = run_program(again, more=lambda: console.run(more))
     assert [row for row in table(shown) if row != ["word"]] == [["new"]]

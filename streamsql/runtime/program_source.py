@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from streamsql.calls import Assign, Attr, Call, Lit, Node, Program, Var, render, variables_in
+from streamsql.calls import Assign, Attr, Call, Lit, Node, Program, Var, indented, render, variables_in
 from streamsql.calls import Function as Written
 from streamsql.connectors.memory import rows_variable
 from streamsql.definitions import Function, Sink
@@ -46,10 +46,14 @@ def program_text(
     """
     assert isinstance(plan, (Collect, Write, Run))
     source = ProgramSource(plan, context)
-    body = source.body()
-    return (
-        _prelude(body, source.steps, settings, modules_text(source.functions), packages(source.steps)) + body
-    )
+    modules = modules_text(source.functions)
+    imports, helpers = _helpers(source.steps, modules)
+    begin = f"{imports}from pyspark.sql import SparkSession, functions as F\n"
+    body = f"{modules}{_session(settings, packages(source.steps))}\n{source.body()}"
+    if not helpers:
+        return f"{begin}\n{body}"
+    # What was asked for stands first.
+    return f"{begin}\n\ndef main():\n{indented(body)}\n\n# The helpers of main()\n{helpers}\nmain()\n"
 
 
 class ProgramSource:
@@ -248,8 +252,8 @@ def _note(plan: Collect | Write | Run) -> str:
     return text
 
 
-def _prelude(body: str, steps: Program, settings: Settings, modules: str, packages: dict[str, str]) -> str:
-    """The imports, helpers and session that a body needs."""
+def _helpers(steps: Program, modules: str) -> tuple[str, str]:
+    """(imports, definitions) of what a program calls beside PySpark."""
     imports, helpers = "", ""
     names = variables_in(steps)
     if "checkpoint" in names:
@@ -258,16 +262,18 @@ def _prelude(body: str, steps: Program, settings: Settings, modules: str, packag
     if "show_batch" in names:
         helpers += SHOW_BATCH
     more_imports, more_helpers = sources(names | ({"load_module"} if "load_module(" in modules else set()))
-    imports, helpers = imports + more_imports, helpers + more_helpers
+    return imports + more_imports, helpers + more_helpers
+
+
+def _session(settings: Settings, packages: dict[str, str]) -> str:
+    """The session of a program, with its settings and packages."""
     start = settings.start_conf().items()
     conf = {k: v for k, v in start if k.startswith("spark.sql.") and redact_option(k, v) == v}
     for key, value in packages.items():
         conf[key] = ",".join(v for v in (settings.start_conf().get(key), value) if v)
     options = "".join(f"\n    .config({k!r}, {redact_option(k, v)!r})" for k, v in conf.items())
     remote = f".remote({settings.master!r})" if settings.master.startswith(CONNECT) else ""
-    session = f"spark = (\n    SparkSession.builder{remote}{options}\n    .getOrCreate()\n)\n"
-    begin = f"{imports}from pyspark.sql import SparkSession, functions as F\n{helpers}"
-    return f"{begin}\n{modules}{session}\n"
+    return f"spark = (\n    SparkSession.builder{remote}{options}\n    .getOrCreate()\n)\n"
 
 
 def spark_plan(frame: Any, mode: str) -> str:
