@@ -163,6 +163,7 @@ NOTES = {
     "LEFT_TO_SPARK": "a query that the console cannot read is left to Spark",
     "MALFORMED_QUERY": "a query was started that writes malformed messages to their sink",
     "MALFORMED_RECORDS": "some of the first records cannot be read in the format",
+    "LIVE_TABLE_EMPTY": "a live table that a SELECT reads has no rows",
     "MANY_PARTITIONS": "a query has many shuffle partitions for few processors",
     "MESSAGE_TIME": "the time of the messages is taken for the event time",
     "MICRO_BATCH": "the micro-batch that the rows of a console sink are of",

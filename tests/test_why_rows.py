@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from broker import Broker
 from conftest import Console
 from test_why import WATERMARK, resolved, texts, why
@@ -62,6 +63,22 @@ def test_d_a_filter_drops_all(console: Console) -> None:
     name, seconds = silent_query(console.session.parts) or ("", 0.0)
     assert name == "t" and seconds > 119
     assert resolved(console, shown, "t") == [("play", 2)]
+
+
+def test_a_select_of_an_empty_live_table_tells_at_the_prompt_what_explains_it(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console.run(
+        """CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE "my t" AS SELECT n FROM s WHERE n > 10;
+        CREATE LIVE TABLE u AS SELECT n FROM s; INSERT INTO s VALUES (1); AWAIT QUERY ALL IDLE;"""
+    )
+    assert not console.run("SELECT * FROM `my t`;")[0].notes  # a script tells it at its end
+    monkeypatch.setattr(console.session.config, "interactive", True)
+    (note,) = console.run("SELECT count(*) AS c FROM u JOIN `my t` USING (n) HAVING c > 0;")[0].notes
+    assert note.text == "the live table my t has no rows: WHY LIVE TABLE `my t`; explains it"
+    explained = console.run(note.text.split(": ")[1].partition(";")[0] + ";")[0]
+    assert explained.code == "FILTERED_OUT"
+    assert not console.run("SELECT * FROM u WHERE n > 5;")[0].notes  # it has rows
 
 
 def test_d_in_the_definition_of_a_stream(console: Console) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from streamsql.calls import Assign, evaluate, run
 from streamsql.connectors.packages import PACKAGES
 from streamsql.definitions import Sink, Table
-from streamsql.errors import EngineFault, InputFault, Source
+from streamsql.errors import EngineFault, InputFault, Note, Source
 from streamsql.language import reference
 from streamsql.language.parser import parse
 from streamsql.language.redaction import redact_any
@@ -28,6 +28,7 @@ from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.spark import Spark
 from streamsql.language.struct_types import in_capitals
+from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.statements.staged import REFUSED
@@ -111,7 +112,20 @@ def _collected(
     if plan.reads.live:
         empty = isinstance(rows, Rows) and not rows.rows
         parts.newest.empty_select = _select_text(statement) if empty else ""
+        if empty and parts.config.interactive:
+            rows = replace(rows, notes=(*rows.notes, *_without_rows(parts, plan.reads.live)))
     return replace(rows, seconds=time.monotonic() - began)
+
+
+def _without_rows(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, ...]:
+    """A note on the first live table of a SELECT that has no rows."""
+    for entry in tables:
+        live = parts.live.get(entry.name.casefold())
+        kept = live.rows()[0] if live is not None else None
+        if kept is None or not kept.num_rows:
+            why = f"WHY LIVE TABLE {quote_name(entry.name)}; explains it"
+            return (Note("LIVE_TABLE_EMPTY", f"the live table {entry.name} has no rows: {why}"),)
+    return ()
 
 
 def _remember(parts: SessionParts, plan: plans.Collect, statement: Statement) -> None:
