@@ -41,6 +41,7 @@ RESTS = [
     ("BEGIN STATEMENT", "INSERT INTO out SELECT id FROM clicks"),
     ("help", "kafka"),
     ("^INSERT INTO <name> VALUES", "(1, now())"),
+    ("^SELECT TOP", "id FROM clicks"),
     ("^INSERT", "(1)"),
     ("EXECUTE INSERT", "INTO out SELECT id FROM clicks"),
     ("INTO <name> FROM", "people"),
@@ -597,6 +598,10 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
             "SELECT MAP {'k': 1}['k'] AS a, {'a': 1}['a'] AS b, [1, 2][:1] AS c, [1, 2][2:] AS d, [1, 2][-1] AS e",
             "SELECT map('k', 1)['k'] AS a, named_struct('a', 1)['a'] AS b, slice(array(1, 2), 1, 1) AS c, "
             "slice(array(1, 2), 2, size(array(1, 2))) AS d, element_at(array(1, 2), -1) AS e;",
+        ),
+        (
+            "SELECT current_schema AS a, INTERVAL (3) DAYS AS b FROM counts FOR UPDATE SKIP LOCKED",
+            "SELECT current_schema() AS a, INTERVAL 3 DAYS AS b FROM counts;",
         ),
         ("FROM counts USING SAMPLE reservoir(5 ROWS)", "FROM counts TABLESAMPLE (5 ROWS);"),
         (

@@ -22,6 +22,34 @@ def check_words(text: str, tokens: Sequence[Token]) -> None:
     _check_joins(text, tokens)
     _check_options(text, tokens)
     _check_parameters(text, tokens)
+    _check_clauses(tokens)
+
+
+_NOT_OF_SPARK = {
+    "EXCLUDE TIES": "a window has all rows of its frame",
+    "EXCLUDE GROUP": "a window has all rows of its frame",
+    "EXCLUDE CURRENT ROW": "two frames, before and behind the row, leave it out",
+    "USING <": "ORDER BY … ASC",
+    "USING >": "ORDER BY … DESC",
+    "MATCH_RECOGNIZE (": "a processor in Python finds patterns of rows: HELP stateful;",
+    "FOR JSON": "to_json(struct(*)) makes a text of a row",
+}
+"""Clauses of SQL that Spark does not have, up to the token that tells them, and what there is."""
+
+
+def _check_clauses(tokens: Sequence[Token]) -> None:
+    """Raise SyntaxFault for a clause of SQL that Spark does not have."""
+    words = [t.upper for t in tokens]
+    for at in range(2, len(tokens) - 1):
+        for size in (2, 3) if tokens[at].kind == "word" else ():
+            hint = _NOT_OF_SPARK.get(clause := " ".join(words[at : at + size]))
+            if hint:
+                raise SyntaxFault(
+                    f"Spark has no {clause.rstrip(' (')}",
+                    hint=hint,
+                    span=tokens[at].span,
+                    code="OTHER_CONSOLE",
+                )
 
 
 _OPTIONS = re.compile(r"\s*/\*\+\s*(OPTIONS|STATE_TTL|LOOKUP)\s*\((.*?)\)\s*\*/", re.IGNORECASE | re.DOTALL)
@@ -32,7 +60,7 @@ def _check_options(text: str, tokens: Sequence[Token]) -> None:
     """Raise SyntaxFault for `t /*+ OPTIONS('key' = 'value') */` of Flink, which is a comment to Spark."""
     hint = _OPTIONS.search(text) if "/*+" in text else None
     before = next((t for t in reversed(tokens) if hint and t.end <= hint.start()), None)
-    if hint is None or before is None or before.upper == "SELECT":
+    if hint is None or before is None or (before.upper == "SELECT" and hint[1].upper == "OPTIONS"):
         return
     if any(t.start < hint.start() < t.end for t in tokens):
         return  # a text

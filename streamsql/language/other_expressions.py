@@ -277,8 +277,8 @@ def _bound(tokens: Sequence[Token]) -> str | None:
 
 
 def _words_alone(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """AS MATERIALIZED, FOR UPDATE and LOCALTIMESTAMP of PostgreSQL, FILTER without WHERE, lambda x: x + 1 and
-    COLLATE NOCASE of DuckDB.
+    """AS MATERIALIZED, FOR UPDATE, LOCALTIMESTAMP and CURRENT_SCHEMA of PostgreSQL, FILTER without WHERE,
+    lambda x: x + 1 and COLLATE NOCASE of DuckDB.
     """
     for at in range(1, len(tokens)):
         word, before = tokens[at].upper, tokens[at - 1].upper
@@ -286,10 +286,12 @@ def _words_alone(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         if word == "MATERIALIZED" and before in ("AS", "NOT") and behind[:1] == ["("]:
             start = at - 1 if before == "NOT" else at
             yield tokens[start].start, tokens[at + 1].start, ""
-        if word == "FOR" and behind in (["UPDATE"], ["SHARE"]):
-            yield tokens[at - 1].end, tokens[at + 1].end, ""
-        if word == "LOCALTIMESTAMP" and before != "." and behind[:1] != ["("] and tokens[0].upper != "CREATE":
-            yield tokens[at].start, tokens[at].end, "localtimestamp()"
+        locks = word == "FOR" and behind[:1] in (["UPDATE"], ["SHARE"])
+        if locks and [t.upper for t in tokens[at + 2 :]] in ([], ["NOWAIT"], ["SKIP", "LOCKED"]):
+            yield tokens[at - 1].end, tokens[-1].end, ""
+        alone = before != "." and behind[:1] not in (["("], ["."]) and tokens[0].upper != "CREATE"
+        if alone and word in ("LOCALTIMESTAMP", "CURRENT_SCHEMA", "CURRENT_CATALOG"):
+            yield tokens[at].start, tokens[at].end, f"{word.lower()}()"
         if word == "FILTER" and before == ")" and behind[:1] == ["("] and behind[1:] != ["WHERE"]:
             yield tokens[at + 2].start, tokens[at + 2].start, "WHERE "
         if word == "NOCASE" and before == "COLLATE":

@@ -12,7 +12,7 @@ from streamsql.language.tokens import Token, quote, unquote
 
 def interval_edits(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     """All edits of the intervals of a statement, in any order."""
-    for edits in (_intervals, _mixed_intervals, _window_intervals):
+    for edits in (_intervals, _mixed_intervals, _window_intervals, _enclosed):
         yield from edits(text, tokens)
 
 
@@ -112,3 +112,11 @@ def _window_intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
             if item[0].upper == "INTERVAL" and amount and len(item) in (2, 3):
                 unit = f" {item[2].text}" if len(item) == 3 else ""
                 yield item[0].start, item[-1].end, quote(f"{amount}{unit}".lower())
+
+
+def _enclosed(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """INTERVAL (3) DAYS of DuckDB."""
+    for at in range(1, len(tokens) - 3):
+        signs = [t.text for t in tokens[at : at + 3]]
+        if tokens[at - 1].upper == "INTERVAL" and signs[::2] == ["(", ")"] and signs[1].isdigit():
+            yield tokens[at - 1].end, tokens[at + 2].end, f" {signs[1]}"

@@ -21,34 +21,37 @@ from streamsql.language.other_values import array_of
 from streamsql.language.tokens import Token, quote, tokenize, unquote
 from streamsql.language.topics import topics
 
-_ROW = re.compile(r"^\| `(?P<typed>[^`]+)` \| `(?P<form>[^`]+)` \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| `(?P<typed>[^`]+)` \| (?:`(?P<form>[^`]+)`|(?P<refusal>[^`|]+)) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class OtherOperator:
-    """parts: the tokens of the operator; left, right: the names of its operands, "" for none."""
+    """parts: the tokens of the operator; left, right: the names of its operands, "" for none; form: Spark's
+    expression with these, "" where there is none; refusal: the reason then.
+    """
 
     parts: tuple[str, ...]
     left: str
     right: str
     form: str
+    refusal: str
 
 
 @cache
 def other_operators() -> dict[str, tuple[OtherOperator, ...]]:
     """The rows by the first token of the operator, the longer ones first."""
     rows = {
-        row["typed"]: row["form"]
+        row["typed"]: (row["form"] or "", row["refusal"] or "")
         for name, topic in topics().items()
         if name.startswith(PREFIX)
         for row in _ROW.finditer(topic.text)
     }
     found: dict[str, list[OtherOperator]] = {}
-    for typed, form in rows.items():
+    for typed, here in rows.items():
         match = OPERATOR.fullmatch(typed)
         if match and (match["left"] or match["right"]):
             parts = tuple(t.text for t in tokenize(match["sign"]))
-            row = OtherOperator(parts, match["left"] or "", match["right"] or "", form)
+            row = OtherOperator(parts, match["left"] or "", match["right"] or "", *here)
             found.setdefault(parts[0], []).append(row)
     return {first: tuple(sorted(rows, key=lambda r: -len(r.parts))) for first, rows in found.items()}
 
@@ -64,6 +67,13 @@ def operator_edits(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
             end = operand_behind(tokens, last) if row.right else last
             if (start < at) != bool(row.left) or (end > last) != bool(row.right):
                 continue
+            if row.refusal:
+                raise SyntaxFault(
+                    f"Spark has no operator {text[token.start : tokens[last].end]}",
+                    hint=row.refusal,
+                    span=Span(token.start, tokens[last].end),
+                    code="OTHER_CONSOLE",
+                )
             values = {}
             if row.left:
                 values[row.left] = text[tokens[start].start : tokens[at - 1].end]

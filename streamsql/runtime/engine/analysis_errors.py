@@ -56,6 +56,9 @@ def explained(
     if condition.startswith("UNRESOLVED_COLUMN"):
         name, near = named("objectName"), named("proposal").split(", ")
         listed = f"columns: {', '.join(n for n in near if n)}" if near[0] else ""
+        listed = _COLUMNS_OF_OTHERS.get(name.casefold(), listed)
+        if place_of_relation(text, name):
+            listed = f"struct({name}.*) is a whole row of it"
         return Explained(f"there is no column {name}", did_you_mean(name, near) or listed)
     if condition == "TABLE_OR_VIEW_NOT_FOUND":
         name = named("relationName").removeprefix(_DEFAULT)
@@ -91,7 +94,13 @@ def explained(
     if condition == "INVALID_ARRAY_INDEX":
         return Explained(message, "list[0] is the first element; element_at(list, 1) counts from 1")
     if condition == "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE":
-        return Explained(message, _number_for_time(parameters))
+        return Explained(message, _number_for_time(parameters) or _list_first(parameters))
+    if condition == "DATATYPE_MISMATCH.DATA_DIFF_TYPES" and "ARRAY<" in parameters.get("dataType", ""):
+        return Explained(
+            message, "array_append(list, value) adds one value, array_prepend(list, value) in front"
+        )
+    if condition == "INVALID_EXTRACT_BASE_FIELD_TYPE" and "STRING" in parameters.get("other", ""):
+        return Explained(message, "substr(text, 1, 1) is the first letter of a text")
     if message.startswith("Multiple time/session window expressions"):
         return _several_windows(text)
     if message.startswith("Cannot mix year-month and day-time fields"):
@@ -100,6 +109,15 @@ def explained(
             "write two, INTERVAL '1 month' and INTERVAL '2 days'; behind a time and a sign both stand in one",
         )
     return Explained(message)
+
+
+_COLUMNS_OF_OTHERS = {
+    "rowpartition": "ROWPARTITION of ksqlDB is _partition of a stream USING kafka",
+    "rowoffset": "ROWOFFSET of ksqlDB is _offset of a stream USING kafka",
+    "rowid": "monotonically_increasing_id() numbers rows",
+    "ctid": "monotonically_increasing_id() numbers rows",
+}
+"""A column that every table of another console has, folded, and what there is here."""
 
 
 def _first_schema(name: str, table: str) -> str:
@@ -141,6 +159,17 @@ def _number_for_time(parameters: Mapping[str, str]) -> str:
     if kind not in _NUMBERS or "TIMESTAMP" not in parameters.get("requiredType", ""):
         return ""
     return f"timestamp_millis({value}) is a TIMESTAMP, or timestamp_seconds({value})"
+
+
+def _list_first(parameters: Mapping[str, str]) -> str:
+    """The hint for a function of arrays whose first argument is none, as PostgreSQL has it, and for the
+    length of an array, as DuckDB has it.
+    """
+    name = parameters.get("sqlExpr", "").strip('"').partition("(")[0]
+    if name in ("len", "length") and parameters.get("inputType", "").startswith('"ARRAY'):
+        return "array_size(list) is the number of its elements"
+    first = parameters.get("requiredType", "") == '"ARRAY"' and parameters.get("paramIndex") == "first"
+    return f"the array comes first: {name}(list, value)" if first and name.startswith("array_") else ""
 
 
 def _several_windows(text: str) -> Explained:
