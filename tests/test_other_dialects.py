@@ -138,6 +138,7 @@ ARGUMENTS = {
     "delimiter": "','", "pattern": "'a'", "start": "'2024-01-01'", "end": "'2024-01-02'", "json": "'{}'",
     "path": "'$.a'", "key": "'k'", "time": "now()", "part": "0.5", "'unit'": "'day'", "unit": "DAY", "new": "'b'",
     "'%format'": "'%Y-%m'", "interval": "INTERVAL '5' MINUTE", "origin": "'2024-01-01'", "type": "INT", "row": "t",
+    "struct": "struct(1 AS a)", "field": "'a'", "zone": "'UTC'",
     "length": "1 DAY", "'length'": "'5 minutes'", "'pattern'": "'a'", "'number'": "17145657",
 }  # fmt: skip
 FURTHER = {"generate_series": "1, 3", "list_value": "1, 2"}
