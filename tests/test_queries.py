@@ -47,7 +47,7 @@ def test_a_description_has_no_names_of_sparks_classes(console: Console) -> None:
         INSERT INTO words VALUES ('a', 1), ('b', 1); AWAIT QUERY t IDLE;"""
     )
     described = dict(console.rows("DESCRIBE QUERY t;"))
-    assert described["from words"] == "2 rows, up to file batch 0"
+    assert described["from words"] == "2 rows in batch 0, up to file batch 0"
     assert re.fullmatch(r"2 rows, [\d.,]+ (bytes|KiB)", described["state of groups"])
     took = described["durations"]
     assert re.match(r"[\d,]+ ms: look for input \d+ ms, .*compute and write [\d,]+ ms", took)

@@ -165,7 +165,7 @@ def _input(parts: SessionParts, running: Running, numbers: dict[str, Any]) -> li
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in ("rows in", "rows/s in")]
     sources = last.get("sources", [])
     for source in sources:
-        pairs.append(_source(source, parts, running, alone=len(sources) == 1))
+        pairs.append(_source(source, last.get("batchId"), parts, running, alone=len(sources) == 1))
     pairs.append(("malformed", running.reports.malformed or ""))
     return pairs + (_refreshed(parts, running) if running.is_refresh else [])
 
@@ -297,8 +297,10 @@ def _refreshed(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:
     ]
 
 
-def _source(report: dict[str, Any], parts: SessionParts, running: Running, *, alone: bool) -> tuple[str, str]:
-    """The name of a source, and what a progress report says of it. alone: it has no other."""
+def _source(
+    report: dict[str, Any], batch: Any, parts: SessionParts, running: Running, *, alone: bool
+) -> tuple[str, str]:
+    """The name of a source, and what the report of a micro-batch says of it. alone: it has no other."""
     offset = report.get("endOffset")
     text = offset if isinstance(offset, str) else json.dumps(offset)
     read = "" if offset is None else f", up to {step(text, text)}"
@@ -307,7 +309,7 @@ def _source(report: dict[str, Any], parts: SessionParts, running: Running, *, al
     named = [s.name for s in streams if is_source_of(s, place, parts.places)]
     if alone and len(streams) == 1:
         named = [streams[0].name]
-    said = f"{counted(report.get('numInputRows', 0), 'row')}{read}"
+    said = f"{counted(report.get('numInputRows', 0), 'row')} in batch {batch}{read}"
     return (f"from {named[0]}", said) if named else ("from", f"{place}: {said}")
 
 
