@@ -41,6 +41,13 @@ def program(console: Console, statement: str) -> str:
     return result.text
 
 
+def then(text: str, line: str) -> str:
+    """A program with helpers that runs one more line at its end."""
+    main, begin, helpers = text.partition("\n\n# The helpers of main()")
+    assert begin
+    return f"{main}    {line}\n{begin}{helpers}"
+
+
 def run_program(text: str, **known: Any) -> str:
     """What a program shows, run in this process: its getOrCreate() finds the session that is there."""
     import contextlib
@@ -93,8 +100,8 @@ def test_the_program_of_from_now_passes_over_what_is_there(console: Console, tmp
     console.run(SETUP + "CREATE SINK shown USING console;")
     text = program(console, "INSERT INTO shown FROM NOW TRIGGER AVAILABLE NOW SELECT word FROM v")
     # What comes between passing over and the start is all that is written.
-    first, ended, then = text.partition("    query.awaitTermination()\n\n")
-    again = f"{first}{ended}    more()\n{then}"
+    first, ended, after = text.partition("    query.awaitTermination()\n\n")
+    again = f"{first}{ended}    more()\n{after}"
     more = "INSERT INTO v VALUES ('new', 9, '2024-01-01 10:30:00');"
     shown = run_program(again, more=lambda: console.run(more))
     assert [row for row in table(shown) if row != ["word"]] == [["new"]]

@@ -12,7 +12,7 @@ import pytest
 from conftest import Console
 from pyspark.sql.types import LongType, StructType
 from scripts import run_here
-from test_explain import program, run_program, table
+from test_explain import program, run_program, table, then
 
 from streamsql.catalog import CurrentCatalog
 from streamsql.definitions import Query
@@ -252,8 +252,7 @@ def test_the_program_of_a_live_table_over_live_tables_runs_by_itself(console: Co
     for query in console.session.spark.streams.active:
         query.stop()
     ending = last.replace(".start()", ".trigger(availableNow=True).start()")
-    main, begin, helpers = ending.partition("\n\n# The helpers")
-    shown = run_program(f"{main}    last_rows.frame(spark).show(truncate=False)\n{begin}{helpers}")
+    shown = run_program(then(ending, "last_rows.frame(spark).show(truncate=False)"))
     assert table(shown)[1:] == [["1"]]
 
 

@@ -235,8 +235,8 @@ def test_the_program_of_a_set_runs_by_itself(console: Console, tmp_path: Path) -
         "EXECUTE STATEMENT SET AS QUERY q TRIGGER AVAILABLE NOW BEGIN INSERT INTO j SELECT n,\n 'x\n y' AS t"
         " FROM s WHERE n > 1; INSERT INTO k SELECT name FROM s JOIN names ON s.word = names.word; END",
     )
-    assert "def rows_for_j(s):\n    return s.where(" in text
-    assert "def rows_for_k(s):\n    spark = s.sparkSession\n" in text
+    assert "    def rows_for_j(s):\n        return s.where(" in text
+    assert "    def rows_for_k(s):\n        spark = s.sparkSession\n" in text
     assert "streamsql" not in "\n".join(line for line in text.splitlines() if "import" in line)
     run_program(text)
     assert files(console, tmp_path / "j") == [(2, "x\n y"), (3, "x\n y")]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Console, notes_of
-from test_explain import program, run_program, table
+from test_explain import program, run_program, table, then
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import QueryFault, StreamsqlError
@@ -151,7 +151,7 @@ def test_a_written_output_mode_is_sparks_own_query(console: Console, statement: 
 def test_the_program_of_stages_runs_by_itself(console: Console, tmp_path: Path) -> None:
     console.run(f"{WORDS} INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1);")
     text = program(console, AVERAGE.rstrip(";")).replace(".start()", ".trigger(availableNow=True).start()")
-    shown = run_program(text + "\naverage_rows.frame(spark).show(truncate=False)\n")
+    shown = run_program(then(text, "average_rows.frame(spark).show(truncate=False)"))
     assert table(shown)[1:] == [["1.5"]]
     console.run(f"CREATE SINK f USING json OPTIONS (path '{tmp_path}/f');")
     text = program(console, INTO_FILES.rstrip(";"))
@@ -460,10 +460,8 @@ def test_clauses_that_only_spark_reads_run_in_stages_too(console: Console) -> No
     explained = console.run(f"EXPLAIN {renamed};")[0]
     assert isinstance(explained, Text) and "-- stage select$1" in explained.text
     text = program(console, f"CREATE LIVE TABLE renamed AS {renamed}")
-    shown = run_program(
-        text.replace(".start()", ".trigger(availableNow=True).start()")
-        + "\nrenamed_rows.frame(spark).show()\n"
-    )
+    ending = text.replace(".start()", ".trigger(availableNow=True).start()")
+    shown = run_program(then(ending, "renamed_rows.frame(spark).show()"))
     assert ("# if Spark refuses" not in text, table(shown)[1:]) == (True, [["2", "2.5"]])
     console.run("STOP QUERY t1; START QUERY t1; INSERT INTO words VALUES ('b', 7); AWAIT QUERY t1 IDLE;")
     assert console.rows("SELECT * FROM t1;") == [(2, 3)]
