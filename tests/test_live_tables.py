@@ -43,6 +43,30 @@ def test_keys_may_be_null_and_structs_and_hold_any_text(console: Console) -> Non
     assert console.rows("SELECT c, count(*) FROM counts GROUP BY c;") == [(2, 5)]
 
 
+def test_group_by_all_has_the_mode_and_the_rows_of_its_keys(console: Console) -> None:
+    console.run(
+        """CREATE STREAM g (k STRING, v INT, at TIMESTAMP) USING values
+          WITH WATERMARK at DELAY OF INTERVAL 1 MINUTE;
+        INSERT INTO g VALUES ('a', 1, '2024-05-01 12:00:00'), ('a', 2, '2024-05-01 12:10:00'),
+          ('b', 3, '2024-05-01 12:20:00');
+        CREATE LIVE TABLE t AS SELECT k, count(*) AS n FROM g GROUP BY ALL;
+        CREATE LIVE TABLE w OUTPUT MODE APPEND AS
+          SELECT window(at, '10 minutes').start AS since, window(at, '10 minutes').end AS until, upper(k) AS k,
+            sum(v) AS n FROM g GROUP BY ALL;
+        CREATE LIVE TABLE one AS SELECT 1 AS one, k, count(*) AS n FROM g GROUP BY ALL;
+        AWAIT QUERY ALL IDLE;"""
+    )
+    assert mode_of(console, "t") == "update"
+    assert sorted(console.rows("SELECT * FROM t;")) == [("a", 2), ("b", 1)]
+    # The watermark closes its windows.
+    closed = console.rows(
+        "SELECT date_format(since, 'HH:mm'), date_format(until, 'HH:mm'), k, n FROM w ORDER BY 1;"
+    )
+    assert closed == [("12:00", "12:10", "A", 1)]
+    assert sorted(console.rows("SELECT * FROM one;")) == [(1, "a", 2), (1, "b", 1)]
+    assert sorted(console.rows("SELECT k, max(n) FROM t GROUP BY ALL;")) == [("a", 2), ("b", 1)]
+
+
 def test_a_global_aggregation_is_one_row(console: Console) -> None:
     console.run(f"{WORDS} CREATE LIVE TABLE total AS SELECT count(*) AS c, sum(n) AS s FROM words;")
     for _ in range(2):

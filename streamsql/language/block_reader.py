@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamsql.errors import Span
+from streamsql.language.expression import TIME_WINDOWS, Expression
 from streamsql.language.from_reader import OF_SUBQUERY, FromReader
 from streamsql.language.query_tree import (
     Block,
@@ -251,7 +252,9 @@ class BlockReader(FromReader):
             (*unnested, *views),
             distinct,
             self.clause_of(select, "where", "WHERE", own, ends),
-            self.group_by(select.args["group"], own["GROUP"], ends["GROUP"]) if "GROUP" in own else None,
+            self.group_by(select.args["group"], own["GROUP"], ends["GROUP"], items)
+            if "GROUP" in own
+            else None,
             self.clause_of(select, "having", "HAVING", own, ends),
             self.clause_of(select, "qualify", "QUALIFY", own, ends),
             other,
@@ -310,12 +313,14 @@ class BlockReader(FromReader):
             return Item(self.expression(tree.this, lo, end), span, (unquote(self.tokens[hi - 1]),))
         return Item(self.expression(tree, lo, hi), span)
 
-    def group_by(self, tree: Any, lo: int, hi: int) -> GroupBy:
+    def group_by(self, tree: Any, lo: int, hi: int, items: tuple[Item, ...]) -> GroupBy:
         span = self.span(lo, hi)
         rest = [self.word(i) for i in (hi - 2, hi - 1)]
         words = [self.word(i) for i in range(lo, hi)]
         sets = any(a == "GROUPING" and b == "SETS" for a, b in zip(words, words[1:], strict=False))
-        if sets or rest in (["WITH", "CUBE"], ["WITH", "ROLLUP"]) or words[2:] == ["ALL"]:
+        if words[2:] == ["ALL"]:
+            return GroupBy(_keys_of_all(items), span, "" if _keys_of_all(items) else "ALL")
+        if sets or rest in (["WITH", "CUBE"], ["WITH", "ROLLUP"]):
             return GroupBy((), span, "GROUPING SETS" if sets else rest[-1])
         if any(v for k, v in tree.args.items() if k not in ("expressions", "rollup", "cube")):
             raise Unread(LEFT)
@@ -349,3 +354,21 @@ class BlockReader(FromReader):
                 b -= 1
             keys.append(SortKey(self.expression(ordered.this, a, b), method + nulls))
         return OrderBy(tuple(keys), self.span(lo, hi))
+
+
+def _keys_of_all(items: tuple[Item, ...]) -> tuple[GroupKey, ...]:
+    """The keys of GROUP BY ALL: the items that are not aggregated, and the window itself for a field of it,
+    so that the watermark closes it. () where only Spark knows them: a `*`, a constant, which would be an
+    ordinal, or no key at all.
+    """
+    keys: list[Expression] = []
+    for expression in (item.expression for item in items):
+        if expression.aggregates:
+            continue
+        if not expression.column_names() or expression.has_window_function or expression.generates:
+            return ()
+        of, _ = expression.field or (None, "")
+        key = of if of is not None and of.call in TIME_WINDOWS else expression
+        if not any(key.same(other) for other in keys):
+            keys.append(key)
+    return tuple(GroupKey((key,)) for key in keys)

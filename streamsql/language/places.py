@@ -11,8 +11,17 @@ from streamsql.language.unread_query import names_read
 
 def place_of_relation(text: str, name: str) -> Span | None:
     """The first place where a text reads a relation of that name; None if there is none."""
-    read = names_read(tokenize(text, strict=False))
-    return next((span for known, span in read if known.casefold() == name.casefold()), None)
+    tokens = tokenize(text, strict=False)
+    for known, span in names_read(tokens):
+        clauses = [t.upper for t in tokens if t.end <= span.start and t.upper in _CLAUSES]
+        if known.casefold() == name.casefold() and clauses[-1:] not in _OF_VALUES:
+            return span
+    return None
+
+
+_OF_VALUES = (["SELECT"], ["WHERE"], ["GROUP"], ["HAVING"], ["ORDER"])
+"""Clauses behind which a comma is not followed by a relation."""
+_CLAUSES = frozenset(("FROM", "JOIN", "INTO", "TABLE", *(word for (word,) in _OF_VALUES)))
 
 
 def unlike_windows(text: str) -> tuple[Span, str, str] | None:

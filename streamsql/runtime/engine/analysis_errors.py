@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from streamsql.errors import Span, did_you_mean
 from streamsql.language.lexical import misplaced_clause, misspelt_clause
+from streamsql.language.missing_keys import with_group_by
 from streamsql.language.other_functions import reason
 from streamsql.language.places import place_of_relation, unlike_windows
 from streamsql.language.reference import functions
@@ -91,6 +92,15 @@ def explained(
         return _table_operation(named("tableName"), parameters.get("operation", "this"), text)
     if condition == "PARSE_SYNTAX_ERROR":
         return _unreadable(parameters, text, span)
+    if condition in ("MISSING_GROUP_BY", "MISSING_AGGREGATION"):
+        column = named("expression").strip('"')
+        grouped = with_group_by(text, column) if column.isidentifier() or not column else None
+        if grouped is None:
+            return Explained(message, "GROUP BY names each column that SELECT does not aggregate")
+        what = text[grouped[1].start : grouped[1].end]
+        return Explained(
+            f"{what} is neither aggregated nor in GROUP BY", proposal=grouped[0], span=grouped[1]
+        )
     if condition == "INVALID_ARRAY_INDEX":
         return Explained(message, "list[0] is the first element; element_at(list, 1) counts from 1")
     if condition == "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE":
