@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -330,6 +331,24 @@ def test_snapshots_that_come_while_it_is_computed_are_skipped_and_counted() -> N
     go_on.release(2)
     assert tables.settle(one) == [6]
     assert (one.done, one.skipped, one.slow) == (4, 3, True)
+    tables.refreshes.close()
+
+
+def test_a_snapshot_that_is_counted_after_it_was_taken_leaves_nothing_behind() -> None:
+    tables = Tables()
+    tables.fed("q", "r")
+    tables.live["r"].take(rows_of(1), 0)
+    one = tables.over("one", ("r",), lambda r: r)
+    two = tables.over("two", ("one",), lambda one: one)
+    assert tables.settle(two) == [1]
+    counted = (one._arrived, two._arrived)
+    tables.refreshes._arrived("q")  # as on the thread that brings rows, when a round was faster
+    assert (one._arrived, two._arrived) == (counted[0] + 1, counted[1] + 1)
+    deadline = time.monotonic() + 30
+    while one.behind or two.behind:
+        assert time.monotonic() < deadline, (one.behind, two.behind)
+        tables.refreshes.wait(one, 0.1)
+    assert (one.stale, two.stale) == (0.0, 0.0)
     tables.refreshes.close()
 
 

@@ -11,6 +11,7 @@ from streamsql.errors import StreamsqlError
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON, Running
+from streamsql.runtime.why.moments import brief
 from streamsql.runtime.why.outcome_situations import ANSI_MODE, VALUE_ERRORS
 
 LONG = 10.0
@@ -135,7 +136,7 @@ def _own(running: Running, fed: bool, *, still: bool) -> Iterator[Remark]:
         )
     elif refresher.stale > LONG:
         stop = f"STOP QUERY {quote_name(running.name)};"
-        yield Remark(f"a refresh is under way for {refresher.stale:.0f} s", stop, "cancels it")
+        yield Remark(f"a refresh is under way for {brief(refresher.stale)}", stop, "cancels it")
     elif refresher.slow and not still:
         took, skipped = refresher.milliseconds, refresher.skipped
         whose = running.name if running.stages else ", ".join(running.plan.query.inputs)

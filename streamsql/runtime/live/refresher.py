@@ -102,6 +102,11 @@ class Refresher:
         self._dispatched = self._arrived
         self._taking, self._since = self._taking or self._since, None
 
+    def up_to_date(self) -> None:
+        """Its rows are those of the newest snapshot."""
+        self._taken = self._dispatched = self._arrived
+        self._taking = self._since = None
+
     def is_at(self, values: Mapping[str, RowsAt]) -> bool:
         """Whether these rows of its inputs are those that it was computed from."""
         return self._used.keys() == values.keys() and all(self._used[k] is v for k, v in values.items())
