@@ -110,7 +110,14 @@ def test_the_next_console_takes_the_engine_over_and_finds_it_empty(place: Path) 
     finally:
         taken.kill()
         taken.communicate()
-    assert lines == ["k,n", "a,2", "name,kind,columns,rows", 's,stream,"k, ts",""', "pid", str(engine)]
+    assert lines == [
+        "k,n",
+        "a,2",
+        "name,kind,columns,rows,comment",
+        's,stream,"k, ts","",""',
+        "pid",
+        str(engine),
+    ]
     assert eventually(lambda: gone(engine)), "the engine outlived its console"
 
 
