@@ -132,6 +132,19 @@ def test_a_failed_query_takes_no_other_with_it_and_says_why(console: Console) ->
     assert "try_cast" in described["detail"]
 
 
+def test_describe_query_has_the_error_of_a_query_that_has_just_failed(console: Console) -> None:
+    console.run(WORDS + "CREATE LIVE TABLE bad AS SELECT CAST(word AS INT) AS w FROM words;")
+    running = console.session.queries.all["bad"]
+    console.run("INSERT INTO words VALUES ('x', 1);")
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        running.handle.awaitTermination(60)
+    with running.lock:  # nobody has taken note of it yet
+        running.fault = running.ended = None
+    described = dict(console.rows("DESCRIBE QUERY bad;"))
+    assert described["status"] == "FAILED"
+    assert "the value 'x'" in described["error"]
+
+
 def test_show_queries_tells_rows_watermark_and_state(console: Console) -> None:
     console.run(
         """CREATE STREAM w (at TIMESTAMP) USING values WITH WATERMARK at DELAY '10 minutes';

@@ -113,6 +113,10 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
     sink_entry = parts.catalog.sinks.get(query.sinks[0].casefold()) if query.sinks else None
     restart = ("restart", query.restart.sql() if query.restart else "")
     sections: list[tuple[str, list[tuple[str, Any]]]]
+    status = ""
+    if running is not None:
+        running.catch_up()
+        status = running.status()  # before the failure is asked for: it may fail just now
     failure, earlier = _failures(parts, query, running)
     if running is None:
         past = parts.workspace.past(query.name)
@@ -121,9 +125,8 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
         sections = [("status", [*name, *failure, *stopped, restart])]
         sections.append(("output", _output(parts, query, None)))
     else:
-        running.catch_up()
         numbers = dict(zip(_QUERY_COLUMNS[5:], _numbers(running, parts, session_zone(parts)), strict=True))
-        name = [("name", query.name), ("status", running.status())]
+        name = [("name", query.name), ("status", status)]
         sections = [
             ("status", [*name, *failure, *_status(running, numbers), restart]),
             ("input", _input(parts, running, numbers)),
