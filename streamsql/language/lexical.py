@@ -79,16 +79,22 @@ def misspelt_clause(text: str, offset: int) -> tuple[Span, str] | None:
 _BEFORE_QUERY = ("TRIGGER", "OUTPUT", "CHECKPOINT", "RESTART")
 
 
-def misplaced_clause(text: str, offset: int) -> tuple[str, str] | None:
-    """(a clause of the console that stands behind a query, the word that it belongs before), if there is one
-    at or just before the offset where the query cannot be read.
+def misplaced_clause(text: str, offset: int) -> tuple[Token, str, str] | None:
+    """(a clause of the console that stands behind a query, the word that it belongs before, the statement
+    with it there, and with all that follows it), if there is one at or just before the offset where the query
+    cannot be read.
     """
     tokens = tokenize(text, strict=False)
-    near = [t.upper for t in tokens if t.start <= offset][-2:]
-    clause = next((word for word in near if word in _BEFORE_QUERY), None)
+    near = [t for t in tokens if t.start <= offset][-2:]
+    clause = next((token for token in near if token.upper in _BEFORE_QUERY), None)
     if clause is None or tokens[0].upper not in ("INSERT", "CREATE"):
         return None
-    return clause, "AS" if tokens[0].upper == "CREATE" else "SELECT"
+    words = ("AS",) if tokens[0].upper == "CREATE" else ("SELECT", "WITH", "FROM", "VALUES")
+    query = next((t for t in tokens if t.upper in words), None)
+    if query is None or query.start > clause.start:
+        return None
+    own = f"{text[clause.start :].strip()} {text[query.start : clause.start].strip()}"
+    return clause, query.upper, f"{text[: query.start]}{own};"
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,10 @@ def _unreadable(parameters: Mapping[str, str], text: str, span: Span | None) -> 
     if misspelt:
         return Explained(message, f"did you mean {misspelt[1]}?", span=misspelt[0])
     clause = misplaced_clause(text, span.start) if span else None
-    return Explained(message, f"{clause[0]} stands before {clause[1]}" if clause else "")
+    if clause is None:
+        return Explained(message)
+    token, before, moved = clause
+    return Explained(f"{token.upper} stands before {before}", proposal=moved, span=token.span)
 
 
 _NUMBERS = frozenset(("INT", "BIGINT"))

@@ -89,7 +89,7 @@ def _numbers(running: Running, parts: SessionParts, zone: str) -> tuple[Any, ...
 
 def _without_subject(message: str, name: str) -> str:
     """The message of a failure in a place that names the query."""
-    return message.removeprefix(f"query {name} failed: ")
+    return message.removeprefix(f"query {name} ").removeprefix("failed: ")
 
 
 def _rate(value: Any) -> float | None:
