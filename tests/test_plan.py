@@ -477,7 +477,7 @@ def test_a_query_left_to_spark_forgets_the_attempt() -> None:
 def test_a_column_named_like_a_stream_makes_no_stream() -> None:
     for text in (
         "SELECT clicks FROM orders QUALIFY row_number() OVER (ORDER BY clicks) = 1",
-        "SELECT o.clicks, max(clicks) AS events FROM orders o GROUP BY ALL",
+        "SELECT o.clicks, max(clicks) AS events FROM orders o GROUP BY GROUPING SETS ((clicks))",
     ):
         lowered = lower(text, Context(CATALOG).sources())
         assert lowered.as_text
