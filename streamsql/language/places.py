@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from streamsql.errors import Span
 from streamsql.language.expression import TIME_WINDOWS
 from streamsql.language.token_groups import closing
-from streamsql.language.tokens import tokenize
+from streamsql.language.tokens import Token, tokenize
 from streamsql.language.unread_query import names_read
 
 
@@ -22,6 +24,15 @@ def place_of_relation(text: str, name: str) -> Span | None:
 _OF_VALUES = (["SELECT"], ["WHERE"], ["GROUP"], ["HAVING"], ["ORDER"])
 """Clauses behind which a comma is not followed by a relation."""
 _CLAUSES = frozenset(("FROM", "JOIN", "INTO", "TABLE", *(word for (word,) in _OF_VALUES)))
+
+
+def text_as_relation(text: str, offset: int) -> Token | None:
+    """The text in quotes at the offset, where it stands behind FROM or JOIN; None for anything else."""
+    tokens = tokenize(text, strict=False)
+    for before, token in pairwise(tokens):
+        if token.start <= offset < token.end:
+            return token if token.kind == "string" and before.upper in ("FROM", "JOIN") else None
+    return None
 
 
 def unlike_windows(text: str) -> tuple[Span, str, str] | None:

@@ -10,7 +10,7 @@ from streamsql.errors import Span, did_you_mean
 from streamsql.language.lexical import misplaced_clause, misspelt_clause
 from streamsql.language.missing_keys import with_group_by
 from streamsql.language.other_functions import reason
-from streamsql.language.places import place_of_relation, unlike_windows
+from streamsql.language.places import place_of_relation, text_as_relation, unlike_windows
 from streamsql.language.reference import functions
 from streamsql.language.tokens import quote_name
 
@@ -153,6 +153,11 @@ def _table_operation(table: str, operation: str, text: str) -> Explained:
 def _unreadable(parameters: Mapping[str, str], text: str, span: Span | None) -> Explained:
     near = parameters.get("error", "")
     message = f"Spark cannot read the statement at {near}" + parameters.get("hint", "")
+    quoted = text_as_relation(text, span.start) if span else None
+    if quoted:
+        written = quoted.text
+        why = f"{written} has no extension that tells the format of its files"
+        return Explained(why, proposal=f"PREVIEW {written};", span=quoted.span)
     misspelt = misspelt_clause(text, span.start) if span else None
     if misspelt:
         return Explained(message, f"did you mean {misspelt[1]}?", span=misspelt[0])

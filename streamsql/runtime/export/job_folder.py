@@ -44,7 +44,7 @@ def check_free(folder: Name) -> Path:
     if not path.parent.is_dir():
         raise InputFault(
             f"there is no folder {path.parent}",
-            hint=f"mkdir -p '{path.parent}'",
+            hint=f"\\! mkdir -p '{path.parent}'",
             span=folder.span,
             code="MISSING_PATH",
         )

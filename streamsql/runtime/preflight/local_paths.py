@@ -38,7 +38,7 @@ def check_path(path: Name) -> None:
         )
         raise InputFault(
             f"there is no directory {path}",
-            hint=near or f"mkdir -p {text}",
+            hint=near or f"\\! mkdir -p '{text}'",
             span=path.span,
             code="MISSING_PATH",
         )
