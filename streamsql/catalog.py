@@ -101,6 +101,11 @@ class Catalog:
         """The query of that name; all of them for None. Raises NameFault."""
         return [self.query(name)] if name else [q for q in self.queries.values() if not q.owner]
 
+    def definition(self, entry: Stream | Sink) -> str:
+        """The statement that defines a stream, a sink or a live table, without its secrets and `;`."""
+        query = self.queries.get(entry.name.casefold()) if isinstance(entry, Sink) else None
+        return query.sql(entry) if query and query.live_table and isinstance(entry, Sink) else entry.sql()
+
     def live_tables(self) -> list[Sink]:
         """All live tables but the stages of others."""
         return [s for s in self.sinks.values() if s.is_live and not s.owner]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from broker import Broker
 from conftest import Console
+from test_reopened import Open, opened  # noqa: F401
 
 from streamsql.errors import NameFault, QueryFault, RuleFault
 from streamsql.output.frames import View, frame
@@ -223,6 +224,21 @@ def test_j_k_a_deduplication(console: Console) -> None:
     assert resolved(console, shown, "t") == [("a",), ("b",), ("c",)]
     assert why(console, "QUERY t")[0].code == "NOTHING_WRONG"
     assert resolved(console, groups, "d") == [("a",), ("b",), ("c",)]
+
+
+def test_l_changed_since_another_console_ran_it(opened: Open) -> None:  # noqa: F811
+    opened().run(
+        """CREATE STREAM s (k STRING) USING values; CREATE LIVE TABLE t AS SELECT k FROM s;
+        INSERT INTO s VALUES ('1'); AWAIT QUERY t IDLE; STOP QUERY t;"""
+    )
+    again = opened()
+    assert again.run("WHY QUERY t;")[0].proposal == "START QUERY t;"
+    again.run("CREATE OR REPLACE STREAM s (k STRING, more INT) USING values;")
+    shown = again.run("WHY QUERY t;")[0]
+    assert ("changed", "columns of s: more INT added") in shown.rows
+    again.run(shown.proposal)
+    again.run("INSERT INTO s VALUES ('2', 2); AWAIT QUERY t IDLE;")
+    assert again.rows("SELECT * FROM t;") == [("2",)]
 
 
 def test_l_stopped_and_changed_since(console: Console) -> None:

@@ -14,9 +14,10 @@ def with_group_by(text: str, column: str = "") -> tuple[str, Span] | None:
     column more than it has; and the place in its SELECT of what is not aggregated. None where the SELECT is
     not the only one, or is left to Spark.
     """
-    start = next((t.start for t in tokenize(text, strict=False) if t.upper == "SELECT"), None)
-    if start is None:
+    starts = [t.start for t in tokenize(text, strict=False) if t.upper == "SELECT"]
+    if len(starts) != 1:
         return None
+    start = starts[0]
     try:
         body = read_query(text[start:]).body
     except StreamsqlError:
@@ -26,7 +27,7 @@ def with_group_by(text: str, column: str = "") -> tuple[str, Span] | None:
         return None
     missing = _not_aggregated(block, column)
     place = _end_of_groups(block)
-    if not missing or place is None or (block.group_by and block.group_by.other):
+    if not missing or place is None or (block.group_by and (block.group_by.other or not column)):
         return None
     keys = [column] if column else [key.text for key in missing]
     word = ", " if block.group_by else " GROUP BY "

@@ -245,9 +245,9 @@ class Prompt:
         if facts.silent:
             parts.append((3, "", f"{facts.silent[0]}: no rows for {facts.silent[1] // 60:.0f} min, WHY;"))
         if facts.stale:
-            name, seconds = facts.stale
-            behind = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-            parts.append((2, "class:failed", f"{name}: {behind} behind"))
+            from streamsql.runtime.why.moments import brief
+
+            parts.append((2, "class:failed", f"{facts.stale[0]}: {brief(facts.stale[1])} behind"))
             parts.append((4, "", "SHOW LIVE TABLES;"))
         vi = self.prompt.editing_mode == EditingMode.VI
         modes = ("vi · " if vi else "") + ("Esc Enter runs" if self.multiline else "end with ;")

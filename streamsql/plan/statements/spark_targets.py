@@ -23,7 +23,8 @@ def check_target(statement: Statement, context: Context) -> None:
     entry = context.catalog.target(target.name) if target else None
     if target is None or entry is None:
         return
-    fault = _refusal(target, _kind(entry), quote_name(entry.name), _anew(entry, context))
+    anew = _anew(entry, context) if target.verb.startswith("ALTER") else ""
+    fault = _refusal(target, _kind(entry), quote_name(entry.name), anew)
     fault.span = statement.origin.span(target.span)
     raise fault
 
@@ -54,9 +55,7 @@ def _kind(entry: Stream | Sink) -> str:
 
 def _anew(entry: Stream | Sink, context: Context) -> str:
     """The CREATE OR REPLACE of an entry, to be edited; "" where secrets or rows would be lost."""
-    query = context.catalog.queries.get(entry.name.casefold())
-    live = isinstance(entry, Sink) and query is not None and query.live_table
-    text = query.sql(entry) if live and query and isinstance(entry, Sink) else entry.sql()
+    text = context.catalog.definition(entry)
     lost = HIDDEN in text or (isinstance(entry, Stream) and entry.connector == "values")
     return "" if lost else text.replace("CREATE", "CREATE OR REPLACE", 1)
 
@@ -75,7 +74,7 @@ def _refusal(target: Target, kind: str, name: str, anew: str) -> RuleFault:
         "live table": "the rows of a live table are those of its query",
     }[kind]
     message = f"{said}: {target.verb} cannot change it"
-    if anew and target.verb.startswith("ALTER"):
+    if anew:
         return RuleFault(message, detail=why, proposal=f"{anew};", code="WRONG_KIND")
     hint = f"CREATE OR REPLACE {kind.upper()} {name} … changes its definition"
     if kind == "stream":

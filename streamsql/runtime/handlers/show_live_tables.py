@@ -119,7 +119,7 @@ def _create_tables(parts: SessionParts, statement: session.ShowCreateTables) -> 
     """The definitions of all that FROM can read."""
     texts = [made.text.strip().replace(COLLATION.upper(), "") for _, made in parts.temporary.statements()]
     texts += [entry.sql() for entry in parts.catalog.streams.values()]
-    texts += [_live_text(parts, entry) for entry in parts.catalog.live_tables()]
+    texts += [parts.catalog.definition(entry) for entry in parts.catalog.live_tables()]
     return Text(text="\n".join(f"{redact(text)};" for text in texts) or "nothing to read FROM")
 
 
@@ -165,13 +165,7 @@ def _describe_live(parts: SessionParts, statement: live_table.DescribeLiveTable)
 
 
 def _create_live(parts: SessionParts, statement: live_table.ShowCreateLiveTable) -> Result:
-    return Text(text=_live_text(parts, parts.catalog.live_table(statement.name)) + ";")
-
-
-def _live_text(parts: SessionParts, entry: Sink) -> str:
-    """The statement that defines a live table."""
-    query = parts.catalog.queries.get(entry.name.casefold())
-    return query.sql(entry) if query and query.live_table else entry.sql()
+    return Text(text=parts.catalog.definition(parts.catalog.live_table(statement.name)) + ";")
 
 
 def _show_stages(parts: SessionParts, statement: live_table.ShowStages) -> Result:

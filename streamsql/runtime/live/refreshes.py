@@ -143,8 +143,6 @@ class Refreshes:
                         for member in members:
                             member.dispatched()
                         self._give_work(members, at)
-                    else:
-                        self._note_up_to_date(members, dict(at))
                 self._changed.wait()
 
     def _give_work(self, members: list[Refresher], at: dict[str, RowsAt]) -> None:
@@ -258,7 +256,9 @@ class Refreshes:
         return at
 
     def _due(self, members: list[Refresher], at: dict[str, RowsAt]) -> bool:
-        """Whether a round would compute something. at: the snapshot; changed."""
+        """Whether a round would compute something. at: the snapshot; changed. Members that have taken it are
+        told: a round may have taken it before its arrival was counted.
+        """
         late, due = set[str](), set[str]()
         for member in members:
             values = self._inputs(member, at, late)
@@ -266,21 +266,10 @@ class Refreshes:
                 late.add(member.key)
             elif not member.is_at(values) or due & member.input_keys:
                 due.add(member.key)
+            elif member.input_keys <= at.keys() - late:
+                member.up_to_date()
             at[member.key] = member.rows.now()
         return bool(due)
-
-    def _note_up_to_date(self, members: list[Refresher], at: dict[str, RowsAt]) -> None:
-        """Tell the members that have taken the newest snapshot: a round may have taken it before its arrival
-        was counted.
-        """
-        late = set[str]()
-        for member in members:
-            values = self._inputs(member, at, late)
-            if values is not None and member.is_at(values) and member.input_keys <= at.keys() - late:
-                member.up_to_date()
-            else:
-                late.add(member.key)
-            at[member.key] = member.rows.now()
 
     def _inputs(self, member: Refresher, at: Mapping[str, RowsAt], late: set[str]) -> Any:
         """The rows of a member's inputs, all after the same micro-batches; None when it has to wait, and

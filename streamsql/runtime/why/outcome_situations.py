@@ -38,7 +38,6 @@ def not_running(evidence: Evidence) -> Verdict | None:
     running, status = evidence.running, evidence.status
     if evidence.goes_on and status != "restarting":
         return None
-    name = quote_name(evidence.name)
     if running is None:
         return _of_another_console(evidence)
     facts: list[Fact] = [("status", status), ("rows in", evidence.rows_in)]
@@ -49,47 +48,47 @@ def not_running(evidence: Evidence) -> Verdict | None:
         facts += [("error", error), ("detail", running.fault.detail), ("hint", running.fault.hint)]
     if status == "restarting":
         sentence = f"{evidence.name} failed and waits for its restart: {running.when_again()}"
-        now = f"START QUERY {name};"
+        now = f"START QUERY {quote_name(evidence.name)};"
         return Verdict(situation="NOT_RUNNING", sentence=sentence, facts=_filled(facts), proposal=now)
     if status == "FAILED" and running.fault is not None:
         ansi = running.fault.code in VALUE_ERRORS
         if ansi:
             facts.append(("setting", f"with {ANSI_MODE} = false such a value gives NULL, in all queries"))
         limited = running.fault.code == "LIMIT_REACHED"
-        setting = f"SET {ANSI_MODE} = false" if ansi else ""
+        setting = f"SET {ANSI_MODE} = false;\n" if ansi else ""
         return Verdict(
             situation="NOT_RUNNING",
             sentence=running.fault.message,
-            facts=_filled(facts),
-            proposal=running.fault.hint if limited else proposals.join(setting, f"START QUERY {name}"),
+            facts=_filled([*facts, *_changed(evidence)]),
+            proposal=running.fault.hint if limited else f"{setting}{proposals.started(evidence)}",
         )
     if status == "finished":
         return None if evidence.took_input else _finished_empty(evidence, facts)
-    changed = evidence.changed
-    if changed:
-        return Verdict(
-            situation="NOT_RUNNING",
-            sentence=f"{evidence.name} is stopped, and has changed since its checkpoint was created",
-            facts=_filled([*facts, *(("changed", change.what) for change in changed)]),
-            proposal=proposals.restart(evidence, "FROM BEGINNING"),
-        )
+    changed = ", and has changed since its checkpoint was created"
     return Verdict(
         situation="NOT_RUNNING",
-        sentence=f"{evidence.name} is stopped: it reads nothing until it is started",
-        facts=_filled(facts),
-        proposal=f"START QUERY {name};",
+        sentence=f"{evidence.name} is stopped"
+        + (changed if evidence.changed else ": it reads nothing until it is started"),
+        facts=_filled([*facts, *_changed(evidence)]),
+        proposal=proposals.started(evidence),
     )
+
+
+def _changed(evidence: Evidence) -> list[Fact]:
+    """What START QUERY would refuse."""
+    return [("changed", change.what) for change in evidence.changed]
 
 
 def _of_another_console(evidence: Evidence) -> Verdict:
     """Of a query that another console runs, or ran last."""
     past = evidence.parts.workspace.past(evidence.name)
     facts: list[Fact] = [("status", past.status), ("since", past.since), ("error", past.error)]
+    elsewhere = "elsewhere" in evidence.status
     return Verdict(
         situation="NOT_RUNNING",
         sentence=f"{evidence.name} does not run in this console: it is {evidence.status}",
-        facts=tuple(f for f in facts if f[1]),
-        proposal="" if "elsewhere" in evidence.status else f"START QUERY {quote_name(evidence.name)};",
+        facts=_filled([*facts, *([] if elsewhere else _changed(evidence))]),
+        proposal="" if elsewhere else proposals.started(evidence),
     )
 
 

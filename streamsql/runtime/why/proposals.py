@@ -34,6 +34,13 @@ def restart(evidence: Evidence, begins: str = "") -> str:
     return join(stop, f"START QUERY {name} {begins}".rstrip())
 
 
+def started(evidence: Evidence) -> str:
+    """Start a query that does not run: with a new checkpoint if it has changed since it had the old one."""
+    if evidence.changed:
+        return restart(evidence, "FROM BEGINNING")
+    return join(f"START QUERY {quote_name(evidence.name)}")
+
+
 def replaced(evidence: Evidence, stream: Stream) -> str:
     """Give a stream another definition, and have the query read it from the beginning."""
     sql = redefined(evidence, stream)
