@@ -93,14 +93,16 @@ class Evidence:
     @cached_property
     def changed(self) -> list[Change]:
         """What has changed in the query since its checkpoint was created, apart from its state operators."""
+        if self.plan.transient or not self.plan.checkpoint:  # live tables over live tables have none
+            return []
         then = read_marker(Folder(self.parts.spark, self.plan.checkpoint)).get("facts")
-        if not then or self.plan.transient:
+        if not then:
             return []
         try:
             plan = start_plan(self.query, self.parts.context())
         except StreamsqlError:  # START QUERY tells
             return []
-        return changes(then, facts_of(plan, then["mode"], then["state"])) if isinstance(plan, Run) else []
+        return changes(then, facts_of(plan, then["mode"], then["state"]))
 
     @property
     def mode(self) -> str:
