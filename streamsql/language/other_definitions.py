@@ -219,7 +219,7 @@ def _column(parts: _Definition, text: str, item: list[Token]) -> None:
         parts.key = tuple(
             unquote(t) for t in item[3:] if t.kind in ("word", "quoted") and t.upper not in _NO_KEY
         )
-    elif words[:1] == ["CONSTRAINT"] or len(item) < 2:
+    elif words[:1] == ["CONSTRAINT"] or len(item) < 2 or words[1:] == ["AS"]:
         return
     elif words[1] == "AS":
         parts.computed[unquote(item[0])] = written(2, len(item))

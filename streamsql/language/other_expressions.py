@@ -292,7 +292,7 @@ def _words_alone(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         alone = before != "." and behind[:1] not in (["("], ["."]) and tokens[0].upper != "CREATE"
         if alone and word in ("LOCALTIMESTAMP", "CURRENT_SCHEMA", "CURRENT_CATALOG"):
             yield tokens[at].start, tokens[at].end, f"{word.lower()}()"
-        if word == "FILTER" and before == ")" and behind[:1] == ["("] and behind[1:] != ["WHERE"]:
+        if word == "FILTER" and before == ")" and behind[:1] == ["("] and behind[1:] not in ([], ["WHERE"]):
             yield tokens[at + 2].start, tokens[at + 2].start, "WHERE "
         if word == "NOCASE" and before == "COLLATE":
             yield tokens[at].start, tokens[at].end, "UTF8_LCASE"

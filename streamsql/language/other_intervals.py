@@ -109,7 +109,7 @@ def _window_intervals(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         items = list(items_of(list(tokens[at + 2 : closing(tokens, at + 1)])))
         for item in items[1:]:
             amount = unquote(item[1]) if len(item) > 1 and item[1].kind in ("number", "string") else ""
-            if item[0].upper == "INTERVAL" and amount and len(item) in (2, 3):
+            if amount and item[0].upper == "INTERVAL" and len(item) in (2, 3):
                 unit = f" {item[2].text}" if len(item) == 3 else ""
                 yield item[0].start, item[-1].end, quote(f"{amount}{unit}".lower())
 

@@ -42,6 +42,11 @@ def test_sqlglot_writes_nothing_of_its_own(
         "CREATE OR REPLACE STREAM clicks AS SELECT * FROM vip; SELECT * FROM vip; CREATE STREAM z AS SELECT user FROM vip",
         "SELECT x FROM a WHERE\rx\r=\r(\rGROUP\rBY",
         "EXPLAIN " * 2000 + "SELECT 1",
+        "GROUP BY window(,, '5 minutes')ts user",
+        "CREATE STREAM s (x AS) WITH WATERMARK ts DELAY OF INTERVAL 1 DAY AS SELECT 1",
+        "SELECT percentile_approx(DISTINCT x, y) FILTER (",
+        "SELECT * FROM sessionize(TABLE(clicks) PARTITION BY >)",
+        "SELECT * FROM sessionize(TABLE(clicks) PARTITION BY user, output_mode => NULL 'update')",
     ],
     ids=lambda text: text[:25],
 )

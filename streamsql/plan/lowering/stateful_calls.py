@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from streamsql.calls import Assign, Call, Node, Var, expr
+from streamsql.calls import Assign, Call, Node, Var, expr, lit
 from streamsql.definitions import Function
 from streamsql.errors import NameFault, RuleFault, Span, StreamsqlError, did_you_mean
 from streamsql.language.grammar import Node as Parsed
-from streamsql.language.query import ConsoleRelation, Query, read_expression
+from streamsql.language.query import ConsoleRelation, Query, try_expression
 from streamsql.plan.lowering.python_functions import target_of
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.sources import Sources
@@ -70,7 +70,7 @@ def lower_call(own: ConsoleRelation, query: Query, sources: Sources) -> str | No
 def _lower_call(call: _Call, query: Query, sources: Sources) -> tuple[Node, Shape]:
     function = call.function
     options = _options(call)
-    keys = [query.text[e.span.start : e.span.end] for e in _keys(call.node)]
+    keys = [_key_text(e, query) for e in _keys(call.node)]
     argument = call.node.get("TableArgument")
     assert argument
     frame, shape = _table(argument, query, sources)
@@ -87,7 +87,7 @@ def _lower_call(call: _Call, query: Query, sources: Sources) -> tuple[Node, Shap
             )
         extra["initialState"] = state.call("groupBy", *map(_key, keys))
     if options.event_time_column:
-        extra["eventTimeColumnName"] = _lit(options.event_time_column)
+        extra["eventTimeColumnName"] = lit(options.event_time_column)
     if CHOOSES_ROCKSDB not in sources.program:
         sources.program.append(CHOOSES_ROCKSDB)
     method = "transformWithStateInPandas" if function.form == "pandas" else "transformWithState"
@@ -97,20 +97,28 @@ def _lower_call(call: _Call, query: Query, sources: Sources) -> tuple[Node, Shap
     return node, _shape(call, keys, options, shape)
 
 
-def _lit(value: str) -> Node:
-    from streamsql.calls import lit
-
-    return lit(value)
+def _key_text(key: Parsed, query: Query) -> str:
+    """The text of a grouping key. Raises RuleFault for what is no expression."""
+    text = query.text[key.span.start : key.span.end]
+    if try_expression(text) is None:
+        raise RuleFault(
+            "PARTITION BY takes columns or expressions",
+            hint="several keys stand in parentheses: PARTITION BY (a, b)",
+            span=key.span,
+            code="BAD_ARGUMENT",
+        )
+    return text
 
 
 def _key(text: str) -> Node:
     """A grouping key: a column name or an expression."""
-    return _lit(text) if _column(text) else expr(text)
+    return lit(text) if _column(text) else expr(text)
 
 
 def _column(text: str) -> str:
     """The name of a key that is a plain column; empty for an expression."""
-    column = read_expression(text).column
+    expression = try_expression(text)
+    column = expression.column if expression else None
     return column[1] if column and not column[0] else ""
 
 
