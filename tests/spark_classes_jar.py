@@ -47,9 +47,9 @@ def _spark_only(gateway: Any) -> Any:
 def main() -> None:
     """Write the jar."""
     with tempfile.TemporaryDirectory() as folder:
-        spark = jvm.start_session({}, Path(folder) / "log", Path(folder), find_java())
-        files = contents(spark.sparkContext._gateway)
-        spark.stop()
+        java = jvm.launch({}, Path(folder) / "log", Path(folder), find_java())
+        files = contents(java.gateway)
+        java.process.kill()
     with zipfile.ZipFile(JAR, "w", zipfile.ZIP_DEFLATED) as jar:
         for name, content in files.items():
             jar.writestr(zipfile.ZipInfo(name, _EPOCH), content)

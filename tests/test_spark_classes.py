@@ -67,6 +67,16 @@ def test_a_query_starts_no_process_for_its_checkpoint(console: Any, spark: Any, 
         assert waited_for() == before
 
 
+def test_the_session_starts_without_the_functions_of_mllib(spark: Any) -> None:
+    """Only MLlib's own API can call them, and to register them takes a sixth of the time until a first row."""
+    registry = getattr(
+        getattr(spark._jvm.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry$"), "MODULE$"
+    )
+    functions = registry.internal().listFunction().mkString(" ").split()
+    assert [name for name in functions if name.endswith((".vector_to_array", ".array_to_vector"))] == []
+    assert any(name.endswith(".unwrap_udt") for name in functions)  # the registry is the right one
+
+
 EPOCH = datetime(1970, 1, 1)
 COLUMNS = "k STRING, v INT, d DECIMAL(9, 2), at TIMESTAMP"
 BY_SLIDES = (

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from streamsql.runtime.engine import aot_cache
 from streamsql.runtime.engine.aot_cache import build_cache, cache_status
 from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError, find_java, spark_home
+from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.java_command import (
     class_path,
     environment,
@@ -38,6 +39,7 @@ from streamsql.runtime.engine.java_command import (
 )
 from streamsql.runtime.engine.package_loader import prepare_for_added_jars
 from streamsql.runtime.engine.pyspark_import import import_pyspark
+from streamsql.runtime.engine.spark_classes import SESSION_START
 from streamsql.runtime.engine.start_failures import Crash, size_of, start_failure
 from streamsql.runtime.engine.warm_engine import WAREHOUSE, Wanted, keep_at_exit, take, wanted_engine
 from streamsql.secrets import redact_text
@@ -276,7 +278,6 @@ def _warm_session(wanted: Wanted, conf: Mapping[str, str]) -> SparkSession | Non
         return None
     import_pyspark()
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
     try:
         gateway = _connect(taken.port, taken.secret)
@@ -286,7 +287,7 @@ def _warm_session(wanted: Wanted, conf: Mapping[str, str]) -> SparkSession | Non
         view = gateway.jvm
         context = view.JavaSparkContext(view.org.apache.spark.SparkContext.getOrCreate())
         options = {key: value for key, value in conf.items() if key == WAREHOUSE}
-        return SparkSession(SparkContext(gateway=gateway, jsc=context), options=options)
+        return _new_session(SparkContext(gateway=gateway, jsc=context), options)
     except Exception:
         taken.process.kill()
         with SparkContext._lock:
@@ -295,13 +296,19 @@ def _warm_session(wanted: Wanted, conf: Mapping[str, str]) -> SparkSession | Non
         return None
 
 
+def _new_session(context: Any, options: dict[str, str]) -> SparkSession:
+    """The first session of a JVM. options: static settings."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession(context, java_class(context, SESSION_START).start(context._jsc.sc(), options))
+
+
 def _try_session(
     conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: list[str]
 ) -> SparkSession:
     start = size_of(log)
     gateway = _launch(conf, log, cache, java, cached)
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
     with SparkContext._lock:
         if SparkContext._active_spark_context is not None:
@@ -310,7 +317,7 @@ def _try_session(
         SparkContext._gateway = SparkContext._jvm = None  # of an earlier JVM
     try:
         # No conf: the settings are the JVM's system properties, completed by SparkSubmit.
-        session = SparkSession(SparkContext(gateway=gateway.gateway))
+        session = _new_session(SparkContext(gateway=gateway.gateway), {})
         if not is_local(conf):
             prepare_for_added_jars(session)
         return session

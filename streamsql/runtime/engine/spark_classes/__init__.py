@@ -2,7 +2,7 @@
 each file that it creates, and rules over Spark's plans (Rules.java). Sliding windows are aggregated by their
 slides first, equal exchanges of a streaming query are computed once, event times are counted where Spark
 reads them for a watermark, and split_part needs no regular expression. RowSpool.java hands over
-large results.
+large results. SessionStart.java starts a session without MLlib.
 
 The sources are the java files here; the jar has what Janino, the compiler in Spark's own jars, makes of them:
 
@@ -17,6 +17,7 @@ from pathlib import Path
 
 LOCAL_FILES = "streamsql.LocalFiles"
 ROW_SPOOL = "streamsql.RowSpool"
+SESSION_START = "streamsql.SessionStart"
 SLIDES = "spark.streamsql.slides"
 """The setting that turns the rule of SlidingWindows.java off."""
 SHARING = "spark.streamsql.sharing"
@@ -30,6 +31,7 @@ SOURCES = tuple(
         "LocalFiles",
         "RowSpool",
         "Rules",
+        "SessionStart",
         "SharedExchanges",
         "SlidingWindows",
         "SplitByCharacter",
