@@ -23,6 +23,7 @@ public class Rules implements SparkSessionExtensionsProvider {
         to.injectColumnar(new OfSession(new Physical(new SlidingWindows())));
         to.injectColumnar(new OfSession(new Physical(new EventTimes())));
         to.injectColumnar(new OfSession(new Physical(new SplitByCharacter())));
+        to.injectColumnar(new OfSession(new Physical(new JsonLines())));
         return BoxedUnit.UNIT;
     }
 
