@@ -78,7 +78,10 @@ def _line(rng: random.Random, values: dict[str, str]) -> bytes:
 def rows(session: Any, path: Path, query: str, **options: Any) -> list[str]:
     reader = session.read.schema(SCHEMA).option("columnNameOfCorruptRecord", "bad").options(**options)
     reader.json(str(path)).createOrReplaceTempView("lines")
-    frame = session.sql(query)
+    return shown(session.sql(query))
+
+
+def shown(frame: Any) -> list[str]:
     columns = [
         f"CAST({name} AS STRING) AS {name}" if kind == "timestamp" else name for name, kind in frame.dtypes
     ]
@@ -105,6 +108,11 @@ def test_rows_are_those_of_spark(spark: Any, tmp_path: Path, zone: str) -> None:
         {"allowComments": True, "allowSingleQuotes": False, "allowUnquotedFieldNames": True},
         {"timeZone": "Asia/Kolkata", "lineSep": "\n"},
     ]
+    plan = session.read.schema(SCHEMA).json(str(tmp_path))._jdf.queryExecution().executedPlan()
+    assert (
+        plan.collectLeaves().head().relation().fileFormat().getClass().getName()
+        == "streamsql.JsonLines$Format"
+    )
     read = 0
     for query, options in [(tested, {}), (filtered, {}), *((everything, each) for each in others)]:
         own = rows(session, tmp_path, query, **options)
@@ -114,6 +122,35 @@ def test_rows_are_those_of_spark(spark: Any, tmp_path: Path, zone: str) -> None:
         assert [pair for pair in zip(own, by_spark, strict=True) if pair[0] != pair[1]] == []
         read += len(own)
     assert read > 5_000
+
+
+def test_messages_are_those_of_spark(spark: Any, tmp_path: Path) -> None:
+    lines = lines_of(random.Random(7), 1_500)
+    (tmp_path / "lines.txt").write_bytes(b"\n".join(lines))
+    session = own_session(spark)
+    session.read.text(str(tmp_path)).createOrReplaceTempView("texts")
+    parsed = f"from_json({{}}, '{SCHEMA}', map('columnNameOfCorruptRecord', 'bad'))"
+    queries = (
+        f"SELECT inline(array({parsed.format('value')})) FROM texts",
+        f"SELECT inline(array({parsed.format('CAST(CAST(value AS BINARY) AS STRING)')})) FROM texts",
+        f"SELECT inline(transform(array(value, '{{\"n\": 7}}', value), v -> {parsed.format('v')})) FROM texts",
+        "SELECT p.a, p.m FROM (SELECT from_json(value, 'a ARRAY<INT>, m MAP<STRING, STRING>') AS p FROM texts)",
+        "SELECT from_json(value, 's STRING').s AS s FROM texts",
+    )
+    assert _reader(session.sql(queries[-1])) == "streamsql.JsonMessages$Parser"
+    for query in queries:
+        own = shown(session.sql(query))
+        session.conf.set(JSON_LINES, "off")
+        by_spark = shown(session.sql(query))
+        session.conf.unset(JSON_LINES)
+        assert [pair for pair in zip(own, by_spark, strict=True) if pair[0] != pair[1]] == []
+        assert len(own) >= len(lines)
+
+
+def _reader(frame: Any) -> str:
+    """The class of the expression that reads a query's messages."""
+    expressions = frame._jdf.queryExecution().executedPlan().expressions()
+    return str(expressions.head().child().child().getClass().getName())
 
 
 def test_a_file_of_lines_that_are_not_plain_and_one_of_other_encoding(spark: Any, tmp_path: Path) -> None:

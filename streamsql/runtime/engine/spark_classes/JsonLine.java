@@ -12,8 +12,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.SpecificInternalRow;
+import org.apache.spark.sql.catalyst.json.CreateJacksonParser$;
 import org.apache.spark.sql.catalyst.json.JSONOptions;
 import org.apache.spark.sql.catalyst.json.JacksonParser;
+import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.BooleanType$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType$;
@@ -30,8 +32,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 import scala.Function1;
 
 /**
- * Reads a JSON object in a line of UTF-8 into a row. It takes a strict subset of what Spark's parser takes, with the
- * same values; every other line is not read, so that the caller leaves it to Spark.
+ * Reads a JSON object in UTF-8, a line of a file or a message, into a row. It takes a strict subset of what Spark's parser takes, with the
+ * same values; every other text is not read, so that the caller leaves it to Spark.
  */
 public final class JsonLine {
     private static final int STRING = 0, LONG = 1, INT = 2, DOUBLE = 3, BOOLEAN = 4, TIMESTAMP = 5, DATE = 6, OTHER = 7;
@@ -58,6 +60,7 @@ public final class JsonLine {
     private final boolean[] unread;
     private final Function1[] converters;
     private final JsonFactory factory;
+    private final boolean messages;
     private final ZoneRules zone;
     /** The number of the line that last had each column. */
     private final int[] lines;
@@ -74,18 +77,42 @@ public final class JsonLine {
     private long minute = Long.MIN_VALUE;
     private long offset;
 
-    static boolean reads(DataType type) {
-        return !(type instanceof VariantType);
+    /** Whether the columns can be read, but for lines that Spark's parser reads for it. */
+    static boolean reads(StructType required, JSONOptions options) {
+        int columns = 0;
+        for (int i = 0; i < required.fields().length; i++) {
+            StructField field = required.fields()[i];
+            boolean ofText = field.name().equals(options.columnNameOfCorruptRecord());
+            if (ofText && !field.dataType().equals(StringType$.MODULE$)) return false; // refused by Spark
+            if (field.metadata().contains("EXISTS_DEFAULT") || field.dataType() instanceof VariantType) return false;
+            if (!ofText) columns++;
+        }
+        return columns > 0 && options.singleVariantColumn().isEmpty() && !options.useUnsafeRow();
     }
 
-    /** required: the columns of a row. parser: Spark's. unread: those that need no text. defaults: times without legacy. */
-    JsonLine(StructType required, JacksonParser parser, String[] unread, boolean defaults) {
+    /** The columns that are read from the text: all but that of the text itself. */
+    static StructType parsed(StructType required, JSONOptions options) {
+        StructType schema = new StructType();
+        for (int i = 0; i < required.fields().length; i++) {
+            StructField field = required.fields()[i];
+            if (!field.name().equals(options.columnNameOfCorruptRecord())) schema = schema.add(field);
+        }
+        return schema;
+    }
+
+    /**
+     * required: the columns of a row. parser: Spark's. unread: those that need no text. messages: texts are those of
+     * from_json, not lines of a file.
+     */
+    JsonLine(StructType required, JacksonParser parser, String[] unread, boolean messages) {
         JSONOptions options = parser.options();
         StructField[] fields = required.fields();
         kinds = new int[fields.length];
         lines = new int[fields.length];
         converters = new Function1[fields.length];
         this.unread = new boolean[fields.length];
+        this.messages = messages;
+        boolean defaults = !SQLConf$.MODULE$.get().legacyTimeParserPolicy().toString().equals("LEGACY");
         boolean times = defaults && options.timestampFormatInRead().isEmpty();
         boolean dates = defaults && options.dateFormatInRead().isEmpty();
         for (int i = 0; i < fields.length; i++) {
@@ -112,10 +139,10 @@ public final class JsonLine {
     }
 
     /** Whether the line is plain; then `row` has its values. */
-    boolean read(byte[] bytes, int length) {
+    boolean read(byte[] bytes, int begin, int length) {
         this.bytes = bytes;
-        at = 0;
-        end = length;
+        at = begin;
+        end = begin + length;
         line++;
         if (!opens('{')) return false;
         int missing = kinds.length;
@@ -283,7 +310,10 @@ public final class JsonLine {
         if (!skip(0)) return false;
         try {
             // Bytes of its own: Spark copies the texts of nested values by their distance from the first byte.
-            JsonParser parser = factory.createParser(Arrays.copyOfRange(bytes, begin, at));
+            byte[] value = Arrays.copyOfRange(bytes, begin, at);
+            JsonParser parser = messages
+                ? CreateJacksonParser$.MODULE$.utf8String(factory, UTF8String.fromBytes(value))
+                : factory.createParser(value);
             parser.nextToken();
             row.update(column, converters[column].apply(parser));
             parser.close();

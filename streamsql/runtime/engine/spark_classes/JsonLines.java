@@ -2,9 +2,11 @@ package streamsql;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Iterator;
+import java.util.NoSuchElementException;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.io.Text;
@@ -31,8 +33,6 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.json.JsonFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
-import org.apache.spark.sql.types.StringType$;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.SerializableConfiguration;
@@ -135,24 +135,15 @@ public class JsonLines extends Rules.Guarded {
             SQLConf conf = SQLConf$.MODULE$.get();
             JSONOptions json =
                 new JSONOptionsInRead(options, conf.sessionLocalTimeZone(), conf.columnNameOfCorruptRecord());
-            if (!filters.isEmpty() || !plain(json, required)) {
+            if (!filters.isEmpty() || !plain(json) || !JsonLine.reads(required, json)) {
                 return super.buildReader(session, data, partitions, required, filters, options, hadoop);
             }
-            boolean defaults = !conf.legacyTimeParserPolicy().toString().equals("LEGACY");
             Broadcast kept = SerializableConfiguration$.MODULE$.broadcast(session.sparkContext(), hadoop);
-            return new Reader(required, json, unread, defaults, kept);
+            return new Reader(required, json, unread, kept);
         }
 
-        private static boolean plain(JSONOptions json, StructType required) {
-            int columns = 0;
-            for (int i = 0; i < required.fields().length; i++) {
-                StructField field = required.fields()[i];
-                if (field.metadata().contains("EXISTS_DEFAULT") || !JsonLine.reads(field.dataType())) return false;
-                if (!field.name().equals(json.columnNameOfCorruptRecord())) columns++;
-                else if (!field.dataType().equals(StringType$.MODULE$)) return false; // refused by Spark
-            }
-            return columns > 0 && !json.multiLine() && json.encoding().isEmpty() && !json.useUnsafeRow()
-                && json.singleVariantColumn().isEmpty() && json.explodeEmbeddedArray().isEmpty()
+        private static boolean plain(JSONOptions json) {
+            return !json.multiLine() && json.encoding().isEmpty() && json.explodeEmbeddedArray().isEmpty()
                 && !json.archiveFormatEnabled();
         }
 
@@ -175,14 +166,12 @@ public class JsonLines extends Rules.Guarded {
         private final StructType required;
         private final JSONOptions options;
         private final String[] unread;
-        private final boolean defaults;
         private final Broadcast hadoop;
 
-        Reader(StructType required, JSONOptions options, String[] unread, boolean defaults, Broadcast hadoop) {
+        Reader(StructType required, JSONOptions options, String[] unread, Broadcast hadoop) {
             this.required = required;
             this.options = options;
             this.unread = unread;
-            this.defaults = defaults;
             this.hadoop = hadoop;
         }
 
@@ -191,20 +180,11 @@ public class JsonLines extends Rules.Guarded {
             HadoopFileLinesReader lines =
                 new HadoopFileLinesReader((PartitionedFile) file, options.lineSeparatorInRead(), conf);
             if (TaskContext.get() != null) TaskContext.get().addTaskCompletionListener(new Closing(lines));
-            JacksonParser parser = new JacksonParser(parsed(), options, true, (Seq) Rules.seq(new java.util.ArrayList()));
+            JacksonParser parser = new JacksonParser(
+                JsonLine.parsed(required, options), options, true, (Seq) Rules.seq(new ArrayList()));
             FailureSafeParser safe = new FailureSafeParser(
                 new SparkParser(parser), options.parseMode(), required, options.columnNameOfCorruptRecord());
-            return new Rows(lines, new JsonLine(required, parser, unread, defaults), safe);
-        }
-
-        /** The columns that are read from the text of a line: all but that of its text. */
-        private StructType parsed() {
-            StructType schema = new StructType();
-            for (int i = 0; i < required.fields().length; i++) {
-                StructField field = required.fields()[i];
-                if (!field.name().equals(options.columnNameOfCorruptRecord())) schema = schema.add(field);
-            }
-            return schema;
+            return new Rows(lines, new JsonLine(required, parser, unread, false), safe);
         }
     }
 
@@ -234,7 +214,7 @@ public class JsonLines extends Rules.Guarded {
                 }
                 if (!lines.hasNext()) return false;
                 Text line = (Text) lines.next();
-                if (others <= 100 + plain && reader.read(line.getBytes(), line.getLength())) {
+                if (others <= 100 + plain && reader.read(line.getBytes(), 0, line.getLength())) {
                     plain++;
                     row = reader.row;
                 } else {
@@ -246,7 +226,7 @@ public class JsonLines extends Rules.Guarded {
         }
 
         public Object next() {
-            if (!hasNext()) throw new java.util.NoSuchElementException();
+            if (!hasNext()) throw new NoSuchElementException();
             Object next = row;
             row = null;
             return next;

@@ -1,8 +1,8 @@
 """Classes of the console in Spark's JVM: a Hadoop file system for local files that starts no process for
 each file that it creates, and rules over Spark's plans (Rules.java). Sliding windows are aggregated by their
 slides first, equal exchanges of a streaming query are computed once, event times are counted where Spark
-reads them for a watermark, split_part needs no regular expression, and lines of JSON files are read as bytes.
-RowSpool.java hands over large results. SessionStart.java starts a session without MLlib.
+reads them for a watermark, split_part needs no regular expression, and lines of JSON files and messages in JSON
+are read as bytes. RowSpool.java hands over large results. SessionStart.java starts a session without MLlib.
 
 The sources are the java files here; the jar has what Janino, the compiler in Spark's own jars, makes of them:
 
@@ -23,7 +23,7 @@ SLIDES = "spark.streamsql.slides"
 SHARING = "spark.streamsql.sharing"
 """The setting that turns the rule of SharedExchanges.java off."""
 JSON_LINES = "spark.streamsql.jsonLines"
-"""The setting that turns the rule of JsonLines.java off."""
+"""The setting that turns the rules of JsonLines.java and JsonMessages.java off."""
 EXTENSIONS = {"META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": ("streamsql.Rules\n")}
 """By its path in the jar, the file with which Java's ServiceLoader hands Spark the rules."""
 SOURCES = tuple(
@@ -32,6 +32,7 @@ SOURCES = tuple(
         "EventTimes",
         "JsonLine",
         "JsonLines",
+        "JsonMessages",
         "LocalFiles",
         "RowSpool",
         "Rules",
