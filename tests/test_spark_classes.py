@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import stat
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -46,25 +47,38 @@ def test_permissions_are_set_as_by_chmod(spark: Any, tmp_path: Path) -> None:
         assert stat.S_IMODE(file.stat().st_mode) == mode
 
 
+@contextmanager
+def processes_started(spark: Any, file: Path) -> Iterator[list[str]]:
+    """The programs that Spark's JVM starts meanwhile, as its flight recorder sees them."""
+    jfr, path = spark._jvm.jdk.jfr, spark._jvm.java.io.File(str(file)).toPath()
+    programs: list[str] = []
+    recording = jfr.Recording()
+    recording.enable("jdk.ProcessStart")
+    recording.start()
+    try:
+        yield programs
+        recording.stop()
+        recording.dump(path)
+    finally:
+        recording.close()
+    for event in jfr.consumer.RecordingFile.readAllEvents(path):
+        programs.append(Path(event.getString("command").split()[0]).name)
+
+
 def test_a_query_starts_no_process_for_its_checkpoint(console: Any, spark: Any, tmp_path: Path) -> None:
-    children = f"/proc/{spark.sparkContext._gateway.proc.pid}/stat"
-
-    def waited_for() -> list[str]:
-        """The page faults of children that have ended: each process has some."""
-        return Path(children).read_text().rsplit(")", 1)[1].split()[8:12:2]
-
     # Spark itself runs `getconf`, once, ten seconds after its start.
     spark._jvm.org.apache.spark.executor.ProcfsMetricsGetter.pTreeInfo()
-    before = waited_for() if os.path.exists(children) else []
-    console.run(
-        "CREATE STREAM s (n INT) USING values;"
-        "CREATE LIVE TABLE t TRIGGER AVAILABLE NOW AS SELECT n, count(*) AS c FROM s GROUP BY n;"
-        "AWAIT QUERY t;"
-    )
+    with processes_started(spark, tmp_path / "started.jfr") as programs:
+        console.run(
+            "CREATE STREAM s (n INT) USING values;"
+            "CREATE LIVE TABLE t TRIGGER AVAILABLE NOW AS SELECT n, count(*) AS c FROM s GROUP BY n;"
+            "AWAIT QUERY t;"
+        )
+        java = spark._jvm.java
+        java.lang.ProcessBuilder(java.util.List.of("/bin/true")).start().waitFor()
     logs = list(tmp_path.glob("console*/**/offsets")) + list(tmp_path.glob("console*/**/commits"))
     assert logs and all(stat.S_IMODE(folder.stat().st_mode) == 0o755 for folder in logs)
-    if before:
-        assert waited_for() == before
+    assert programs == ["true"]  # which shows that the others would be seen
 
 
 def test_the_session_starts_without_the_functions_of_mllib(spark: Any) -> None:
