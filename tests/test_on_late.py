@@ -17,8 +17,11 @@ from conftest import Console
 from test_advance import refusal
 from test_explain import program, run_program
 
-from streamsql.errors import RuleFault
+from streamsql.errors import QueryFault, RuleFault
 from streamsql.runtime.embedded.late_rows_writer import LateRowsWriter
+from streamsql.runtime.engine.events import Events
+from streamsql.runtime.queries.late_writes import LateWrites
+from streamsql.runtime.queries.progress import QueryReported, Reports
 from streamsql.runtime.session import Session
 
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
@@ -152,6 +155,110 @@ def test_no_log_is_listed_where_no_row_came_late() -> None:
     writer = LateRowsWriter(None, "", Mock(log=log), Mock())
     writer.write_new(frozenset({0, 1, 2}), 2)
     assert writer.written == 2 and not log.method_calls
+
+
+class Log:
+    """The log of a checkpoint with some micro-batches."""
+
+    def __init__(self, *batches: int) -> None:
+        self.batches = list(batches)
+        self.notes: set[str] = set()
+
+    def numbers(self, folder: str) -> list[int]:
+        return list(self.batches)
+
+    def names(self, folder: str) -> list[str]:
+        return [name.partition("/")[2] for name in sorted(self.notes)]
+
+    def put(self, name: str) -> None:
+        self.notes.add(name)
+
+    def remove(self, name: str) -> None:
+        self.notes.discard(name)
+
+    def read(self, name: str) -> str:
+        return json.dumps({"id": "00000000-0000-0000-0000-000000000000"})
+
+
+class LateBatches:
+    """Reads the late rows of a log as the numbers of their micro-batches."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    def empty(self) -> list[int]:
+        return []
+
+    def of_batches(self, numbers: list[int], there: list[int]) -> list[int]:
+        return numbers
+
+
+def report(batch: int, dropped: int) -> dict[str, Any]:
+    return {"batchId": batch, "stateOperators": [{"numRowsDroppedByWatermark": dropped}]}
+
+
+class Followed:
+    """LateWrites of a query that has committed micro-batches 0 and 1 and begins to run again."""
+
+    def __init__(self) -> None:
+        self.log, self.reports, self.active = Log(0, 1), Reports(), True
+        self.written: list[tuple[list[int], int]] = []
+        self.faults: list[QueryFault] = []
+        self.events = Events()
+        self.log.put("late_rows/done-0")
+        writer = LateRowsWriter(
+            Mock(), "", LateBatches(self.log), lambda rows, last: self.written.append((rows, last))
+        )
+        writer.begin()
+        self.late = LateWrites(
+            "q", "too_late", writer, lambda: self.active, self.reports, lambda: False,
+            lambda token: self.begun(), self.faults.append,
+        )  # fmt: skip
+
+    def begun(self) -> None:
+        """The query commits a micro-batch before its thread for late rows has done anything."""
+        self.log.batches.append(2)
+
+    def report(self, batch: int, dropped: int) -> None:
+        self.reports.add(report(batch, dropped))
+        self.events.publish(QueryReported())
+
+    def end(self) -> None:
+        self.reports.ended = True
+        self.events.publish(QueryReported())
+
+
+def test_no_micro_batch_is_written_before_its_report_has_come() -> None:
+    query = Followed()
+    query.late.start(query.events)
+    query.late.settle()
+    assert query.written == [([1], 1)]  # what the run before has left, and not micro-batch 2
+    query.report(2, dropped=0)
+    query.log.batches += [3, 4]
+    query.report(3, dropped=5)
+    query.late.settle()
+    assert query.written[1:] == [([3], 3)]
+    # Spark calls the query ended before the report of its last micro-batch has come.
+    query.active = False
+    query.events.publish(QueryReported())
+    query.log.batches.append(5)
+    query.report(4, dropped=0)
+    query.report(5, dropped=0)
+    query.end()
+    query.late.join(60)
+    assert not query.late.busy and not query.faults
+    assert query.late.written == 5 and query.written[2:] == []
+
+
+def test_late_rows_of_a_query_that_ends_with_spark_are_left_to_its_next_start() -> None:
+    query = Followed()
+    query.late.start(query.events)
+    query.active = False
+    query.log.batches.append(3)  # whose report will never come
+    query.late.abandon()
+    query.late.join(60)
+    assert not query.late.busy and not query.faults
+    assert query.written in ([], [([1], 1)])
 
 
 def test_the_program_writes_the_late_rows(console: Console, tmp_path: Path) -> None:

@@ -34,17 +34,23 @@ class LateRowsWriter:
         self.written = -1
         self.noted = -1
         self.pending = -1
+        self.left = -1
 
     def begin(self) -> None:
         """Before the query starts: go on where it ended, or after the newest micro-batch at first."""
         done, begun = self._noted("done"), self._noted("begun")
+        self.left = max(self.log.numbers("commits"), default=-1)
         self.pending = max(begun, default=-1)
         self.written = max(done, default=-2)
         if self.written == -2:
-            self.written = max(self.log.numbers("commits"), default=-1)
+            self.written = self.left
             self._done(self.written)
         self.noted = self.written
         self._selected(self.rows.empty())  # refuses a sink with other columns
+
+    def write_left(self) -> None:
+        """Write what earlier runs have left: the query may be some micro-batches further already."""
+        self.write_new(upto=self.left)
 
     def write_new(
         self, without: frozenset = frozenset(), upto: int | None = None, last: bool = False

@@ -17,10 +17,17 @@ if TYPE_CHECKING:
 
 PAUSE = 1.0
 """The seconds after which the thread checks on its own whether the query has ended."""
+LAST_REPORT = 30.0
+"""The seconds to wait for the last report of an ended query: Spark sends it when the query seems to be over,
+and many other queries may be in front of it.
+"""
 
 
 class LateWrites:
     """Writes late rows after each micro-batch that has dropped some, until the query has ended.
+
+    A micro-batch is written after its report has come: the log in the checkpoint has it earlier, but does not
+    say whether it has dropped any.
 
     name: the query; sink: where they go; writer: a LateRowsWriter that has begun; active: whether the query
     runs; reports: those of its run; ready: called first, on the thread; fail: called with the fault that ends
@@ -94,12 +101,13 @@ class LateWrites:
     def _run(self) -> None:
         try:
             self._ready(self.cancel)
-            self.writer.write_new()  # what an earlier run has left
+            self.writer.write_left()
             while not self.cancel.cancelled:
                 over = self._wait()
                 if over:
-                    self._catch_up()
-                self._write(over)
+                    self._await_last_report()
+                if not self.cancel.cancelled:
+                    self._write(over)
                 if over:
                     return
         except Exception as error:
@@ -120,6 +128,13 @@ class LateWrites:
                 self._changed.wait(PAUSE)
             self._news = False
         return not self._active()
+
+    def _await_last_report(self) -> None:
+        """Wait until all reports of the ended query are received. Its end is reported after them."""
+        deadline = time.monotonic() + LAST_REPORT
+        with self._changed:
+            while not (self._reports.ended or self.cancel.cancelled) and time.monotonic() < deadline:
+                self._changed.wait(PAUSE)
 
     def _write(self, over: bool) -> None:
         with self._changed:

@@ -245,6 +245,8 @@ class Queries:
         """Mark every running query as ended, because Spark has ended. cause: a message."""
         for running in self.all.values():
             running.lost(cause)
+            if running.late is not None:
+                running.late.abandon()
             if running.is_refresh:
                 running.handle.stop()
 
