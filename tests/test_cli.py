@@ -112,7 +112,7 @@ def test_check_follows_source_and_define(tmp_path: Path) -> None:
 def test_a_name_that_the_script_does_not_make_is_a_note() -> None:
     outcome = run_main("--check", stdin="SELECT * FROM warehouse_table;")
     assert outcome.code == 0
-    assert "warehouse_table is not defined in this script" in outcome.err
+    assert "table warehouse_table is not known to the script; Spark must have it" in outcome.err
 
 
 @pytest.mark.parametrize(

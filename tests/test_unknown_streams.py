@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 from conftest import Console
+from scripts import run_main
 
 from streamsql.catalog import Catalog
+from streamsql.cli.dry_run import Checker
+from streamsql.cli.unknown_tables import brings_tables
 from streamsql.config.preferences import Preferences
 from streamsql.errors import NameFault, RuleFault, Source, SyntaxFault
 from streamsql.language.parser import parse_script
@@ -131,3 +134,124 @@ def test_lists_of_names_like_a_pattern(console: Console) -> None:
         (expand(r"\d a*", Preferences()) or "", ["aa", "ab"]),
     ):
         assert [row[0] for row in console.rows(f"{statement.rstrip(';')};")] == names, statement
+
+
+TABLES = (
+    "CREATE STREAM words (word STRING) USING values; CREATE SINK counts USING noop;"
+    "CREATE TABLE sales (n INT) USING parquet; CREATE TEMPORARY VIEW v AS SELECT 1 AS n;"
+)
+
+
+def checked(script: str, *, closed: bool = False) -> list[str]:
+    """The notes of --check. closed: in a workspace, where Spark has no other tables. Raises its first fault."""
+    checker = Checker(Context(Catalog()), closed=closed)
+    return [
+        note.text
+        for statement in parse_script(Source("t.sql", script))
+        for note in checker.check(statement)
+        if note.code == "ASSUMED_TABLE"
+    ]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM stock; SELECT n FROM sales JOIN stock USING (n);",
+        "INSERT INTO stock SELECT 1; INSERT INTO stock SELECT word FROM words;",
+        "CREATE TABLE copied AS SELECT * FROM stock;",
+        "CREATE TEMPORARY VIEW w AS WITH e AS (SELECT * FROM stock) SELECT * FROM e;",
+        "EXPLAIN SELECT * FROM stock;",
+    ],
+)
+def test_a_check_assumes_a_table_that_the_script_does_not_know_once(statement: str) -> None:
+    assert checked(TABLES + statement) == ["table stock is not known to the script; Spark must have it"]
+    with pytest.raises(NameFault, match="there is no (stream, table or view|sink or table) stock"):
+        checked(TABLES + statement, closed=True)
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["script", "workspace"])
+@pytest.mark.parametrize(
+    ("statement", "message", "detail", "hint"),
+    [
+        ("SELECT * FROM wrods;", "stream, table or view wrods", "", "did you mean words?"),
+        ("INSERT INTO slaes SELECT 1;", "there is no sink or table slaes", "", "did you mean sales?"),
+        (
+            "DROP TABLE sales; SELECT * FROM sales;",
+            "there is no stream, table or view sales",
+            "the script has dropped it",
+            "SHOW STREAMS; and SHOW TABLES; list them",
+        ),
+        (
+            "ALTER TABLE sales RENAME TO sold; INSERT INTO sold SELECT 1; SELECT * FROM sales;",
+            "there is no stream, table or view sales",
+            "the script has renamed it to sold",
+            "did you mean sold?",
+        ),
+        (
+            "DROP TABLE default.sales; INSERT INTO sales SELECT 1;",
+            "there is no sink or table sales",
+            "",
+            "CREATE SINK sales USING … or CREATE TABLE sales (…) first",
+        ),
+    ],
+)  # fmt: skip
+def test_a_check_refuses_a_table_that_cannot_exist(
+    statement: str, message: str, detail: str, hint: str, closed: bool
+) -> None:
+    with pytest.raises(NameFault) as raised:
+        checked(TABLES + statement, closed=closed)
+    assert message in raised.value.message
+    assert (raised.value.detail, raised.value.hint) == (detail, hint)
+    assert raised.value.span is not None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE sales RENAME TO default.sold; SELECT * FROM sold;",
+        "ALTER TABLE sales PARTITION (n = 1) RENAME TO PARTITION (n = 2); SELECT * FROM sales;",
+        "ALTER TABLE sales RENAME COLUMN n TO m; SELECT * FROM sales;",
+        "ALTER VIEW v RENAME TO w; SELECT * FROM w;",
+        "DROP TABLE sales; CREATE TABLE sales (m INT) USING parquet; SELECT * FROM sales;",
+        "CACHE LAZY TABLE kept AS SELECT 1 AS n; SELECT * FROM kept;",
+        "CREATE TABLE default.b (n INT) USING parquet; SELECT * FROM b; SELECT * FROM default.b;",
+        "INSERT INTO default.sales SELECT 1; INSERT INTO counts SELECT word FROM words;",
+    ],
+)
+def test_a_check_follows_what_a_script_makes_and_renames(statement: str) -> None:
+    assert checked(TABLES + statement, closed=True) == []
+
+
+def test_a_check_knows_nothing_of_another_schema_or_catalog() -> None:
+    assert checked("USE other; SELECT * FROM sales; CREATE TABLE a_table (n INT) USING csv; SELECT * FROM a_tabel;", closed=True) == [
+        f"table {name} is not known to the script; Spark must have it" for name in ("sales", "a_tabel")
+    ]  # fmt: skip
+    setting = "SET spark.sql.catalog.lake = org.example.Lake; "
+    assert len(checked(setting + "SELECT * FROM sales;", closed=True)) == 1
+    assert brings_tables({"spark.sql.catalogImplementation": "hive"})
+    assert brings_tables({"spark.sql.catalog.lake": "org.example.Lake"})
+    assert not brings_tables(
+        {"spark.sql.catalogImplementation": "in-memory", "spark.sql.ansi.enabled": "true"}
+    )
+
+
+def test_a_view_or_stream_that_a_script_has_dropped_is_unknown_to_it() -> None:
+    for drop, name in (("DROP VIEW v;", "v"), ("DROP STREAM words;", "words")):
+        assert checked(f"{TABLES} {drop} SELECT * FROM {name};") == [
+            f"table {name} is not known to the script; Spark must have it"
+        ]
+
+
+def test_a_check_in_a_workspace_knows_its_tables_and_that_there_are_no_others(tmp_path: Path) -> None:
+    workspace = ("-w", "w", "-e")
+    assert run_main(*workspace, "CREATE STREAM s USING rate;", cwd=tmp_path).code == 0
+    with (tmp_path / "w" / "catalog.sql").open("a") as catalog:
+        catalog.write("\nCREATE TABLE kept (n INT) USING parquet;\n")
+    assert run_main("--check", *workspace, "SELECT * FROM kept;", cwd=tmp_path).code == 0
+    outcome = run_main("--check", *workspace, "SELECT * FROM kept, other;", cwd=tmp_path)
+    assert outcome.code == 1
+    assert "there is no stream, table or view other" in outcome.err
+    hive = ("--conf", "spark.sql.catalogImplementation=hive")
+    outcome = run_main("--check", *hive, *workspace, "SELECT * FROM kept, other;", cwd=tmp_path)
+    assert outcome.code == 0
+    assert "table other is not known to the script; Spark must have it" in outcome.err

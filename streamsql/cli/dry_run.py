@@ -6,36 +6,28 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from streamsql.catalog import Catalog
+from streamsql.cli.unknown_tables import UnknownTables, queries_of
 from streamsql.config.preferences import Preferences, is_preference
-from streamsql.errors import NameFault, Note, Source, StreamsqlError, did_you_mean
+from streamsql.errors import Note, Source, StreamsqlError
 from streamsql.language.lexical import misspelt_clause
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Statement
-from streamsql.language.statements.insert import Insert, InsertSet
 from streamsql.language.statements.session import Define, Exit, Reset, Set, SourceFile
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
-from streamsql.plan.statements.inserts import no_target
 from streamsql.results import Leave
 
 
-def queries_of(statement: Statement) -> list[Fragment]:
-    """The queries that a statement holds."""
-    if isinstance(statement, InsertSet):
-        return [part.query for part in statement.inserts]
-    query = getattr(statement, "query", None)
-    return [query] if isinstance(query, Fragment) else []
-
-
 class Checker:
-    """Plans statements one after the other, with a catalog of what they define."""
+    """Plans statements one after the other, with a catalog of what they define. closed: see UnknownTables."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, closed: bool = False) -> None:
         self.context = context
         self._preferences = Preferences()
+        self._unknown = UnknownTables(closed)
 
     @property
     def catalog(self) -> Catalog:
@@ -47,22 +39,14 @@ class Checker:
         planned = plan(statement, self.context)
         if planned.fault:
             raise planned.fault
-        if isinstance(statement, Insert) and self.context.server is None:
-            self._check_targets(statement)
-        notes = [*planned.notes, *self._unknown_relations(statement)]
+        notes = [*planned.notes, *self._unknown.check(statement, self.catalog)]
+        self._unknown.follow(statement)
         for query in queries_of(statement):
             notes += self._read(query, getattr(planned, "as_text", ""))
         self.context = replace(self.context, catalog=planned.applied(self.catalog))
         if isinstance(statement, (Set, Reset)):
             self._set(statement)
         return notes
-
-    def _check_targets(self, statement: Insert) -> None:
-        """Raise NameFault for an INSERT into nothing. A name with a dot may be of a catalog of Spark."""
-        for name in statement.targets:
-            known = self.catalog.target(name.value) or name.value.casefold() in self.catalog.tables
-            if not known and "." not in name.value:
-                raise no_target(name, self.catalog)
 
     def _set(self, statement: Set | Reset) -> None:
         """Take over a setting of the console that planning depends on. Raises as SET does."""
@@ -89,34 +73,20 @@ class Checker:
         text = f"the query could not be parsed here{at}; Spark parses it when the statement runs{meant}"
         return [Note("LEFT_TO_SPARK", text)]
 
-    def _unknown_relations(self, statement: Statement) -> list[Note]:
-        """Names after FROM and JOIN that the script does not define: misspelt, or tables of Spark."""
-        notes: list[Note] = []
-        for query in queries_of(statement):
-            written = read_query(query.text)
-            for relation in written.relations:
-                name = relation.name
-                if "." in name or self.catalog.reads(name):
-                    continue
-                hint = did_you_mean(name, self.catalog.relation_names())
-                # In a query that could not be parsed, a name after FROM may be no relation.
-                if hint and written.tree is not None:
-                    raise NameFault(
-                        f"this script defines no stream, table or view {name}",
-                        hint=hint,
-                        span=query.origin.span(relation.span),
-                        code="UNKNOWN_RELATION",
-                    )
-                text = f"{name} is not defined in this script: assumed to be a table of Spark"
-                notes.append(Note("ASSUMED_TABLE", text))
-        return notes
-
 
 def check(
-    sources: list[Source], variables: dict[str, str], printer: Printer, context: Context, *, keep_going: bool
+    sources: list[Source],
+    variables: dict[str, str],
+    printer: Printer,
+    context: Context,
+    *,
+    keep_going: bool,
+    closed: bool = False,
 ) -> int:
-    """Parse and plan all sources; start nothing. context: existing definitions. Returns the exit code."""
-    return read_all(sources, variables, printer, Checker(context), keep_going=keep_going)
+    """Parse and plan all sources; start nothing. context: existing definitions; closed: see UnknownTables.
+    Returns the exit code.
+    """
+    return read_all(sources, variables, printer, Checker(context, closed=closed), keep_going=keep_going)
 
 
 def read_all(

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -185,24 +186,37 @@ def _check(
     from streamsql.catalog import Catalog
     from streamsql.cli.dry_run import check
     from streamsql.cli.remote import server_of
+    from streamsql.cli.unknown_tables import brings_tables
     from streamsql.plan.context import Context
 
-    context, session = Context(Catalog(), server=server_of(options)), None
+    context, session, closed = Context(Catalog(), server=server_of(options)), None, False
     if options.workspace or options.read_only:
-        from streamsql.runtime.workspace.reopen import reopen
+        from streamsql.runtime.workspace.reopen import reopen, tables_in
 
         folder = workspace_to_read(options)
         session = _session(options, {}, printer, config_file, folder / "run", folder, interactive=False)
         for warning in reopen(session.parts).warnings:
             printer.warn(warning)
         context = session.parts.context()
+        store = session.parts.store
+        if store and not (options.read_only or context.server):
+            context = replace(context, catalog=context.catalog.having(*tables_in(store)))
+            closed = not brings_tables(_all_settings(session))
     if options.check_cluster:
         from streamsql.cli.cluster_check import check_cluster
 
         place = workspace_folder(options)
         session = session or _session(options, {}, printer, config_file, place, None, interactive=False)
         return check_cluster(session.parts, context, sources, variables, printer)
-    return check(sources, variables, printer, context, keep_going=options.on_error == "continue")
+    keep_going = options.on_error == "continue"
+    return check(sources, variables, printer, context, keep_going=keep_going, closed=closed)
+
+
+def _all_settings(session: Session) -> dict[str, str]:
+    """The settings that Spark would be started with."""
+    from streamsql.runtime.engine.java_command import spark_defaults
+
+    return spark_defaults() | session.parts.settings.start_conf()
 
 
 def _version() -> str:

@@ -18,7 +18,8 @@ class Definition:
     exists only within its Spark session; view_query, table_query: the query of a view that is not temporary,
     or of a table, as written; written: the name of what is created, as SQL; alters: whether it is ALTER
     TABLE or VIEW, which name neither; kind: table or view; if_possible: whether it is created
-    only if it does not exist, or dropped only if it does.
+    only if it does not exist, or dropped only if it does; renames, renamed: the old and the new name of
+    ALTER … RENAME TO.
     """
 
     creates: str = ""
@@ -30,6 +31,8 @@ class Definition:
     alters: bool = False
     kind: str = field(default="", compare=False)
     if_possible: bool = field(default=False, compare=False)
+    renames: str = ""
+    renamed: str = ""
 
     def told(self, existed: bool) -> str:
         """What the statement has done. existed: whether the table or view was there before."""
@@ -44,8 +47,12 @@ def definition_of(text: str) -> Definition:
     """The table or view that a statement creates or drops; empty for other statements."""
     tokens = tokenize(text, strict=False)
     words = [t.upper for t in tokens[:8]]
+    if words[:2] in (["ALTER", "TABLE"], ["ALTER", "VIEW"]):
+        renamed = renamed_to(text)
+        renames = in_default(".".join(_name(tokens[2:]))) if renamed else ""
+        return Definition(alters=True, renames=renames, renamed=renamed)
     if words[:1] not in (["CREATE"], ["DROP"]):
-        return Definition(alters=words[:2] in (["ALTER", "TABLE"], ["ALTER", "VIEW"]))
+        return Definition()
     kind = next((i for i in range(1, len(words)) if words[i] not in _BEFORE_KIND), len(words))
     if words[kind : kind + 1] not in (["TABLE"], ["VIEW"]):
         return Definition()
@@ -147,13 +154,37 @@ def added_file(text: str) -> str:
 
 
 def renamed_to(text: str) -> str:
-    """The new name of ALTER TABLE or VIEW … RENAME TO b; "" for other texts, or a name of several parts."""
+    """The new name of ALTER TABLE or VIEW … RENAME TO b; "" for other texts, such as RENAME TO PARTITION
+    (…), or a name of another schema.
+    """
     tokens = tokenize(text, strict=False)
     at = next((n for n, t in enumerate(tokens[:-2]) if t.upper == "RENAME"), None)
     if at is None or tokens[at + 1].upper != "TO":
         return ""
     parts = _name(tokens[at + 2 :])
-    return parts[0] if len(parts) == 1 else ""
+    whole = len(tokens) == at + 2 + 2 * len(parts) - 1
+    name = in_default(".".join(parts))
+    return name if whole and "." not in name else ""
+
+
+def in_default(name: str) -> str:
+    """The name of a table without the default schema in front of it."""
+    return name.removeprefix("spark_catalog.").removeprefix("default.")
+
+
+def changes_schema(text: str) -> bool:
+    """Whether a statement makes names without a schema mean those of another one: USE, SET CATALOG."""
+    words = [t.upper for t in tokenize(text, strict=False)[:2]]
+    return words[:1] == ["USE"] or words == ["SET", "CATALOG"]
+
+
+def cached_as(text: str) -> str:
+    """The view that CACHE [LAZY] TABLE name AS query makes; "" for another statement."""
+    tokens = tokenize(text, strict=False)
+    words = [t.upper for t in tokens]
+    at = next((n for n, word in enumerate(words[:3]) if word == "TABLE"), 0)
+    makes = words[:1] == ["CACHE"] and not {"AS", "SELECT", "WITH"}.isdisjoint(words[at:])
+    return ".".join(_name(tokens[at + 1 :])) if makes else ""
 
 
 def altered_view(created: str, statement: str) -> str:

@@ -11,7 +11,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Query, Sink, Stream, Table
 from streamsql.errors import Span, StreamsqlError
-from streamsql.language.spark_definitions import Definition
+from streamsql.language.spark_definitions import Definition, in_default
 from streamsql.language.statements.base import Name, Trigger
 from streamsql.plan.basic_plans import Direct as Direct
 from streamsql.plan.basic_plans import Drop as Drop
@@ -149,7 +149,12 @@ class Collect(Plan):
         return bool(self.defines.creates or self.defines.drops or self.defines.alters)
 
     def applied(self, catalog: Catalog) -> Catalog:
-        creates = self.defines.creates
+        old = in_default(self.defines.drops or self.defines.renames)
+        table = catalog.tables.get(old.casefold())
+        catalog = catalog.without("tables", old) if old else catalog
+        if self.defines.renamed:
+            return catalog.having(replace(table or Table(""), name=self.defines.renamed))
+        creates = in_default(self.defines.creates)
         live = tuple(t.name for t in self.reads.live if not t.is_view) if self.defines.temporary else ()
         return catalog.having(Table(creates, self.streaming, live)) if creates else catalog
 

@@ -91,13 +91,18 @@ def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context)
     return _insert_query(statement, statement.targets, parts, context)
 
 
+def target_names(catalog: Catalog) -> list[str]:
+    """The names that an INSERT may have as its target."""
+    kinds = (catalog.sinks, catalog.streams, catalog.tables)
+    return [entry.name for entries in kinds for entry in entries.values()]
+
+
 def no_target(name: Name, catalog: Catalog) -> NameFault:
     """The error for a name that is neither a sink nor a table."""
     written = quote_name(name.value)
-    known = [s.name for s in catalog.sinks.values()]
     return NameFault(
         f"there is no sink or table {name.value}",
-        hint=did_you_mean(name.value, known)
+        hint=did_you_mean(name.value, target_names(catalog))
         or f"CREATE SINK {written} USING … or CREATE TABLE {written} (…) first",
         span=name.span,
         code="UNKNOWN_SINK",

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlparse
 
 from streamsql.errors import Source
 from streamsql.language.parser import parse
-from streamsql.language.script import split_script
+from streamsql.language.script import Written, split_script
 from streamsql.language.spark_definitions import Definition, definition_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import quote_name
@@ -20,7 +20,7 @@ COLLATION = " collate UTF8_BINARY"
 """What Spark names where a table has no collation of its own; SHOW CREATE has it in capitals."""
 
 
-def is_table(statement: Statement) -> bool:
+def is_table(statement: Statement | Written) -> bool:
     """Whether a statement creates a table, rather than a view."""
     definition = definition_of(statement.text)
     return bool(definition.creates and not definition.view_query and not definition.temporary)

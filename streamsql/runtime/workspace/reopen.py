@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streamsql.catalog import Catalog, CurrentCatalog
-from streamsql.definitions import Function
+from streamsql.definitions import Function, Table
 from streamsql.errors import NameFault, Note
 from streamsql.language.parser import parse
+from streamsql.language.spark_definitions import definition_of, in_default
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Set
 from streamsql.plan import planner, plans
@@ -173,6 +174,12 @@ def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
     elif isinstance(definition, plans.Collect) and definition.defines.creates:
         parts.temporary.remember(statement, definition.defines)
         parts.define(table_of(statement, definition, parts.catalog, definition.streaming))
+
+
+def tables_in(store: Store) -> list[Table]:
+    """The tables of Spark that a workspace keeps. (A reader of the workspace does not take them up.)"""
+    definitions = (definition_of(written.text) for written in store.statements() if is_table(written))
+    return [Table(in_default(definition.creates)) for definition in definitions]
 
 
 def _ran_in_stages(plan: plans.Refresh, store: Store) -> bool:

@@ -1,0 +1,140 @@
+"""What `--check` says of tables that the script does not know: Spark must have them, or they cannot exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamsql.catalog import Catalog
+from streamsql.errors import NameFault, Note, did_you_mean
+from streamsql.language.query import read_query
+from streamsql.language.query_tree import Named
+from streamsql.language.spark_definitions import cached_as, changes_schema, definition_of, in_default
+from streamsql.language.statements.base import Fragment, Statement
+from streamsql.language.statements.explain import Explain
+from streamsql.language.statements.insert import Insert, InsertSet
+from streamsql.language.statements.session import Set
+from streamsql.language.statements.spark import Spark
+from streamsql.plan.statements.inserts import no_target, target_names
+
+
+def queries_of(statement: Statement) -> list[Fragment]:
+    """The queries that a statement holds."""
+    if isinstance(statement, InsertSet):
+        return [part.query for part in statement.inserts]
+    query = getattr(statement, "query", None)
+    return [query] if isinstance(query, Fragment) else []
+
+
+def brings_tables(conf: dict[str, str]) -> bool:
+    """Whether Spark has tables under these settings that the console does not know."""
+    hive = conf.get("spark.sql.catalogImplementation", "").casefold() == "hive"
+    return hive or any(map(_names_catalog, conf))
+
+
+class UnknownTables:
+    """Checks the names of relations, statement by statement. closed: Spark has no table but those of the
+    catalog, as in a workspace. A table that the script has dropped or renamed does not exist in any case.
+    """
+
+    def __init__(self, closed: bool) -> None:
+        self.closed = closed
+        self._elsewhere = False
+        self._gone: dict[str, str] = {}
+        self._cached: set[str] = set()
+        self._told: set[str] = set()
+
+    def check(self, statement: Statement, catalog: Catalog) -> list[Note]:
+        """A note for each unknown name that Spark must have. Raises NameFault for one that is misspelt, or
+        cannot exist.
+        """
+        notes = []
+        for named, certain in _read(statement):
+            if not self._known(named.name, catalog):
+                # In a query that could not be parsed, a name after FROM may be no relation.
+                if certain:
+                    self._refuse_relation(named, catalog)
+                notes += self._note(named.name)
+        for name in statement.targets if isinstance(statement, Insert) else ():
+            if not self._known(name.value, catalog) and catalog.target(name.value) is None:
+                if self._missing(name.value) or self._like(name.value, target_names(catalog)):
+                    raise no_target(name, catalog)
+                notes += self._note(name.value)
+        return notes
+
+    def follow(self, statement: Statement) -> None:
+        """Take note of what a statement drops and renames, and of a change to another schema."""
+        if isinstance(statement, Set) and statement.key and _names_catalog(statement.key.value):
+            self.closed = False
+        if not isinstance(statement, Spark):
+            return
+        if changes_schema(statement.text):
+            self.closed, self._elsewhere = False, True
+            self._gone.clear()
+        if view := cached_as(statement.text):
+            self._cached.add(view.casefold())
+        definition = definition_of(statement.text)
+        if definition.renames:
+            self._gone[definition.renames.casefold()] = definition.renamed
+        elif definition.drops:
+            name = in_default(definition.drops).casefold()
+            self._cached.discard(name)
+            if definition.kind == "table":
+                self._gone[name] = ""
+
+    def _known(self, name: str, catalog: Catalog) -> bool:
+        return "." in name or catalog.reads(name) or name.casefold() in self._cached
+
+    def _missing(self, name: str) -> bool:
+        return self.closed or name.casefold() in self._gone
+
+    def _like(self, name: str, known: list[str]) -> str:
+        """A hint that names the nearest known name; "" where the script has left the default schema."""
+        return "" if self._elsewhere else did_you_mean(name, known)
+
+    def _refuse_relation(self, named: Named, catalog: Catalog) -> None:
+        hint, detail = self._like(named.name, catalog.relation_names()), ""
+        if not hint and not self._missing(named.name):
+            return
+        gone = self._gone.get(named.name.casefold())
+        if gone is not None:
+            detail = f"the script has {f'renamed it to {gone}' if gone else 'dropped it'}"
+            hint = f"did you mean {gone}?" if gone else ""
+        raise NameFault(
+            f"there is no stream, table or view {named.name}"
+            if self._missing(named.name)
+            else f"this script defines no stream, table or view {named.name}",
+            detail=detail,
+            hint=hint or "SHOW STREAMS; and SHOW TABLES; list them",
+            span=named.span,
+            code="UNKNOWN_RELATION",
+        )
+
+    def _note(self, name: str) -> list[Note]:
+        """The note for a name, once."""
+        if name.casefold() in self._told:
+            return []
+        self._told.add(name.casefold())
+        return [Note("ASSUMED_TABLE", f"table {name} is not known to the script; Spark must have it")]
+
+
+def _names_catalog(key: str) -> bool:
+    """Whether a setting names another catalog of tables."""
+    return key.startswith("spark.sql.catalog.") or key == "spark.sql.defaultCatalog"
+
+
+def _read(statement: Statement) -> Iterator[tuple[Named, bool]]:
+    """The relations that a statement reads, each with its place in the source, and whether it is certain to
+    be a relation.
+    """
+    if isinstance(statement, Explain):
+        yield from _read(statement.body) if statement.body else ()
+    for query in queries_of(statement):
+        written = read_query(query.text)
+        for relation in written.relations:
+            yield Named(relation.name, query.origin.span(relation.span)), written.tree is not None
+    defines = definition_of(statement.text) if isinstance(statement, Spark) else None
+    if defines and (defines.temporary or defines.view_query or defines.table_query):
+        written = read_query(statement.text)
+        for relation in written.relations:
+            if relation.name.casefold() != defines.creates.casefold():
+                yield Named(relation.name, statement.origin.span(relation.span)), written.tree is not None
