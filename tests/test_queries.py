@@ -155,9 +155,36 @@ def test_show_queries_tells_rows_watermark_and_state(console: Console) -> None:
     assert shown["rows in"] == 2
     assert shown["watermark"] == "2024-05-01 12:20:00"
     assert shown["state rows"] == 1  # the window at 12:00 was closed by the watermark
+    assert shown["lag"] == ""
+    assert re.fullmatch(
+        r"event times are [\d,]+ days behind the clock, as when old data is replayed",
+        dict(console.rows("DESCRIBE QUERY t;"))["lag"],
+    )
     progress = console.run("SHOW PROGRESS t LAST 1;")[0]
     assert isinstance(progress, Rows)
     assert len(progress.rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("hours", "lag", "described"),
+    [
+        (-3, r"3 h", r"3 h"),
+        (-30, "", r"event times are 30 h behind the clock, as when old data is replayed"),
+        (5, "", r"event times are 5 h ahead of the clock, as in another time zone"),
+    ],
+)
+def test_a_lag_is_shown_where_event_times_follow_the_clock(
+    console: Console, hours: int, lag: str, described: str
+) -> None:
+    console.run(
+        f"""CREATE STREAM w (at TIMESTAMP) USING values WITH WATERMARK at DELAY '0 seconds';
+        CREATE LIVE TABLE t AS SELECT window.start AS s, count(*) AS c FROM w GROUP BY window(at, '5 minutes');
+        INSERT INTO w SELECT now() + INTERVAL {hours} HOURS; AWAIT QUERY t IDLE;"""
+    )
+    assert status(console, "t")["lag"] == lag
+    assert dict(console.rows("DESCRIBE QUERY t;")).get("lag", "") == described
+    console.run("STOP QUERY t;")
+    assert "lag" not in dict(console.rows("DESCRIBE QUERY t;"))
 
 
 def test_append_says_why_nothing_comes_out(console: Console, tmp_path: Path) -> None:

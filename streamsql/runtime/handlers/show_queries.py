@@ -81,10 +81,31 @@ def _numbers(running: Running, parts: SessionParts, zone: str) -> tuple[Any, ...
         "" if watermark is None else to_second(watermark, zone),
         state,
         waiting_for(running, parts.places),
-        "" if watermark is None or not going_on else brief(time.time() - watermark / 1_000),
+        _lag(watermark) if going_on else "",
         brief((datetime.now() - running.started).total_seconds()) if going_on else "",
         _without_subject(running.fault.message, running.name) if running.fault else "",
     )
+
+
+def _lag(watermark: int | None) -> str:
+    """The time by which the watermark is behind the clock; "" if that says nothing of the query's pace."""
+    behind = 0.0 if watermark is None else time.time() - watermark / 1_000
+    return "" if watermark is None or _unlike_clock(behind) else brief(behind)
+
+
+def _lag_told(watermark: int | None) -> str:
+    """The lag, or why SHOW QUERIES shows none."""
+    behind = 0.0 if watermark is None else time.time() - watermark / 1_000
+    if behind < 0:
+        way = f"{brief(-behind)} ahead of the clock, as in another time zone"
+    else:
+        way = f"{brief(behind)} behind the clock, as when old data is replayed"
+    return f"event times are {way}" if _unlike_clock(behind) else _lag(watermark)
+
+
+def _unlike_clock(behind: float) -> bool:
+    """Whether event times have nothing to do with the clock: over a day behind it, or ahead of it."""
+    return behind > 86_400 or behind < -60
 
 
 def _without_subject(message: str, name: str) -> str:
@@ -183,6 +204,8 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
     operators = last.get("stateOperators", [])
     shown = ["batch", "rows/s done", "last rates", "watermark", "lag"]
     shown += ["state rows"] * (len(operators) > 1)  # those of one are told with it
+    if not running.ended:
+        numbers = numbers | {"lag": _lag_told(mark(last))}
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in shown]
     at_least = "at least " if running.plan.shape.aggregates else ""  # Spark counts groups of rows
     for op in operators:
