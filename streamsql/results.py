@@ -62,7 +62,7 @@ class Rows(Result):
     what a window says instead of a table without rows. For a window, too: sections: the number of a first
     row and the title of it and the rows after it; matters: names of columns, the most important first; same:
     pairs of columns of which the first is left out where both are equal. Rows stand one under another where
-    one of the two columns that matter most has no room, or any column with in_full.
+    one of the `needed` columns that matter most has no room, or any column with in_full.
     """
 
     columns: tuple[str, ...] = ()
@@ -75,6 +75,7 @@ class Rows(Result):
     matters: tuple[str, ...] = ()
     same: tuple[tuple[str, str], ...] = ()
     in_full: bool = False
+    needed: int = 2
 
     def whole(self) -> Rows:
         """All rows in memory."""

@@ -13,7 +13,7 @@ from streamsql.config.preferences import Preferences
 from streamsql.errors import InputFault, RuleFault, StreamsqlError
 from streamsql.language.short_forms import expand
 from streamsql.output.printer import Printer
-from streamsql.results import Copied
+from streamsql.results import Copied, Rows
 
 
 def copy(console: Console, statement: str) -> str:
@@ -90,6 +90,34 @@ def test_a_stream_is_copied_and_summarized_as_far_as_it_is_there(console: Consol
     ]
     with pytest.raises(RuleFault, match="w is a stream"):
         console.run(f"COPY w FROM '{tmp_path}/w.jsonl';")
+
+
+def test_a_summary_that_does_not_fit_is_shown_as_cards_and_breaks_no_value(console: Console) -> None:
+    [summary] = console.run(
+        "SUMMARIZE SELECT * FROM VALUES (1, 'ann', timestamp'2024-05-01 12:00:00', 'x'),"
+        " (500, 'a_user_of_whom_the_name_is_long', timestamp'2024-05-01 12:40:00.123456', NULL)"
+        " AS t(n, user, arrived_at_the_gateway, empty_or_x);"
+    )
+    assert isinstance(summary, Rows)
+    for width in (40, 60, 80):
+        out = io.StringIO()
+        Printer("table", out, io.StringIO(), width=lambda: width, height=lambda: 99).show(summary)  # noqa: B023
+        lines = out.getvalue().splitlines()
+        assert max(map(len, lines)) <= width
+        assert [line for line in lines if not line.startswith(" ")] == [
+            "n", "user", "arrived_at_the_gateway", "empty_or_x"
+        ]  # fmt: skip
+        words = out.getvalue().split()
+        for whole in ("approx_unique", "null_percentage", "12:40:00.123456", "ann", "TIMESTAMP"):
+            assert whole in words
+        assert "2024-05-01 12:00:00\n" in out.getvalue()
+        assert "2024-05-01 12:40:00.123456\n" in out.getvalue()
+    for width in (110, 200):
+        out = io.StringIO()
+        Printer("table", out, io.StringIO(), width=lambda: width, height=lambda: 99).show(summary)  # noqa: B023
+        rules, header, *_ = out.getvalue().splitlines()
+        assert rules.startswith("+-") and len(rules) <= width
+        assert header.replace("|", " ").split()[:4] == ["column_name", "column_type", "min", "max"]
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ VIEWS = {
     "live_tables": "SHOW LIVE TABLES;",
     "stream": "DESCRIBE STREAM clicks;",
     "why": "WHY QUERY counts;",
+    "summary": "SUMMARIZE counts;",
     "rows": "SELECT since, user, n, share FROM counts ORDER BY since, user;",
     "error": "SELECT * FROM cuonts;",
     "help": "HELP AWAIT QUERY;",

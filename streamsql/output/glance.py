@@ -25,7 +25,7 @@ UNGROUPED = ("batch", "ms", "refresh ms")
 BELOW = ("last error", "remark")
 """The columns of texts that are told below a table that has no room for them."""
 LABELS = 40
-"""The cells that names of properties may take."""
+"""The cells that names of properties may take, and those in a first column without being broken."""
 NARROW = 16
 """The cells that a column of texts has at least, if its values are that long."""
 UNBROKEN = 20
@@ -59,7 +59,7 @@ def at_a_glance(rows: Rows, width: int, style: Style) -> Glance:
         return Glance(drawn.lines, (), said)
     whole = _as_texts(rows, style)
     rows, left_out = _that_fit(whole, width)
-    if left_out and (whole.in_full or set(left_out) & set(whole.matters[:2])):
+    if left_out and (whole.in_full or set(left_out) & set(whole.matters[: whole.needed])):
         return Glance(list(_cards(whole, width, style)), (), said)
     lines = draw(_wrapped(rows, width), replace(style, width=width)).lines
     for name in (name for name in left_out if name in BELOW):
@@ -204,7 +204,7 @@ def _least(rows: Rows, at: int) -> int:
     widest = max(map(cells, values), default=0)
     if rows.numeric[at]:
         return max(name, widest)
-    word = max((longest_word(value, UNBROKEN) for value in values), default=0)
+    word = max((longest_word(value, UNBROKEN if at else LABELS) for value in values), default=0)
     return max(name, word, min(widest, NARROW))
 
 

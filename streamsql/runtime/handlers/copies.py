@@ -35,6 +35,8 @@ _SUMMARY_MATTERS = (
     "std", "q25", "q75",
 )  # fmt: skip
 """The columns of SUMMARIZE, the most important first."""
+_NEEDED = 6
+"""The number of those without which the table says too little."""
 
 
 def _over(parts: SessionParts, plan: Plan, use: Callable[[Any], Any]) -> Any:
@@ -152,7 +154,7 @@ def summary_of(frame: Any) -> Rows:
         kind = in_capitals(field.dataType.simpleString())
         rows.append((field.name, kind, least, most, unique, avg, std, q25, q50, q75, count, nulls))
     numeric = tuple(n > 3 for n in range(len(_SUMMARY)))
-    return Rows((), _SUMMARY, rows, numeric, glance=True, matters=_SUMMARY_MATTERS)
+    return Rows((), _SUMMARY, rows, numeric, glance=True, matters=_SUMMARY_MATTERS, needed=_NEEDED)
 
 
 def _measures(kind: Any) -> tuple[str, ...]:
