@@ -42,14 +42,19 @@ def program(console: Console, statement: str) -> str:
 
 
 def then(text: str, line: str) -> str:
-    """A program with helpers that runs one more line at its end."""
-    main, begin, helpers = text.partition("\n\n# The helpers of main()")
-    assert begin
-    return f"{main}    {line}\n{begin}{helpers}"
+    """A program with helpers that runs one more line at the end of its main()."""
+    main, returns, rest = text.partition("\n    return ")
+    assert returns
+    return f"{main}\n    {line}{returns}{rest}"
 
 
 def run_program(text: str, **known: Any) -> str:
     """What a program shows, run in this process: its getOrCreate() finds the session that is there."""
+    return pasted(text, known)
+
+
+def pasted(text: str, known: dict[str, Any]) -> str:
+    """What a program shows that is pasted into a Python with these names, which then has its names, too."""
     import contextlib
     import io
 
@@ -79,9 +84,35 @@ def test_a_program_gives_the_rows_of_its_statement(console: Console, query: str)
     assert isinstance(direct, Rows)
     text = program(console, query)
     console.run("STOP QUERY ALL;")  # a name is one query's at a time, in a program too
-    shown = table(run_program(text))
+    shown = table(pasted(text, names := {}))
     assert shown[0] == list(direct.columns)
     assert sorted(shown[1:]) == sorted([[str(v) for v in row] for row in direct.rows])
+    assert sorted(map(tuple, names["result"].collect())) == sorted(map(tuple, direct.rows))
+
+
+@pytest.mark.parametrize(
+    ("statement", "left"),
+    [
+        ("INSERT INTO out TRIGGER AVAILABLE NOW SELECT word FROM v", "query = main()\nquery.awaitTermination()\n"),
+        ("INSERT INTO out TRIGGER AVAILABLE NOW ON LATE INTO late SELECT DISTINCT ON (n) WITHIN WATERMARK * FROM v", "query = main()\n"),
+        ("INSERT INTO out SELECT word FROM counts", "refreshing = main()\n"),
+        ("CREATE LIVE TABLE t TRIGGER AVAILABLE NOW AS SELECT n FROM v", "query, t_rows = main()\nquery.awaitTermination()\n"),
+        ("CREATE LIVE TABLE t AS SELECT sum(c) AS n FROM counts", "result = main()\n"),
+    ],
+)  # fmt: skip
+def test_a_pasted_program_leaves_what_there_is_to_see(console: Console, statement: str, left: str) -> None:
+    console.run(SETUP + "CREATE SINK out USING noop; CREATE SINK late USING noop;")
+    text = program(console, statement).replace(".start()", ".trigger(availableNow=True).start()")
+    console.run("STOP QUERY ALL;")
+    assert text.endswith(f"\n\n\n{left}")
+    pasted(text, names := {})
+    if "query" in names:
+        assert not names["query"].isActive and names["query"].lastProgress is not None
+    if "t_rows" in names:
+        session = console.session.spark
+        assert sorted(row.n for row in names["t_rows"].frame(session).collect()) == [1, 2, 3]
+    if "result" in names:
+        assert [row.n for row in names["result"].collect()] == [3]
 
 
 def test_a_program_begins_with_what_was_asked_for(console: Console) -> None:
@@ -91,7 +122,7 @@ def test_a_program_begins_with_what_was_asked_for(console: Console) -> None:
     assert all(line.startswith(("import ", "from ")) for line in before.splitlines())
     main, _, helpers = after.partition("\n\n# The helpers of main()\n")
     assert "    s = (\n        spark.readStream" in main and '"""\'two\n  lines\'' in main
-    assert "class LiveRows:" in helpers and helpers.endswith("\nmain()\n")
+    assert "class LiveRows:" in helpers and helpers.endswith("\nresult = main()\n")
     static = program(console, "SELECT 1 AS a")
     assert "main" not in static and static.startswith("from pyspark")
 

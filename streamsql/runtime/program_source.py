@@ -49,11 +49,14 @@ def program_text(
     modules = modules_text(source.functions)
     imports, helpers = _helpers(source.steps, modules)
     begin = f"{imports}from pyspark.sql import SparkSession, functions as F\n"
-    body = f"{modules}{_session(settings, packages(source.steps))}\n{source.body()}"
+    start = f"{modules}{_session(settings, packages(source.steps))}\n"
     if not helpers:
-        return f"{begin}\n{body}"
-    # What was asked for stands first.
-    return f"{begin}\n\ndef main():\n{indented(body)}\n\n# The helpers of main()\n{helpers}\nmain()\n"
+        return f"{begin}\n{start}{source.body()}"
+    # What was asked for stands first. Who pastes the program has what main() returns.
+    main = indented(start + source.body(waits=False))
+    returned, names, waits = source.value
+    text = f"def main():\n{main}    return {returned}\n\n\n# The helpers of main()\n{helpers}\n"
+    return f"{begin}\n\n{text}{names} = main()\n{waits}"
 
 
 class ProgramSource:
@@ -82,31 +85,49 @@ class ProgramSource:
         parts = (*self.feeding, plan)
         self.steps = (*self._refresh, *(step for part in parts for step in self._steps(part)))
 
-    def body(self) -> str:
-        """The program after its imports, helpers and session."""
+    def body(self, *, waits: bool = True) -> str:
+        """The program after its imports, helpers and session. waits: for the end of its query, too."""
         if isinstance(self.plan, Refresh):
             return self.part(self._refresh)
         body = "".join(map(self._fed, self.feeding))
         if isinstance(self.plan, Run):
-            return body + self._query(self.plan)
+            return body + self._query(self.plan, waits=waits)
         body += _note(self.plan) + self.part(self.plan.program)
         return body + ("result.show(truncate=False)\n" if isinstance(self.plan, Collect) else "")
+
+    @property
+    def value(self) -> tuple[str, str, str]:
+        """(what there is to see after the body without its wait, the names for it, the wait): the DataFrame
+        of rows, or the query and the rows of its live tables.
+        """
+        plan = self.plan
+        if isinstance(plan, Changes):
+            return "refreshing", "refreshing", ""
+        if isinstance(plan, Refresh):
+            return f"{rows_variable(plan.sink.name)}.frame(spark)", "result", ""
+        if not isinstance(plan, Run) or plan.transient:
+            return "result", "result", ""
+        rows = (step.name for step in self._keeping(plan) if step.name)
+        names = ", ".join(("query", *rows))
+        return names, names, "" if plan.late else "query.awaitTermination()\n"
 
     def part(self, program: Program) -> str:
         """A part of the program."""
         return render(self.rewrite(program))
 
-    def _query(self, plan: Run) -> str:
+    def _query(self, plan: Run, *, waits: bool) -> str:
         text = ""
         if plan.query.restart:
             text = f"# RESTART {plan.query.restart.sql()} is done by the console, not by this program.\n"
-        wait = plan.late.follow if plan.late else Var("query").call("awaitTermination")
-        text += self._run(plan) + self.part((Assign("", wait),))
+        text += self._run(plan)
+        if plan.late:
+            text += self.part((Assign("", plan.late.follow),))
+        elif waits or plan.transient:
+            text += self.part((Assign("", Var("query").call("awaitTermination")),))
         if plan.transient:
             rows = f"{rows_variable(plan.sink.name)}.frame(spark)"
-            text += (
-                f"{f'spark.table({plan.sink.name!r})' if plan.sink.is_view else rows}.show(truncate=False)\n"
-            )
+            shown = f"spark.table({plan.sink.name!r})" if plan.sink.is_view else rows
+            text += f"result = {shown}\nresult.show(truncate=False)\n"
         return text
 
     def _keeping(self, plan: Run) -> Program:
