@@ -57,7 +57,7 @@ LANGUAGE = [
     "dialect_words",
     "query_scope nested_queries",
     "statements",
-    "names_read file_formats operands row_time flink_words",
+    "names_read file_formats operands row_time window_functions flink_words",
     "json_arrows",
     "other_edits",
     "other_values other_intervals other_relations other_checks other_meanings",

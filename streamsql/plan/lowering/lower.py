@@ -34,6 +34,7 @@ from streamsql.language.other_meanings import other_meanings
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
 from streamsql.language.row_time import check_row_time
 from streamsql.language.spark_definitions import has_query
+from streamsql.language.window_functions import check_window_functions
 from streamsql.plan.lowering.frames import Frame, Unknown
 from streamsql.plan.lowering.hidden_keys import ctes_on_the_way, is_plain_body
 from streamsql.plan.lowering.own_relations import lower_own_relations
@@ -66,6 +67,7 @@ def lower(text: str, sources: Sources) -> Lowered:
     check_time_zones(query)
     check_files(query)
     check_date_patterns(query)
+    check_window_functions(query)
     meanings = other_meanings(query, sources.maps_of(query))
     for sentence in (*meanings, *quoted_operands(query), *unlikely_patterns(query)):
         sources.note(Note("OTHER_MEANING", sentence))
@@ -171,6 +173,7 @@ def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
     own = query.with_names(_by_place(query, names))
     if has_query(text):
         check_files(query)
+        check_window_functions(query)
         own = _in_spark_words(query, own, sources)
     return own, streaming
 
