@@ -222,10 +222,6 @@ DEFINITIONS = [
         "INSERT INTO clicks SELECT id, ts FROM clicks EMIT CHANGES",
         "CREATE STREAM clicks_all AS SELECT * FROM clicks UNION ALL SELECT id, ts FROM clicks;",
     ),
-    (
-        "SELECT id, COLUMNS('t.*') FROM clicks",
-        "SET spark.sql.parser.quotedRegexColumnNames = true; SELECT id, `t.*` FROM clicks;",
-    ),
     ("ALTER TABLE t ADD COLUMN email TEXT", "ALTER TABLE t ADD COLUMN email STRING;"),
     (  # what is computed is a stream over the source
         "CREATE TABLE sold (price DOUBLE, qty INT, total AS price * qty, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
@@ -494,6 +490,20 @@ def test_a_stream_that_is_read_is_dropped_with_its_readers_or_not() -> None:
         ),
         ("SELECT id FROM counts FETCH FIRST 2 ROWS ONLY", "SELECT id FROM counts LIMIT 2;"),
         (
+            "SELECT DISTINCT a: 1, \"b c\": upper('x') || 'y', c: CASE WHEN true THEN 1 END, d: [1, 2] FROM e: counts JOIN "
+            "f: (SELECT g: -1) ON true",
+            "SELECT DISTINCT 1 AS a, upper('x') || 'y' AS `b c`, CASE WHEN true THEN 1 END AS c, array(1, 2) AS d "
+            "FROM counts AS e JOIN (SELECT -1 AS g) AS f ON true;",
+        ),
+        (
+            "SELECT COLUMNS(*), COLUMNS(c.* EXCLUDE (n)), COLUMNS(['n', 'id']) FROM counts c ORDER BY #1, #2 DESC",
+            "SELECT *, c.* EXCEPT (n), n, id FROM counts c ORDER BY 1, 2 DESC;",
+        ),
+        (
+            "SELECT 5! + id! AS a, NOT !true AS b, id != 1 AS c FROM counts WHERE !false",
+            "SELECT factorial(5) + factorial(id) AS a, NOT !true AS b, id != 1 AS c FROM counts WHERE !false;",
+        ),
+        (
             "SELECT id FROM counts ORDER BY id OFFSET 2 ROWS FETCH NEXT ROW ONLY",
             "SELECT id FROM counts ORDER BY id LIMIT 1 OFFSET 2;",
         ),
@@ -657,6 +667,38 @@ def test_places_stay_behind_words_of_another_console() -> None:
     assert span and script.replace("clicks WINDOW", "clicsk WINDOW")[span.start : span.end] == "clicsk"
     graced = script.replace("(SIZE 1 HOUR)", "(SIZE 1 HOUR, GRACE PERIOD 1 MINUTE)").replace("idd", "id")
     assert "DELAY OF INTERVAL '1' MINUTE" in last_notes(graced)[0]
+
+
+COLUMN_PATTERNS = [
+    ("SELECT COLUMNS('^t') FROM clicks", "ts", "SELECT ts FROM clicks;"),
+    ("SELECT 1 AS a, max(COLUMNS(*)) FROM clicks", "max(id), max(ts)", "SELECT 1 AS a, max(id), max(ts) FROM clicks;"),
+    ("SELECT max(COLUMNS(* EXCLUDE (ts))) FROM clicks", "max(id)", "SELECT max(id) FROM clicks;"),
+    ("SELECT COLUMNS(c -> c LIKE '_d')::STRING AS s FROM clicks", "id::STRING AS s", "SELECT id::STRING AS s FROM clicks;"),
+    ("SELECT COLUMNS(['ts', 'id']) + INTERVAL 1 DAY FROM clicks WHERE id > 1", "id + INTERVAL 1 DAY, ts + INTERVAL 1 DAY",
+     "SELECT id + INTERVAL 1 DAY, ts + INTERVAL 1 DAY FROM clicks WHERE id > 1;"),
+    ("SELECT * LIKE 'i%' FROM clicks", "id", "SELECT id FROM clicks;"),
+    ("SELECT COLUMNS('t.*') FROM people", "`t.*` behind SET spark.sql.parser.quotedRegexColumnNames = true;",
+     "SET spark.sql.parser.quotedRegexColumnNames = true; SELECT `t.*` FROM people;"),
+    ("SELECT max(COLUMNS('t.*')) FROM people", "DESCRIBE people; lists the columns", ""),
+    ("SELECT * ILIKE 't%' FROM people", "DESCRIBE people; lists the columns", ""),
+    ("SELECT id, #2 FROM clicks", "ts", "SELECT id, ts FROM clicks;"),
+    ("SELECT #3, id FROM clicks", "DESCRIBE clicks; lists the columns", ""),
+    ("SELECT id FROM people WHERE #1 > 2", "DESCRIBE people; lists the columns", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "hint", "own"), COLUMN_PATTERNS)
+def test_columns_by_a_pattern_or_their_place_are_answered_with_their_names(
+    query: str, hint: str, own: str
+) -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(f"{DEFINED}{query};")
+    fault = caught.value
+    assert (fault.code, fault.hint) == ("OTHER_CONSOLE", hint)
+    fault.source = Source("line", f"{query};")
+    fault.span = fault.span and fault.span.shift(-len(DEFINED))
+    assert fault.corrected() == own
+    last_notes(f"{DEFINED}{own or 'SHOW STREAMS;'}")
 
 
 def test_a_command_behind_a_statement_ends_it() -> None:

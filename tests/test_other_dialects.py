@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -318,6 +319,17 @@ def test_tables_without_data_and_whole_numbers(console: Console) -> None:
     assert console.rows("SELECT count(*) FROM no_rows;") == [(0,)]
     console.run("DROP TABLE no_rows;")
     assert console.rows("SELECT trunc(2.7), trunc(-2.7);") == [(2, -2)]
+    rows = console.rows(
+        "SELECT trunc(-1.77, 1), trunc(1234, -2), trunc(0.29D, 2), trunc(date'2026-05-06', 'MM');"
+    )
+    assert rows == [(Decimal("-1.7"), Decimal(1200), Decimal("0.29"), date(2026, 5, 1))]
+
+
+def test_an_alias_before_its_value_that_spark_reads_as_a_path_is_answered(console: Console) -> None:
+    source = "FROM (SELECT 7 AS v, parse_json('[3]') AS j)"
+    fault = refusal(console, f"SELECT n: v + 1, j:[0]::INT {source}")
+    assert fault.hint == "v + 1 AS n"
+    assert console.rows(f"SELECT {fault.hint}, j:[0]::INT {source};") == [(8, 3)]
 
 
 def test_the_tables_are_listed_after_a_select_in_stages(console: Console) -> None:

@@ -18,7 +18,6 @@ from streamsql.language.tokens import Token, unquote
 def check_words(text: str, tokens: Sequence[Token]) -> None:
     """Raise SyntaxFault for such words in a statement."""
     _check_columns(text, tokens)
-    _check_patterns(text, tokens)
     _check_joins(text, tokens)
     _check_options(text, tokens)
     _check_parameters(text, tokens)
@@ -130,22 +129,6 @@ def _is_parameter(tokens: Sequence[Token], at: int) -> bool:
     value = before.kind in ("quoted", "string", "number") or before.text in (")", "]")
     value = value or (before.kind == "word" and before.end == sign.start)
     return beside and not value and before.text not in ("{", "[", ":") and unquote(name).isidentifier()
-
-
-def _check_patterns(text: str, tokens: Sequence[Token]) -> None:
-    """Raise SyntaxFault for COLUMNS('a.*') of DuckDB, with the statement that does the same."""
-    for at in range(1, len(tokens) - 3):
-        call = [t.kind for t in tokens[at : at + 4]] == ["word", "sign", "string", "sign"]
-        if call and tokens[at].upper == "COLUMNS" and tokens[at - 1].upper in ("SELECT", ","):
-            pattern = unquote(tokens[at + 2]).replace("`", "``")
-            own = f"{text[: tokens[at].start]}`{pattern}`{text[tokens[at + 3].end :]}"
-            raise SyntaxFault(
-                "COLUMNS is a function of DuckDB",
-                detail="Spark takes a pattern of columns in backticks, if a setting allows it",
-                proposal=f"SET spark.sql.parser.quotedRegexColumnNames = true; {own};",
-                span=Span(tokens[at].start, tokens[at + 3].end),
-                code="OTHER_CONSOLE",
-            )
 
 
 _JOINS = {

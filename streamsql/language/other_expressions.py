@@ -13,14 +13,15 @@ from streamsql.language.other_intervals import interval_edits
 from streamsql.language.other_operators import operator_edits
 from streamsql.language.other_relations import TAKE_PATHS, relation_edits
 from streamsql.language.other_values import value_edits
+from streamsql.language.prefix_aliases import prefix_aliases
 from streamsql.language.statements.base import OTHER_TYPES
-from streamsql.language.token_groups import closing, items_of
+from streamsql.language.token_groups import closing, items_of, select_lists
 from streamsql.language.tokens import Token, quote, quote_name, unquote
 
 
 def expression_edits(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     """All edits of the expressions of a statement, in any order."""
-    for edits in (*_EDITS, interval_edits, operator_edits, relation_edits, value_edits):
+    for edits in (*_EDITS, interval_edits, operator_edits, relation_edits, value_edits, prefix_aliases):
         yield from edits(text, tokens)
 
 
@@ -31,7 +32,7 @@ def _arrays(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         beside = before.end == tokens[at].start
         named = before.upper == "ARRAY" and beside
         element = beside and (before.kind in ("word", "quoted", "string") or before.text in (")", "]", "}"))
-        if tokens[at].text != "[" or (element and not named):
+        if tokens[at].text != "[" or (element and not named) or _is_variant_path(tokens, at):
             continue
         last = _closing(tokens, at)
         if last is None:
@@ -43,6 +44,14 @@ def _arrays(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         else:
             yield start, tokens[at].end, "array("
             yield tokens[last].start, tokens[last].end, ")"
+
+
+def _is_variant_path(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a bracket is that of `v:[0]`, a value of a VARIANT; `{v:[0]}` is a struct of DuckDB."""
+    sides = tokens[max(at - 2, 0) : at + 1]
+    beside = [t.text for t in sides[1:]] == [":", "["] and sides[0].kind in ("word", "quoted")
+    opened = sum((t.text == "{") - (t.text == "}") for t in tokens[:at])
+    return beside and sides[0].end == sides[1].start and sides[1].end == sides[2].start and not opened
 
 
 def _closing(tokens: Sequence[Token], at: int) -> int | None:
@@ -137,6 +146,16 @@ def _values_of_list(text: str, tokens: Sequence[Token]) -> str:
     return ""
 
 
+def _places(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
+    """ORDER BY #2 of DuckDB, a place of the SELECT list; elsewhere column_patterns.py refuses #2."""
+    for at in range(2, len(tokens) - 1):
+        beside = tokens[at].text == "#" and tokens[at].end == tokens[at + 1].start
+        if beside and tokens[at + 1].kind == "number" and tokens[at - 1].upper in ("BY", ","):
+            clause = next((n for n in range(at - 1, 0, -1) if tokens[n].upper in ("BY", "SELECT", "FROM")), 0)
+            if [t.upper for t in tokens[clause - 1 : clause + 1]] == ["ORDER", "BY"]:
+                yield tokens[at].start, tokens[at].end, ""
+
+
 _DIGITS = re.compile(r"\d+(_\d+)+")
 
 
@@ -161,11 +180,20 @@ def _signs(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
 
 
 def _all_columns(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
-    """SELECT COLUMNS(*) of DuckDB; COLUMNS('a.*') is refused by other_words."""
-    for at in range(1, len(tokens) - 3):
-        item = tokens[at - 1].upper in ("SELECT", ",") and tokens[at].upper == "COLUMNS"
-        if item and [t.text for t in tokens[at + 1 : at + 4]] == ["(", "*", ")"]:
-            yield tokens[at].start, tokens[at + 3].end, "*"
+    """SELECT COLUMNS(*), COLUMNS(t.*), COLUMNS(* EXCLUDE (a)) and COLUMNS(['a', 'b']) of DuckDB; others are
+    refused by column_patterns.py.
+    """
+    for items in select_lists(tokens):
+        for item in items:
+            words = [t.text for t in item]
+            if item[0].upper != "COLUMNS" or words[1:2] != ["("] or closing(item, 1) != len(item) - 1:
+                continue
+            names = [t for t in item if t.kind == "string"]
+            if words[2] == "[" and words[-2] == "]" and len(names) == (len(item) - 4) // 2:
+                yield item[0].start, item[-1].end, ", ".join(quote_name(unquote(t)) for t in names)
+            elif "*" in words[2:5] and "->" not in words:
+                yield item[0].start, item[1].end, ""
+                yield item[-1].start, item[-1].end, ""
 
 
 _KINDS = frozenset(("TABLE", "STREAM", "VIEW", "SINK", "QUERY"))
@@ -359,6 +387,7 @@ _EDITS: tuple[Callable[[str, Sequence[Token]], Iterator[Edit]], ...] = (
     _any_of_list,
     _signs,
     _all_columns,
+    _places,
     _quoted_names,
     _likes,
     _similar,

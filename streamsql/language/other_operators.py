@@ -88,9 +88,13 @@ def operator_edits(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
 
 
 def _stands(row: OtherOperator, tokens: Sequence[Token], at: int) -> bool:
-    """Whether an operator begins at a token. The parts of a sign stand side by side."""
+    """Whether an operator begins at a token. The parts of a sign stand side by side, and one with nothing
+    behind it directly behind its operand: `5!`.
+    """
     part = tokens[at : at + len(row.parts)]
     if [t.upper for t in part] != list(row.parts):
+        return False
+    if not row.right and part[0].kind == "sign" and tokens[at - 1].end != part[0].start:
         return False
     return part[0].kind == "word" or all(a.end == b.start for a, b in zip(part, part[1:], strict=False))
 

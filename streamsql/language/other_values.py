@@ -12,7 +12,7 @@ from streamsql.language.operands import operand
 from streamsql.language.other_edits import Edit
 from streamsql.language.reference import functions
 from streamsql.language.statements.base import OTHER_TYPES
-from streamsql.language.token_groups import closing, items_of
+from streamsql.language.token_groups import closing, items_of, select_lists
 from streamsql.language.tokens import Token, quote, unquote
 
 
@@ -158,25 +158,13 @@ def _objects(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         yield tokens[at].start, tokens[close].end, f"to_json(named_struct({pairs}))"
 
 
-_AFTER_ITEMS = frozenset(
-    "FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT WINDOW QUALIFY OFFSET INTO".split()
-)
 _SERIES = {"UNNEST": "", "GENERATE_SERIES": "sequence"}
 """A function that makes rows in a SELECT list → Spark's for its array, "" if its argument is one."""
 
 
 def _several_unnests(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     """SELECT unnest(a), unnest(b) of PostgreSQL and DuckDB, side by side: Spark would give all pairs."""
-    for at, token in enumerate(tokens):
-        if token.upper != "SELECT":
-            continue
-        behind, depth = at + 1, 0
-        while behind < len(tokens):
-            depth += (tokens[behind].text in "([") - (tokens[behind].text in ")]")
-            if depth < 0 or (depth == 0 and tokens[behind].upper in _AFTER_ITEMS):
-                break
-            behind += 1
-        items = list(items_of(list(tokens[at + 1 : behind])))
+    for items in select_lists(tokens):
         rows = [n for n, item in enumerate(items) if _array_of_rows(text, item)]
         if len(rows) < 2:
             continue

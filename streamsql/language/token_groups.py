@@ -31,3 +31,23 @@ def closing(tokens: Sequence[Token], at: int) -> int:
         if depth == 0:
             return n
     return len(tokens)
+
+
+_AFTER_ITEMS = frozenset(
+    "FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT WINDOW QUALIFY OFFSET INTO".split()
+)
+
+
+def select_lists(tokens: Sequence[Token]) -> Iterator[list[list[Token]]]:
+    """The items of each SELECT list, in the order of the text; DISTINCT is not part of the first."""
+    for at, token in enumerate(tokens):
+        if token.upper != "SELECT":
+            continue
+        first = at + 1 + (len(tokens) > at + 1 and tokens[at + 1].upper == "DISTINCT")
+        behind, depth = first, 0
+        while behind < len(tokens):
+            depth += (tokens[behind].text in "([") - (tokens[behind].text in ")]")
+            if depth < 0 or (depth == 0 and tokens[behind].upper in _AFTER_ITEMS):
+                break
+            behind += 1
+        yield list(items_of(list(tokens[first:behind])))

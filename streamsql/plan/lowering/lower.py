@@ -13,6 +13,7 @@ from functools import partial
 
 from streamsql.calls import Assign, Node, Var, expr
 from streamsql.errors import Note, RuleFault, Span
+from streamsql.language.column_patterns import check_column_patterns
 from streamsql.language.dialect_words import (
     Reading,
     check_date_patterns,
@@ -68,6 +69,7 @@ def lower(text: str, sources: Sources) -> Lowered:
     check_files(query)
     check_date_patterns(query)
     check_window_functions(query)
+    check_column_patterns(query, sources.columns_of)
     meanings = other_meanings(query, sources.maps_of(query))
     for sentence in (*meanings, *quoted_operands(query), *unlikely_patterns(query)):
         sources.note(Note("OTHER_MEANING", sentence))
@@ -174,6 +176,7 @@ def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
     if has_query(text):
         check_files(query)
         check_window_functions(query)
+        check_column_patterns(query, sources.columns_of)
         own = _in_spark_words(query, own, sources)
     return own, streaming
 

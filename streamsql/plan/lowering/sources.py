@@ -189,6 +189,13 @@ class Sources:
         columns = [c for s in streams if s for c in s.columns]
         return {c.name.casefold() for c in columns if c.type.upper().startswith("MAP")}
 
+    def columns_of(self, name: str) -> tuple[str, ...]:
+        """The columns of a stream or live table; none where they are not known before Spark reads it."""
+        relation = self.catalog.relation(name)
+        if isinstance(relation, Stream):
+            return columns_of(relation) or ()
+        return tuple(c.name for c in relation.columns) if relation else ()
+
     def stream(self, stream: Stream, *, keeps_keys: bool = False) -> tuple[Node, Shape]:
         """The variable that holds a stream, defined on first use. keeps_keys: see hidden_keys.py."""
         name = variable(stream.name)
