@@ -283,6 +283,39 @@ DEFINITIONS = [
         "CREATE TABLE totals AS SELECT id, count(*) AS n FROM clicks GROUP BY id",
         "CREATE LIVE TABLE totals AS SELECT id, count(*) AS n FROM clicks GROUP BY id;",
     ),
+    (
+        "ALTER STREAM clicks ADD COLUMN user TEXT, ADD page VARCHAR(20)",
+        "CREATE OR REPLACE STREAM clicks (id INT, ts TIMESTAMP, user STRING, page VARCHAR(20))\n  USING values\n"
+        "  WITH WATERMARK ts DELAY '1 minute';",
+    ),
+    (
+        "ALTER TABLE clicks ADD (a INT, b ARRAY<INT>)",
+        "CREATE OR REPLACE STREAM clicks (id INT, ts TIMESTAMP, a INT, b ARRAY<INT>)\n  USING values\n"
+        "  WITH WATERMARK ts DELAY '1 minute';",
+    ),
+    (
+        "ALTER SOURCE clicks DROP COLUMN id",
+        "CREATE OR REPLACE STREAM clicks (ts TIMESTAMP)\n  USING values\n  WITH WATERMARK ts DELAY '1 minute';",
+    ),
+    (
+        "ALTER STREAM clicks RENAME TO visits",
+        "CREATE STREAM visits (id INT, ts TIMESTAMP)\n  USING values\n  WITH WATERMARK ts DELAY '1 minute';",
+    ),
+    ("ALTER SINK out SET (snapshot = false)", "CREATE OR REPLACE SINK out\n  USING noop;"),
+    (
+        "CREATE SINK db (id INT) USING jdbc OPTIONS (url 'jdbc:postgresql://h/d', table 't', user 'me', "
+        "password 'hunter2'); ALTER SINK db ADD COLUMN n INT",
+        "CREATE OR REPLACE SINK db (id INT, n INT)\n  USING jdbc\n  OPTIONS (url 'jdbc:postgresql://h/d', "
+        "table 't', user 'me', password '${env:PASSWORD}');",
+    ),
+    (
+        "ALTER LIVE TABLE counts ADD COLUMN user STRING",
+        "CREATE OR REPLACE LIVE TABLE counts\n  AS SELECT id, count(*) AS n FROM clicks GROUP BY id;",
+    ),
+    (
+        "ALTER MATERIALIZED VIEW counts RENAME TO totals",
+        "CREATE LIVE TABLE totals\n  AS SELECT id, count(*) AS n FROM clicks GROUP BY id;",
+    ),
     ("DROP TABLE counts", "DROP LIVE TABLE counts;"),
     ("DROP VIEW IF EXISTS counts", "DROP LIVE TABLE counts;"),
     ("DROP TABLE out", "DROP SINK out;"),
@@ -359,6 +392,20 @@ def test_what_cannot_change_a_live_table_says_so_at_its_name(statement: str) -> 
     assert error.message.startswith("counts is a live table: ")
     assert error.detail == "the rows of a live table are those of its query"
     assert error.span and script[error.span.start : error.span.end] == "counts"
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "hint"),
+    [
+        ("ALTER STREAM clicsk ADD COLUMN x INT", "there is no stream clicsk", "did you mean clicks?"),
+        ("ALTER SINK clicks2 SET (a = 1)", "there is no sink clicks2", "sinks: out"),
+        ("ALTER LIVE TABLE coutns RENAME TO a", "there is no live table coutns", "did you mean counts?"),
+    ],
+)
+def test_alter_of_what_is_not_there_names_what_is(statement: str, message: str, hint: str) -> None:
+    with pytest.raises(StreamsqlError) as caught:
+        last_notes(f"{DEFINED}{statement};")
+    assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
 def test_a_join_of_duckdb_is_not_read_as_an_alias() -> None:

@@ -114,7 +114,7 @@ PLAN = [
     "statements.definitions statements.inserts statements.queries",
     "statements.given statements.copies",
     "streaming.readers",
-    "statements.previews statements.existing statements.spark_targets",
+    "statements.previews statements.existing statements.altered statements.spark_targets",
     "statements.advances statements.verifications",
     "planner",
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from streamsql.errors import Span
 from streamsql.language.reference import keywords
+from streamsql.language.token_groups import items_of
 from streamsql.language.tokens import Token, quote_name, tokenize, unquote
 
 _BEFORE_KIND = frozenset(("OR", "REPLACE", "GLOBAL", "TEMP", "TEMPORARY", "EXTERNAL"))
@@ -98,7 +100,9 @@ def changes_session(text: str) -> bool:
 
 _TARGETS = (
     ("DROP", "TABLE"), ("DROP", "VIEW"), ("DELETE", "FROM"), ("UPDATE",), ("MERGE", "INTO"),
-    ("ALTER", "TABLE"), ("ALTER", "VIEW"), ("TRUNCATE", "TABLE"), ("ANALYZE", "TABLE"),
+    ("ALTER", "TABLE"), ("ALTER", "VIEW"), ("ALTER", "STREAM"), ("ALTER", "SOURCE"), ("ALTER", "SINK"),
+    ("ALTER", "LIVE", "TABLE"), ("ALTER", "MATERIALIZED", "VIEW"), ("ALTER", "MATERIALIZED", "TABLE"),
+    ("TRUNCATE", "TABLE"), ("ANALYZE", "TABLE"),
     ("INSERT", "OVERWRITE", "TABLE"),
     ("INSERT", "OVERWRITE"), ("SHOW", "CREATE", "TABLE"), ("REPAIR", "TABLE"), ("COMMENT", "ON", "TABLE"),
     ("SHOW", "CREATE", "VIEW"),
@@ -185,6 +189,38 @@ def cached_as(text: str) -> str:
     at = next((n for n, word in enumerate(words[:3]) if word == "TABLE"), 0)
     makes = words[:1] == ["CACHE"] and not {"AS", "SELECT", "WITH"}.isdisjoint(words[at:])
     return ".".join(_name(tokens[at + 1 :])) if makes else ""
+
+
+def added_columns(text: str) -> str:
+    """What ALTER … ADD adds, as the columns of a CREATE are written: `ADD COLUMN a INT, ADD b INT` and
+    `ADD (a INT, b INT)`; "" for other texts.
+    """
+    parts = []
+    for item in _changes(text, "ADD"):
+        inside = item[1:-1] if item[0].text == "(" and item[-1].text == ")" else item
+        parts.append(text[inside[0].start : inside[-1].end] if inside else "")
+    return ", ".join(parts)
+
+
+def dropped_columns(text: str) -> frozenset[str]:
+    """The columns, case-folded, that ALTER … DROP drops; none for other texts."""
+    named = (t for item in _changes(text, "DROP") for t in item if t.kind in ("word", "quoted"))
+    return frozenset(unquote(t).casefold() for t in named)
+
+
+_OF_COLUMNS = frozenset(("ADD", "DROP", "COLUMN", "COLUMNS", "IF", "NOT", "EXISTS"))
+
+
+def _changes(text: str, verb: str) -> Iterator[list[Token]]:
+    """What stands behind ADD or DROP of an ALTER, without COLUMN, at each comma."""
+    tokens = tokenize(text, strict=False)
+    first = next((n for n, t in enumerate(tokens) if t.upper == verb), len(tokens))
+    if tokens[0].upper != "ALTER":
+        return
+    for item in items_of(tokens[first:]):
+        begin = next((n for n, t in enumerate(item) if t.upper not in _OF_COLUMNS), len(item))
+        if item[begin:]:
+            yield item[begin:]
 
 
 def altered_view(created: str, statement: str) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from streamsql.catalog import Catalog
 from streamsql.definitions import Sink, Stream
-from streamsql.errors import NameFault, RuleFault, Source
+from streamsql.errors import NameFault, RuleFault, Source, StreamsqlError
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.language.spark_definitions import Target, target_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context
-from streamsql.secrets import HIDDEN
+from streamsql.plan.statements.altered import anew, moved_rows, not_there
 
 
 def check_target(statement: Statement, context: Context) -> None:
@@ -21,12 +22,13 @@ def check_target(statement: Statement, context: Context) -> None:
     """
     target = target_of(statement.text)
     entry = context.catalog.target(target.name) if target else None
-    if target is None or entry is None:
+    if target is None:
         return
-    anew = _anew(entry, context) if target.verb.startswith("ALTER") else ""
-    fault = _refusal(target, _kind(entry), quote_name(entry.name), anew)
-    fault.span = statement.origin.span(target.span)
-    raise fault
+    fault = _refusal(target, entry, statement.text, context.catalog) if entry else None
+    fault = fault or not_there(target, context.catalog)
+    if fault:
+        fault.span = statement.origin.span(target.span)
+        raise fault
 
 
 def description(statement: Statement, context: Context) -> Statement | None:
@@ -53,14 +55,9 @@ def _kind(entry: Stream | Sink) -> str:
     return "stream" if isinstance(entry, Stream) else "live table" if entry.is_live else "sink"
 
 
-def _anew(entry: Stream | Sink, context: Context) -> str:
-    """The CREATE OR REPLACE of an entry, to be edited; "" where secrets or rows would be lost."""
-    text = context.catalog.definition(entry)
-    lost = HIDDEN in text or (isinstance(entry, Stream) and entry.connector == "values")
-    return "" if lost else text.replace("CREATE", "CREATE OR REPLACE", 1)
-
-
-def _refusal(target: Target, kind: str, name: str, anew: str) -> RuleFault:
+def _refusal(target: Target, entry: Stream | Sink, text: str, catalog: Catalog) -> StreamsqlError:
+    """text: the statement."""
+    kind, name = _kind(entry), quote_name(entry.name)
     own = f"{kind.upper()} {name};"
     said = f"{target.name} is a {kind}"
     if target.verb.startswith("DROP"):
@@ -74,8 +71,10 @@ def _refusal(target: Target, kind: str, name: str, anew: str) -> RuleFault:
         "live table": "the rows of a live table are those of its query",
     }[kind]
     message = f"{said}: {target.verb} cannot change it"
-    if anew:
-        return RuleFault(message, detail=why, proposal=f"{anew};", code="WRONG_KIND")
+    changed = anew(entry, text, catalog) if target.verb.startswith("ALTER") else ""
+    if changed:
+        detail = moved_rows(entry, text) or why
+        return RuleFault(message, detail=detail, proposal=f"{changed};", code="WRONG_KIND")
     hint = f"CREATE OR REPLACE {kind.upper()} {name} … changes its definition"
     if kind == "stream":
         hint = target.of_stream(name) or hint
