@@ -794,12 +794,28 @@ def test_a_command_of_the_prompt_in_a_script_is_answered_with_the_statement(line
     [
         ("SHOW STREAM;", "expected STREAMS, found STREAM", "did you mean STREAMS?"),
         ("watermarks;", "there is no statement watermarks", "HELP watermarks; is a topic"),
+        (
+            "SWITCHING FROM duckdb;",
+            "there is no statement SWITCHING",
+            "HELP switching from duckdb; is a topic",
+        ),
+        ("switching from Flink;", "there is no statement switching", "HELP switching from flink; is a topic"),
+        ("SWITCHING FROM psql;", "there is no statement SWITCHING", "HELP switching from psql; is a topic"),
+        (
+            "SWITCHING FROM ksqlDB;",
+            "there is no statement SWITCHING",
+            "HELP switching from ksqldb; is a topic",
+        ),
+        ("SWITCHING FROM mysql;", "there is no statement SWITCHING", "HELP switching from psql; are topics"),
     ],
 )
 def test_nearly_a_statement(statement: str, message: str, hint: str) -> None:
     with pytest.raises(SyntaxFault, match=message) as caught:
         list(parse_script(Source("sql", statement)))
     assert hint in caught.value.hint
+    if hint.endswith("; is a topic"):
+        assert caught.value.proposal == hint.removesuffix(" is a topic")
+        list(parse_script(Source("sql", caught.value.proposal)))
 
 
 def test_show_with_the_name_of_a_relation_describes_it() -> None:

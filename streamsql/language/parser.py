@@ -213,10 +213,16 @@ def _no_statement(source: Source, tokens: list[Token], furthest: State | None, e
         return syntax_fault(furthest, tokens, example)
     like = nearest(first.text, heads, 0.75) if first.kind == "word" else None
     words = " ".join(token.text.casefold() for token in tokens)
+    of_word = [name for name in topics() if name.split()[0] == first.text.casefold()]
+    known = [name for name in of_word if name == words] or of_word
     hint = f"did you mean {like}?" if like else "HELP; lists the statements"
+    if known:
+        listed = " ".join(f"HELP {name};" for name in known)
+        hint = f"{listed} {'is a topic' if len(known) == 1 else 'are topics'}"
     return SyntaxFault(
         f"there is no statement {first.text}",
-        hint=f"HELP {words}; is a topic" if words in topics() else hint,
+        hint=hint,
+        proposal=f"HELP {known[0]};" if len(known) == 1 else "",
         span=first.span,
         code="UNKNOWN_STATEMENT",
     )
