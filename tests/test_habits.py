@@ -338,11 +338,30 @@ def test_what_is_proposed_for_a_statement_is_typed(
 def test_variables_of_psql_are_answered_with_those_of_the_console() -> None:
     with pytest.raises(StreamsqlError) as caught:
         last_notes(f"{DEFINED}SELECT id FROM clicks WHERE id = :id AND 'a' = :'name' AND id > :id;")
-    assert caught.value.message == ":id is a variable of psql"  # with :'name', which Spark does not read
+    assert (
+        caught.value.message == "the variable :id is not defined"
+    )  # with :'name', which Spark does not read
     assert caught.value.proposal == (
         "DEFINE id = '…'; DEFINE name = '…'; "
         "SELECT id FROM clicks WHERE id = ${id} AND 'a' = '${name}' AND id > ${id};"
     )
+
+
+def test_variables_of_psql_that_are_defined_have_their_values() -> None:
+    query = "SELECT :'day' AS d, :'who' AS w, id AS :\"a\", j:n AS p FROM clicks WHERE id > :n"
+    own = "SELECT '${day}' AS d, 'O\\'Brien' AS w, id AS `${a}`, j:n AS p FROM clicks WHERE id > ${n}"
+    values = {"day": "2026-01-01", "who": "O'Brien", "n": "3", "a": "b c"}
+    [statement] = parse_script(Source("a.sql", f"{query};"), values)
+    assert statement.read_as == own
+    assert statement.text == (
+        "SELECT '2026-01-01' AS d, 'O\\'Brien' AS w, id AS `b c`, j:n AS p FROM clicks WHERE id > 3"
+    )
+    with pytest.raises(StreamsqlError) as caught:
+        list(parse_script(Source("a.sql", "SELECT :'day' AS d, ${n} AS n, :'nosuch' AS e;"), values))
+    assert caught.value.proposal == "DEFINE nosuch = '…'; SELECT '2026-01-01' AS d, 3 AS n, '${nosuch}' AS e;"
+    assert caught.value.span == Span(31, 40)
+    with pytest.raises(StreamsqlError, match="values are not substituted again"):
+        list(parse_script(Source("a.sql", "SELECT :'x';"), {"x": "${day}"}))
 
 
 def test_rows_that_would_be_paired_in_silence_are_refused() -> None:

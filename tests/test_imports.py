@@ -60,7 +60,7 @@ LANGUAGE = [
     "names_read file_formats operands row_time window_functions column_patterns flink_words",
     "json_arrows",
     "other_edits",
-    "prefix_aliases",
+    "prefix_aliases psql_variables",
     "other_values other_intervals other_relations other_checks other_meanings",
     "other_operators",
     "other_expressions",

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from streamsql.errors import Span, SyntaxFault
 from streamsql.language.other_definitions import own_options
 from streamsql.language.other_edits import Edit, edited
+from streamsql.language.psql_variables import parameters
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.token_groups import closing
-from streamsql.language.tokens import Token, unquote
+from streamsql.language.tokens import Token
 
 
 def check_words(text: str, tokens: Sequence[Token]) -> None:
@@ -99,36 +100,19 @@ def _options_fault(name: str, hint: re.Match[str], place: tuple[int, int]) -> Sy
 
 def _check_parameters(text: str, tokens: Sequence[Token]) -> None:
     """Raise SyntaxFault for `:'x'` of psql, with variables of the console. `:x` alone is left to Spark."""
-    places = [at for at in range(1, len(tokens) - 1) if _is_parameter(tokens, at)]
-    if not any(tokens[at + 1].kind == "string" for at in places):
+    found = list(parameters(tokens))
+    if not any(p.written != p.name for p in found):
         return
-    edits: list[Edit] = []
-    names: dict[str, None] = {}
-    for at in places:
-        name = unquote(tokens[at + 1])
-        own = f"${{{name}}}"
-        edits.append(
-            (tokens[at].start, tokens[at + 1].end, own if tokens[at + 1].kind == "word" else f"'{own}'")
-        )
-        names[name] = None
-    start, end, _ = edits[0]
-    defined = " ".join(f"DEFINE {name} = '…';" for name in names)
+    edits = [(p.start, p.end, p.own) for p in found]
+    first = found[0]
+    defined = " ".join(f"DEFINE {name} = '…';" for name in dict.fromkeys(p.name for p in found))
     raise SyntaxFault(
-        f"{text[start:end]} is a variable of psql",
-        detail="DEFINE sets a variable here, and ${name} stands for its value",
+        f"the variable {text[first.start : first.end]} is not defined",
+        detail="DEFINE, or \\set, sets a variable here, and ${name} stands for its value",
         proposal=f"{defined} {edited(text, edits).text};",
-        span=Span(start, end),
+        span=Span(first.start, first.end),
         code="OTHER_CONSOLE",
     )
-
-
-def _is_parameter(tokens: Sequence[Token], at: int) -> bool:
-    """Whether `:name` begins at a token, and no path of a VARIANT, key of a struct or part of a slice."""
-    before, sign, name = tokens[at - 1 : at + 2]
-    beside = sign.text == ":" and sign.end == name.start and name.kind in ("word", "string")
-    value = before.kind in ("quoted", "string", "number") or before.text in (")", "]")
-    value = value or (before.kind == "word" and before.end == sign.start)
-    return beside and not value and before.text not in ("{", "[", ":") and unquote(name).isidentifier()
 
 
 _JOINS = {

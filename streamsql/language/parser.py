@@ -13,8 +13,9 @@ from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
 from streamsql.language.other_checks import check_options_behind
 from streamsql.language.other_definitions import own_definition
-from streamsql.language.other_edits import OwnText
+from streamsql.language.other_edits import OwnText, edited
 from streamsql.language.other_words import in_own_words
+from streamsql.language.psql_variables import defined_parameters, own_edits
 from streamsql.language.reference import keywords
 from streamsql.language.script import Written, split_script
 from streamsql.language.short_forms import SIGNS, expand
@@ -22,7 +23,7 @@ from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.registry import STATEMENTS, first_words
 from streamsql.language.statements.test import ExpectError, Test
-from streamsql.language.tokens import Token, split, substitute, tokenize, unquote
+from streamsql.language.tokens import Token, split, substitute, tokenize, unquote, value_of
 from streamsql.language.topics import topics
 
 
@@ -43,11 +44,21 @@ def parse(
     try:
         if tokens:
             check_options_behind(written.source.text, written.span.end, tokens[-1].text)
-        if "${" in text and not literal:
+        values = variables or {}
+        psqls = defined_parameters(tokens or (), values) if values and not literal else []
+        if ("${" in text and not literal) or psqls:
             with origin.errors():
-                text, points = substitute(Source("", text), {} if variables is None else variables)
+                named = [
+                    (p.start, p.end, p.with_value(value_of(p.name, Span(p.start, p.end), values)))
+                    for p in psqls
+                ]
+                text, points = substitute(Source("", text), values, named)
             origin, tokens = Origin(tuple(points)).within(start), None
-        return parse_text(Source(written.source.name, text), origin, tokens, in_test=in_test)
+        statement = parse_text(Source(written.source.name, text), origin, tokens, in_test=in_test)
+        if psqls and not statement.read_as:
+            own = edited(written.text, own_edits(psqls, values)).text
+            return replace(statement, read_as=own)
+        return statement
     except StreamsqlError as error:
         raise error.at(written.source, written.span) from None
 

@@ -50,4 +50,4 @@ def select_lists(tokens: Sequence[Token]) -> Iterator[list[list[Token]]]:
             if depth < 0 or (depth == 0 and tokens[behind].upper in _AFTER_ITEMS):
                 break
             behind += 1
-        yield list(items_of(list(tokens[first:behind])))
+        yield [item for item in items_of(list(tokens[first:behind])) if item]

@@ -7,7 +7,7 @@ A Token is one word, name, literal or sign of the text. sqlglot joins some words
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from streamsql.errors import Source, Span, SyntaxFault
@@ -267,27 +267,32 @@ def _variables(text: str) -> Iterator[re.Match[str]]:
             behind = named.end()
 
 
-def substitute(source: Source, values: dict[str, str]) -> tuple[str, list[tuple[int, int]]]:
-    """Replace each ${name} by its DEFINEd value, except in comments.
+def substitute(
+    source: Source, values: dict[str, str], further: Sequence[tuple[int, int, str]] = ()
+) -> tuple[str, list[tuple[int, int]]]:
+    """Replace each ${name} by its DEFINEd value, except in comments. further: other places (start, end) with
+    the value for each.
 
     Returns the new text and pairs (offset in the new text, offset in the old text) where the two begin to
     differ. Raises NameFault for a variable that is not defined, that another variable's value refers to, or
     whose value would be shown.
     """
-    parts: list[str] = []
-    back: list[tuple[int, int]] = [(0, 0)]
-    old = new = 0
+    places = list(further)
     for reference in _variables(source.text):
         name, span = reference.group(1), Span(*reference.span())
         if name.startswith(_ELSEWHERE):
             _check_hidden(name, span, source.text)
-            continue
-        value = _value_of(name, span, values)
-        parts += [source.text[old : span.start], value]
-        new += span.start - old
-        back.append((new, span.start))
+        else:
+            places.append((span.start, span.end, value_of(name, span, values)))
+    parts: list[str] = []
+    back: list[tuple[int, int]] = [(0, 0)]
+    old = new = 0
+    for start, end, value in sorted(places):
+        parts += [source.text[old:start], value]
+        new += start - old
+        back.append((new, start))
         new += len(value)
-        old = span.end
+        old = end
         back.append((new, old))
     parts.append(source.text[old:])
     return "".join(parts), back
@@ -306,7 +311,7 @@ def _check_hidden(name: str, span: Span, text: str) -> None:
         )
 
 
-def _value_of(name: str, span: Span, values: dict[str, str]) -> str:
+def value_of(name: str, span: Span, values: dict[str, str]) -> str:
     """The value of a variable. Raises NameFault when it is not defined, or refers to another variable."""
     from streamsql.errors import NameFault, did_you_mean
 
