@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -62,6 +63,27 @@ def test_a_table_goes_into_files_and_comes_back(console: Console, tmp_path: Path
     with pytest.raises(InputFault, match="cannot write .*: is a directory") as taken:
         copy(console, f"COPY kept TO '{tmp_path}/taken.csv';")
     assert taken.value.span is not None
+
+
+def test_a_file_of_gzip_is_written_and_read(console: Console, tmp_path: Path) -> None:
+    console.run("CREATE TABLE packed (id INT, s STRING) USING parquet; INSERT INTO packed VALUES (1, 'a');")
+    for format, text in (
+        ("csv", "id,s\n1,a\n"),
+        ("jsonl", '{"id": 1, "s": "a"}\n'),
+        ("tsv", "id\ts\n1\ta\n"),
+    ):
+        path = tmp_path / f"f.{format}.gz"
+        assert copy(console, f"COPY packed TO '{path}';") == f"1 row copied to {path}"
+        assert gzip.decompress(path.read_bytes()).decode() == text
+        console.run("CREATE TABLE unpacked (id INT, s STRING);")
+        assert copy(console, f"COPY unpacked FROM '{path}';") == "1 row copied into unpacked"
+        assert console.rows("SELECT * FROM unpacked;") == [(1, "a")]
+        console.run("DROP TABLE unpacked;")
+    with pytest.raises(RuleFault, match="a parquet file is not compressed as a whole") as refused:
+        console.run(f"COPY packed TO '{tmp_path}/f.parquet.gz';")
+    assert refused.value.hint == f"'{tmp_path}/f.parquet'"
+    with pytest.raises(RuleFault, match="the format is not said"):
+        console.run(f"COPY packed TO '{tmp_path}/f';")
 
 
 def test_a_copy_that_fails_leaves_the_file_as_it_was(console: Console, tmp_path: Path) -> None:

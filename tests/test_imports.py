@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "streamsql"
 
 # A module imports from its own line and from the lines above it, never from below.
 ORDER = [
-    "secrets error_codes",
+    "secrets error_codes text_files",
     "errors",
     "config",
     "language",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -23,6 +24,7 @@ from streamsql.catalog import Catalog
 from streamsql.definitions import Query, Sink, Stream
 from streamsql.language.statements.base import Column
 from streamsql.output.printer import Printer
+from streamsql.results import Live
 from streamsql.shell.completion.complete import complete
 from streamsql.shell.editing import History, is_complete
 from streamsql.shell.progress import in_one_line
@@ -194,6 +196,80 @@ def test_commands_of_psql_that_are_no_statements(
     shown.truncate(0)
     desk.execute(r"\errverbose")
     assert re.search(r"there is no column nothing.*code: UNRESOLVED_COLUMN.*SQLSTATE: 42703.*cause: ", shown.getvalue(), re.DOTALL)  # fmt: skip
+
+
+def test_the_ending_of_a_file_says_its_format(console: Console, tmp_path: Path) -> None:
+    shown = StringIO()
+    desk = Desk(console.session, Printer("table", shown, shown), threading.Event(), {})
+    written = {
+        "csv": "a,b\n1,\n",
+        "tsv": "a\tb\n1\t\\N\n",
+        "json": '[\n  {"a": 1, "b": null}\n]\n',
+        "jsonl": '{"a": 1, "b": null}\n',
+        "ndjson": '{"a": 1, "b": null}\n',
+    }
+    for ending, text in written.items():
+        desk.execute(rf"\o '{tmp_path}/out.{ending}'")
+        desk.execute("SELECT 1 AS a, NULL AS b;")
+        desk.execute(r"\o")
+        desk.execute(rf"SELECT 1 AS a, NULL AS b \g {tmp_path}/g.{ending}")
+        assert (tmp_path / f"out.{ending}").read_text() == (tmp_path / f"g.{ending}").read_text() == text
+    desk.execute(rf"SELECT 1 AS a \g {tmp_path}/packed.csv.gz")
+    with gzip.open(tmp_path / "packed.csv.gz", "rt") as file:
+        assert file.read() == "a\n1\n"
+    desk.execute(rf"SELECT 1 AS a \g {tmp_path}/rows.txt")
+    assert "|   1 |" in (tmp_path / "rows.txt").read_text()
+    assert "a,b" not in shown.getvalue()
+    desk.execute("SELECT 2 AS c;")
+    assert "|   2 |" in shown.getvalue()
+
+
+def test_a_file_that_is_no_text_is_answered_with_the_copy_that_writes_it(
+    console: Console, tmp_path: Path
+) -> None:
+    shown = StringIO()
+    desk = desk_of(console, shown)
+    for typed, name, query in (
+        ([r"\o {}"], "a.parquet", "SELECT …"),
+        ([r"SELECT 1 AS a, 'x' AS b \g {}"], "b.parquet", "SELECT 1 AS a, 'x' AS b"),
+        (["FROM range(3);", r"\once {}"], "c.pq", "FROM range(3)"),
+        (["SELECT 1; SELECT 2;", r"\o {}"], "d.parquet", "SELECT …"),
+        (["SELECT 1 AS a;", r"\o {}"], "e.xlsx", "SELECT 1 AS a"),
+    ):
+        path = tmp_path / name
+        for line in typed:
+            desk.execute(line.format(path))
+        own = path.with_suffix(".csv") if path.suffix == ".xlsx" else path
+        assert desk.offered == f"COPY ({query}) TO '{own}';"
+        assert not path.exists()
+        if "…" not in query:
+            desk.execute(desk.offered)
+            assert own.exists()
+    assert "rows go into a file as text, not as parquet" in shown.getvalue()
+
+
+def test_the_last_view_of_a_stream_goes_into_the_file(
+    console: Console, tmp_path: Path, eventually: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console.run("CREATE STREAM w (a INT) USING values; INSERT INTO w VALUES (1), (2), (2);")
+    desk = desk_of(console, StringIO())
+
+    def left(live: Live) -> threading.Event:
+        """What is set when the reader has left the view: once it shows all groups."""
+        ended = threading.Event()
+        eventually(lambda: live.take(9, 0, None).total == 2)
+        ended.set()
+        return ended
+
+    monkeypatch.setattr(desk.views, "ask", left)
+    query = "SELECT a, count(*) AS n FROM w GROUP BY a"
+    desk.execute(rf"\o {tmp_path}/o.jsonl")
+    desk.execute(f"{query};")
+    desk.execute(r"\o")
+    assert sorted((tmp_path / "o.jsonl").read_text().splitlines()) == ['{"a": 1, "n": 1}', '{"a": 2, "n": 2}']
+    desk.execute(rf"{query} \g {tmp_path}/g.csv")
+    header, *rows = (tmp_path / "g.csv").read_text().splitlines()
+    assert (header, sorted(rows)) == ("a,n", ["1,1", "2,2"])
 
 
 def test_rows_in_a_file_leave_the_terminal_as_it_is(console: Console, tmp_path: Path) -> None:

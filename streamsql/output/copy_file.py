@@ -12,6 +12,7 @@ from streamsql.errors import InputFault, no_folder
 from streamsql.output.fitting import renamed_columns
 from streamsql.output.formats import FORMATS, Style
 from streamsql.results import Copied, Rows, RowStream, counted
+from streamsql.text_files import PACKED, open_text
 
 
 def copy_to_file(copied: Copied, check: Callable[[], None]) -> str:
@@ -38,7 +39,8 @@ def copy_to_file(copied: Copied, check: Callable[[], None]) -> str:
     try:
         if not path.parent.exists():
             raise no_folder(path, copied.place)
-        with part.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+        packed = path.suffix.casefold() == PACKED
+        with open_text(part, "w", packed=packed, errors="surrogatepass", newline="") as file:
             file.writelines(f"{line}\n" for line in islice(lines, first, None))
         part.replace(path)
     except OSError as error:

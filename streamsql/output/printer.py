@@ -74,6 +74,8 @@ class Printer(Messages):
         self.height = height
         self.file: TextIO | None = None
         """Where data goes instead of the terminal."""
+        self.file_format = ""
+        """The format of that file, where its name says it."""
         self.present: Callable[[Live], None] = self._follow
         self.last: Rows | Text | None = None
         self.expanded = False
@@ -184,6 +186,12 @@ class Printer(Messages):
         if fault is not None:
             raise fault
 
+    def show_final(self, live: Live) -> None:
+        """Write the rows, or the changes, that a result which refreshes has now."""
+        snapshot = (live.changes if live.mode == "changes" else live.take)(sys.maxsize, 0, None)
+        columns = unique_names(snapshot.columns)
+        self.show(Rows((), columns, snapshot.rows, snapshot.numeric), background=True)
+
     def _block(self, live: Live, snapshot: Snapshot) -> None:
         with self.terminal.held():
             self._write_block(live, snapshot)
@@ -251,7 +259,7 @@ class Printer(Messages):
 
     def format(self) -> str:
         """The output format; a table becomes vertical with expanded = on."""
-        format = self.preferences["format"]
+        format = self.file_format or self.preferences["format"]
         expanded = self.expanded or self.preferences["expanded"] == "on"
         return "vertical" if format == "table" and expanded else format
 

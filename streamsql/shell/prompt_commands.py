@@ -13,13 +13,19 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from streamsql.catalog import Catalog
-from streamsql.errors import Cancelled, InputFault, StreamsqlError
+from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError
+from streamsql.language.parser import parse, split_script
+from streamsql.language.statements.copy import format_of
+from streamsql.language.statements.select import Select
+from streamsql.language.tokens import quote
 from streamsql.output.error_text import format_error
+from streamsql.output.formats import RAW
 from streamsql.output.printer import Printer
 from streamsql.runtime.console_session import ConsoleSession
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.secrets import redact_text
 from streamsql.shell.echo import echo
+from streamsql.text_files import open_text
 
 
 def run_in_shell(command: str) -> None:
@@ -58,6 +64,34 @@ def connection(session: ConsoleSession) -> str:
     )
 
 
+_NO_TEXT = ("parquet", "xlsx", "xls")
+
+
+def check_text_file(path: str, last: str) -> None:
+    """Raise InputFault for a file whose format is none of text, with the COPY that writes it. last: the last
+    text that was typed.
+    """
+    format = "" if path.startswith("|") else format_of(path)
+    if format not in _NO_TEXT:
+        return
+    own = path if format == "parquet" else f"{path.rpartition('.')[0]}.csv"
+    raise InputFault(
+        f"rows go into a file as text, not as {format}",
+        detail="" if format == "parquet" else "spreadsheet programs open csv files",
+        proposal=f"COPY ({_query_of(last) or 'SELECT …'}) TO {quote(own)};",
+        code="UNKNOWN_FORMAT",
+    )
+
+
+def _query_of(text: str) -> str:
+    """The query that a text is; "" if it is none, or several statements."""
+    try:
+        [written] = split_script(Source("sql", text))
+        return written.text if isinstance(parse(written, literal=True), Select) else ""
+    except (StreamsqlError, ValueError):
+        return ""
+
+
 def printer_to(path: str, like: Printer) -> Printer:
     """A printer that writes rows to a new file, or `|` a command of the shell, and all else where another
     does. Raises InputFault.
@@ -67,12 +101,14 @@ def printer_to(path: str, like: Printer) -> Printer:
         if path.startswith("|"):
             file = cast(TextIO, os.popen(path[1:], "w"))
         else:
-            file = Path(path).expanduser().open("w", buffering=1, encoding="utf-8")
+            file = open_text(Path(path).expanduser(), "w")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputFault(f"cannot write {path}: {reason}", code="FILE_NOT_WRITTEN") from None
     printer = Printer.beside(like)
     printer.file, printer.width = file, lambda: 0
+    format = "" if path.startswith("|") else format_of(path)
+    printer.file_format = format if format in RAW else ""
     printer.present, printer.offer = like.present, like.offer
     return printer
 

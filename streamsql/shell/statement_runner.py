@@ -45,6 +45,7 @@ from streamsql.shell.background_events import Announcer
 from streamsql.shell.editing import edit
 from streamsql.shell.progress import ProgressLine
 from streamsql.shell.prompt_commands import (
+    check_text_file,
     connection,
     described,
     in_full,
@@ -262,6 +263,9 @@ class Desk:
 
     def _write_to(self, path: str, *, once: bool = False) -> None:
         """Write rows to a file, here again without one. Raises InputFault."""
+        if path[:1] in ("'", '"') and path[-1:] == path[:1] and len(path) > 2:
+            path = path[1:-1]
+        check_text_file(path, self._last_text)
         if self.rows_to is not self.printer:
             self.rows_to.out.close()
             self.rows_to = self.printer
@@ -380,6 +384,8 @@ class Desk:
             self.views.ask(live).wait()
         if threading.current_thread() is not self._work:
             return discard(live)  # it was cancelled
+        if self.rows_to is not self.printer:
+            self.rows_to.show_final(live)
         proposal = live.proposal()
         proposal = "" if proposal and live.take(1, None, None).total else proposal
         live.close()

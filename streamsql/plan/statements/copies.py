@@ -14,6 +14,7 @@ from streamsql.plan.basic_plans import Direct, Plan
 from streamsql.plan.context import Context
 from streamsql.plan.row_plans import CopyRows, Summary
 from streamsql.plan.statements.queries import select
+from streamsql.text_files import PACKED
 
 
 def copy_rows(statement: Copy, context: Context) -> Plan:
@@ -48,7 +49,17 @@ def copy_from(statement: CopyFrom, context: Context) -> Plan:
 
 
 def _check_form(form: FileForm, path: Name) -> None:
-    """Raise RuleFault for a format that is not known."""
+    """Raise RuleFault for a format that is not known, and for parquet in a file of gzip."""
+    if form.format == "parquet" and path.value.casefold().endswith(PACKED):
+        own = quote(path.value[: -len(PACKED)])
+        raise RuleFault(
+            "a parquet file is not compressed as a whole",
+            detail="its columns are compressed",
+            hint=own,
+            instead=own,
+            span=path.span,
+            code="UNKNOWN_FORMAT",
+        )
     if form.format not in FORMATS:
         sheet = form.format.startswith("xls") and form.span == path.span
         own = quote(f"{path.value.rpartition('.')[0]}.csv")

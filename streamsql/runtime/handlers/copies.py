@@ -24,6 +24,7 @@ from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.queries import rows_of_stream
 from streamsql.runtime.parts import SessionParts
+from streamsql.text_files import open_text
 
 _SUMMARY = (
     "column_name", "column_type", "min", "max", "approx_unique", "avg", "std", "q25", "q50", "q75", "count",
@@ -124,7 +125,7 @@ def _has_header(path: Path, delimiter: str, names: list[str]) -> bool:
     """Whether the first line of a file has the names of the columns."""
     if not path.is_file():
         return False
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+    with open_text(path, "r", errors="replace", newline="") as file:
         first = next(csv.reader(file, delimiter=delimiter), [])
     return [name.casefold() for name in first] == [name.casefold() for name in names]
 
