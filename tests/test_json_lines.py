@@ -124,6 +124,30 @@ def test_rows_are_those_of_spark(spark: Any, tmp_path: Path, zone: str) -> None:
     assert read > 5_000
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", ["lines.json", "lines.dat"])
+def test_lines_are_those_of_spark(spark: Any, tmp_path: Path, ending: str, name: str) -> None:
+    """Of every length around those of the buffer, empty ones, a byte order mark, and the last without an end."""
+    rng = random.Random(ending)
+    texts = [
+        "",
+        json.dumps({"s": "y" * 600_000}),
+        *(json.dumps({"s": "x" * rng.randrange(90)}) for _ in range(8_000)),
+    ]
+    rng.shuffle(texts)
+    for number, last in enumerate(["", ending, ending * 2]):
+        file = tmp_path / str(number) / name
+        file.parent.mkdir()
+        file.write_bytes(b"\xef\xbb\xbf" * (number == 1) + (ending.join(texts) + last).encode())
+    session = own_session(spark)
+    query = "SELECT length(s) AS n, bad FROM lines"
+    for folder in tmp_path.iterdir():
+        own = rows(session, folder, query)
+        session.conf.set(JSON_LINES, "off")
+        assert own == rows(session, folder, query) and len(own) == 8_001
+        session.conf.unset(JSON_LINES)
+
+
 def test_messages_are_those_of_spark(spark: Any, tmp_path: Path) -> None:
     lines = lines_of(random.Random(7), 1_500)
     (tmp_path / "lines.txt").write_bytes(b"\n".join(lines))

@@ -1,6 +1,7 @@
 package streamsql;
 
 import com.fasterxml.jackson.core.JsonFactory;
+import java.io.IOException;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -10,7 +11,6 @@ import java.util.NoSuchElementException;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.io.Text;
-import org.apache.spark.TaskContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -27,7 +27,6 @@ import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.datasources.HadoopFileLinesReader;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.json.JsonFileFormat;
@@ -37,7 +36,6 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.SerializableConfiguration;
 import org.apache.spark.util.SerializableConfiguration$;
-import org.apache.spark.util.TaskCompletionListener;
 import scala.Function1;
 import scala.collection.AbstractIterator;
 import scala.collection.immutable.Map;
@@ -177,9 +175,12 @@ public class JsonLines extends Rules.Guarded {
 
         public Object apply(Object file) {
             Configuration conf = ((SerializableConfiguration) hadoop.value()).value();
-            HadoopFileLinesReader lines =
-                new HadoopFileLinesReader((PartitionedFile) file, options.lineSeparatorInRead(), conf);
-            if (TaskContext.get() != null) TaskContext.get().addTaskCompletionListener(new Closing(lines));
+            FileLines lines;
+            try {
+                lines = new FileLines((PartitionedFile) file, options.lineSeparatorInRead(), conf);
+            } catch (IOException cause) {
+                throw Rules.unchecked(cause);
+            }
             JacksonParser parser = new JacksonParser(
                 JsonLine.parsed(required, options), options, true, (Seq) Rules.seq(new ArrayList()));
             FailureSafeParser safe = new FailureSafeParser(
@@ -189,7 +190,8 @@ public class JsonLines extends Rules.Guarded {
     }
 
     private static final class Rows extends AbstractIterator {
-        private final HadoopFileLinesReader lines;
+        private final FileLines lines;
+        private final Text text = new Text();
         private final JsonLine reader;
         private final FailureSafeParser safe;
         private scala.collection.Iterator ofSpark;
@@ -197,7 +199,7 @@ public class JsonLines extends Rules.Guarded {
         private int plain;
         private int others;
 
-        Rows(HadoopFileLinesReader lines, JsonLine reader, FailureSafeParser safe) {
+        Rows(FileLines lines, JsonLine reader, FailureSafeParser safe) {
             this.lines = lines;
             this.reader = reader;
             this.safe = safe;
@@ -212,14 +214,18 @@ public class JsonLines extends Rules.Guarded {
                     }
                     ofSpark = null;
                 }
-                if (!lines.hasNext()) return false;
-                Text line = (Text) lines.next();
-                if (others <= 100 + plain && reader.read(line.getBytes(), 0, line.getLength())) {
+                try {
+                    if (!lines.advance()) return false;
+                } catch (IOException cause) {
+                    throw Rules.unchecked(cause);
+                }
+                if (others <= 100 + plain && reader.read(lines.bytes, lines.begin, lines.length)) {
                     plain++;
                     row = reader.row;
                 } else {
                     others++;
-                    ofSpark = safe.parse(line);
+                    text.set(lines.bytes, lines.begin, lines.length);
+                    ofSpark = safe.parse(text);
                 }
             }
             return true;
@@ -254,18 +260,6 @@ public class JsonLines extends Rules.Guarded {
     private static final class Literally extends AbstractFunction1 {
         public Object apply(Object line) {
             return UTF8String.fromBytes(((Text) line).getBytes(), 0, ((Text) line).getLength());
-        }
-    }
-
-    private static final class Closing implements TaskCompletionListener {
-        private final HadoopFileLinesReader lines;
-
-        Closing(HadoopFileLinesReader lines) {
-            this.lines = lines;
-        }
-
-        public void onTaskCompletion(TaskContext context) {
-            lines.close();
         }
     }
 }

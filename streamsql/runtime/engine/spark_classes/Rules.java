@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.unsafe.Platform;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -103,5 +104,11 @@ public class Rules implements SparkSessionExtensionsProvider {
 
     static Seq seq(List list) {
         return CollectionConverters.asScala(list).toSeq();
+    }
+
+    /** The same exception, thrown as it is where only unchecked ones are declared: Spark tells them by their class. */
+    static RuntimeException unchecked(Throwable cause) {
+        Platform.throwException(cause);
+        return new IllegalStateException(cause);
     }
 }

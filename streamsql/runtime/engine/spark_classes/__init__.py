@@ -1,8 +1,8 @@
 """Classes of the console in Spark's JVM: a Hadoop file system for local files that starts no process for
 each file that it creates, and rules over Spark's plans (Rules.java). Sliding windows are aggregated by their
 slides first, equal exchanges of a streaming query are computed once, event times are counted where Spark
-reads them for a watermark, split_part needs no regular expression, and lines of JSON files and messages in JSON
-are read as bytes. RowSpool.java hands over large results. SessionStart.java starts a session without MLlib.
+reads them for a watermark, split_part needs no regular expression, and JSON of files and messages is read as
+bytes. RowSpool.java hands over large results. SessionStart.java starts a session without MLlib.
 
 The sources are the java files here; the jar has what Janino, the compiler in Spark's own jars, makes of them:
 
@@ -30,6 +30,7 @@ SOURCES = tuple(
     Path(__file__).with_name(f"{name}.java")
     for name in (
         "EventTimes",
+        "FileLines",
         "JsonLine",
         "JsonLines",
         "JsonMessages",
