@@ -239,6 +239,11 @@ def test_hints_name_what_is_wrong_and_work(console: Console) -> None:
     view = refusal(console, "CREATE VIEW nines AS SELECT * FROM s WHERE v = 9")
     console.run(view.hint)
     assert run_now(console, "SELECT user FROM nines")[0] == [("z",)]
+    console.run("CREATE LIVE TABLE kept AS SELECT user, v FROM nines; AWAIT QUERY kept IDLE;")
+    kept = refusal(console, "CREATE VIEW of_kept AS SELECT max(v) AS most FROM kept")
+    assert kept.message == "a view that is kept cannot read the live table kept"
+    console.run(f"{kept.hint} AWAIT QUERY of_kept IDLE;")
+    assert console.rows("SELECT * FROM of_kept;") == [(9,)]
 
 
 def test_in_over_a_stream_is_refused_at_the_in(console: Console) -> None:

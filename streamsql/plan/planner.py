@@ -104,6 +104,16 @@ def _spark(statement: Statement, context: Context) -> Plan:
             span=statement.span,
             code="NOT_ON_STREAMS",
         )
+    if sources.live and defines.view_query:
+        read = next(iter(sources.live.values())).name
+        raise RuleFault(
+            f"a view that is kept cannot read the live table {read}",
+            detail="Spark keeps a view in its catalog, where no live table is; a live table of the same query"
+            " is kept, and CREATE TEMPORARY VIEW lasts until the console ends",
+            proposal=f"CREATE LIVE TABLE {quote_name(name)} AS {defines.view_query};",
+            span=statement.span,
+            code="NOT_ON_STREAMS",
+        )
     if streaming and defines.table_query:
         raise RuleFault(
             "a table of Spark cannot be created from a stream",
