@@ -155,7 +155,13 @@ class InputFault(StreamsqlError):
 
 
 class EngineFault(StreamsqlError):
+    """relation: the name in FROM that Spark does not know; "" where the error is another one."""
+
     code = "SPARK_ERROR"
+
+    def __init__(self, message: str, *, relation: str = "", **parts: Any) -> None:
+        super().__init__(message, **parts)
+        self.relation = relation
 
 
 class QueryFault(StreamsqlError):

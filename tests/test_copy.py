@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,16 @@ def test_a_stream_is_copied_and_summarized_as_far_as_it_is_there(console: Consol
     ]
     with pytest.raises(RuleFault, match="w is a stream"):
         console.run(f"COPY w FROM '{tmp_path}/w.jsonl';")
+
+
+def test_a_summary_rounds_numbers_and_keeps_small_ones(console: Console) -> None:
+    rows = console.rows("SUMMARIZE SELECT 1 / 3D AS third, 2e-9 / 3 AS small, 10 / 3D AS more, 1.5 AS exact;")
+    assert [(row[0], row[5], row[8]) for row in rows] == [
+        ("third", 0.333333, 0.333333),
+        ("small", 6.66667e-10, 6.66667e-10),
+        ("more", 3.333333, 3.333333),
+        ("exact", Decimal("1.500000"), Decimal("1.5")),
+    ]
 
 
 def test_a_summary_that_does_not_fit_is_shown_as_cards_and_breaks_no_value(console: Console) -> None:

@@ -21,6 +21,7 @@ from streamsql.cli.dry_run import check as check_script
 from streamsql.config.preferences import Preferences
 from streamsql.connectors.base import Places
 from streamsql.errors import Source, StreamsqlError
+from streamsql.language.missing_comma import missing_comma
 from streamsql.output.error_text import format_error
 from streamsql.output.printer import Printer
 from streamsql.plan.context import Context
@@ -78,7 +79,7 @@ SPANS = [  # a script, what is at fault in it
     ),
     ("DEFINE t = 'events';\nINSERT INTO out${t} SELECT '${t}', id FROM ${t}", "out${t}"),
     ("DEFINE t = 'events';\nSELECT * FROM ${nope}", "${nope}"),
-    ("CREATE TABLE t (a INT); INSERT INTO t SELECT 1; INSERT INTO nope SELECT 1", "nope"),
+    ("CREATE TABLE sales (a INT); INSERT INTO sales SELECT 1; INSERT INTO slaes SELECT 1", "slaes"),
     ("SET a=b;\r\rDROP STREAM nope", "nope"),
     ("-- one\r\nSET a=b; /* two\r\n */ DROP STREAM nope", "nope"),
     ("DEFINE x = '1';\nSTART QUERY ${x}nope", "${x}nope"),
@@ -128,3 +129,33 @@ def test_no_error_shows_a_stack(name: str) -> None:
         assert text != "no error", title
         assert not re.search(r"Traceback|\bat (org|java|scala)\.|py4j|File \"", text), title
         assert len(text.splitlines()) <= 12, title
+
+
+@pytest.mark.parametrize(
+    ("query", "behind", "corrected"),
+    [
+        ("SELECT user count(*) FROM clicks GROUP BY user", "count", "SELECT user, count(*) FROM clicks GROUP BY user;"),
+        ("SELECT count(*) sum(n) FROM clicks", "sum", "SELECT count(*), sum(n) FROM clicks;"),
+        ("SELECT user AS u n FROM clicks", "n", "SELECT user AS u, n FROM clicks;"),
+        ("SELECT 'x' AS x 3 AS y", "3", "SELECT 'x' AS x, 3 AS y;"),
+    ],
+)  # fmt: skip
+def test_a_missing_comma_is_proposed_and_the_proposal_runs(
+    console: Console, query: str, behind: str, corrected: str
+) -> None:
+    console.run("CREATE TEMPORARY VIEW clicks AS SELECT 'ann' AS user, 1 AS n;")
+    with pytest.raises(StreamsqlError) as raised:
+        console.run(f"{query};")
+    fault = raised.value
+    assert (fault.message, fault.proposal) == (f"a comma is missing before {behind}", corrected)
+    assert fault.span and query[fault.span.start : fault.span.end] == behind
+    assert console.rows(corrected)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT * FROM a b c", "SELECT sum(n m) FROM a", "SELECT a AS FROM b", "SELECT a FROM b WHERE c d"],
+)
+def test_no_comma_is_missing_elsewhere(query: str) -> None:
+    for offset in range(len(query)):
+        assert missing_comma(query, offset) is None

@@ -66,7 +66,7 @@ LANGUAGE = [
     "other_expressions",
     "other_words",
     "parser redaction conditions",
-    "query_clauses places missing_keys",
+    "query_clauses places missing_comma missing_keys",
     "unfinished.query_cursor unfinished.coloring",
     "unfinished.statement",
     "unfinished.cursor",

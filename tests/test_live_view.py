@@ -42,6 +42,8 @@ def test_a_frame_fits_its_window_and_tells_what_it_shows_of_how_much() -> None:
             footer,
         )
     assert "|   99 | name 99 |" in "\n".join(made.lines)
+    # Rows may come before Spark's report about them.
+    assert frame(live(), View(width=80, height=20)).footer == ("prices: rows 86-100 of 100 · running",)
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 100])

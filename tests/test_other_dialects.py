@@ -377,5 +377,5 @@ def test_a_summary_breaks_no_time_and_keeps_the_count(console: Console) -> None:
     [summary] = console.run("SUMMARIZE SELECT 1 AS a, timestamp'2024-01-01 10:00:00.123456' AS t;")
     for width in range(60, 130, 10):
         lines = "\n".join(at_a_glance(summary, width, Style()).lines)
-        assert lines.count("2024-01-01 10:00:00.123456 |") >= 1 and "| 2024-01-01 10:00:00.123 " not in lines
-        assert width < 110 or "count" in lines
+        assert lines.count("2024-01-01 10:00:00.123456") == 2
+        assert " count " in lines

@@ -222,4 +222,4 @@ def test_a_select_in_stages_that_only_spark_reads_has_the_limit_of_others() -> N
     ):
         planned = plan(next(parse_script(Source("a.sql", f"{query};"))), checker.context)
         staged = planned if isinstance(planned, Refresh) else getattr(planned, "otherwise", None)
-        assert staged and "keeps rows, at most 1000000" in str(staged.notes[-1])
+        assert staged and "keeps rows, at most 1,000,000" in str(staged.notes[-1])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from streamsql.language.token_groups import CLOSING, OPENING, closing
 from streamsql.language.tokens import Token
 
-_CLOSING = {")": "(", "]": "[", "}": "{"}
-_OPENING = {"(": ")", "[": "]", "{": "}"}
 _NO_CALLS = frozenset("SELECT WHERE AND OR NOT IN ON BY WHEN THEN ELSE HAVING FROM AS LIKE VALUES".split())
 """Words before a parenthesis or bracket that call nothing."""
 
@@ -17,7 +16,7 @@ def operand(tokens: Sequence[Token], sign: int) -> int:
     there is none.
     """
     at = sign - 1
-    if at >= 0 and tokens[at].text in _CLOSING:
+    if at >= 0 and tokens[at].text in CLOSING:
         at = _before_group(tokens, at)
     elif (
         at < 0
@@ -35,14 +34,14 @@ def _before_group(tokens: Sequence[Token], close: int) -> int:
     """The first token of what a bracket at that place closes: a call, an element or a parenthesis."""
     depth, at = 0, close
     while at > 0:
-        depth += (tokens[at].text in _CLOSING) - (tokens[at].text in _OPENING)
+        depth += (tokens[at].text in CLOSING) - (tokens[at].text in OPENING)
         if depth == 0:
             break
         at -= 1
     if at == 0:
         return at
     before, beside = tokens[at - 1], tokens[at - 1].end == tokens[at].start
-    if beside and before.text in _CLOSING and tokens[at].text == "[":
+    if beside and before.text in CLOSING and tokens[at].text == "[":
         return _before_group(tokens, at - 1)
     named = before.kind in ("word", "quoted") and before.upper not in _NO_CALLS
     named = named and (beside or (tokens[at].text == "{" and before.upper == "MAP"))
@@ -55,27 +54,22 @@ def operand_behind(tokens: Sequence[Token], sign: int) -> int:
     at = sign + 1
     while at < len(tokens) and tokens[at].text in ("-", "+"):
         at += 1
-    if at >= len(tokens) or (tokens[at].kind == "sign" and tokens[at].text not in _OPENING):
+    if at >= len(tokens) or (tokens[at].kind == "sign" and tokens[at].text not in OPENING):
         return sign
-    if tokens[at].text in _OPENING:
-        at = _end_of_group(tokens, at)
+    if tokens[at].text in OPENING:
+        at = _last_of_group(tokens, at)
     elif tokens[at].upper == "MAP" and at + 1 < len(tokens) and tokens[at + 1].text == "{":
-        at = _end_of_group(tokens, at + 1)
+        at = _last_of_group(tokens, at + 1)
     while at + 1 < len(tokens):
         behind = tokens[at + 1]
         if behind.text in ("::", ".") and at + 2 < len(tokens):
             at += 2
         elif behind.text in ("(", "[") and behind.start == tokens[at].end:
-            at = _end_of_group(tokens, at + 1)
+            at = _last_of_group(tokens, at + 1)
         else:
             break
     return at
 
 
-def _end_of_group(tokens: Sequence[Token], opening: int) -> int:
-    depth = 0
-    for at in range(opening, len(tokens)):
-        depth += (tokens[at].text in _OPENING) - (tokens[at].text in _CLOSING)
-        if depth == 0:
-            return at
-    return len(tokens) - 1
+def _last_of_group(tokens: Sequence[Token], opening: int) -> int:
+    return min(closing(tokens, opening), len(tokens) - 1)

@@ -34,8 +34,8 @@ def _arrays(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
         element = beside and (before.kind in ("word", "quoted", "string") or before.text in (")", "]", "}"))
         if tokens[at].text != "[" or (element and not named) or _is_variant_path(tokens, at):
             continue
-        last = _closing(tokens, at)
-        if last is None:
+        last = closing(tokens, at)
+        if last == len(tokens):
             continue
         start = (before if named else tokens[at]).start
         comprehension = _comprehension(text, tokens[at + 1 : last])
@@ -52,17 +52,6 @@ def _is_variant_path(tokens: Sequence[Token], at: int) -> bool:
     beside = [t.text for t in sides[1:]] == [":", "["] and sides[0].kind in ("word", "quoted")
     opened = sum((t.text == "{") - (t.text == "}") for t in tokens[:at])
     return beside and sides[0].end == sides[1].start and sides[1].end == sides[2].start and not opened
-
-
-def _closing(tokens: Sequence[Token], at: int) -> int | None:
-    """The bracket or brace that closes the one at that token; None if there is none."""
-    opening, close = tokens[at].text, {"[": "]", "{": "}"}[tokens[at].text]
-    depth = 0
-    for last in range(at, len(tokens)):
-        depth += (tokens[last].text == opening) - (tokens[last].text == close)
-        if depth == 0:
-            return last
-    return None
 
 
 def _comprehension(text: str, tokens: Sequence[Token]) -> str:
@@ -84,8 +73,8 @@ def _comprehension(text: str, tokens: Sequence[Token]) -> str:
 def _structs(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     """{'a': 1} and MAP {'a': 1} of DuckDB."""
     for at in range(1, len(tokens) - 1):
-        last = _closing(tokens, at) if tokens[at].text == "{" else None
-        if last is None or tokens[at - 1].text == "$":
+        last = closing(tokens, at) if tokens[at].text == "{" else len(tokens)
+        if last == len(tokens) or tokens[at - 1].text == "$":
             continue
         items = list(items_of(list(tokens[at + 1 : last])))
         if not items or not all(len(i) > 2 and i[1].text == ":" for i in items):
@@ -271,8 +260,8 @@ def _matches(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
 def _slices(text: str, tokens: Sequence[Token]) -> Iterator[Edit]:
     """list[2:3], list[:3] and list[2:] of PostgreSQL and DuckDB, and list[-1] of DuckDB."""
     for at in range(1, len(tokens) - 2):
-        close = _closing(tokens, at) if tokens[at].text == "[" else None
-        if close is None or tokens[at - 1].end < tokens[at].start:
+        close = closing(tokens, at) if tokens[at].text == "[" else len(tokens)
+        if close == len(tokens) or tokens[at - 1].end < tokens[at].start:
             continue
         colon = next((n for n in range(at, close) if tokens[n].text == ":"), close)
         first, last = _bound(tokens[at + 1 : colon]), _bound(tokens[colon + 1 : close])

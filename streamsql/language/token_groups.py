@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from streamsql.language.tokens import Token
 
+OPENING, CLOSING = frozenset("([{"), frozenset(")]}")
+
 
 def items_of(tokens: list[Token]) -> Iterator[list[Token]]:
     """The tokens between commas outside of parentheses and `< >`."""
@@ -24,10 +26,10 @@ def items_of(tokens: list[Token]) -> Iterator[list[Token]]:
 
 
 def closing(tokens: Sequence[Token], at: int) -> int:
-    """The parenthesis that closes the one at that token; the end if there is none."""
+    """The parenthesis, bracket or brace that closes the one at that token; the end if there is none."""
     depth = 0
     for n in range(at, len(tokens)):
-        depth += (tokens[n].text == "(") - (tokens[n].text == ")")
+        depth += (tokens[n].text in OPENING) - (tokens[n].text in CLOSING)
         if depth == 0:
             return n
     return len(tokens)

@@ -202,7 +202,8 @@ def _of_query(
     parts = [(1, word)]
     if snapshot.batch >= 0:
         parts.append((6, f"batch {snapshot.batch}"))
-    parts.append((3, f"{status.rows_in:,} rows in"))
+    if status.rows_in or not snapshot.total:  # rows may be there before Spark reports how many it has read
+        parts.append((3, f"{status.rows_in:,} rows in"))
     if status.word == "running" and status.rows_per_second:
         parts.append((4, f"{status.rows_per_second:,.0f} rows/s"))
     if status.word == "running" and not status.rows_in and not snapshot.total:

@@ -193,19 +193,16 @@ class Printer(Messages):
         self.show(Rows((), columns, snapshot.rows, snapshot.numeric), background=True)
 
     def _block(self, live: Live, snapshot: Snapshot) -> None:
-        with self.terminal.held():
-            self._write_block(live, snapshot)
-
-    def _write_block(self, live: Live, snapshot: Snapshot) -> None:
         if live.mode == "chart":
             from streamsql.output.frames import chart_lines
 
             lines = chart_lines(live, snapshot, self.width() or 80, 20)
         else:
             lines = self.lines(self._rows_of(snapshot))
-        self.write(lines)
         what = "change" if snapshot.changes else "row"
-        self.say(f"({counted(len(snapshot.rows), what)}, batch {snapshot.batch})")
+        with self.terminal.held():
+            self.write(lines)
+            self.say(f"({counted(len(snapshot.rows), what)}, batch {snapshot.batch})")
 
     def _rows_of(self, snapshot: Snapshot) -> Rows:
         """The rows of a block; as JSON, each with its micro-batch."""

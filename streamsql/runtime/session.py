@@ -11,7 +11,7 @@ from typing import Any
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
-from streamsql.errors import Cancelled, Note, Source, Span, StreamsqlError
+from streamsql.errors import Cancelled, EngineFault, Note, Source, Span, StreamsqlError
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Clear, Exit
 from streamsql.plan import planner, plans
@@ -25,7 +25,7 @@ from streamsql.runtime.console_session import Activity, JobProgress, Summary
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.settings import Settings
-from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate, unknown_relation
+from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate
 from streamsql.runtime.handlers import (
     Answers,
     checkpoints,
@@ -146,7 +146,8 @@ class StatementSession:
             if may_be_lost(error) and parts.engine.has_ended(losses):
                 raise spark_lost(memory=parts.engine.memory_was_full) from error
             fault = translate(error, statement, parts.catalog.relation_names())
-            raise read_of_sink(parts.catalog, unknown_relation(fault), fault.span) or fault from error
+            unread = fault.relation if isinstance(fault, EngineFault) else ""
+            raise read_of_sink(parts.catalog, unread, fault.span) or fault from error
 
     def _dispatch(self, plan: plans.Plan, statement: Statement, parts: SessionParts) -> Result:
         if isinstance(plan, plans.Direct):

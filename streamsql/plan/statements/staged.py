@@ -159,7 +159,7 @@ def _note(name: str, runs: Sequence[Run]) -> Note:
 def what_is_kept(run: Run) -> str:
     """What the live table of a stage holds, in words."""
     if run.choices[0].mode == "append":
-        return f"keeps rows, at most {run.sink.retain}"
+        return f"keeps rows, at most {run.sink.retain:,}"
     each = "key" if run.shape.brings_changes else "group"
     return f"keeps one row for each {each}" if run.choices[0].mode == "update" else "keeps the groups"
 

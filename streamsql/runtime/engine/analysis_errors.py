@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from streamsql.errors import Span, did_you_mean
 from streamsql.language.lexical import misplaced_clause, misspelt_clause
+from streamsql.language.missing_comma import missing_comma
 from streamsql.language.missing_keys import with_group_by
 from streamsql.language.other_functions import reason
 from streamsql.language.places import place_of_relation, text_as_relation, unlike_windows
@@ -15,7 +16,6 @@ from streamsql.language.prefix_aliases import aliased
 from streamsql.language.reference import functions
 from streamsql.language.tokens import quote_name
 
-NO_RELATION = "there is no stream, table or view "
 _DEFAULT = "spark_catalog.default."
 _RELATIONS = "SHOW STREAMS; and SHOW TABLES; list them"
 _SCHEMAS = "SHOW SCHEMAS; lists them, CREATE SCHEMA makes one"
@@ -32,12 +32,15 @@ _FIRST_SCHEMAS = {
 
 @dataclass(frozen=True)
 class Explained:
-    """message: the fact, with details behind it; span: a better place than the one that Spark tells."""
+    """message: the fact, with details behind it; span: a better place than the one that Spark tells;
+    relation: see EngineFault.
+    """
 
     message: str
     hint: str = ""
     proposal: str = ""
     span: Span | None = None
+    relation: str = ""
 
 
 def explained(
@@ -69,7 +72,7 @@ def explained(
         schema, _, table = name.rpartition(".")
         hint = _first_schema(schema, table) or did_you_mean(name, known) or _RELATIONS
         place = place_of_relation(text, name)
-        return Explained(f"{NO_RELATION}{name}", hint, span=place)
+        return Explained(f"there is no stream, table or view {name}", hint, span=place, relation=name)
     if condition == "SCHEMA_NOT_FOUND":
         name = named("schemaName").removeprefix("spark_catalog.")
         hint = _first_schema(name.rpartition(".")[2], "") or _SCHEMAS
@@ -165,6 +168,10 @@ def _unreadable(parameters: Mapping[str, str], text: str, span: Span | None) -> 
     if misspelt:
         return Explained(message, f"did you mean {misspelt[1]}?", span=misspelt[0])
     clause = misplaced_clause(text, span.start) if span else None
+    comma = missing_comma(text, span.start) if span and clause is None else None
+    if comma:
+        behind = text[comma[1].start : comma[1].end]
+        return Explained(f"a comma is missing before {behind}", proposal=comma[0], span=comma[1])
     if clause is None:
         return Explained(message)
     token, before, moved = clause

@@ -10,7 +10,7 @@ from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError
 from streamsql.language.lexical import word_at
 from streamsql.language.statements.base import Statement
-from streamsql.runtime.engine.analysis_errors import NO_RELATION, explained
+from streamsql.runtime.engine.analysis_errors import explained
 from streamsql.runtime.engine.disk_full import NO_SPACE, full_disk, is_no_space
 from streamsql.runtime.engine.file_errors import SKIP_ROWS, file_words
 from streamsql.runtime.engine.kafka_errors import in_plain_words
@@ -171,12 +171,8 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
         proposal=words.proposal,
         span=words.span or span,
         condition=condition,
+        relation=words.relation,
     )
-
-
-def unknown_relation(fault: StreamsqlError) -> str:
-    """The name that stands in FROM and is not known, where that is the error; "" for another one."""
-    return fault.message.removeprefix(NO_RELATION) if fault.condition == "TABLE_OR_VIEW_NOT_FOUND" else ""
 
 
 def _lower(message: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -150,12 +151,21 @@ def summary_of(frame: Any) -> Rows:
     rows = []
     for at, field in enumerate(fields):
         least, most, unique, avg, std, quartiles, there = values[at * 7 : at * 7 + 7]
-        q25, q50, q75 = quartiles or (None, None, None)
+        avg, std, q25, q50, q75 = map(_rounded, (avg, std, *(quartiles or (None, None, None))))
         nulls = round(100 * (count - there) / count, 2) if count else None
         kind = in_capitals(field.dataType.simpleString())
         rows.append((field.name, kind, least, most, unique, avg, std, q25, q50, q75, count, nulls))
     numeric = tuple(n > 3 for n in range(len(_SUMMARY)))
     return Rows((), _SUMMARY, rows, numeric, glance=True, matters=_SUMMARY_MATTERS, needed=_NEEDED)
+
+
+def _rounded(value: Any) -> Any:
+    """A number with six digits behind the point, and one below 1 with six that are not 0."""
+    if isinstance(value, Decimal):
+        return value if value == 0 or abs(value) < 1 else round(value, 6)
+    if not isinstance(value, float) or abs(value) >= 1:
+        return round(value, 6) if isinstance(value, float) else value
+    return float(f"{value:.6g}")
 
 
 def _measures(kind: Any) -> tuple[str, ...]:
@@ -170,8 +180,8 @@ def _measures(kind: Any) -> tuple[str, ...]:
         "min({c})" if ordered else nothing,
         "max({c})" if ordered else nothing,
         "approx_count_distinct({c})" if ordered else nothing,
-        "round(avg({c}), 6)" if numeric else nothing,
-        "round(stddev({c}), 6)" if numeric else nothing,
+        "avg({c})" if numeric else nothing,
+        "stddev({c})" if numeric else nothing,
         "approx_percentile({c}, array(0.25, 0.5, 0.75))" if numeric else nothing,
         "count({c})",
     )
