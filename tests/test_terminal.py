@@ -115,6 +115,10 @@ def test_a_transient_query_can_be_kept(console: Terminal) -> None:
     console.until("kept as the live table q1")
     console.clear()
     console.run("SELECT n > 0 AS some FROM q1;", r"\| true")
+    console.run("STOP QUERY q1;", r"STOP QUERY q1;\n[^\n]*stopped[^\n]*\nsql>\s*$")
+    console.clear()
+    # Its checkpoint is known to be its own: nothing is to be noted.
+    console.run("START QUERY q1;", r"START QUERY q1;\n[^\n]*started[^\n]*\nsql>\s*$")
     console.run("DROP LIVE TABLE q1;", "live table q1 dropped")
 
 

@@ -177,6 +177,7 @@ def _follow(plan: plans.Run, parts: SessionParts, name: str) -> Live:
 
     def leave() -> str:
         if kept:
+            running.mark()
             return ""
         over = running.over
         parts.queries.stop(running, parts.cancel, 0)

@@ -94,13 +94,14 @@ class Queries:
         plan: Run,
         env: dict[str, Any],
         choice: rules.Choice,
-        facts: dict[str, Any] | None = None,
+        facts: Callable[[], dict[str, Any]] | None = None,
         code: dict[str, str] | None = None,
         beside: Callable[[Running], None] = lambda running: None,
         folder: Folder | None = None,
     ) -> Running:
-        """Start a prepared query. facts: what its checkpoint records about it; code: the digests of its
-        functions, by module; beside: starts what runs beside it; folder: its checkpoint.
+        """Start a prepared query. facts: returns what its checkpoint records about it, that of a transient
+        query once it is kept; code: the digests of its functions, by module; beside: starts what runs beside
+        it; folder: its checkpoint.
         """
         monitor = Monitor.of(env["spark"])
         if monitor not in self._followed:
@@ -118,8 +119,10 @@ class Queries:
         changed = [module for module, text in code.items() if before.get(module, text) != text]
         if changed:
             running.notes = (Note("CODE_CHANGED", _CHANGED.format(" and ".join(changed))),)
-        if facts is not None:  # the checkpoint of a transient query is never resumed
-            write_marker(folder, plan, facts, code)
+        if facts is not None:
+            running.mark = lambda: write_marker(folder, plan, facts(), code)
+            if not plan.transient:
+                running.mark()
         return running
 
     def failed(self, running: Running, *, worked: bool | None = None) -> None:

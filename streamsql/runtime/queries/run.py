@@ -32,7 +32,8 @@ class Running:
     statement has stopped it; late: what ON LATE INTO does; aborted: its last micro-batch was aborted;
     ending: the stop after the current micro-batch. certain: its fault is certain to recur. tries: the number
     of restarts in a row before this run; again_at: the time of the next one. on_fault: called once the fault
-    of the query is known. ended_with_spark: it would still run, had Spark not ended.
+    of the query is known. ended_with_spark: it would still run, had Spark not ended. mark: records the query
+    in its checkpoint, so that it can be resumed.
     """
 
     plan: Run
@@ -59,6 +60,7 @@ class Running:
     explained: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     ended_with_spark: bool = False
+    mark: Callable[[], None] = lambda: None
 
     @property
     def mode_notes(self) -> tuple[Note, ...]:

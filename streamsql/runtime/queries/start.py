@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -143,12 +144,13 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
     with parts.own_state_provider(plan.program), few_rows(parts, plan) as few:
         choice = parts.queries.prepare(plan, env, fresh=replaces)
         few.check(env["result"])
-        facts, notes = None, tuple[Note, ...]()
+        facts = functools.cache(functools.partial(facts_now, plan, choice.mode, env["result"]))
+        notes = tuple[Note, ...]()
         if not plan.transient:
-            facts = facts_now(plan, choice.mode, env["result"])
-        if facts and not anew:
+            facts()
+        if not plan.transient and not anew:
             known = plan.query.name.casefold() in parts.catalog.queries
-            notes = check_unchanged(plan, folder, facts, parts.spark.conf, known=known, chosen=few.changed)
+            notes = check_unchanged(plan, folder, facts(), parts.spark.conf, known=known, chosen=few.changed)
         register_schemas(((t.sink, t.rows) for t in plan.targets), env)
         parts.cancel.check()  # what follows stops the old query or moves its checkpoint
         if replaces:
