@@ -42,6 +42,7 @@ def test_a_frame_fits_its_window_and_tells_what_it_shows_of_how_much() -> None:
             footer,
         )
     assert "|   99 | name 99 |" in "\n".join(made.lines)
+    assert "· 1 row/s" in frame(live(rows_per_second=1.2), View(width=80, height=20)).footer[0]
     # Rows may come before Spark's report about them.
     assert frame(live(), View(width=80, height=20)).footer == ("prices: rows 86-100 of 100 · running",)
 

@@ -263,7 +263,7 @@ def test_drop_query_all(console: Console) -> None:
     console.run(STREAMS + "CREATE SINK m USING memory; INSERT INTO m SELECT n FROM words;")
     run_now(console, "SELECT word FROM words")
     [dropped] = console.run("DROP QUERY ALL;")
-    assert dropped.message == "queries m, t dropped"  # type: ignore[attr-defined]
+    assert dropped.message == "queries m, t dropped, with the live table t"  # type: ignore[attr-defined]
     assert console.rows("SHOW QUERIES;") == []
     assert [row[0] for row in console.rows("SHOW LIVE TABLES;")] == ["m"]
 

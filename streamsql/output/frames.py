@@ -204,8 +204,8 @@ def _of_query(
         parts.append((6, f"batch {snapshot.batch}"))
     if status.rows_in or not snapshot.total:  # rows may be there before Spark reports how many it has read
         parts.append((3, f"{status.rows_in:,} rows in"))
-    if status.word == "running" and status.rows_per_second:
-        parts.append((4, f"{status.rows_per_second:,.0f} rows/s"))
+    if status.word == "running" and (rate := round(status.rows_per_second)):
+        parts.append((4, f"{counted(rate, 'row')}/s"))
     if status.word == "running" and not status.rows_in and not snapshot.total:
         parts.append((2, f"reading {status.reading}" if status.reading else "waiting for rows"))
     if status.watermark:

@@ -238,8 +238,8 @@ class Prompt:
         facts = desk.session.summary()
         parts: list[tuple[int, str, str]] = [(0, "", facts.server or facts.spark)]
         parts.append((1, "", f"{facts.running} running"))
-        if facts.rate:
-            parts.append((4, "", f"{facts.rate:,.0f} rows/s"))
+        if rate := round(facts.rate):
+            parts.append((4, "", f"{rate:,} row{'' if rate == 1 else 's'}/s"))
         if facts.failed:
             parts.append((1, "class:failed", f"{facts.failed} FAILED"))
         if facts.silent:

@@ -160,6 +160,9 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
         parts.current.update(replace(plan, entries=tuple(removed)).applied)
     cascaded = {name for field, name in removed if name != plan.name and "$" not in name}
     too = f", with {', '.join(sorted(cascaded))}" if kind == "stream" and cascaded else ""
+    tables = [name for field, name in removed if field == "sinks" and "$" not in name]
+    if kind in ("query", "queries") and tables:
+        too = f", with the live table{'s' * (len(tables) > 1)} {', '.join(tables)}"
     return Done(message=f"{kind} {plan.name} dropped{too}")
 
 
