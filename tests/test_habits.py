@@ -320,6 +320,8 @@ DEFINITIONS = [
     ("DROP VIEW IF EXISTS counts", "DROP LIVE TABLE counts;"),
     ("DROP TABLE out", "DROP SINK out;"),
     ("SHOW CREATE TABLE clicks", "SHOW CREATE STREAM clicks;"),
+    ("SHOW PARTITIONS clicks", "DESCRIBE STREAM clicks;"),
+    ("MSCK REPAIR TABLE counts", "DESCRIBE LIVE TABLE counts;"),
 ]
 
 
@@ -411,6 +413,17 @@ def test_what_cannot_change_a_live_table_says_so_at_its_name(statement: str) -> 
     assert error.message.startswith("counts is a live table: ")
     assert error.detail == "the rows of a live table are those of its query"
     assert error.span and script[error.span.start : error.span.end] == "counts"
+
+
+def test_the_rows_of_a_stream_are_not_cached_or_analyzed() -> None:
+    for statement, hint in (
+        ("CACHE TABLE clicks", "CREATE LIVE TABLE … AS SELECT * FROM clicks; keeps its rows"),
+        ("ANALYZE TABLE clicks COMPUTE STATISTICS", "SUMMARIZE clicks;"),
+    ):
+        with pytest.raises(StreamsqlError, match="clicks is a stream: ") as caught:
+            last_notes(f"{DEFINED}{statement};")
+        assert caught.value.hint == hint
+    last_notes(f"{DEFINED}CACHE TABLE counts;")
 
 
 @pytest.mark.parametrize(

@@ -224,6 +224,28 @@ def test_the_ending_of_a_file_says_its_format(console: Console, tmp_path: Path) 
     assert "|   2 |" in shown.getvalue()
 
 
+def test_echo_prints_a_text_with_its_variables(console: Console) -> None:
+    shown = StringIO()
+    desk = desk_of(console, shown)
+    desk.execute(r"\set day 2026-01-01")
+    shown.truncate(0)
+    for typed in (
+        r"\echo hi",
+        r"\qecho 'two  blanks' :day",
+        r".print ${day}, it's 12:30",
+        r"\warn :'day' :no",
+    ):
+        desk.execute(typed)
+    assert shown.getvalue().strip("\0").splitlines() == [
+        "hi",
+        "two  blanks 2026-01-01",
+        "2026-01-01, it's 12:30",
+        "2026-01-01 :no",
+    ]
+    desk.execute(r"\echo ${nosuch}")
+    assert "variable nosuch is not defined" in shown.getvalue()
+
+
 def test_a_file_that_is_no_text_is_answered_with_the_copy_that_writes_it(
     console: Console, tmp_path: Path
 ) -> None:

@@ -101,6 +101,12 @@ def _as_spark_reads(number: str, unit: str) -> str:
     return f"{number} {plural}"
 
 
+def shown(duration: str) -> str:
+    """A checked duration text as it is shown: INTERVAL '5' SECOND as 5 seconds."""
+    parts = ((number, _unit(unit)) for number, unit in _duration_pairs(duration))
+    return " ".join(f"{number} {unit}" if number == "1" else f"{number} {unit}s" for number, unit in parts)
+
+
 def seconds(duration: str) -> float:
     """Length of a checked duration text, in seconds."""
     return sum(float(n) * _SECONDS[_unit(u)] for n, u in _duration_pairs(duration))

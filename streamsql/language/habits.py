@@ -173,7 +173,9 @@ def _matches(items: Sequence[str], tokens: Sequence[Token], text: str) -> Iterat
         yield from _matches(items[close + 1 :], tokens, text)
     elif item.endswith("…>"):
         for last in _ends(items, tokens):
-            rest = text[tokens[0].start : tokens[last].end]
+            # All that follows, also behind a quote that is not closed.
+            end = tokens[last].end if len(items) > 1 else len(text)
+            rest = text[tokens[0].start : end].rstrip()
             written = {item[1:-2]: quote(rest.strip("'\"")) if item == "<path…>" else rest}
             for values in _matches(items[1:], tokens[last + 1 :], text):
                 yield written | values

@@ -27,10 +27,10 @@ PRINT, CLEARED = "\\p", "\\r"
 """The results of `expand` for the statement that is being typed, to show it or to discard it."""
 CONNECTION = "\\conninfo"
 """The result of `expand` for where the statements run."""
-SHELL, OUTPUT, REPEAT, ONCE = "\\!", "\\o", "\\watch", "\\once"
+SHELL, OUTPUT, REPEAT, ONCE, ECHO = "\\!", "\\o", "\\watch", "\\once", "\\echo"
 """The first words of the results of `expand` for a command of the shell, a file for rows, the last
-statement again and again, and a file for the rows of the next statement; their argument follows after a
-blank.
+statement again and again, a file for the rows of the next statement, and a text to be printed; their argument
+follows after a blank.
 """
 LIST = "\\?"
 """The result of `expand` for the list of short forms: `listing()`, and HELP."""
@@ -188,6 +188,7 @@ SHORT = (
     Short(("e", "edit"), "[file]", "open the last statement, or a file, in your editor", _marker(EDIT)),
     Short(("o",), "[file]", "write rows to a file; without one, here again", _marker(OUTPUT)),
     Short(("once",), "file", "write the rows of the next statement to a file", _marker(ONCE)),
+    Short(("echo",), "[text]", "print a text, with ${name} replaced", _marker(ECHO)),
     Short(("!",), "[command]", "run a command in your shell", _marker(SHELL)),
     Short(("errverbose",), "", "show the last error, whole", _fixed(VERBOSE)),
     Short(("conninfo",), "", "show where statements run", _fixed(CONNECTION)),

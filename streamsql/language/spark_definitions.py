@@ -105,7 +105,8 @@ _TARGETS = (
     ("TRUNCATE", "TABLE"), ("ANALYZE", "TABLE"),
     ("INSERT", "OVERWRITE", "TABLE"),
     ("INSERT", "OVERWRITE"), ("SHOW", "CREATE", "TABLE"), ("REPAIR", "TABLE"), ("COMMENT", "ON", "TABLE"),
-    ("SHOW", "CREATE", "VIEW"),
+    ("SHOW", "CREATE", "VIEW"), ("SHOW", "PARTITIONS"), ("MSCK", "REPAIR", "TABLE"), ("CACHE", "TABLE"),
+    ("CACHE", "LAZY", "TABLE"),
 )  # fmt: skip
 
 
@@ -114,6 +115,9 @@ _OF_ROWS = {
     "UPDATE": "a query computes other values: CREATE STREAM … AS SELECT … FROM {name}",
     "MERGE INTO": "a query joins other rows: CREATE STREAM … AS SELECT … FROM {name} JOIN …",
     "TRUNCATE TABLE": "DROP STREAM {name}; and CREATE STREAM begin it anew",
+    "ANALYZE TABLE": "SUMMARIZE {name};",
+    "CACHE TABLE": "CREATE LIVE TABLE … AS SELECT * FROM {name}; keeps its rows",
+    "CACHE LAZY TABLE": "CREATE LIVE TABLE … AS SELECT * FROM {name}; keeps its rows",
 }
 """A statement of Spark that changes rows, and what a stream has instead."""
 

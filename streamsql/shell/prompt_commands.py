@@ -17,7 +17,7 @@ from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.copy import format_of
 from streamsql.language.statements.select import Select
-from streamsql.language.tokens import quote
+from streamsql.language.tokens import quote, substitute
 from streamsql.output.error_text import format_error
 from streamsql.output.formats import RAW
 from streamsql.output.printer import Printer
@@ -62,6 +62,22 @@ def connection(session: ConsoleSession) -> str:
         f"statements run {place}; Spark {version('pyspark')}\n"
         f"{queries} running; SHOW QUERIES; lists them, SET; the settings"
     )
+
+
+def echoed(text: str, variables: dict[str, str]) -> str:
+    """A text as \\echo prints it: without the quotes around its words, and with the values of variables,
+    ${name} or :name. Raises NameFault.
+    """
+    whole, _ = substitute(Source("sql", text), variables)
+    values = {sign + name + sign: value for name, value in variables.items() for sign in ("", "'", '"')}
+    part = re.compile(r"'(?P<text>(?:[^']|'')*)'|(?<![\w:]):(?P<name>\w+|'\w+'|\"\w+\")")
+
+    def shown(match: re.Match[str]) -> str:
+        if match["text"] is not None:
+            return match["text"].replace("''", "'")
+        return values.get(match["name"], match[0])
+
+    return part.sub(shown, whole)
 
 
 _NO_TEXT = ("parquet", "xlsx", "xls")

@@ -21,6 +21,7 @@ from streamsql.language.short_forms import (
     AGAIN_EXPANDED,
     CLEARED,
     CONNECTION,
+    ECHO,
     EDIT,
     FORMAT,
     LAST,
@@ -48,6 +49,7 @@ from streamsql.shell.prompt_commands import (
     check_text_file,
     connection,
     described,
+    echoed,
     in_full,
     printer_to,
     repeat,
@@ -202,6 +204,8 @@ class Desk:
                 return self._again(name, given)
             elif name == SHELL:
                 run_in_shell(given)
+            elif name == ECHO:
+                self.printer.show(Text(text=echoed(given, self.session.variables)), background=True)
             elif name in (OUTPUT, ONCE):
                 self._write_to(given, once=name == ONCE)
             elif name == EDIT:

@@ -24,11 +24,16 @@ def check_target(statement: Statement, context: Context) -> None:
     entry = context.catalog.target(target.name) if target else None
     if target is None:
         return
+    if target.verb.startswith("CACHE") and not isinstance(entry, Stream):
+        return
     fault = _refusal(target, entry, statement.text, context.catalog) if entry else None
     fault = fault or not_there(target, context.catalog)
     if fault:
         fault.span = statement.origin.span(target.span)
         raise fault
+
+
+_OF_PARTITIONS = frozenset(("SHOW PARTITIONS", "MSCK REPAIR TABLE", "REPAIR TABLE"))
 
 
 def description(statement: Statement, context: Context) -> Statement | None:
@@ -65,6 +70,15 @@ def _refusal(target: Target, entry: Stream | Sink, text: str, catalog: Catalog) 
         return RuleFault(f"{said}, not a {what} of Spark", proposal=f"DROP {own}", code="WRONG_KIND")
     if target.verb.startswith("SHOW CREATE"):
         return RuleFault(f"{said}, not a table of Spark", proposal=f"SHOW CREATE {own}", code="WRONG_KIND")
+    if target.verb in _OF_PARTITIONS:
+        return RuleFault(
+            f"{said}, not a table of Spark",
+            detail="only tables of files have partitions",
+            proposal=f"DESCRIBE {own}",
+            code="WRONG_KIND",
+        )
+    if target.verb.startswith("CACHE"):
+        return RuleFault(f"{said}: it cannot be cached", hint=target.of_stream(name), code="WRONG_KIND")
     why = {
         "stream": "a stream is read and has no rows of its own",
         "sink": "the rows of a sink are written by queries",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Sink, Stream
 from streamsql.errors import StreamsqlError
+from streamsql.language.durations import shown
 from streamsql.language.statements import function, sink, stream
 from streamsql.language.statements.base import Name
 from streamsql.language.struct_types import in_capitals
@@ -21,7 +22,7 @@ from streamsql.secrets import redact_option
 
 def _mark(entry: Stream) -> str:
     mark = entry.watermark
-    return f"{mark.column.value}, {mark.delay}" if mark else ""
+    return f"{mark.column.value}, {shown(mark.delay)}" if mark else ""
 
 
 def column_names(parts: SessionParts, entry: Stream) -> str:
