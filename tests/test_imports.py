@@ -57,7 +57,7 @@ LANGUAGE = [
     "dialect_words",
     "query_scope nested_queries",
     "statements",
-    "names_read file_formats operands row_time window_functions column_patterns flink_words",
+    "names_read file_formats operands row_time window_functions distinct_on column_patterns flink_words",
     "json_arrows",
     "other_edits",
     "prefix_aliases psql_variables",

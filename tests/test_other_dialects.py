@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import Console
 
-from streamsql.errors import StreamsqlError
+from streamsql.errors import Span, StreamsqlError
 from streamsql.language.dialect_words import Reading
 from streamsql.language.other_functions import other_functions, reason
 from streamsql.output.formats import Style
@@ -139,6 +139,7 @@ ARGUMENTS = {
     "delimiter": "','", "pattern": "'a'", "start": "'2024-01-01'", "end": "'2024-01-02'", "json": "'{}'",
     "path": "'$.a'", "key": "'k'", "time": "now()", "part": "0.5", "'unit'": "'day'", "unit": "DAY", "new": "'b'",
     "'%format'": "'%Y-%m'", "interval": "INTERVAL '5' MINUTE", "origin": "'2024-01-01'", "type": "INT", "row": "t",
+    "begin": "1", "last": "2", "condition": "1 > 0",
     "struct": "struct(1 AS a)", "field": "'a'", "zone": "'UTC'",
     "length": "1 DAY", "'length'": "'5 minutes'", "'pattern'": "'a'", "'number'": "17145657",
 }  # fmt: skip
@@ -328,6 +329,32 @@ def test_tables_without_data_and_whole_numbers(console: Console) -> None:
         "SELECT trunc(-1.77, 1), trunc(1234, -2), trunc(0.29D, 2), trunc(date'2026-05-06', 'MM');"
     )
     assert rows == [(Decimal("-1.7"), Decimal(1200), Decimal("0.29"), date(2026, 5, 1))]
+
+
+def test_any_of_a_column_with_a_list_is_answered(console: Console) -> None:
+    source = "FROM (SELECT array('x') AS l, 'x' AS v)"
+    fault = refusal(console, f"SELECT 1 AS a, v = ANY (l) AS b {source}")
+    assert (fault.message, fault.hint) == ("Spark compares with ANY (…) no list", "array_contains(l, v)")
+    assert fault.span == Span(15, 26)
+    assert console.rows(f"SELECT {fault.hint} {source};") == [(True,)]
+
+
+def test_distinct_on_with_an_order_is_answered_with_the_query_that_chooses(console: Console) -> None:
+    console.run(STREAMS + "CREATE TEMPORARY VIEW chosen AS SELECT 'c' AS user, explode(array(3, 4)) AS v;")
+    for relation, columns in (
+        ("s", "user, v"),
+        ("chosen", "*"),
+    ):
+        fault = refusal(
+            console,
+            f"SELECT DISTINCT ON (user) {columns} FROM {relation} WHERE user = 'c' ORDER BY user, v DESC LIMIT 3",
+        )
+        assert fault.hint == (
+            f"SELECT {columns} FROM {relation} WHERE user = 'c' "
+            "QUALIFY row_number() OVER (PARTITION BY user ORDER BY v DESC) = 1 ORDER BY user LIMIT 3;"
+        )
+        assert console.rows(fault.proposal) == [("c", 4)]
+    assert console.rows("SELECT DISTINCT ON (v) v FROM chosen ORDER BY v;") == [(3,), (4,)]
 
 
 def test_an_alias_before_its_value_that_spark_reads_as_a_path_is_answered(console: Console) -> None:

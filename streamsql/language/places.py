@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from streamsql.errors import Span
 from streamsql.language.expression import TIME_WINDOWS
+from streamsql.language.operands import operand
 from streamsql.language.token_groups import closing
 from streamsql.language.tokens import Token, tokenize
 from streamsql.language.unread_query import names_read
@@ -54,6 +55,20 @@ def unlike_windows(text: str) -> tuple[Span, str, str] | None:
             if other:
                 return *other, written
     return None
+
+
+def any_of_array(text: str) -> tuple[Span, str]:
+    """The first `a = ANY (list)` of PostgreSQL, and array_contains(list, a); "" for none."""
+    tokens = tokenize(text, strict=False)
+    for at in range(2, len(tokens) - 2):
+        called = tokens[at].upper in ("ANY", "SOME") and tokens[at + 1].text == "("
+        close = closing(tokens, at + 1) if called and tokens[at - 1].text == "=" else len(tokens)
+        start = operand(tokens, at - 1)
+        if close < len(tokens) and start < at - 1:
+            value = text[tokens[start].start : tokens[at - 2].end]
+            inside = text[tokens[at + 2].start : tokens[close - 1].end]
+            return Span(tokens[start].start, tokens[close].end), f"array_contains({inside}, {value})"
+    return Span(0, 0), ""
 
 
 def _plain(call: str) -> str:

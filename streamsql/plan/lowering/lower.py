@@ -23,6 +23,7 @@ from streamsql.language.dialect_words import (
     quoted_operands,
     unlikely_patterns,
 )
+from streamsql.language.distinct_on import check_distinct_on
 from streamsql.language.flink_words import check_flink_words
 from streamsql.language.json_arrows import (
     check_files,
@@ -69,6 +70,7 @@ def lower(text: str, sources: Sources) -> Lowered:
     check_files(query)
     check_date_patterns(query)
     check_window_functions(query)
+    check_distinct_on(query)
     check_column_patterns(query, sources.columns_of)
     meanings = other_meanings(query, sources.maps_of(query))
     for sentence in (*meanings, *quoted_operands(query), *unlikely_patterns(query)):

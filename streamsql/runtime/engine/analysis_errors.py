@@ -11,7 +11,7 @@ from streamsql.language.lexical import misplaced_clause, misspelt_clause
 from streamsql.language.missing_comma import missing_comma
 from streamsql.language.missing_keys import with_group_by
 from streamsql.language.other_functions import reason
-from streamsql.language.places import place_of_relation, text_as_relation, unlike_windows
+from streamsql.language.places import any_of_array, place_of_relation, text_as_relation, unlike_windows
 from streamsql.language.prefix_aliases import aliased
 from streamsql.language.reference import functions
 from streamsql.language.tokens import quote_name
@@ -110,6 +110,9 @@ def explained(
     if condition == "INVALID_ARRAY_INDEX":
         return Explained(message, "list[0] is the first element; element_at(list, 1) counts from 1")
     if condition == "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE":
+        place, own = any_of_array(text) if "ARRAY<" in parameters.get("inputType", "") else (None, "")
+        if own:
+            return Explained("Spark compares with ANY (…) no list", own, span=place)
         return Explained(message, _number_for_time(parameters) or _list_first(parameters))
     if condition == "DATATYPE_MISMATCH.DATA_DIFF_TYPES" and "ARRAY<" in parameters.get("dataType", ""):
         return Explained(
