@@ -35,12 +35,12 @@ def check_column_patterns(query: Query, columns_of: Callable[[str], Sequence[str
             and number.text.isdigit()
             and before.kind != "quoted"
         ):
-            _refuse_place(query, Span(sign.start, number.end), int(number.text), names)
+            _refuse_place(query, Span(sign.start, number.end), number.text, names)
 
 
-def _refuse_place(query: Query, place: Span, number: int, names: Sequence[str]) -> None:
+def _refuse_place(query: Query, place: Span, number: str, names: Sequence[str]) -> None:
     """Raise RuleFault for #1, the first column of the relation in FROM."""
-    own = quote_name(names[number - 1]) if 0 < number <= len(names) else ""
+    own = next((quote_name(name) for n, name in enumerate(names, 1) if str(n) == number), "")
     raise RuleFault(
         "Spark has no columns by their place",
         detail="a number alone is a place of the SELECT list, in GROUP BY and ORDER BY",

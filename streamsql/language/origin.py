@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
@@ -36,6 +36,49 @@ class Origin:
     def within(self, start: int) -> Origin:
         """This origin in a larger source that contains this source from start on."""
         return Origin(tuple((offset, place + start) for offset, place in self.points))
+
+    def behind(self, points: Sequence[tuple[int, int]]) -> Origin:
+        """The origin of a text that these points map to the text of this origin."""
+        joined: list[tuple[int, int]] = []
+        ends = 0
+        for offset, linear, start, end in self._joined(points):
+            if len(joined) % 2 == 0 and joined:  # a value ends where the next point is
+                joined.append((offset, ends))
+                if linear and start == ends:
+                    continue
+            if linear == bool(len(joined) % 2):  # an empty part lies between
+                joined.append((offset, start))
+            joined.append((offset, start))
+            ends = end
+        if joined and len(joined) % 2 == 0:
+            joined.append((sys.maxsize, ends))
+        return Origin(tuple(joined))
+
+    def _joined(self, points: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bool, int, int]]:
+        """(offset in the text, whether it advances with the source, start and end in the source) of each part
+        of a text that points map to the text of this origin.
+        """
+        if not self.points:
+            return
+        for number, (offset, place) in enumerate(points):
+            last = number + 1 == len(points)
+            length = sys.maxsize - offset if last else points[number + 1][0] - offset
+            if length > 0 and number % 2:
+                end = place if last else points[number + 1][1]
+                span = self.span(Span(place, max(end, place + 1)))
+                yield offset, False, span.start, span.end if end > place else span.start
+            while length > 0 and number % 2 == 0:
+                at = self._point(place)
+                begins, start = self.points[at]
+                behind = self.points[at + 1] if at + 1 < len(self.points) else (sys.maxsize, start)
+                if at % 2 == 0:
+                    yield offset, True, start + place - begins, 0
+                else:
+                    yield offset, False, start, behind[1]
+                if at + 1 >= len(self.points):
+                    break
+                step = behind[0] - place
+                offset, place, length = offset + step, behind[0], length - step
 
     def span(self, span: Span) -> Span:
         """The span of the source for a span of the text. A part of a value maps to the whole `${name}`."""

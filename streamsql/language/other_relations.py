@@ -113,11 +113,11 @@ def _file(text: str, tokens: Sequence[Token], at: int, close: int) -> str:
     options: dict[str, str] = {}
     paths = [tokens[at]]
     if close > at:
-        first, *further = items_of(list(tokens[at + 2 : close])) or [[]]
+        first, *further = [*items_of(list(tokens[at + 2 : close]))] or [[]]
         paths = [t for t in first if t.text not in ("[", "]", ",")]
         for item in further:
-            key = _OF_READERS.get(item[0].text.casefold(), "")
-            if not key or len(item) != 3 or item[1].text != "=":
+            key = _OF_READERS.get(item[0].text.casefold(), "") if len(item) == 3 else ""
+            if not key or item[1].text != "=":
                 return ""
             options[key] = item[2].text
     if not paths or not all(p.kind == "string" for p in paths):

@@ -88,8 +88,7 @@ def parse_text(
     with origin.errors():
         statement = _read(source, tokens if tokens is not None else tokenize(source.text), in_test)
     if isinstance(statement, OwnText):  # the console's own statement in place of one of another console
-        points = [(offset, origin.span(Span(place, place + 1)).start) for offset, place in statement.points]
-        inner = Origin(tuple(points)) if points else Origin.of(origin.span(whole))
+        inner = origin.behind(statement.points) if statement.points else Origin.of(origin.span(whole))
         own = parse_text(Source(source.name, statement.text), inner)
         return replace(own, read_as=own.read_as or statement.text)
     placed: Statement = located(replace(statement, text=source.text, span=whole), origin)

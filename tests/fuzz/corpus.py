@@ -10,7 +10,8 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
 HEADS = (
-    "SELECT WITH FROM VALUES CREATE INSERT EXECUTE DROP SHOW DESCRIBE DESC EXPLAIN PREVIEW START STOP AWAIT WATCH SET RESET DEFINE SOURCE HELP"
+    "SELECT WITH FROM VALUES CREATE INSERT EXECUTE DROP SHOW DESCRIBE DESC EXPLAIN PREVIEW START STOP AWAIT WATCH SET RESET DEFINE SOURCE HELP ALTER COPY "
+    "CACHE SWITCHING"
 ).split()
 
 
@@ -28,7 +29,7 @@ def statements() -> tuple[str, ...]:
     """All of them, in the order of their files."""
     files = [
         *sorted((TESTS / "lowering").glob("*.sql")), *sorted((TESTS / "golden").rglob("*.txt")), *sorted((TESTS / "transcripts").glob("*.txt")),
-        *sorted((ROOT / "examples").glob("*.sql")), ROOT / "README.md",
+        *sorted((ROOT / "examples").glob("*.sql")), ROOT / "README.md", TESTS / "fuzz" / "habits.sql",
     ]  # fmt: skip
     found = [s for f in files for s in _statements(f.read_text("utf-8"))]
     return tuple(dict.fromkeys(found))

@@ -47,6 +47,11 @@ def test_sqlglot_writes_nothing_of_its_own(
         "SELECT percentile_approx(DISTINCT x, y) FILTER (",
         "SELECT * FROM sessionize(TABLE(clicks) PARTITION BY >)",
         "SELECT * FROM sessionize(TABLE(clicks) PARTITION BY user, output_mode => NULL 'update')",
+        "SELECT COLUMNS(* EXCLUDE (n))?+1",
+        "SELECT DISTINCT a: na?(*) OVER (v: n, , b: {'k': [1]}",
+        "SELECT#1" + "9" * 5000,
+        "SELECT 1 FROM 'a.csv.gz' (HEADER,, DELIMITER ';')",
+        "SELECT (PARTITION BY ,session_window(SELECT, '5 minutes'() FROM JOIN 'a.csv' ( )",
     ],
     ids=lambda text: text[:25],
 )

@@ -1,0 +1,25 @@
+-- Habits of other consoles, for texts that are changed.
+SELECT user, count(*) OVER (PARTITION BY user, session_window(ts, '5 minutes')) AS n FROM clicks WHERE n > 1;
+SELECT sum(n) OVER (PARTITION BY user ORDER BY ts GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM clicks;
+SELECT sum(n) OVER (w ORDER BY ts), count(*) OVER (v), max(n) OVER w FROM clicks WINDOW w AS (PARTITION BY user);
+SELECT count(*) OVER (SESSION w) FROM clicks;
+SELECT a: 1, "b c": upper(user), c: CASE WHEN n > 1 THEN 1 END, v:k.l[0], d: [1, 2] FROM e: clicks JOIN f: (SELECT 1 AS g) ON true;
+SELECT DISTINCT a: n, b: {'k': [1]} FROM clicks;
+SELECT #1, n, #2 FROM clicks WHERE #1 > 1 ORDER BY #2, #1 DESC;
+SELECT COLUMNS('n.*'), max(COLUMNS(*)), COLUMNS(c -> c LIKE 'u%')::STRING AS s, COLUMNS(['n', 'user']) FROM clicks;
+SELECT * LIKE 'u%' FROM clicks;
+SELECT COLUMNS(* EXCLUDE (n)) + 1 FROM clicks;
+SELECT 5! + n!, NOT !true, trunc(n, 1), trunc(n, -2), n # 3, user GLOB 'a*' FROM clicks WHERE !false;
+SELECT DISTINCT ON (user) * FROM clicks WHERE n > 0 ORDER BY user, ts DESC LIMIT 3;
+SELECT n = ANY (xs), :'day' AS d, :x AS y, n AS :"name", extract('dow' FROM ts) FROM clicks;
+ALTER STREAM clicks ADD COLUMN a TEXT, ADD (b INT, c ARRAY<STRING>);
+ALTER STREAM clicks DROP COLUMN n;
+ALTER LIVE TABLE live RENAME TO totals;
+ALTER SINK out SET ('a' = 'b');
+ALTER MATERIALIZED VIEW live SET SCHEMA s;
+ALTER TABLE clicks RENAME TO visits;
+SHOW PARTITIONS clicks;
+CACHE LAZY TABLE clicks;
+COPY (SELECT n FROM clicks) TO 'a.csv.gz' (HEADER, DELIMITER ';');
+COPY clicks TO 'a.parquet.gz';
+SWITCHING FROM duckdb;
