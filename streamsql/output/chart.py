@@ -207,9 +207,8 @@ def _label_x(figure: Any, points: list[Point], lines: dict[Any, Line], width: in
     at = [x for line in lines.values() for x, _ in line]
     if isinstance(points[0][0], (dt.datetime, dt.date)):
         low, high = min(at), max(at)
-        count = max(2, min(6, width // 20)) if high > low else 1
-        ticks = [low + (high - low) * i / max(count - 1, 1) for i in range(count)]
-        figure.xticks(ticks, [_time_label(t, high - low) for t in ticks])
+        ticks, step = _time_ticks(low, high, max(2, min(6, width // 14)))
+        figure.xticks(ticks, [_time_label(t, high - low, step) for t in ticks])
     else:
         figure.xticks(*_ticks(min(at), max(at), max(2, width // 14)))
 
@@ -225,6 +224,24 @@ def _ticks(low: float, high: float, count: int, *, whole: bool = False) -> tuple
     return places, [f"{place:,.{digits}f}" for place in places]
 
 
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_TIME_STEPS = (
+    *(1, 2, 5, 10, 15, 30),
+    *(n * _MINUTE for n in (1, 2, 5, 10, 15, 30)),
+    *(n * _HOUR for n in (1, 2, 3, 6, 12)),
+    *(n * _DAY * ten for ten in (1, 10, 100, 1_000) for n in (1, 2, 5)),
+)
+"""The seconds between the labels of an axis of times."""
+
+
+def _time_ticks(low: float, high: float, most: int) -> tuple[list[float], float]:
+    """(places of so many round times at most, the seconds between them); the ends where there are no two."""
+    step = next((step for step in _TIME_STEPS if (high - low) // step < most), _TIME_STEPS[-1])
+    first = math.ceil(low / step) * step
+    places = [float(place) for place in range(first, math.floor(high) + 1, step)]
+    return (places, step) if len(places) > 1 else (sorted({low, high}), 1)
+
+
 def _on_axis(x: Any) -> float:
     """A number, or the seconds since 1970 of a date or time, taken as UTC."""
     if isinstance(x, dt.datetime):
@@ -234,11 +251,12 @@ def _on_axis(x: Any) -> float:
     return float(x)
 
 
-def _time_label(seconds: float, span: float) -> str:
+def _time_label(seconds: float, span: float, step: float) -> str:
+    """The label of a time on an axis of so many seconds, with a label at each step."""
     at = dt.datetime.fromtimestamp(seconds, dt.UTC)
-    if span > 3 * 86_400:
+    if step >= _DAY or span > 3 * _DAY:
         return at.strftime("%Y-%m-%d")
-    return at.strftime("%m-%d %H:%M" if span > 86_400 else "%H:%M" if span > 3_600 else "%H:%M:%S")
+    return at.strftime("%m-%d %H:%M" if span > _DAY else "%H:%M" if step >= _MINUTE else "%H:%M:%S")
 
 
 def _bars(points: list[Point], width: int, height: int) -> tuple[list[str], int]:
