@@ -44,7 +44,7 @@ def parse(
     try:
         if tokens:
             check_options_behind(written.source.text, written.span.end, tokens[-1].text)
-        values = variables or {}
+        values = {} if variables is None else variables
         psqls = defined_parameters(tokens or (), values) if values and not literal else []
         if ("${" in text and not literal) or psqls:
             with origin.errors():

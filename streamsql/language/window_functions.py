@@ -134,6 +134,7 @@ def _refuse_sessions(query: Query, window: Any, session: Span) -> None:
         hint="" if grouped else f"GROUP BY {written}, …",
         proposal=f"{grouped};" if grouped else "",
         span=session,
+        code="CLAUSE_NOT_SUPPORTED",
     )
 
 

@@ -25,13 +25,22 @@ def taken_by_spark(spark: Any, texts: list[str]) -> list[str]:
     return found
 
 
+# Spark's parser takes these; Spark then refuses them when it looks for names, or computes what nobody means.
+LATER = (
+    "there is no window ",
+    "a session window cannot be a key of OVER",
+    "Spark has no * LIKE",
+    "DISTINCT ON keeps the row of each key that comes first",
+)
+
+
 def refused(texts: list[str]) -> dict[str, str]:
     """Text → what `--check` has against it."""
     console = Console(STREAM)
     found = {}
     for text in texts:
         errors = console.refusals(text)
-        if errors:
+        if errors and not errors[0].message.startswith(LATER):
             found[text] = errors[0].message
     return found
 
