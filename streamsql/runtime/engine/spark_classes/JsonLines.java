@@ -37,7 +37,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.SerializableConfiguration;
 import org.apache.spark.util.SerializableConfiguration$;
 import scala.Function1;
-import scala.collection.AbstractIterator;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -185,11 +184,13 @@ public class JsonLines extends Rules.Guarded {
                 JsonLine.parsed(required, options), options, true, (Seq) Rules.seq(new ArrayList()));
             FailureSafeParser safe = new FailureSafeParser(
                 new SparkParser(parser), options.parseMode(), required, options.columnNameOfCorruptRecord());
-            return new Rows(lines, new JsonLine(required, parser, unread, false), safe);
+            Iterator rows = new Rows(lines, new JsonLine(required, parser, unread, false), safe);
+            return CollectionConverters.asScala(rows);
         }
     }
 
-    private static final class Rows extends AbstractIterator {
+    /** Java's, not Scala's: the many methods of that one would stand in the class in an order that differs. */
+    private static final class Rows implements Iterator {
         private final FileLines lines;
         private final Text text = new Text();
         private final JsonLine reader;
@@ -236,6 +237,10 @@ public class JsonLines extends Rules.Guarded {
             Object next = row;
             row = null;
             return next;
+        }
+
+        public void remove() {
+            throw new UnsupportedOperationException();
         }
     }
 

@@ -15,7 +15,6 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
-import scala.collection.Iterator;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
@@ -26,18 +25,7 @@ public class JsonMessages extends Rules.Guarded {
     }
 
     protected TreeNode changed(TreeNode plan) {
-        return parses((SparkPlan) plan) ? ((SparkPlan) plan).transformAllExpressions(new Parsers()) : plan;
-    }
-
-    private static boolean parses(SparkPlan plan) {
-        boolean found = false;
-        for (Iterator all = plan.expressions().iterator(); !found && all.hasNext();) {
-            found = Rules.has((TreeNode) all.next(), JsonToStructs.class);
-        }
-        for (Iterator all = plan.children().iterator(); !found && all.hasNext();) {
-            found = parses((SparkPlan) all.next());
-        }
-        return found;
+        return Rules.uses((SparkPlan) plan, JsonToStructs.class) ? ((SparkPlan) plan).transformAllExpressions(new Parsers()) : plan;
     }
 
     public static class Parsers extends Rules.Each {

@@ -6,6 +6,7 @@ import org.apache.spark.sql.SparkSessionExtensionsProvider;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.ColumnarRule;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.unsafe.Platform;
 import scala.collection.Iterator;
@@ -89,6 +90,18 @@ public class Rules implements SparkSessionExtensionsProvider {
         boolean found = type.isInstance(plan);
         for (Iterator all = plan.children().iterator(); !found && all.hasNext();) {
             found = has((TreeNode) all.next(), type);
+        }
+        return found;
+    }
+
+    /** Whether an expression of a plan, or of a part of it, has a node of a class. */
+    static boolean uses(SparkPlan plan, Class type) {
+        boolean found = false;
+        for (Iterator all = plan.expressions().iterator(); !found && all.hasNext();) {
+            found = has((TreeNode) all.next(), type);
+        }
+        for (Iterator all = plan.children().iterator(); !found && all.hasNext();) {
+            found = uses((SparkPlan) all.next(), type);
         }
         return found;
     }

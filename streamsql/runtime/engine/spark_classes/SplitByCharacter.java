@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.expressions.StringSplitSQL;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.types.StringType$;
-import scala.collection.Iterator;
 
 /**
  * split_part(text, '/', n) without a regular expression. Spark quotes the delimiter as one, \Q/\E, for which Java
@@ -18,18 +17,7 @@ public class SplitByCharacter extends Rules.Guarded {
     private static final String SPECIAL = ".$|()[{^?*+\\";
 
     protected TreeNode changed(TreeNode plan) {
-        return splits((SparkPlan) plan) ? ((SparkPlan) plan).transformAllExpressions(new Split()) : plan;
-    }
-
-    private static boolean splits(SparkPlan plan) {
-        boolean found = false;
-        for (Iterator all = plan.expressions().iterator(); !found && all.hasNext();) {
-            found = Rules.has((TreeNode) all.next(), StringSplitSQL.class);
-        }
-        for (Iterator all = plan.children().iterator(); !found && all.hasNext();) {
-            found = splits((SparkPlan) all.next());
-        }
-        return found;
+        return Rules.uses((SparkPlan) plan, StringSplitSQL.class) ? ((SparkPlan) plan).transformAllExpressions(new Split()) : plan;
     }
 
     public static class Split extends Rules.Each {
