@@ -30,8 +30,8 @@ def java_command(memory: str, *words: str) -> list[str]:
     JVMs for each, without one.
     """
     java = find_java()
-    cached = aot_cache.use_options(aot_cache.cache_file(java, cache_folder(), spark_home()))
-    options = [*MODULE_OPTIONS, f"-Xmx{memory}", *cached, "-cp", class_path({})]
+    cached = aot_cache.use_cache(aot_cache.cache_file(java, cache_folder(), spark_home()))
+    options = [*MODULE_OPTIONS, f"-Xmx{memory}", *cached.options, "-cp", class_path({}, cached.classes)]
     return [str(java.path), *options, *words]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from streamsql.config.folders import cache_folder
 from streamsql.runtime.engine import aot_cache, java, java_command, jvm
 from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError
+from streamsql.runtime.engine.spark_classes import SCALA_LAMBDAS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -164,9 +166,13 @@ def test_an_incomplete_cache_is_not_used(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.delenv("STREAMSQL_NO_AOT", raising=False)
     file = aot_cache.cache_file(jvm.find_java(), tmp_path, jvm.spark_home())
     file.write_bytes(b"half")
-    assert aot_cache.use_options(file) == []
-    aot_cache.size_file(file).write_text("4")
-    assert len(aot_cache.use_options(file)) == 1
+    assert aot_cache.use_cache(file) == aot_cache.Cached()
+    aot_cache.classes_file(file).write_bytes(b"jar")
+    aot_cache.size_file(file).write_text("4 3")
+    used = aot_cache.use_cache(file)
+    assert (len(used.options), used.classes) == (1, (aot_cache.classes_file(file),))
+    aot_cache.classes_file(file).unlink()
+    assert aot_cache.use_cache(file) == aot_cache.Cached()
 
 
 # ---------------------------------------------------------------------------------------------
@@ -236,7 +242,8 @@ def test_sigint_handler_of_the_main_thread_is_kept_and_a_broken_cache_survived(
     cache.mkdir()
     file = aot_cache.cache_file(jvm.find_java(), cache, jvm.spark_home())
     file.write_bytes(os.urandom(100_000))
-    aot_cache.size_file(file).write_text("100000")
+    aot_cache.classes_file(file).write_bytes(os.urandom(1000))
+    aot_cache.size_file(file).write_text("100000 1000")
     body = """
 print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, spark.range(2).count())
 """
@@ -272,14 +279,41 @@ def test_the_cache_is_used(tmp_path: Path) -> None:
     assert str(file) in aot_cache.cache_status(jvm.find_java(), cache)
     body = "print(Path(f'/proc/{pid}/cmdline').read_text().count(sys.argv[2] + '/spark-java'))\n"
     out, err = script(tmp_path, body, cache).communicate(timeout=60)
-    assert (out, err) == ("1\n", "")
+    assert (out, err) == ("2\n", "")  # the cache, and its classes in front of Spark's
 
 
 @pytest.mark.parametrize("conf", [{"spark.jars": "/x/own.jar"}, {"spark.master": "spark://host:7077"}])
 def test_the_cache_serves_consoles_with_jars_and_on_clusters(conf: dict[str, str]) -> None:
     """Java uses a cache when the class path begins with that of the cache, which is of a local console."""
-    of_the_cache = java_command.class_path({"spark.master": "local[2]"})
-    assert java_command.class_path(conf).startswith(of_the_cache)
+    of_the_cache = java_command.class_path({"spark.master": "local[2]"}, [Path("/x/cache.jar")])
+    assert java_command.class_path(conf, [Path("/x/cache.jar")]).startswith(of_the_cache)
+
+
+@pytest.mark.parametrize("in_one_jvm", [True, False])
+def test_lambdas_that_are_classes_are_read_by_this_spark_and_on_a_cluster_by_others(
+    tmp_path: Path, in_one_jvm: bool
+) -> None:
+    java, jar = jvm.find_java(), tmp_path / "lambdas.jar"
+    command = [str(java.path), "-cp", java_command.class_path({}), SCALA_LAMBDAS, str(jar)]
+    subprocess.run(command, input=b"scala.Function$\nno.such.Class\n", check=True)
+    conf = {
+        "spark.driver.extraClassPath": str(jar),
+        "spark.driver.extraJavaOptions": f"-Dstreamsql.oneJvm={str(in_one_jvm).lower()}",
+    }
+    started = jvm.launch(conf, tmp_path / "log", tmp_path, java)
+    try:
+        view = started.gateway.jvm
+        predef = getattr(getattr(view.scala, "Predef$"), "MODULE$")
+        pairs = view.scala.Function.untupled(getattr(predef, "$conforms")())
+        stream = view.java.io.ByteArrayOutputStream()
+        view.java.io.ObjectOutputStream(stream).writeObject(pairs)
+        given = view.java.io.ByteArrayInputStream(stream.toByteArray())
+        again = view.java.io.ObjectInputStream(given).readObject()
+        assert re.fullmatch(r"scala\.Function\$\$\$Lambda\$\d+", pairs.getClass().getName())
+        assert again.apply("a", "b").toString() == pairs.apply("a", "b").toString() == "(a,b)"
+        assert (again.getClass().getName() == pairs.getClass().getName()) is in_one_jvm
+    finally:
+        started.process.kill()
 
 
 def test_a_spark_that_dies_while_it_starts_is_not_taken_for_one_that_runs(tmp_path: Path) -> None:

@@ -317,6 +317,31 @@ def test_a_query_of_few_rows_generates_no_code_and_the_users_setting_wins(consol
     console.run("RESET spark.sql.codegen.wholeStage;")
 
 
+def test_small_files_read_to_their_end_generate_no_code(console: Console, tmp_path: Path) -> None:
+    keys = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode", "spark.sql.shuffle.partitions")
+    console.run("SET spark.sql.codegen.factoryMode = FALLBACK;")
+    before = [console.session.spark.conf.get(key, None) for key in keys]
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "a.json").write_text('{"k": 1}\n' * 100)
+    (tmp_path / "large").mkdir()
+    (tmp_path / "large" / "a.json").write_text('{"k": 1}\n' * 30_000)
+    for size, trigger, generated in (
+        ("small", "TRIGGER AVAILABLE NOW", "false"),
+        ("small", "TRIGGER EVERY 1 HOUR", before[0]),
+        ("large", "TRIGGER AVAILABLE NOW", before[0]),
+    ):
+        console.run(
+            f"CREATE OR REPLACE STREAM s (k INT) USING json OPTIONS (path '{tmp_path / size}');"
+            f"CREATE OR REPLACE LIVE TABLE t {trigger} AS SELECT k, count(*) AS n FROM s GROUP BY k;"
+        )
+        session = console.session.queries.all["t"].handle._jsq.streamingQuery().sparkSessionForStream()
+        assert [session.conf().get(key, None) for key in keys] == [generated, "FALLBACK", before[2]]
+        console.run("STOP QUERY t; DROP LIVE TABLE t;")
+        assert [console.session.spark.conf.get(key, None) for key in keys] == before
+        console.run("DROP STREAM s;")
+    console.run("RESET spark.sql.codegen.factoryMode;")
+
+
 def test_a_query_waits_for_data_only_after_it_has_looked_for_some() -> None:
     class Begun:
         over = is_refresh = False

@@ -20,7 +20,7 @@ from streamsql.config.folders import cache_folder
 from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, SET, Preferences
 from streamsql.runtime.engine.java import find_java
 from streamsql.runtime.engine.warm_engine import stop_keeper, wanted_engine
-from streamsql.runtime.parts import warm_seconds
+from streamsql.runtime.engine.warm_seconds import warm_seconds
 
 PID = "SELECT java_method('java.lang.ProcessHandle', 'current') AS pid;"
 SLEEP = "SELECT java_method('java.lang.Thread', 'sleep', 600000L);"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
 import traceback
 from dataclasses import replace
@@ -26,10 +27,14 @@ from streamsql.secrets import redact_text
 
 if TYPE_CHECKING:
     from streamsql.output.printer import Printer
+    from streamsql.runtime.engine.settings import Settings
     from streamsql.runtime.session import Session
 
 # Flags that are preferences too: without a default, so that it is known who chose.
 _PREFERENCES = ("format", "color", "master", "java", "warm")
+
+_WORK = re.compile(r"\b(SELECT|INSERT|COPY|PREVIEW)\b", re.IGNORECASE)
+"""Words of scripts that need Spark."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -267,21 +272,11 @@ def _session(
     """
     from streamsql.cli.remote import session_of
     from streamsql.config.folders import cache_folder
-    from streamsql.runtime.engine.settings import Settings
     from streamsql.runtime.session_config import Config
     from streamsql.runtime.workspace.store import Store
 
-    given = name_value_pairs(options.conf, "--conf")
-    for flag, key in (("packages", "spark.jars.packages"), ("jars", "spark.jars")):
-        if getattr(options, flag):
-            given[key] = getattr(options, flag)
     preferences = printer.preferences
-    if options.server:
-        settings = Settings.of_server(options.server.shown, given, config_file.spark)
-    else:
-        settings = Settings.make(
-            preferences["master"], given, config_file.spark, preferences.origin("master")
-        )
+    settings = _settings(options, preferences, config_file)
     config = Config(
         settings,
         folder,
@@ -302,6 +297,30 @@ def _session(
         printer.say(f"metrics: {open_endpoint(session.parts, options.metrics).url}")
     session.variables.update(variables)
     return session
+
+
+def _settings(options: argparse.Namespace, preferences: Preferences, config_file: ConfigFile) -> Settings:
+    """The settings of Spark that the flags and the config file choose."""
+    from streamsql.runtime.engine.settings import Settings
+
+    given = name_value_pairs(options.conf, "--conf")
+    for flag, key in (("packages", "spark.jars.packages"), ("jars", "spark.jars")):
+        if getattr(options, flag):
+            given[key] = getattr(options, flag)
+    if options.server:
+        return Settings.of_server(options.server.shown, given, config_file.spark)
+    return Settings.make(preferences["master"], given, config_file.spark, preferences.origin("master"))
+
+
+def _start_early(settings: Settings, preferences: Preferences, sources: list[Source]) -> None:
+    """Start Spark's JVM before the scripts are read, if they look like it: reading them takes as long."""
+    from streamsql.config.folders import cache_folder
+    from streamsql.runtime.engine.jvm_process import start_early
+    from streamsql.runtime.engine.warm_seconds import warm_seconds
+
+    if warm_seconds(preferences) or not any(_WORK.search(source.text) for source in sources):
+        return
+    start_early(settings.start_conf(), cache_folder() / "spark.log", cache_folder(), preferences["java"])
 
 
 def _prompt(
@@ -348,17 +367,20 @@ def _scripts(
     config_file: ConfigFile,
 ) -> int:
     """Run scripts in the workspace that is named, else in a folder that is gone when they end."""
+    client = attached(options, printer, variables, interactive=False)
+    if client is None and not options.server:
+        _start_early(_settings(options, printer.preferences, config_file), printer.preferences, sources)
     from streamsql.cli.signals import Supervisor, needs_spark
     from streamsql.output.script_runner import ScriptRunner
     from streamsql.runtime.engine.cancel import CancelToken
 
-    client = attached(options, printer, variables, interactive=False)
     if client is not None:
         if options.resume:
             sources = [Source("--resume", "START QUERY ALL;"), *sources]
         client.on_news(printer.warn, restarts_only=True)
         remote = ScriptRunner(client, printer, CancelToken(), keep_going=options.on_error == "continue")
         return Supervisor(remote, sources, options.timeout).run()
+    from streamsql.runtime.engine.jvm_process import discard_early
     from streamsql.runtime.workspace.reopen import reopen
 
     with working_place(options, printer) as (folder, workspace):
@@ -373,6 +395,8 @@ def _scripts(
         session.on_news(printer.warn, restarts_only=True)
         if any(needs_spark(source) for source in sources):
             session.engine.begin_start()
+        else:
+            discard_early()
         runner = ScriptRunner(session, printer, CancelToken(), keep_going=options.on_error == "continue")
         try:
             return Supervisor(runner, sources, options.timeout).run()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from streamsql.calls import run
 from streamsql.catalog import CurrentCatalog
-from streamsql.config.preferences import COMMAND_LINE, SET, Preferences
 from streamsql.connectors.base import Places
 from streamsql.language.statements.base import Statement
 from streamsql.plan import planner, plans
@@ -22,6 +19,7 @@ from streamsql.runtime.engine.kept_tables import create_again, is_table
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.engine.temporary_views import Deferred, TemporaryViews
+from streamsql.runtime.engine.warm_seconds import warm_seconds
 from streamsql.runtime.hosting import Hosting
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.live.refreshes import Refreshes
@@ -32,15 +30,6 @@ from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.read_only import SharedTables
 from streamsql.runtime.workspace.session_workspace import SessionWorkspace
 from streamsql.runtime.workspace.store import Store
-
-
-def warm_seconds(preferences: Preferences) -> float:
-    """How long a started Spark waits for the next console; 0 for none. The config file is for consoles at a
-    terminal: a job of CI or cron, whose machine has other work when it ends, asks for it by --warm or SET.
-    """
-    asked = preferences.origin("warm") in (COMMAND_LINE, SET)
-    at_terminal = not os.environ.get("CI") and sys.__stderr__ is not None and sys.__stderr__.isatty()
-    return preferences.period("warm") if asked or at_terminal else 0.0
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 Java 25 stores loaded and linked classes and profiles in an ahead-of-time cache (-XX:AOTCache), Java 17
 and 21 store loaded classes in a class-data archive (-XX:SharedArchiveFile). A JVM that runs typical work
 once writes either file when it ends. A separate process of low priority does this after the first session.
+It also writes a jar of classes that the JVM can store there and loads instead of Spark's (ScalaLambdas.java).
 
 The JVM ignores a file that does not match; a start without one always works.
 """
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,14 @@ RETRY_AFTER = 24 * 3600.0
 
 ROOM = 2 * 2**30
 """The bytes of memory and of disk that a build needs."""
+
+
+@dataclass(frozen=True)
+class Cached:
+    """How a JVM uses the cache: its options, and what its class path begins with; both empty without one."""
+
+    options: tuple[str, ...] = ()
+    classes: tuple[Path, ...] = ()
 
 
 def cache_file(java: Java, cache: Path, home: Path) -> Path:
@@ -54,16 +64,22 @@ def enabled() -> bool:
 def complete(file: Path) -> bool:
     """Whether the cache exists and has its full size: Java may crash on a truncated one."""
     try:
-        return file.stat().st_size == int(size_file(file).read_text("ascii"))
+        return sizes(file, classes_file(file)) == size_file(file).read_text("ascii")
     except (OSError, ValueError):
         return False
 
 
-def use_options(file: Path) -> list[str]:
-    """The options with which Java uses the cache; none if it does not exist or is disabled."""
+def sizes(*files: Path) -> str:
+    """The sizes of files in bytes, as size_file contains them. Raises OSError."""
+    return " ".join(str(file.stat().st_size) for file in files)
+
+
+def use_cache(file: Path) -> Cached:
+    """How Java uses the cache; not at all if it does not exist or is disabled."""
     if not enabled() or not complete(file):
-        return []
-    return [f"-XX:{'AOTCache' if file.suffix == '.aot' else 'SharedArchiveFile'}={file}"]
+        return Cached()
+    option = f"-XX:{'AOTCache' if file.suffix == '.aot' else 'SharedArchiveFile'}={file}"
+    return Cached((option,), (classes_file(file),))
 
 
 def cache_status(java: Java, cache: Path) -> str:
@@ -124,14 +140,14 @@ def _build_in_background(java: Java, cache: Path, file: Path) -> None:
 
 
 def _builder(java: Java, cache: Path) -> tuple[list[str], dict[str, Any]]:
-    """The command of a process that builds the cache (aot_build.py), and how it is run: silently."""
+    """The command of a process that builds the cache (start_up_build.py), and how it is run: silently."""
     package = str(Path(__file__).resolve().parents[3])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     home = str(java.path.parent.parent)
     environment = {**os.environ, "PYTHONPATH": path, "STREAMSQL_NO_AOT": "1"}
     environment.pop("PYSPARK_SUBMIT_ARGS", None)
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-    command = [sys.executable, "-m", "streamsql.runtime.engine.aot_build", home, str(cache)]
+    command = [sys.executable, "-m", "streamsql.runtime.start_up_build", home, str(cache)]
     return command, {"env": environment, "cwd": cache, **streams}
 
 
@@ -148,11 +164,16 @@ def has_room(cache: Path) -> bool:
     return True
 
 
+def classes_file(file: Path) -> Path:
+    """The jar of the classes that are in the cache instead of Spark's."""
+    return file.with_suffix(".jar")
+
+
 def failed_file(file: Path) -> Path:
     """Where the reason stands why a cache could not be built."""
     return file.with_suffix(".failed")
 
 
 def size_file(file: Path) -> Path:
-    """Where the full size of a cache stands."""
+    """Where the full sizes of a cache and of its jar stand."""
     return file.with_suffix(".size")

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from streamsql.runtime.engine.java import SparkStartError, spark_home
@@ -37,6 +37,8 @@ MODULE_OPTIONS = (
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Dio.netty.allocator.type=pooled",
     "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    # Not from there: Netty would load Java's flight recorder for its first buffer (70 ms).
+    "-Dio.netty.jfr.enabled=false",
     "--sun-misc-unsafe-memory-access=allow",
     "--enable-native-access=ALL-UNNAMED",
 )
@@ -128,6 +130,7 @@ def java_options(conf: Mapping[str, str], log: Path, log4j: Path) -> list[str]:
     return [
         *MODULE_OPTIONS,
         *TUNING,
+        *(["-Dstreamsql.oneJvm=true"] if is_local(conf) else []),  # see ScalaLambdas.java
         f"-Xmx{conf.get('spark.driver.memory') or _default_memory()}",
         f"-Dlog4j2.configurationFile={log4j}",
         f"-XX:ErrorFile={log.parent.resolve()}/java-crash-%p.log",  # else in the user's folder
@@ -173,12 +176,15 @@ def log4j_file(cache: Path, private: Path) -> Path:
     raise SparkStartError("cannot write to the temporary folder", f"is {private.parent} full?")
 
 
-def class_path(conf: Mapping[str, str]) -> str:
-    """The class path of Spark's JVM, in an order with which one start-up cache serves all consoles."""
-    parts = [conf.get("spark.driver.extraClassPath", "")]
+def class_path(conf: Mapping[str, str], first: Sequence[Path] = ()) -> str:
+    """The class path of Spark's JVM, in an order with which one start-up cache serves all consoles.
+
+    first: the jars of the start-up cache, with which the class path begins.
+    """
+    parts = [*map(str, first), conf.get("spark.driver.extraClassPath", "")]
     folder = os.environ.get("SPARK_CONF_DIR") or str(spark_home() / "conf")
-    parts += [folder, *(os.environ.get(v, "") for v in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"))]
-    parts = [part for part in parts if part and (part == parts[0] or os.path.isdir(part))]
+    folders = [folder, *(os.environ.get(v, "") for v in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"))]
+    parts += [part for part in folders if os.path.isdir(part)]
     parts += [str(spark_home() / "jars" / "*"), os.environ.get("SPARK_DIST_CLASSPATH", "")]
     # On a cluster, too, and before other jars: the start-up cache is for the class path up to here.
     parts.append(str(SPARK_CLASSES))

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -23,22 +21,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamsql.runtime.engine import aot_cache
-from streamsql.runtime.engine.aot_cache import build_cache, cache_status
+from streamsql.runtime.engine.aot_cache import Cached, build_cache, cache_status
 from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError, find_java, spark_home
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.java_command import (
-    class_path,
-    environment,
     is_local,
-    java_options,
-    log4j_file,
     needs_submit,
     settings,
     spark_defaults,
-    submit_arguments,
 )
+from streamsql.runtime.engine.jvm_process import StartingJvm, cached_for, start_jvm
 from streamsql.runtime.engine.package_loader import prepare_for_added_jars
-from streamsql.runtime.engine.pyspark_import import import_pyspark
+from streamsql.runtime.engine.pyspark_import import import_arrow, import_pyspark
 from streamsql.runtime.engine.spark_classes import SESSION_START
 from streamsql.runtime.engine.start_failures import Crash, size_of, start_failure
 from streamsql.runtime.engine.warm_engine import WAREHOUSE, Wanted, keep_at_exit, take, wanted_engine
@@ -88,82 +82,43 @@ def launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> Gatew
     """
     conf = {**spark_defaults(), **conf}
     archive = aot_cache.cache_file(java, cache, spark_home())
-    return _launch(conf, log, cache, java, _cache_options(conf, archive))
+    return _launch(conf, log, cache, java, cached_for(conf, archive))
 
 
-def _launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: list[str]) -> Gateway:
+def _launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: Cached) -> Gateway:
     submit = needs_submit(conf)
-    private = Path(tempfile.mkdtemp(prefix="streamsql-"))
+    starting = start_jvm(conf, log, cache, java, cached)
+    process = starting.process
     try:
-        options = java_options(conf, log, log4j_file(cache, private))
-        command = [str(java.path), *options, *cached, "-cp", class_path(conf)]
-        if submit:
-            command += submit_arguments(conf, private)
-        else:
-            command += ["org.apache.spark.api.python.PythonGatewayServer"]
-        info = private / "connection"
-        start = size_of(log)
-        process = _spawn(command, log, environment(conf, info))
-        try:
-            import_pyspark()  # while the JVM starts
-
-            limit = SUBMIT_TIMEOUT if submit else START_TIMEOUT
-            gateway = _connect(*_await_connection(process, info, limit, log, start))
-            gateway.proc = process
-            if not submit:  # as SparkSubmit does; not on the command line, where all can read it
-                properties = gateway.jvm.System.getProperties()
-                for key, value in settings(conf).items():
-                    properties.setProperty(key, value)
-        except BaseException:
-            process.kill()
-            raise
+        import_pyspark()  # while the JVM starts
+        import_arrow()
+        limit = SUBMIT_TIMEOUT if submit else START_TIMEOUT
+        gateway = _connect(*_await_connection(starting, limit, log))
+        gateway.proc = process
+        if not submit:  # as SparkSubmit does; not on the command line, where all can read it
+            properties = gateway.jvm.System.getProperties()
+            for key, value in settings(conf).items():
+                properties.setProperty(key, value)
+    except BaseException:
+        process.kill()
+        raise
     finally:
-        shutil.rmtree(private, ignore_errors=True)
+        shutil.rmtree(starting.folder, ignore_errors=True)
     return Gateway(gateway, process, log)
 
 
-def _cache_options(conf: Mapping[str, str], archive: Path) -> list[str]:
-    own = conf.get("spark.driver.extraJavaOptions", "")
-    if re.search(r"AOT|-Xshare|SharedArchive|ArchiveClasses", own):
-        return []  # the user, or a build of the cache, has options of that kind
-    return aot_cache.use_options(archive)
-
-
-def _private(path: str, flags: int) -> int:
-    """An opener for a file that only its owner may read."""
-    return os.open(path, flags, 0o600)
-
-
-def _spawn(command: list[str], log: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with open(log, "ab", opener=_private) as output:
-            return subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,  # the JVM ends when it closes, even if this process is killed
-                stdout=output,
-                stderr=output,
-                env=env,
-                start_new_session=True,  # not interrupted by the terminal's Ctrl-C and Ctrl-Z
-            )
-    except OSError as error:
-        raise SparkStartError(f"cannot start Java: {error}", "see `streamsql --info`") from error
-
-
-def _await_connection(
-    process: subprocess.Popen[bytes], info: Path, limit: float, log: Path, start: int
-) -> tuple[int, str]:
-    """The port and secret that the JVM writes to `info` (by rename) once it accepts connections."""
+def _await_connection(starting: StartingJvm, limit: float, log: Path) -> tuple[int, str]:
+    """The port and secret that the JVM writes once it accepts connections. limit: seconds."""
     deadline = time.monotonic() + limit
-    while not info.exists():
-        if process.poll() is not None:
-            raise start_failure(process, log, start)
+    while not starting.connection.exists():
+        if starting.process.poll() is not None:
+            raise start_failure(starting.process, log, starting.log_start)
         if time.monotonic() > deadline:
             raise SparkStartError(
                 f"the JVM did not answer within {limit:.0f} s", f"the JVM's output is in {log}"
             )
         time.sleep(0.005)
-    data = info.read_bytes()
+    data = starting.connection.read_bytes()
     port, length = struct.unpack(">ii", data[:8])
     return port, data[8 : 8 + length].decode()
 
@@ -259,14 +214,14 @@ def _start_session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if warm() and (session := _warm_session(wanted, conf)):
         return session
-    cached = _cache_options(conf, wanted.archive)
+    cached = cached_for(conf, wanted.archive)
     try:
         session = _try_session(conf, log, cache, java, cached)
     except Crash as crash:
-        if not cached or not crash.own:
+        if not cached.options or not crash.own:
             raise
         wanted.archive.unlink(missing_ok=True)  # a damaged cache can cause that; it is built again
-        session = _try_session(conf, log, cache, java, [])
+        session = _try_session(conf, log, cache, java, Cached())
     aot_cache.build_at_exit(java, cache, wanted.archive)
     return session
 
@@ -303,9 +258,7 @@ def _new_session(context: Any, options: dict[str, str]) -> SparkSession:
     return SparkSession(context, java_class(context, SESSION_START).start(context._jsc.sc(), options))
 
 
-def _try_session(
-    conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: list[str]
-) -> SparkSession:
+def _try_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: Cached) -> SparkSession:
     start = size_of(log)
     gateway = _launch(conf, log, cache, java, cached)
     from pyspark import SparkContext

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import threading
 from typing import Any
@@ -18,6 +19,11 @@ def import_pyspark() -> None:
         for place, converter in enumerate(INPUT_CONVERTER):
             if type(converter).__name__ in ("NumpyScalarConverter", "NumpyArrayConverter"):
                 INPUT_CONVERTER[place] = NumpyConverter(converter)
+
+
+def import_arrow() -> None:
+    """Import Arrow on a thread of its own: a query needs it soon, and Python waits for Spark meanwhile."""
+    threading.Thread(target=importlib.import_module, args=("pyarrow.compute",), daemon=True).start()
 
 
 class NumpyConverter:

@@ -66,6 +66,21 @@ def fetch_rows(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Ex
     return RowStream((), names, numeric, first, _translated(blocks, cancel, failed), time.monotonic() - began)
 
 
+def kept_rows(live: Any, spark: Any, cancel: CancelToken) -> Rows:
+    """The rows of a live table (LiveRows) as those of its DataFrame, mostly without a job of Spark, and
+    without pandas, which PySpark imports to make one.
+    """
+    now = live.now()
+    if not all(_has_arrow_form(f.dataType) for f in now.schema.fields):
+        return collect(now.frame(spark))
+    began = time.monotonic()
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    batches = [] if now.table is None else now.table.to_batches()
+    blocks = _of_batches(iter(batches), columns_in_zone(now.schema, zone), cancel)
+    rows = [row for block in blocks for row in block]
+    return Rows((), *_columns(now, rows), time.monotonic() - began)
+
+
 def _columns(frame: Any, rows: Block) -> tuple[tuple[str, ...], Block, tuple[bool, ...]]:
     """(names, rows, whether each is numeric)."""
     fields = frame.schema.fields

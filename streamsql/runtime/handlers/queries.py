@@ -26,6 +26,7 @@ from streamsql.plan.lowering.stateful_calls import CHOOSES_ROCKSDB
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.streaming.rules import Choice
 from streamsql.results import Done, Result, Rows, Started
+from streamsql.runtime.engine.row_fetch import kept_rows
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
@@ -146,7 +147,7 @@ def rows_of_stream(parts: SessionParts, plan: plans.Run, use: Callable[[Any], An
     if isinstance(plan, plans.Refresh):
         return select_in_stages(plan, parts, use)
     try:
-        return _select(parts, plan, use)
+        return _select(parts, plan, lambda live: use(live.frame(parts.spark)))
     except Exception as error:
         return rows_of_stream(parts, _otherwise(plan, error), use)
 
@@ -154,7 +155,7 @@ def rows_of_stream(parts: SessionParts, plan: plans.Run, use: Callable[[Any], An
 def _rows(parts: SessionParts, plan: plans.Run) -> Result:
     """The rows of a SELECT over a stream after all available input."""
     began = time.monotonic()
-    rows: Rows = _select(parts, plan, collect)
+    rows: Rows = _select(parts, plan, lambda live: kept_rows(live, parts.spark, parts.cancel))
     return replace(rows, seconds=time.monotonic() - began)
 
 
@@ -164,7 +165,7 @@ def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> 
     running = parts.newest.started(start_query(parts, plan))
     try:
         parts.queries.wait([name.casefold()], parts.cancel, idle=plan.query.trigger is None, timeout=None)
-        rows = use(parts.live[name.casefold()].frame(parts.spark))
+        rows = use(parts.live[name.casefold()])
         if isinstance(rows, Rows) and not rows.rows:
             rows = replace(rows, notes=note(diagnose(Evidence(parts, plan, running))))
         return rows

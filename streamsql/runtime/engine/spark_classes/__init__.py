@@ -3,6 +3,7 @@ each file that it creates, and rules over Spark's plans (Rules.java). Sliding wi
 slides first, equal exchanges of a streaming query are computed once, event times are counted where Spark
 reads them for a watermark, split_part needs no regular expression, and JSON of files and messages is read as
 bytes. RowSpool.java hands over large results. SessionStart.java starts a session without MLlib.
+ScalaLambdas.java writes classes for the start-up cache.
 
 The sources are the java files here; the jar has what Janino, the compiler in Spark's own jars, makes of them:
 
@@ -17,6 +18,7 @@ from pathlib import Path
 
 LOCAL_FILES = "streamsql.LocalFiles"
 ROW_SPOOL = "streamsql.RowSpool"
+SCALA_LAMBDAS = "streamsql.ScalaLambdas"
 SESSION_START = "streamsql.SessionStart"
 SLIDES = "spark.streamsql.slides"
 """The setting that turns the rule of SlidingWindows.java off."""
@@ -37,6 +39,7 @@ SOURCES = tuple(
         "LocalFiles",
         "RowSpool",
         "Rules",
+        "ScalaLambdas",
         "SessionStart",
         "SharedExchanges",
         "SlidingWindows",

@@ -1,0 +1,142 @@
+"""Starts the process of Spark's JVM; before the console has read a script, too, since both take some time."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamsql.runtime.engine import aot_cache
+from streamsql.runtime.engine.aot_cache import Cached
+from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError, find_java, spark_home
+from streamsql.runtime.engine.java_command import (
+    class_path,
+    environment,
+    java_options,
+    log4j_file,
+    needs_submit,
+    spark_defaults,
+    submit_arguments,
+)
+from streamsql.runtime.engine.start_failures import size_of
+
+MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
+CONNECTION = "_PYSPARK_DRIVER_CONN_INFO_PATH"
+"""The variable that names the file for the port and secret of a JVM."""
+
+
+@dataclass(frozen=True)
+class StartingJvm:
+    """A JVM that starts. folder: a private one, for its files until it has started; log_start: the size of
+    its log before; connection: the file that it writes its port and secret to, by rename.
+    """
+
+    process: subprocess.Popen[bytes]
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: Path
+    log_start: int
+
+    @property
+    def connection(self) -> Path:
+        return self.folder / "connection"
+
+    def discard(self) -> None:
+        """End it and remove its folder."""
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_early: StartingJvm | None = None
+
+
+def start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: Cached) -> StartingJvm:
+    """Start a JVM, or take over the one that start_early has started, if it is the same.
+
+    conf: all settings of Spark, with those of spark-defaults.conf. log, cache, java: as for jvm.launch.
+    Raises SparkStartError.
+    """
+    global _early
+    folder = Path(tempfile.mkdtemp(prefix="streamsql-"))
+    try:
+        options = java_options(conf, log, log4j_file(cache, folder))
+        command = [str(java.path), *options, *cached.options, "-cp", class_path(conf, cached.classes)]
+        command += submit_arguments(conf, folder) if needs_submit(conf) else [MAIN_CLASS]
+        variables = environment(conf, folder / "connection")
+        early, _early = _early, None
+        if early is not None:
+            if (early.command, early.environment) == (tuple(command), _without_connection(variables)):
+                shutil.rmtree(folder, ignore_errors=True)
+                return early
+            early.discard()
+        start = size_of(log)
+        process = _spawn(command, log, variables)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return StartingJvm(process, tuple(command), _without_connection(variables), folder, start)
+
+
+def start_early(conf: Mapping[str, str], log: Path, cache: Path, java: str) -> None:
+    """Start the JVM that a session of these settings would start; it ends if none takes it over. A fault is
+    left to the session's own start. Arguments: conf as for jvm.launch; java: see find_java.
+    """
+    global _early
+    conf = {**spark_defaults(), **conf}
+    if needs_submit(conf):
+        return
+    try:
+        runtime = find_java(java)
+        cached = cached_for(conf, aot_cache.cache_file(runtime, cache, spark_home()))
+        _early = start_jvm(conf, log, cache, runtime, cached)
+        atexit.register(discard_early)
+    except (JavaNotFound, SparkStartError, OSError):
+        pass
+
+
+def discard_early() -> None:
+    """End the JVM of start_early, if no session has taken it over."""
+    global _early
+    if _early is not None:
+        _early.discard()
+        _early = None
+
+
+def cached_for(conf: Mapping[str, str], archive: Path) -> Cached:
+    """How a JVM of these settings uses the start-up cache."""
+    own = conf.get("spark.driver.extraJavaOptions", "")
+    if re.search(r"AOT|-Xshare|SharedArchive|ArchiveClasses", own):
+        return Cached()  # the user, or a build of the cache, has options of that kind
+    return aot_cache.use_cache(archive)
+
+
+def _without_connection(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name != CONNECTION}
+
+
+def _private(path: str, flags: int) -> int:
+    """An opener for a file that only its owner may read."""
+    return os.open(path, flags, 0o600)
+
+
+def _spawn(command: list[str], log: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log, "ab", opener=_private) as output:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,  # the JVM ends when it closes, even if this process is killed
+                stdout=output,
+                stderr=output,
+                env=env,
+                start_new_session=True,  # not interrupted by the terminal's Ctrl-C and Ctrl-Z
+            )
+    except OSError as error:
+        raise SparkStartError(f"cannot start Java: {error}", "see `streamsql --info`") from error

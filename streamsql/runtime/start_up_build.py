@@ -1,0 +1,178 @@
+"""The process that builds the start-up cache of aot_cache.py: it runs typical work once."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from streamsql.errors import Source
+from streamsql.language.parser import parse, split_script
+from streamsql.results import RowStream
+from streamsql.runtime.engine import jvm
+from streamsql.runtime.engine.aot_cache import (
+    BUILD_TIMEOUT,
+    cache_file,
+    classes_file,
+    complete,
+    failed_file,
+    size_file,
+    sizes,
+)
+from streamsql.runtime.engine.java import Java, find_java, spark_home
+from streamsql.runtime.engine.java_command import class_path
+from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.engine.spark_classes import SCALA_LAMBDAS
+from streamsql.runtime.engine.typical_work import typical_work
+from streamsql.runtime.session import Session
+from streamsql.runtime.session_config import Config
+
+KEEP = 2
+"""The number of caches to keep, about 250 MB each; more than one, for users of two Javas."""
+
+OPTIONS = "spark.driver.extraJavaOptions"
+WITHOUT_C2 = tuple(
+    f"-XX:Tier4{threshold}Threshold=1000000000"
+    for threshold in ("Invocation", "MinInvocation", "Compile", "BackEdge")
+)
+PACKAGES = ("org.apache.spark.", "scala.", "org.json4s.", "com.fasterxml.jackson.module.scala.")
+"""The classes with Scala's lambdas that a start loads."""
+SIGNED = ("janino", "commons-compiler")
+"""The jars whose classes Java does not store because they are signed."""
+
+STATEMENTS = """
+CREATE STREAM clicks (k STRING, v BIGINT, ts TIMESTAMP) USING json OPTIONS (path '{folder}/in');
+SELECT window, k, count(*) AS n FROM clicks GROUP BY window(ts, '10 minutes'), k;
+SELECT k, v, ts FROM clicks WHERE v > 10;
+CREATE STREAM late_clicks (k STRING, v BIGINT, ts TIMESTAMP) USING json OPTIONS (path '{folder}/in')
+  WITH WATERMARK ts DELAY OF INTERVAL 1 MINUTE;
+CREATE LIVE TABLE counts TRIGGER AVAILABLE NOW AS
+  SELECT window.start AS since, k, count(*) AS n, sum(v) AS s FROM late_clicks
+  GROUP BY window(ts, '10 minutes'), k;
+AWAIT QUERY counts;
+SELECT * FROM counts ORDER BY n DESC LIMIT 20;
+SELECT count(*) AS n FROM counts;
+CREATE SINK copied USING parquet OPTIONS (path '{folder}/copied');
+INSERT INTO copied AS QUERY copying TRIGGER AVAILABLE NOW SELECT k, v + 1 AS u, ts FROM late_clicks;
+AWAIT QUERY copying;
+SHOW QUERIES;
+DESCRIBE QUERY counts;
+SELECT * FROM range(1000);
+"""
+"""What a console does, as typical_work is what Spark does."""
+
+
+def main(arguments: list[str]) -> int:
+    """`python -m streamsql.runtime.start_up_build JAVA_HOME CACHE [--background]`: build the cache."""
+    java, cache = find_java(arguments[0]), Path(arguments[1])
+    if "--background" in arguments:
+        os.nice(19)
+    file = cache_file(java, cache, spark_home())
+    with _lock(cache) as free:
+        if not free or ("--background" in arguments and complete(file)):
+            return 0
+        try:
+            _build(java, cache, file)
+        except Exception as error:
+            failed_file(file).write_text(f"{str(error) or type(error).__name__}\n", "utf-8")
+            return 1
+        failed_file(file).unlink(missing_ok=True)
+        _discard_old(cache)
+    return 0
+
+
+@contextmanager
+def _lock(cache: Path) -> Iterator[bool]:
+    """Whether no other build runs. The system releases the lock even if this process is killed."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(cache / "build.lock", timeout=0, mode=0o600)
+    try:
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def _build(java: Java, cache: Path, file: Path) -> None:
+    """Run typical work twice: to learn which classes it loads, and with those that replace them."""
+    scratch = Path(tempfile.mkdtemp(prefix="build-", dir=cache))
+    log = cache / "build.log"
+    log.unlink(missing_ok=True)
+    new, classes = scratch / file.name, classes_file(file)
+    try:
+        loaded = scratch / "loaded"
+        _run(java, cache, log, scratch / "first", {OPTIONS: _option(f"-Xlog:class+load:file={loaded}")})
+        jvm.forget_session()
+        _write_classes(java, loaded, scratch / classes.name, log)
+        (scratch / classes.name).replace(classes)  # the cache is for this path
+        flag = "AOTCacheOutput" if file.suffix == ".aot" else "ArchiveClassesAtExit"
+        options = " ".join([os.environ.get("XOPT", ""), _option(f"-XX:{flag}={new}"), *WITHOUT_C2])
+        conf = {OPTIONS: options, "spark.driver.extraClassPath": str(classes)}
+        _run(java, cache, log, scratch / "second", conf)
+        if not new.is_file():
+            raise OSError(f"Java wrote no cache, see {log}")
+        with new.open("rb") as stream:
+            os.fsync(stream.fileno())
+        size_file(file).write_text(sizes(new, classes), "ascii")
+        new.replace(file)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _option(option: str) -> str:
+    return shlex.quote(option)
+
+
+def _run(java: Java, cache: Path, log: Path, folder: Path, conf: dict[str, str]) -> None:
+    """Typical work in a JVM of its own; the JVM has ended when this returns. conf: settings of Spark."""
+    folder.mkdir()
+    home = str(java.path.parent.parent)
+    session = Session(Config(Settings.make("local[2]", conf), folder / "console", log, cache, home))
+    process: Any = None
+    try:
+        process = session.spark.sparkContext._gateway.proc
+        typical_work(session.spark, folder)
+        for written in split_script(Source("typical work", STATEMENTS.format(folder=folder))):
+            result = session.execute(parse(written, session.variables))
+            if isinstance(result, RowStream):
+                result.whole()
+        session.close()
+        process.stdin.close()  # the JVM writes its file and ends
+        process.wait(BUILD_TIMEOUT / 2)
+    finally:
+        if process is not None and process.poll() is None:
+            process.kill()
+
+
+def _write_classes(java: Java, loaded: Path, jar: Path, log: Path) -> None:
+    """Write the classes that replace those of a log of loaded classes, and those of Spark's compiler."""
+    names = re.findall(r"\] (\S+) source: (?:file|jar|shared)", loaded.read_text("utf-8", "replace"))
+    wanted = [name for name in dict.fromkeys(names) if name.startswith(PACKAGES)]
+    signed = [str(file) for name in SIGNED for file in (spark_home() / "jars").glob(f"{name}-*.jar")]
+    command = [str(java.path), "-cp", class_path({}), SCALA_LAMBDAS, str(jar), *signed]
+    with log.open("ab") as output:
+        subprocess.run(command, input="\n".join(wanted).encode(), stdout=output, stderr=output, check=True)
+
+
+def _discard_old(cache: Path) -> None:
+    files = [*cache.glob("spark-java*.aot"), *cache.glob("spark-java*.jsa")]
+    for file in sorted(files, key=lambda f: f.stat().st_mtime, reverse=True)[KEEP:]:
+        for part in (file, size_file(file), classes_file(file)):
+            part.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
