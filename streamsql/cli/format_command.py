@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from streamsql.errors import InputFault, Source, StreamsqlError
-from streamsql.output.script_runner import bad_encoding
+from streamsql.output.script_files import bad_encoding
 
 Say = Callable[[StreamsqlError], None]
 WOULD_CHANGE, NOT_PARSED = 1, 2

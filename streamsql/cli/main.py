@@ -231,7 +231,7 @@ def _version() -> str:
 
 
 def _sources(options: argparse.Namespace) -> list[Source]:
-    from streamsql.output.script_runner import decode, read_file
+    from streamsql.output.script_files import decode, read_file
 
     sources = []
     for kind, value in options.inputs or [("file", "-")]:
@@ -248,7 +248,7 @@ def _sources(options: argparse.Namespace) -> list[Source]:
 
 def _read_init(path: Path, messages: Messages) -> Source | None:
     """init.sql; an error is reported if it cannot be read, and the prompt opens all the same."""
-    from streamsql.output.script_runner import read_file
+    from streamsql.output.script_files import read_file
 
     try:
         return read_file(str(path))

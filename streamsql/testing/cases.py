@@ -10,7 +10,7 @@ from pathlib import Path
 
 from streamsql.errors import InputFault, Source, Span, StreamsqlError, UsageFault
 from streamsql.language.parser import Written, name_of_test, parse, split_script
-from streamsql.output.script_runner import read_file
+from streamsql.output.script_files import read_file
 
 ENDING = ".test.sql"
 

@@ -10,7 +10,7 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.test import Test
-from streamsql.output.script_runner import read_file
+from streamsql.output.script_files import read_file
 from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session import Session

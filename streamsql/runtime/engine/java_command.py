@@ -54,6 +54,16 @@ TUNING = (
     "-XX:Tier4BackEdgeThreshold=400000",
 )
 
+# What the optimizing compiler leaves to the other one: a start uses these classes much, and rows do not. They
+# were a third of its work until the first row.
+NOT_OPTIMIZED = """\
+[{match: ["org/antlr/*.*", "org/codehaus/janino/*.*", "org/apache/logging/*.*",
+  "org/apache/hadoop/conf/Configuration$Parser.*", "org/apache/hadoop/shaded/com/ctc/*.*",
+  "java/util/jar/*.*", "java/util/zip/ZipFile*.*",
+  "jdk/internal/classfile/*.*", "jdk/internal/jimage/*.*", "jdk/internal/loader/*.*"],
+  c2: {Exclude: true}}]
+"""
+
 _PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex"
 for _secret in LOG_PATTERNS:
     _PATTERN = f"%replace{{{_PATTERN}}}{{{_secret}}}{{$1{HIDDEN}}}"
@@ -124,7 +134,10 @@ def submit_arguments(conf: Mapping[str, str], private: Path) -> list[str]:
     ]
 
 
-def java_options(conf: Mapping[str, str], log: Path, log4j: Path) -> list[str]:
+def java_options(conf: Mapping[str, str], log: Path, cache: Path, private: Path) -> list[str]:
+    """The options of Spark's JVM. cache, private: folders for the files that they name; the first if it can
+    be written.
+    """
     own = conf.get("spark.driver.defaultJavaOptions", "")
     own += " " + conf.get("spark.driver.extraJavaOptions", "")
     return [
@@ -132,7 +145,9 @@ def java_options(conf: Mapping[str, str], log: Path, log4j: Path) -> list[str]:
         *TUNING,
         *(["-Dstreamsql.oneJvm=true"] if is_local(conf) else []),  # see ScalaLambdas.java
         f"-Xmx{conf.get('spark.driver.memory') or _default_memory()}",
-        f"-Dlog4j2.configurationFile={log4j}",
+        "-XX:+UnlockDiagnosticVMOptions",
+        f"-XX:CompilerDirectivesFile={compiler_file(cache, private)}",
+        f"-Dlog4j2.configurationFile={log4j_file(cache, private)}",
         f"-XX:ErrorFile={log.parent.resolve()}/java-crash-%p.log",  # else in the user's folder
         *certificate_options(),
         *shlex.split(own),
@@ -164,16 +179,25 @@ def _default_memory() -> str:
 
 
 def log4j_file(cache: Path, private: Path) -> Path:
-    for folder in (cache, private):
-        file = folder / "log4j2.properties"
+    return _written("log4j2.properties", LOG4J, cache, private)
+
+
+def compiler_file(cache: Path, private: Path) -> Path:
+    return _written("compiler.json", NOT_OPTIMIZED, cache, private)
+
+
+def _written(name: str, text: str, *folders: Path) -> Path:
+    """A file with that text in the first folder where it is or can be written."""
+    for folder in folders:
+        file = folder / name
         try:
-            if not file.is_file() or file.read_text("utf-8") != LOG4J:
+            if not file.is_file() or file.read_text("utf-8") != text:
                 folder.mkdir(parents=True, exist_ok=True)
-                file.write_text(LOG4J, "utf-8")
+                file.write_text(text, "utf-8")
             return file
         except OSError:
             continue
-    raise SparkStartError("cannot write to the temporary folder", f"is {private.parent} full?")
+    raise SparkStartError("cannot write to the temporary folder", f"is {folders[-1].parent} full?")
 
 
 def class_path(conf: Mapping[str, str], first: Sequence[Path] = ()) -> str:

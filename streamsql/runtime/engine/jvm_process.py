@@ -19,7 +19,6 @@ from streamsql.runtime.engine.java_command import (
     class_path,
     environment,
     java_options,
-    log4j_file,
     needs_submit,
     spark_defaults,
     submit_arguments,
@@ -66,7 +65,7 @@ def start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cache
     global _early
     folder = Path(tempfile.mkdtemp(prefix="streamsql-"))
     try:
-        options = java_options(conf, log, log4j_file(cache, folder))
+        options = java_options(conf, log, cache, folder)
         command = [str(java.path), *options, *cached.options, "-cp", class_path(conf, cached.classes)]
         command += submit_arguments(conf, folder) if needs_submit(conf) else [MAIN_CLASS]
         variables = environment(conf, folder / "connection")
