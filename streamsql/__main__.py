@@ -24,7 +24,9 @@ def collect_seldom() -> None:
 
 
 def _interrupted() -> int:
-    """Nothing is running that would have to end first."""
+    """Nothing is running that would have to end first, but for a JVM that was started early."""
+    if starting := sys.modules.get("streamsql.runtime.engine.jvm_process"):
+        starting.discard_early()
     try:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -356,4 +356,44 @@ def test_the_bundled_java_trusts_what_the_system_trusts(
     monkeypatch.setattr(java_command, "SYSTEM_CERTIFICATES", (tmp_path / "none", store))
     assert java_command.certificate_options() == []
     store.touch()
-    assert f"-Djavax.net.ssl.trustStore={store}" in java_command.java_options({}, tmp_path / "log", tmp_path)
+    assert f"-Djavax.net.ssl.trustStore={store}" in java_command.java_options(
+        {}, tmp_path / "log", tmp_path, tmp_path
+    )
+
+
+def counting_java(folder: Path) -> tuple[Path, Path]:
+    """(the home of a Java that writes a line for each of its starts, the file with the lines)."""
+    real, lines = jvm.find_java().path, folder / "starts"
+    (folder / "home" / "bin").mkdir(parents=True)
+    program = folder / "home" / "bin" / "java"
+    program.write_text(f'#!/bin/sh\necho $$ >> "{lines}"\nexec "{real}" "$@"\n')
+    program.chmod(0o755)
+    (folder / "home" / "release").write_text(real.parent.parent.joinpath("release").read_text())
+    lines.touch()
+    return folder / "home", lines
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [
+        ("SELECT 1 AS one;", 0, "one"),
+        ("-- SELECT\nSHOW STREAMS;", 0, ""),
+        ("SELECT (1;", 3, ""),
+    ],
+)
+def test_a_script_starts_one_jvm_and_leaves_none_behind(
+    tmp_path: Path, script: str, code: int, said: str
+) -> None:
+    home, starts = counting_java(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "streamsql", "--java", home, "--warm", "off", "-e", script],
+        env=os.environ | {"TMPDIR": str(tmp_path / "tmp")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, said in done.stdout) == (code, True), done.stderr
+    [pid] = starts.read_text().split()
+    assert eventually(lambda: gone(int(pid)))
+    assert [each.name for each in (tmp_path / "tmp").glob("streamsql-*")] == []
