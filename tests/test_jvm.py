@@ -378,7 +378,7 @@ def counting_java(folder: Path) -> tuple[Path, Path]:
     [
         ("SELECT 1 AS one;", 0, "one"),
         ("-- SELECT\nSHOW STREAMS;", 0, ""),
-        ("SELECT (1;", 3, ""),
+        ("SELECT (1;", 1, ""),
     ],
 )
 def test_a_script_starts_one_jvm_and_leaves_none_behind(
