@@ -172,6 +172,9 @@ def _discard_old(cache: Path) -> None:
     for file in sorted(files, key=lambda f: f.stat().st_mtime, reverse=True)[KEEP:]:
         for part in (file, size_file(file), classes_file(file)):
             part.unlink(missing_ok=True)
+    for classes in cache.glob("spark-java*.jar"):  # of a build that was ended
+        if not any(classes.with_suffix(suffix).exists() for suffix in (".aot", ".jsa")):
+            classes.unlink()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import struct
 import subprocess
 import sys
@@ -103,7 +102,7 @@ def _launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached:
         process.kill()
         raise
     finally:
-        shutil.rmtree(starting.folder, ignore_errors=True)
+        starting.close()
     return Gateway(gateway, process, log)
 
 

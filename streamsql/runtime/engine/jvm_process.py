@@ -26,8 +26,6 @@ from streamsql.runtime.engine.java_command import (
 from streamsql.runtime.engine.start_failures import size_of
 
 MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
-CONNECTION = "_PYSPARK_DRIVER_CONN_INFO_PATH"
-"""The variable that names the file for the port and secret of a JVM."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class StartingJvm:
     """
 
     process: subprocess.Popen[bytes]
-    command: tuple[str, ...]
+    command: list[str]
     environment: Mapping[str, str]
     folder: Path
     log_start: int
@@ -46,14 +44,27 @@ class StartingJvm:
     def connection(self) -> Path:
         return self.folder / "connection"
 
+    def close(self) -> None:
+        """Remove its folder: it has started, or could not."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        _open.pop(self.folder, None)
+
     def discard(self) -> None:
         """End it and remove its folder."""
         self.process.kill()
         self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.close()
 
 
 _early: StartingJvm | None = None
+_open: dict[Path, StartingJvm] = {}
+"""By their folders, the JVMs that have not started yet: they end with this process."""
+
+
+@atexit.register
+def _discard_open() -> None:
+    for starting in list(_open.values()):
+        starting.discard()
 
 
 def start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: Cached) -> StartingJvm:
@@ -63,24 +74,26 @@ def start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cache
     Raises SparkStartError.
     """
     global _early
-    folder = Path(tempfile.mkdtemp(prefix="streamsql-"))
+    early, _early = _early, None
+    folder = early.folder if early else Path(tempfile.mkdtemp(prefix="streamsql-"))
     try:
         options = java_options(conf, log, cache, folder)
         command = [str(java.path), *options, *cached.options, "-cp", class_path(conf, cached.classes)]
         command += submit_arguments(conf, folder) if needs_submit(conf) else [MAIN_CLASS]
         variables = environment(conf, folder / "connection")
-        early, _early = _early, None
         if early is not None:
-            if (early.command, early.environment) == (tuple(command), _without_connection(variables)):
-                shutil.rmtree(folder, ignore_errors=True)
+            if (early.command, early.environment) == (command, variables):
                 return early
             early.discard()
+            return start_jvm(conf, log, cache, java, cached)
         start = size_of(log)
         process = _spawn(command, log, variables)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return StartingJvm(process, tuple(command), _without_connection(variables), folder, start)
+    starting = StartingJvm(process, command, variables, folder, start)
+    _open[folder] = starting
+    return starting
 
 
 def start_early(conf: Mapping[str, str], log: Path, cache: Path, java: str) -> None:
@@ -95,7 +108,6 @@ def start_early(conf: Mapping[str, str], log: Path, cache: Path, java: str) -> N
         runtime = find_java(java)
         cached = cached_for(conf, aot_cache.cache_file(runtime, cache, spark_home()))
         _early = start_jvm(conf, log, cache, runtime, cached)
-        atexit.register(discard_early)
     except (JavaNotFound, SparkStartError, OSError):
         pass
 
@@ -114,10 +126,6 @@ def cached_for(conf: Mapping[str, str], archive: Path) -> Cached:
     if re.search(r"AOT|-Xshare|SharedArchive|ArchiveClasses", own):
         return Cached()  # the user, or a build of the cache, has options of that kind
     return aot_cache.use_cache(archive)
-
-
-def _without_connection(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if name != CONNECTION}
 
 
 def _private(path: str, flags: int) -> int:
