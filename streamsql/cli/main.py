@@ -380,7 +380,7 @@ def _scripts(
         client.on_news(printer.warn, restarts_only=True)
         remote = ScriptRunner(client, printer, CancelToken(), keep_going=options.on_error == "continue")
         return Supervisor(remote, sources, options.timeout).run()
-    from streamsql.runtime.engine.jvm_process import discard_early
+    from streamsql.runtime.engine.jvm_process import discard_starting
     from streamsql.runtime.workspace.reopen import reopen
 
     with working_place(options, printer) as (folder, workspace):
@@ -396,7 +396,7 @@ def _scripts(
         if any(needs_spark(source) for source in sources):
             session.engine.begin_start()
         else:
-            discard_early()
+            discard_starting()
         runner = ScriptRunner(session, printer, CancelToken(), keep_going=options.on_error == "continue")
         try:
             return Supervisor(runner, sources, options.timeout).run()

@@ -37,20 +37,16 @@ def await_queries(parts: SessionParts, names: Sequence[str]) -> None:
             pass  # still running, or failed: the next round and the caller see it
 
 
-ENDS_BY_ITSELF = ("available_now", "once")
-"""The kinds of triggers whose queries end with their input."""
-
-
 def without_end(parts: SessionParts, names: Sequence[str]) -> tuple[Note, ...]:
     """A note on the queries of a script that it waits for and that do not end with their input."""
     known = parts.catalog.queries
     names = [n for n in dict.fromkeys(names) if n in parts.queries.all and n in known]
     endless = [
-        known[n].name
-        for n in names
+        query.name
+        for n, query in ((n, known[n]) for n in names)
         if parts.queries.all[n].status() in GOING_ON
-        and not known[n].inputs
-        and getattr(known[n].trigger, "kind", "") not in ENDS_BY_ITSELF
+        and not query.inputs
+        and not (query.trigger and query.trigger.ends)
     ]
     if not endless:
         return ()

@@ -111,9 +111,7 @@ class ClientSession(StatementSession):
         """Wait for the queries that end by themselves; the others are the server's."""
         queries = self.parts.catalog.queries
         kinds = {n: queries[n].trigger for n in names if n in queries}
-        ending = [
-            n for n, trigger in kinds.items() if trigger and trigger.kind in script_queries.ENDS_BY_ITSELF
-        ]
+        ending = [n for n, trigger in kinds.items() if trigger and trigger.ends]
         script_queries.await_queries(self.parts.under(cancel), ending)
         stay = [queries[n].name for n in kinds if n not in ending]
         text = f"{', '.join(stay)} {'goes' if len(stay) == 1 else 'go'} on in the server"

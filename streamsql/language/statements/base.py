@@ -109,6 +109,11 @@ class Trigger:
     interval: str = ""
     span: Span = field(default=Span(0, 0), compare=False)
 
+    @property
+    def ends(self) -> bool:
+        """Whether the query ends by itself, when it has read what there is."""
+        return self.kind in ("available_now", "once")
+
     def sql(self) -> str:
         words = {"available_now": "AVAILABLE NOW", "once": "ONCE", "every": "EVERY",
                  "continuous": "CONTINUOUS EVERY", "real_time": "REAL TIME EVERY"}  # fmt: skip

@@ -36,7 +36,7 @@ OP = "_op"
 
 def writes_once(statement: Insert) -> bool:
     """Whether an INSERT over live tables asks for one write of the rows that are there."""
-    return statement.trigger is not None and statement.trigger.kind in ("once", "available_now")
+    return statement.trigger is not None and statement.trigger.ends
 
 
 def insert_changes(statement: Insert, sinks: tuple[Sink, ...], context: Context) -> Changes:

@@ -62,7 +62,10 @@ _open: dict[Path, StartingJvm] = {}
 
 
 @atexit.register
-def _discard_open() -> None:
+def discard_starting() -> None:
+    """End the JVMs that have not started yet, that of start_early among them."""
+    global _early
+    _early = None
     for starting in list(_open.values()):
         starting.discard()
 
@@ -110,14 +113,6 @@ def start_early(conf: Mapping[str, str], log: Path, cache: Path, java: str) -> N
         _early = start_jvm(conf, log, cache, runtime, cached)
     except (JavaNotFound, SparkStartError, OSError):
         pass
-
-
-def discard_early() -> None:
-    """End the JVM of start_early, if no session has taken it over."""
-    global _early
-    if _early is not None:
-        _early.discard()
-        _early = None
 
 
 def cached_for(conf: Mapping[str, str], archive: Path) -> Cached:

@@ -23,8 +23,6 @@ from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.moments import shown
 from streamsql.runtime.why.verdict import count
 
-_BOUNDED = ("available_now", "once")
-
 
 def _flush(parts: SessionParts, plan: Flush, statement: FlushQuery) -> Done:
     """Process all available input, then run a micro-batch of no rows under a watermark that is past all
@@ -34,7 +32,7 @@ def _flush(parts: SessionParts, plan: Flush, statement: FlushQuery) -> Done:
     name = plan.run.query.name.casefold()
     before = parts.queries.all.get(name)
     went_on = before is not None and before.status() in GOING_ON
-    bounded = plan.run.query.trigger is not None and plan.run.query.trigger.kind in _BOUNDED
+    bounded = plan.run.query.trigger is not None and plan.run.query.trigger.ends
     try:
         running = _at_its_end(parts, plan.run, before)
     except Cancelled:
@@ -95,7 +93,7 @@ def _at_its_end(parts: SessionParts, run: Run, running: Running | None) -> Runni
 
 def _to_its_end(parts: SessionParts, run: Run, bounded: bool) -> Running:
     """Start the query and wait until it has processed all available input. bounded: it ends then."""
-    stops = bounded and (run.query.trigger is None or run.query.trigger.kind not in _BOUNDED)
+    stops = bounded and (run.query.trigger is None or not run.query.trigger.ends)
     if stops:
         run = replace(run, query=replace(run.query, trigger=Trigger("available_now")))
     running = start_query(parts.under(CancelToken()), run)

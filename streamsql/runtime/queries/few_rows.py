@@ -15,6 +15,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from streamsql.definitions import Stream
@@ -24,14 +25,9 @@ from streamsql.runtime.engine.java_command import spark_defaults
 from streamsql.runtime.engine.settings import PARTITIONS
 from streamsql.runtime.queries.parts import QueryParts
 
-SETTINGS = {
-    PARTITIONS: "1",
-    "spark.sql.leafNodeDefaultParallelism": "1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-CODE = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
-"""Those of them that may differ from start to start."""
+CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+SETTINGS = {PARTITIONS: "1", "spark.sql.leafNodeDefaultParallelism": "1", **CODE}
+"""CODE: those of them that may differ from start to start."""
 FEW = {"rate": ("rowsPerSecond", "1", 10), "rate-micro-batch": ("rowsPerBatch", "", 1_000)}
 """For each connector the option that says how many rows it gives, its default, and what is few: after a week
 without the query, 10 rows a second are 6,000,000 rows in a micro-batch, which it computes in some seconds.
@@ -98,7 +94,7 @@ def _fitting(plan: Run) -> Iterable[str]:
         return ()
     if not others:
         return SETTINGS
-    to_the_end = trigger is not None and trigger.kind in ("available_now", "once")
+    to_the_end = trigger is not None and trigger.ends
     if not (to_the_end and _are_small(others)):
         return ()
     return SETTINGS if plan.transient else CODE
@@ -118,14 +114,14 @@ def _are_small(streams: Iterable[Stream]) -> bool:
         path = local_path(stream.option("path"))
         if stream.connector not in TEXTS or not path:
             return False
-        places += glob.glob(path)
+        places += islice(glob.iglob(path), MOST_FILES)
     for _ in range(MOST_FILES):
         if not places:
             return True
         place = places.popleft()
         try:
             if os.path.isdir(place):
-                places += (entry.path for entry in os.scandir(place))
+                places += (entry.path for entry in islice(os.scandir(place), MOST_FILES))
             else:
                 size += os.path.getsize(place)
         except OSError:  # gone meanwhile, or not to be read: Spark says so
