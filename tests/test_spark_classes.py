@@ -12,12 +12,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from spark_classes_jar import contents
 
 from streamsql.connectors.event_metrics import SHARES
+from streamsql.errors import StreamsqlError
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.row_values import collect
-from streamsql.runtime.engine.spark_classes import JAR, LOCAL_FILES, SHARING, SLIDES
+from streamsql.runtime.engine.spark_classes import CLOSED_WINDOWS, JAR, LOCAL_FILES, SHARING, SLIDES
 
 
 def test_the_jar_is_what_its_sources_compile_to(spark: Any) -> None:
@@ -207,6 +209,105 @@ def test_equal_windows_of_a_stream_read_it_once_close_and_resume_a_checkpoint_wi
     ] == (  # of the run; filters first, as without metrics
         "48 rows in 1 micro-batch: 1970-01-01 00:04:10 to 1970-01-01 00:08:05"
     )
+
+
+COUNTS = (
+    "(SELECT k, window AS w, count(*) AS n FROM s GROUP BY k, window(at, '10 seconds', '{slide} seconds'))"
+)
+TOTALS = "(SELECT window AS w, sum(v) AS total FROM s WHERE v > 2 GROUP BY window(at, '10 seconds', '{slide} seconds'))"
+MOST = (
+    f"SELECT c.k, c.w.end AS until, c.n FROM {COUNTS} c"
+    f" JOIN (SELECT w, max(n) AS most FROM {COUNTS} GROUP BY w) m ON c.w = m.w AND c.n >= m.most"
+)
+SHARES_OF = f"SELECT c.k, c.w.end AS until, c.n, t.total FROM {COUNTS} c JOIN {TOTALS} t ON t.w = c.w"
+PAIRS = (
+    f"SELECT a.k, a.w.end AS until, a.n, b.n AS m FROM {COUNTS} a JOIN {COUNTS} b ON a.k = b.k AND a.w = b.w"
+)
+
+
+def write_late_rows(folder: Path, number: int) -> None:
+    """A file with rows of about half a minute after those of the file before; some are late, or without a time."""
+    rng, lines = random.Random(number), []
+    for _ in range(150):
+        at = EPOCH + timedelta(seconds=number * 20 + rng.randrange(30) - rng.choice([0, 0, 0, 60]))
+        row = {"k": rng.choice("abc"), "v": rng.randrange(9), "at": at.isoformat() + "Z"}
+        row.pop(rng.choice(["k", "v", "at", *"......."]), None)
+        lines.append(json.dumps(row) + "\n")
+    part = folder.parent / f"{number}.part"
+    part.write_text("".join(lines))
+    part.rename(folder / f"{number:02}.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "shared"),
+    [(MOST, True), (PAIRS, True), (SHARES_OF, False)],
+    ids=["most", "pairs", "shares"],
+)
+@pytest.mark.parametrize("slide", [2, 10])
+def test_joins_of_closed_windows_and_shared_states_give_the_rows_of_spark_s_own_plan(
+    console: Any, tmp_path: Path, text: str, shared: bool, slide: int
+) -> None:
+    """One query with Spark's own plan; another begun with it, and resumed with the changed one twice."""
+    (folder := tmp_path / "in").mkdir()
+    both = (SHARING, CLOSED_WINDOWS)
+    off = "".join(f"SET {setting} = off;" for setting in both)
+    on = "".join(f"RESET {setting};" for setting in both)
+    select = text.replace("{slide}", str(slide))
+    script = "CREATE STREAM s (k STRING, v INT, at TIMESTAMP) USING json"
+    script += f" OPTIONS (path '{folder}', maxFilesPerTrigger 1) WITH WATERMARK at DELAY OF 5 SECONDS; {off}"
+    for name in ("own", "other"):
+        script += f"CREATE SINK {name}_out USING parquet OPTIONS (path '{tmp_path}/{name}');"
+        script += (
+            f"INSERT INTO {name}_out AS QUERY {name} TRIGGER AVAILABLE NOW {select}; AWAIT QUERY {name};"
+        )
+    for number in range(2):
+        write_late_rows(folder, number)
+    console.run(script)
+    plan = console.session.parts.queries.all["other"].handle._jsq.explainInternal(False)
+    assert "OfAnother" not in plan and "AtOnce" not in plan
+    for settings, numbers in ((on, range(2, 5)), (off, range(5, 8))):
+        for number in numbers:
+            write_late_rows(folder, number)
+        results = console.run(
+            f"{off} START QUERY own; AWAIT QUERY own; {settings} START QUERY other; AWAIT QUERY other;"
+        )
+        assert "none written" not in str(
+            results
+        )  # though the join comes last, whose rows Spark does not count
+        running = console.session.parts.queries.all["other"]
+        plan = running.handle._jsq.explainInternal(False)
+        # The second time the states are off, but there is only one since the first time.
+        assert ("OfAnother" in plan) == shared and ("AtOnce" in plan) == (settings == on)
+        assert all(r["stateOperators"][0]["numRowsTotal"] == 0 for r in running.reports.newest())
+    console.run(on)
+    own, other = (
+        sorted(map(repr, console.rows(f"SELECT * FROM parquet.`{tmp_path}/{name}`;")))
+        for name in ("own", "other")
+    )
+    assert own == other and len(own) >= 19
+
+
+def test_a_shared_state_is_told_and_the_state_of_the_other_refused(console: Any, tmp_path: Path) -> None:
+    """A live table: Spark examines there whether the state of each operation was committed."""
+    (folder := tmp_path / "in").mkdir()
+    for number in range(3):
+        write_late_rows(folder, number)
+    console.run(
+        f"CREATE STREAM s (k STRING, v INT, at TIMESTAMP) USING json OPTIONS (path '{folder}')"
+        " WITH WATERMARK at DELAY OF 5 SECONDS;"
+        f"CREATE LIVE TABLE t TRIGGER AVAILABLE NOW AS {MOST.replace('{slide}', '2')}; AWAIT QUERY t;"
+    )
+    assert console.rows("SELECT count(*) > 5 FROM t;") == [(True,)]
+    told = console.rows("DESCRIBE QUERY t;")
+    [own] = console.rows("SELECT count(*) FROM STATE OF QUERY t OPERATOR 1;")
+    kept = [value.partition(",")[0] for name, value in told if name == "state of groups"]
+    assert own[0] > 3 and kept == [f"{own[0]} rows", "0 rows"]
+    checkpoint = dict(console.rows("DESCRIBE CHECKPOINT OF QUERY t;"))
+    assert checkpoint["state 3"] == "stateStoreSave, kept by state 1"
+    with pytest.raises(StreamsqlError) as fault:
+        console.run("SELECT * FROM STATE OF QUERY t OPERATOR 3;")
+    assert fault.value.message.startswith("operator 3 has no state of its own: operator 1 aggregates")
+    assert fault.value.hint == "read OPERATOR 1"
 
 
 def test_split_part_by_a_character_is_spark_s_own(spark: Any) -> None:

@@ -44,11 +44,10 @@ def open_groups(evidence: Evidence) -> OpenGroups | None:
     """The groups of an append-mode aggregation that wait for the watermark; None when there are none."""
     if evidence.mode != "append":
         return None
-    for number, op in enumerate(reversed(evidence.state)):
+    for number, op in enumerate(evidence.state):
         if op.get("operatorName") in GROUPS and op.get("numRowsTotal", 0):
-            at = len(evidence.state) - 1 - number
             session = op["operatorName"] != GROUPS[0]
-            first, last = _ends(evidence, at)
+            first, last = _ends(evidence, number)
             return OpenGroups(op["numRowsTotal"], first, last, session)
     return None
 
@@ -66,18 +65,22 @@ def gave_none(evidence: Evidence) -> bool:
 
 
 def _removed(report: dict[str, Any]) -> int:
-    """The groups that the last stateful operator has emitted in append mode, in a progress report."""
-    last: dict[str, Any] = next(iter(report.get("stateOperators", [])), {})
-    return int(last.get("numRowsRemoved", 0)) if last.get("operatorName") in GROUPS else 0
+    """The groups of a progress report that may have come out in append mode: those that the last stateful
+    operator has emitted, or if it is a join, those of the operators before it.
+    """
+    operators = report.get("stateOperators", [])
+    if operators and operators[0].get("operatorName") in GROUPS:
+        operators = operators[:1]
+    return sum(int(op.get("numRowsRemoved", 0)) for op in operators if op.get("operatorName") in GROUPS)
 
 
-def _ends(evidence: Evidence, at: int) -> tuple[int | None, int | None]:
-    """When the first and the last group of a stateful operator ends. at: its place in the report; Spark
-    reports the operators from the last to the first.
+def _ends(evidence: Evidence, number: int) -> tuple[int | None, int | None]:
+    """When the first and the last group of a stateful operator ends. number: its place in the report and its
+    number: Spark numbers and reports the operators from the last to the first.
     """
     from pyspark.sql import functions as F
 
-    spark, number = evidence.parts.spark, len(evidence.state) - 1 - at
+    spark = evidence.parts.spark
     try:
         state = read_state(spark, evidence.plan.checkpoint, raw=True, operatorId=str(number))
         ends = _end_columns(state.schema, evidence)

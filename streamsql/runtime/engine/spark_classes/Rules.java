@@ -21,8 +21,10 @@ public class Rules implements SparkSessionExtensionsProvider {
     public Object apply(Object extensions) {
         SparkSessionExtensions to = (SparkSessionExtensions) extensions;
         to.injectOptimizerRule(new OfSession(new EventTimes.FiltersFirst()));
-        to.injectColumnar(new OfSession(new Physical(new SharedExchanges()))); // compares what Spark has planned
+        to.injectColumnar(new OfSession(new Physical(new SharedStates()))); // compares what Spark has planned
+        to.injectColumnar(new OfSession(new Physical(new SharedExchanges()))); // the same
         to.injectColumnar(new OfSession(new Physical(new SlidingWindows())));
+        to.injectColumnar(new OfSession(new Physical(new ClosedWindows())));
         to.injectColumnar(new OfSession(new Physical(new EventTimes())));
         to.injectColumnar(new OfSession(new Physical(new SplitByCharacter())));
         to.injectColumnar(new OfSession(new Physical(new JsonLines())));

@@ -28,8 +28,8 @@ import scala.collection.Iterator;
  * IncrementalExecution computes the watermark of each stateful operation from the nodes below it; below a leaf there
  * is none, so that no window closes. Here all nodes stay, and the second exchange takes the rows of the first one.
  *
- * Only exchanges without state below them are shared: each operation has its own state, as with Spark's own plan, so
- * that checkpoints fit both. The rule comes before the others of this jar, and compares what Spark has planned.
+ * Only exchanges without state below them are shared here; SharedStates, which comes before, shares equal aggregations
+ * with their state. Both come before the other rules of this jar, and compare what Spark has planned.
  */
 public class SharedExchanges extends Rules.Guarded {
     protected String setting() {
@@ -96,6 +96,9 @@ public class SharedExchanges extends Rules.Guarded {
 
     /** Adds the exchanges of streams that have no state below them. */
     private static void collect(SparkPlan plan, List exchanges) {
+        if (plan instanceof Shared && !((Shared) plan).computes) {
+            return;
+        }
         if (plan instanceof ShuffleExchangeExec && Rules.has(plan, EventTimeWatermarkExec.class) && repeatable(plan)) {
             exchanges.add(plan);
         }
@@ -105,16 +108,20 @@ public class SharedExchanges extends Rules.Guarded {
     }
 
     private static boolean repeatable(SparkPlan plan) {
-        if (plan instanceof StatefulOperator) {
+        if (plan instanceof StatefulOperator || !deterministic(plan)) {
             return false;
-        }
-        for (Iterator all = plan.expressions().iterator(); all.hasNext();) {
-            if (!((Expression) all.next()).deterministic()) {
-                return false;
-            }
         }
         for (Iterator all = plan.children().iterator(); all.hasNext();) {
             if (!repeatable((SparkPlan) all.next())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    static boolean deterministic(SparkPlan plan) {
+        for (Iterator all = plan.expressions().iterator(); all.hasNext();) {
+            if (!((Expression) all.next()).deterministic()) {
                 return false;
             }
         }
@@ -129,7 +136,7 @@ public class SharedExchanges extends Rules.Guarded {
             if (first) {
                 firsts.put(result, new Rows());
             }
-            return new Shared((Rows) firsts.get(result), first ? plan : (SparkPlan) plan.transformUp(new WithoutMetrics()));
+            return new Shared((Rows) firsts.get(result), first ? plan : (SparkPlan) plan.transformUp(new WithoutMetrics()), true);
         }
         List children = new ArrayList();
         for (Iterator all = plan.children().iterator(); all.hasNext();) {
@@ -149,7 +156,10 @@ public class SharedExchanges extends Rules.Guarded {
     public static class Rows {
         private RDD rows;
 
-        synchronized RDD of(SparkPlan exchange) {
+        synchronized RDD of(SparkPlan exchange, boolean computes) {
+            if (rows == null && !computes) {
+                throw new IllegalStateException("shared rows are read before they are computed");
+            }
             if (rows == null) {
                 rows = exchange.execute();
             }
@@ -157,18 +167,20 @@ public class SharedExchanges extends Rules.Guarded {
         }
     }
 
-    /** An exchange; the first one that is executed computes the rows of all. Spark's node that it extends coalesces
-     * partitions, which this one does not: any node with one child would do. */
+    /** An exchange; of those that may compute the rows of all, the first one that is executed does. Spark's node that it
+     * extends coalesces partitions, which this one does not: any node with one child would do. */
     public static class Shared extends CoalesceExec {
         private final transient Rows rows;
+        final boolean computes;
 
-        public Shared(Rows rows, SparkPlan exchange) {
+        public Shared(Rows rows, SparkPlan exchange, boolean computes) {
             super(0, exchange);
             this.rows = rows;
+            this.computes = computes;
         }
 
         public RDD doExecute() {
-            return rows.of(this.child());
+            return rows.of(this.child(), computes);
         }
 
         public Partitioning outputPartitioning() {
@@ -176,7 +188,7 @@ public class SharedExchanges extends Rules.Guarded {
         }
 
         public CoalesceExec withNewChildInternal(SparkPlan child) {
-            return new Shared(rows, child);
+            return new Shared(rows, child, computes);
         }
 
         public String nodeName() {

@@ -1,9 +1,9 @@
 """Classes of the console in Spark's JVM: a Hadoop file system for local files that starts no process for
 each file that it creates, and rules over Spark's plans (Rules.java). Sliding windows are aggregated by their
-slides first, equal exchanges of a streaming query are computed once, event times are counted where Spark
-reads them for a watermark, split_part needs no regular expression, and JSON of files and messages is read as
-bytes. RowSpool.java hands over large results. SessionStart.java starts a session without MLlib.
-ScalaLambdas.java writes classes for the start-up cache.
+slides first, equal exchanges and aggregations of a query are computed once, groups of closed windows
+are joined without state, event times are counted where Spark reads them for a watermark, split_part needs no
+regular expression, and JSON of files and messages is read as bytes. RowSpool.java hands over large results.
+SessionStart.java starts a session without MLlib. ScalaLambdas.java writes classes for the start-up cache.
 
 The sources are the java files here; the jar has what Janino, the compiler in Spark's own jars, makes of them:
 
@@ -23,7 +23,11 @@ SESSION_START = "streamsql.SessionStart"
 SLIDES = "spark.streamsql.slides"
 """The setting that turns the rule of SlidingWindows.java off."""
 SHARING = "spark.streamsql.sharing"
-"""The setting that turns the rule of SharedExchanges.java off."""
+"""The setting that turns the rules of SharedExchanges.java and SharedStates.java off."""
+SHARED_STATE = "sharedState"
+"""The name in progress reports of an aggregation whose state another one keeps."""
+CLOSED_WINDOWS = "spark.streamsql.closedWindows"
+"""The setting that turns the rule of ClosedWindows.java off."""
 JSON_LINES = "spark.streamsql.jsonLines"
 """The setting that turns the rules of JsonLines.java and JsonMessages.java off."""
 EXTENSIONS = {"META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": ("streamsql.Rules\n")}
@@ -31,6 +35,7 @@ EXTENSIONS = {"META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProv
 SOURCES = tuple(
     Path(__file__).with_name(f"{name}.java")
     for name in (
+        "ClosedWindows",
         "EventTimes",
         "FileLines",
         "JsonLine",
@@ -42,6 +47,7 @@ SOURCES = tuple(
         "ScalaLambdas",
         "SessionStart",
         "SharedExchanges",
+        "SharedStates",
         "SlidingWindows",
         "SplitByCharacter",
     )

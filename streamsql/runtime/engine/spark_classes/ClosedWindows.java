@@ -1,0 +1,241 @@
+package streamsql;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.optimizer.BuildLeft$;
+import org.apache.spark.sql.catalyst.optimizer.BuildRight$;
+import org.apache.spark.sql.catalyst.optimizer.BuildSide;
+import org.apache.spark.sql.catalyst.plans.Inner$;
+import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark$;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.CoalesceExec;
+import org.apache.spark.sql.execution.RDDScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import org.apache.spark.sql.execution.joins.ShuffledHashJoinExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreRestoreExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreSaveExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperator;
+import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
+import scala.runtime.AbstractFunction0;
+import scala.runtime.AbstractFunction2;
+
+/**
+ * Joins the groups of closed windows without state.
+ *
+ * An aggregation emits all groups of a window in the micro-batch whose watermark closes it (output mode append). Where two
+ * such aggregations are joined by their windows, both sides of a window come in the same micro-batch, at whose
+ * end the watermark evicts them from the state of the join: Spark puts each row into that state and removes it again. Here the
+ * rows are joined by a hash table of one side; Spark's join runs beside it over no rows, so that its state, which is
+ * empty at the end of each micro-batch, is committed as with Spark's own plan, and checkpoints fit both.
+ *
+ * spark.streamsql.closedWindows = off leaves plans as they are.
+ */
+public class ClosedWindows extends Rules.Guarded {
+    private static final String IN_MEMORY = "HDFSBackedStateStoreProvider"; // a state that need not fit into memory: no hash table
+
+    protected String setting() {
+        return "spark.streamsql.closedWindows";
+    }
+
+    protected TreeNode changed(TreeNode plan) {
+        boolean any = Rules.has(plan, StreamingSymmetricHashJoinExec.class);
+        return any && SQLConf.get().stateStoreProviderClass().endsWith(IN_MEMORY) ? plan.transformUp(new EachJoin()) : plan;
+    }
+
+    public static class EachJoin extends Rules.Each {
+        public Object apply(Object node) {
+            return node instanceof StreamingSymmetricHashJoinExec ? joined((StreamingSymmetricHashJoinExec) node) : node;
+        }
+    }
+
+    private static SparkPlan joined(StreamingSymmetricHashJoinExec join) {
+        int key = key(join.leftKeys());
+        key = key < 0 ? key(join.rightKeys()) : key; // as Spark takes the key that evicts state
+        boolean evicted = byKey(join.stateWatermarkPredicates().left()) && byKey(join.stateWatermarkPredicates().right());
+        if (key < 0 || !evicted || join.joinType() != Inner$.MODULE$) {
+            return join;
+        }
+        StateStoreSaveExec left = closed(join, join.left(), (Expression) join.leftKeys().apply(key));
+        StateStoreSaveExec right = closed(join, join.right(), (Expression) join.rightKeys().apply(key));
+        if (left == null || right == null) {
+            return join;
+        }
+        boolean fewer = left.keyExpressions().size() < right.keyExpressions().size();
+        List none = new ArrayList();
+        none.add(new NoRows(join.left()));
+        none.add(new NoRows(join.right()));
+        return new AtOnce((SparkPlan) Rules.with(join, none), fewer);
+    }
+
+    /** The number of the first key that has a watermark; -1 for none. */
+    private static int key(Seq keys) {
+        for (int i = 0; i < keys.size(); i++) {
+            if (keys.apply(i) instanceof NamedExpression && timed((NamedExpression) keys.apply(i))) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    private static boolean timed(NamedExpression column) {
+        return column.metadata().contains(EventTimeWatermark$.MODULE$.delayKey());
+    }
+
+    private static boolean byKey(Option predicate) {
+        return predicate.nonEmpty() && predicate.get() instanceof StreamingSymmetricHashJoinHelper.JoinStateKeyWatermarkPredicate;
+    }
+
+    /** The aggregation that emits all groups with a value of a join's key at once, up to the watermark of the join. */
+    private static StateStoreSaveExec closed(StreamingSymmetricHashJoinExec join, SparkPlan side, Expression key) {
+        List keys = new ArrayList();
+        keys.add(key);
+        Seq values = Rules.seq(keys);
+        SparkPlan below = side;
+        while (!(below instanceof StateStoreSaveExec)) {
+            boolean moves = below instanceof ShuffleExchangeExec || below instanceof SharedExchanges.Shared;
+            values = moves ? values : SharedStates.Columns.below(below, values);
+            if (values == null) {
+                return null;
+            }
+            below = (SparkPlan) below.children().head();
+        }
+        StateStoreSaveExec save = (StateStoreSaveExec) below;
+        Object value = values.head();
+        int times = 0;
+        boolean same = false;
+        for (Iterator all = save.keyExpressions().iterator(); all.hasNext();) {
+            Attribute each = (Attribute) all.next();
+            times += timed(each) ? 1 : 0;
+            same = same || timed(each) && value instanceof Attribute && ((Attribute) value).exprId().equals(each.exprId());
+        }
+        boolean emitted = save.outputMode().nonEmpty() && save.outputMode().get().toString().equals("Append")
+            && save.eventTimeWatermarkForEviction().nonEmpty()
+            && save.eventTimeWatermarkForEviction().equals(join.eventTimeWatermarkForEviction())
+            && save.eventTimeWatermarkForLateEvents().equals(join.eventTimeWatermarkForLateEvents());
+        return same && times == 1 && emitted && onlyAggregations(save) ? save : null;
+    }
+
+    /** Other operations may hold the watermark back. */
+    private static boolean onlyAggregations(SparkPlan plan) {
+        boolean aggregation = plan instanceof StateStoreSaveExec || plan instanceof StateStoreRestoreExec;
+        if (plan instanceof StatefulOperator && !aggregation) {
+            return false;
+        }
+        for (Iterator all = plan.children().iterator(); all.hasNext();) {
+            if (!onlyAggregations((SparkPlan) all.next())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** No rows, in as many partitions as its child has; keeps the child for the join beside. */
+    public static class NoRows extends CoalesceExec {
+        public NoRows(SparkPlan child) {
+            super(0, child);
+        }
+
+        public RDD doExecute() {
+            int partitions = this.child().outputPartitioning().numPartitions();
+            return new JavaSparkContext(this.sparkContext()).parallelize(new ArrayList(), partitions).rdd();
+        }
+
+        public Partitioning outputPartitioning() {
+            return this.child().outputPartitioning();
+        }
+
+        public CoalesceExec withNewChildInternal(SparkPlan child) {
+            return new NoRows(child);
+        }
+
+        public String nodeName() {
+            return "NoRows";
+        }
+
+        public boolean canEqual(Object other) {
+            return other instanceof NoRows;
+        }
+
+        public boolean equals(Object other) {
+            return other instanceof NoRows && super.equals(other);
+        }
+    }
+
+    /** A join of rows that come at once, over the join of Spark, which has none. */
+    public static class AtOnce extends CoalesceExec {
+        private final boolean left; // of its rows the hash table is made
+
+        public AtOnce(SparkPlan join, boolean left) {
+            super(0, join);
+            this.left = left;
+        }
+
+        public RDD doExecute() {
+            StreamingSymmetricHashJoinExec join = (StreamingSymmetricHashJoinExec) this.child();
+            BuildSide side = left ? (BuildSide) BuildLeft$.MODULE$ : BuildRight$.MODULE$;
+            SparkPlan hashed = new ShuffledHashJoinExec(
+                join.leftKeys(), join.rightKeys(), join.joinType(), side, join.condition().full(), rows(join.left()), rows(join.right()), false);
+            ClassTag tag = ClassTag$.MODULE$.apply(InternalRow.class);
+            return hashed.execute().zipPartitions(join.execute(), true, new Both(), tag, tag);
+        }
+
+        private static SparkPlan rows(SparkPlan none) {
+            SparkPlan rows = ((NoRows) none).child();
+            return new RDDScanExec(rows.output(), rows.execute(), "rows", rows.outputPartitioning(), Rules.seq(new ArrayList()), Option.empty());
+        }
+
+        public Partitioning outputPartitioning() {
+            return this.child().outputPartitioning();
+        }
+
+        public CoalesceExec withNewChildInternal(SparkPlan child) {
+            return new AtOnce(child, left);
+        }
+
+        public String nodeName() {
+            return "AtOnce";
+        }
+
+        public boolean canEqual(Object other) {
+            return other instanceof AtOnce;
+        }
+
+        public boolean equals(Object other) {
+            return other instanceof AtOnce && super.equals(other);
+        }
+    }
+
+    /** The rows of one partition, then those of another. */
+    public static class Both extends AbstractFunction2 implements java.io.Serializable {
+        public Object apply(Object first, Object second) {
+            return ((Iterator) first).concat(new Rest(second));
+        }
+    }
+
+    public static class Rest extends AbstractFunction0 {
+        private final Object rows;
+
+        Rest(Object rows) {
+            this.rows = rows;
+        }
+
+        public Object apply() {
+            return rows;
+        }
+    }
+}
