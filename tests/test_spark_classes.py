@@ -19,7 +19,14 @@ from streamsql.connectors.event_metrics import SHARES
 from streamsql.errors import StreamsqlError
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.row_values import collect
-from streamsql.runtime.engine.spark_classes import CLOSED_WINDOWS, JAR, LOCAL_FILES, SHARING, SLIDES
+from streamsql.runtime.engine.spark_classes import (
+    CLOSED_WINDOWS,
+    EMITTED_GROUPS,
+    JAR,
+    LOCAL_FILES,
+    SHARING,
+    SLIDES,
+)
 
 
 def test_the_jar_is_what_its_sources_compile_to(spark: Any) -> None:
@@ -343,3 +350,58 @@ def test_event_times_of_rows_that_several_jobs_compute_count_once(console: Any, 
     assert dict(console.rows("DESCRIBE STREAM s;"))["event times in q"] == (
         "100 rows in 1 micro-batch: 1970-01-01 00:00:00 to 1970-01-01 00:01:39"
     )
+
+
+AGGREGATES = (
+    "count(*) AS n, count(v) FILTER (WHERE v > 3) AS c, sum(v) AS s, avg(v) AS a, stddev(x) AS dev, corr(v, x) AS r,"
+    " min(t) AS least, max(t) AS most, max_by(k, x) AS by, first(v, true) AS one, sum(d) AS ds, avg(x) AS ax,"
+    " bool_or(v > 7) AS any_high, regr_slope(x, v) AS slope"
+)
+
+
+@pytest.mark.parametrize("mode", ["append", "update", "complete"])
+def test_emitted_groups_have_the_results_of_spark_s_own_plan(spark: Any, tmp_path: Path, mode: str) -> None:
+    """Into a sink that reads all rows, with PySpark; Spark's own plan gives the same to the last bit."""
+    (folder := tmp_path / "in").mkdir()
+    rng = random.Random(3)
+    for number in range(4):
+        lines = []
+        for _ in range(200):
+            row = {"k": rng.choice("abc"), "v": rng.randrange(9), "x": rng.random(), "d": rng.random() * 100}
+            row["t"] = rng.choice(["", "é", "zz", "q"])
+            row["at"] = (EPOCH + timedelta(seconds=number * 20 + rng.randrange(20))).isoformat() + "Z"
+            row.pop(rng.choice(["k", "v", "x", "d", "t", *"......."]), None)
+            lines.append(json.dumps(row) + "\n")
+        (folder / f"{number}.json").write_text("".join(lines))
+    session = own_session(spark)
+    reader = session.readStream.schema("k STRING, v INT, x DOUBLE, t STRING, d DECIMAL(9, 2), at TIMESTAMP")
+    stream = reader.option("maxFilesPerTrigger", 1).json(str(folder)).withWatermark("at", "5 seconds")
+    stream.createOrReplaceTempView("emitted")
+    rows, plans = {}, {}
+    for setting in ("on", "off"):
+        session.conf.set(EMITTED_GROUPS, setting)
+        groups = session.sql(
+            f"SELECT window.start AS since, k, {AGGREGATES} FROM emitted GROUP BY window(at, '10 seconds'), k"
+        )
+        writer = groups.writeStream.format("memory").queryName(f"emitted_{mode}_{setting}").outputMode(mode)
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        plan = query._jsq.explainInternal(False)
+        plans[setting] = "Aggregate" in plan[: plan.index("StateStoreSave")]
+        rows[setting] = sorted(map(repr, session.table(f"emitted_{mode}_{setting}").collect()))
+    assert plans == {"on": False, "off": True}
+    assert rows["on"] == rows["off"] and len(rows["on"]) >= 24
+
+
+def test_a_function_that_takes_the_first_groups_only_loses_no_state(spark: Any, tmp_path: Path) -> None:
+    """Spark itself groups what a state emits again, and so reads it to its end."""
+    rows = own_session(spark).range(1000).selectExpr("id % 100 AS k", "timestamp_seconds(id) AS at")
+    rows.write.parquet(str(tmp_path / "in"))
+    stream = rows.sparkSession.readStream.schema(rows.schema).parquet(str(tmp_path / "in"))
+    taken: list[int] = []
+    writer = stream.groupBy("k").count().writeStream.outputMode("update")
+    writer = writer.foreachBatch(lambda batch, _: taken.append(len(batch.limit(3).collect())))
+    writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
+        availableNow=True
+    ).start().awaitTermination()
+    assert taken == [3]

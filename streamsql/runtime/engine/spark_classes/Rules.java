@@ -24,6 +24,7 @@ public class Rules implements SparkSessionExtensionsProvider {
         to.injectColumnar(new OfSession(new Physical(new SharedStates()))); // compares what Spark has planned
         to.injectColumnar(new OfSession(new Physical(new SharedExchanges()))); // the same
         to.injectColumnar(new OfSession(new Physical(new SlidingWindows())));
+        to.injectColumnar(new OfSession(new Physical(new EmittedGroups())));
         to.injectColumnar(new OfSession(new Physical(new ClosedWindows())));
         to.injectColumnar(new OfSession(new Physical(new EventTimes())));
         to.injectColumnar(new OfSession(new Physical(new SplitByCharacter())));

@@ -243,7 +243,7 @@ public class SharedStates extends Rules.Guarded {
         return plan;
     }
 
-    private static boolean contains(Seq attributes, Attribute one) {
+    static boolean contains(Seq attributes, Attribute one) {
         for (Iterator all = attributes.iterator(); all.hasNext();) {
             if (((Attribute) all.next()).exprId().equals(one.exprId())) {
                 return true;

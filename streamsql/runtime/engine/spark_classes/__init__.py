@@ -28,6 +28,8 @@ SHARED_STATE = "sharedState"
 """The name in progress reports of an aggregation whose state another one keeps."""
 CLOSED_WINDOWS = "spark.streamsql.closedWindows"
 """The setting that turns the rule of ClosedWindows.java off."""
+EMITTED_GROUPS = "spark.streamsql.emittedGroups"
+"""The setting that turns the rule of EmittedGroups.java off."""
 JSON_LINES = "spark.streamsql.jsonLines"
 """The setting that turns the rules of JsonLines.java and JsonMessages.java off."""
 EXTENSIONS = {"META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": ("streamsql.Rules\n")}
@@ -36,6 +38,7 @@ SOURCES = tuple(
     Path(__file__).with_name(f"{name}.java")
     for name in (
         "ClosedWindows",
+        "EmittedGroups",
         "EventTimes",
         "FileLines",
         "JsonLine",
