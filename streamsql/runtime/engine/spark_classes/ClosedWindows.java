@@ -1,7 +1,11 @@
 package streamsql;
 
+import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -32,6 +36,7 @@ import scala.collection.immutable.Seq;
 import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction0;
+import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 
 /**
@@ -46,6 +51,8 @@ import scala.runtime.AbstractFunction2;
  * spark.streamsql.closedWindows = off leaves plans as they are.
  */
 public class ClosedWindows extends Rules.Guarded {
+    private static final ClassTag ROW = ClassTag$.MODULE$.apply(InternalRow.class);
+    private static final AtomicLong NUMBERS = new AtomicLong(); // of joins
     private static final String IN_MEMORY = "HDFSBackedStateStoreProvider"; // a state that need not fit into memory: no hash table
 
     protected String setting() {
@@ -187,16 +194,20 @@ public class ClosedWindows extends Rules.Guarded {
 
         public RDD doExecute() {
             StreamingSymmetricHashJoinExec join = (StreamingSymmetricHashJoinExec) this.child();
+            Long number = Long.valueOf(NUMBERS.incrementAndGet());
+            Object reads = new Probing(number);
             BuildSide side = left ? (BuildSide) BuildLeft$.MODULE$ : BuildRight$.MODULE$;
             SparkPlan hashed = new ShuffledHashJoinExec(
-                join.leftKeys(), join.rightKeys(), join.joinType(), side, join.condition().full(), rows(join.left()), rows(join.right()), false);
-            ClassTag tag = ClassTag$.MODULE$.apply(InternalRow.class);
-            return hashed.execute().zipPartitions(join.execute(), true, new Both(), tag, tag);
+                join.leftKeys(), join.rightKeys(), join.joinType(), side, join.condition().full(),
+                rows(join.left(), left ? null : reads), rows(join.right(), left ? reads : null), false);
+            return hashed.execute().zipPartitions(join.execute(), true, new Both(number), ROW, ROW);
         }
 
-        private static SparkPlan rows(SparkPlan none) {
+        private static SparkPlan rows(SparkPlan none, Object reads) {
             SparkPlan rows = ((NoRows) none).child();
-            return new RDDScanExec(rows.output(), rows.execute(), "rows", rows.outputPartitioning(), Rules.seq(new ArrayList()), Option.empty());
+            RDD all = rows.execute();
+            all = reads == null ? all : all.mapPartitions((AbstractFunction1) reads, true, ROW);
+            return new RDDScanExec(rows.output(), all, "rows", rows.outputPartitioning(), Rules.seq(new ArrayList()), Option.empty());
         }
 
         public Partitioning outputPartitioning() {
@@ -220,22 +231,53 @@ public class ClosedWindows extends Rules.Guarded {
         }
     }
 
-    /** The rows of one partition, then those of another. */
-    public static class Both extends AbstractFunction2 implements java.io.Serializable {
-        public Object apply(Object first, Object second) {
-            return ((Iterator) first).concat(new Rest(second));
+    /** In a task, the rows that a join looks up in its hash table, by the join's number: if the table is empty, they are
+     * not read, but the state that they come from is committed only when they have been. */
+    private static final ThreadLocal PROBING = new ThreadLocal();
+
+    public static class Probing extends AbstractFunction1 implements Serializable {
+        private final Long number;
+
+        Probing(Long number) {
+            this.number = number;
+        }
+
+        public Object apply(Object rows) {
+            if (PROBING.get() == null) {
+                PROBING.set(new HashMap());
+            }
+            ((Map) PROBING.get()).put(number, rows);
+            return rows;
+        }
+    }
+
+    /** The rows of a join; then the rest of what it looks up is read, and Spark's join, which has none. */
+    public static class Both extends AbstractFunction2 implements Serializable {
+        private final Long number;
+
+        Both(Long number) {
+            this.number = number;
+        }
+
+        public Object apply(Object joined, Object none) {
+            return ((Iterator) joined).concat(new Rest((Iterator) ((Map) PROBING.get()).remove(number), none));
         }
     }
 
     public static class Rest extends AbstractFunction0 {
-        private final Object rows;
+        private final Iterator probing;
+        private final Object none;
 
-        Rest(Object rows) {
-            this.rows = rows;
+        Rest(Iterator probing, Object none) {
+            this.probing = probing;
+            this.none = none;
         }
 
         public Object apply() {
-            return rows;
+            while (probing.hasNext()) {
+                probing.next();
+            }
+            return none;
         }
     }
 }
