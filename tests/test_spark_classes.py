@@ -315,6 +315,9 @@ def test_a_shared_state_is_told_and_the_state_of_the_other_refused(console: Any,
     [own] = console.rows("SELECT count(*) FROM STATE OF QUERY t OPERATOR 1;")
     kept = [value.partition(",")[0] for name, value in told if name == "state of groups"]
     assert own[0] > 3 and kept == [f"{own[0]} rows", "0 rows"]
+    with pytest.raises(StreamsqlError) as fault:
+        console.run("VERIFY QUERY t;")
+    assert "0 too many" in fault.value.message and "neither" not in str(fault.value.detail)
     checkpoint = dict(console.rows("DESCRIBE CHECKPOINT OF QUERY t;"))
     assert checkpoint["state 3"] == "stateStoreSave, kept by state 1"
     with pytest.raises(StreamsqlError) as fault:

@@ -250,6 +250,8 @@ def _because(
             )
         except Exception:  # the SELECT cannot be computed from these inputs
             return _unexplained(parts, plan, late)
+    if sizes != sorted(sizes, reverse=True):  # the inputs are not those that the query has computed with
+        return _unexplained(parts, plan, late)
     because = []
     of_late, of_open = sizes[0] - sizes[1], sizes[1] - sizes[-1]
     if late and of_late > 0:
