@@ -17,16 +17,13 @@ import org.apache.spark.sql.catalyst.optimizer.BuildRight$;
 import org.apache.spark.sql.catalyst.optimizer.BuildSide;
 import org.apache.spark.sql.catalyst.plans.Inner$;
 import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark$;
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.CoalesceExec;
 import org.apache.spark.sql.execution.RDDScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.joins.ShuffledHashJoinExec;
-import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreRestoreExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreSaveExec;
-import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperator;
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinHelper;
 import org.apache.spark.sql.internal.SQLConf;
@@ -134,27 +131,14 @@ public class ClosedWindows extends Rules.Guarded {
             && save.eventTimeWatermarkForEviction().nonEmpty()
             && save.eventTimeWatermarkForEviction().equals(join.eventTimeWatermarkForEviction())
             && save.eventTimeWatermarkForLateEvents().equals(join.eventTimeWatermarkForLateEvents());
-        return same && times == 1 && emitted && onlyAggregations(save) ? save : null;
-    }
-
-    /** Other operations may hold the watermark back. */
-    private static boolean onlyAggregations(SparkPlan plan) {
-        boolean aggregation = plan instanceof StateStoreSaveExec || plan instanceof StateStoreRestoreExec;
-        if (plan instanceof StatefulOperator && !aggregation) {
-            return false;
-        }
-        for (Iterator all = plan.children().iterator(); all.hasNext();) {
-            if (!onlyAggregations((SparkPlan) all.next())) {
-                return false;
-            }
-        }
-        return true;
+        // Other operations may hold the watermark back.
+        return same && times == 1 && emitted && SharedStates.onlyAggregations(save) ? save : null;
     }
 
     /** No rows, in as many partitions as its child has; keeps the child for the join beside. */
-    public static class NoRows extends CoalesceExec {
+    public static class NoRows extends Rules.Around {
         public NoRows(SparkPlan child) {
-            super(0, child);
+            super(child);
         }
 
         public RDD doExecute() {
@@ -162,33 +146,17 @@ public class ClosedWindows extends Rules.Guarded {
             return new JavaSparkContext(this.sparkContext()).parallelize(new ArrayList(), partitions).rdd();
         }
 
-        public Partitioning outputPartitioning() {
-            return this.child().outputPartitioning();
-        }
-
         public CoalesceExec withNewChildInternal(SparkPlan child) {
             return new NoRows(child);
-        }
-
-        public String nodeName() {
-            return "NoRows";
-        }
-
-        public boolean canEqual(Object other) {
-            return other instanceof NoRows;
-        }
-
-        public boolean equals(Object other) {
-            return other instanceof NoRows && super.equals(other);
         }
     }
 
     /** A join of rows that come at once, over the join of Spark, which has none. */
-    public static class AtOnce extends CoalesceExec {
+    public static class AtOnce extends Rules.Around {
         private final boolean left; // of its rows the hash table is made
 
         public AtOnce(SparkPlan join, boolean left) {
-            super(0, join);
+            super(join);
             this.left = left;
         }
 
@@ -210,24 +178,8 @@ public class ClosedWindows extends Rules.Guarded {
             return new RDDScanExec(rows.output(), all, "rows", rows.outputPartitioning(), Rules.seq(new ArrayList()), Option.empty());
         }
 
-        public Partitioning outputPartitioning() {
-            return this.child().outputPartitioning();
-        }
-
         public CoalesceExec withNewChildInternal(SparkPlan child) {
             return new AtOnce(child, left);
-        }
-
-        public String nodeName() {
-            return "AtOnce";
-        }
-
-        public boolean canEqual(Object other) {
-            return other instanceof AtOnce;
-        }
-
-        public boolean equals(Object other) {
-            return other instanceof AtOnce && super.equals(other);
         }
     }
 

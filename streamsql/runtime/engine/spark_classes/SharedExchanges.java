@@ -9,7 +9,6 @@ import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.CoalesceExec;
 import org.apache.spark.sql.execution.CollectMetricsExec;
@@ -108,20 +107,17 @@ public class SharedExchanges extends Rules.Guarded {
     }
 
     private static boolean repeatable(SparkPlan plan) {
-        if (plan instanceof StatefulOperator || !deterministic(plan)) {
-            return false;
-        }
-        for (Iterator all = plan.children().iterator(); all.hasNext();) {
-            if (!repeatable((SparkPlan) all.next())) {
-                return false;
-            }
-        }
-        return true;
+        return !Rules.has(plan, StatefulOperator.class) && deterministic(plan);
     }
 
     static boolean deterministic(SparkPlan plan) {
         for (Iterator all = plan.expressions().iterator(); all.hasNext();) {
             if (!((Expression) all.next()).deterministic()) {
+                return false;
+            }
+        }
+        for (Iterator all = plan.children().iterator(); all.hasNext();) {
+            if (!deterministic((SparkPlan) all.next())) {
                 return false;
             }
         }
@@ -167,14 +163,13 @@ public class SharedExchanges extends Rules.Guarded {
         }
     }
 
-    /** An exchange; of those that may compute the rows of all, the first one that is executed does. Spark's node that it
-     * extends coalesces partitions, which this one does not: any node with one child would do. */
-    public static class Shared extends CoalesceExec {
+    /** An exchange; of those that may compute the rows of all, the first one that is executed does. */
+    public static class Shared extends Rules.Around {
         private final transient Rows rows;
         final boolean computes;
 
         public Shared(Rows rows, SparkPlan exchange, boolean computes) {
-            super(0, exchange);
+            super(exchange);
             this.rows = rows;
             this.computes = computes;
         }
@@ -183,24 +178,8 @@ public class SharedExchanges extends Rules.Guarded {
             return rows.of(this.child(), computes);
         }
 
-        public Partitioning outputPartitioning() {
-            return this.child().outputPartitioning();
-        }
-
         public CoalesceExec withNewChildInternal(SparkPlan child) {
             return new Shared(rows, child, computes);
-        }
-
-        public String nodeName() {
-            return "Shared";
-        }
-
-        public boolean canEqual(Object other) { // else Spark keeps the node that this one replaces
-            return other instanceof Shared;
-        }
-
-        public boolean equals(Object other) {
-            return other instanceof Shared && super.equals(other);
         }
     }
 }

@@ -54,6 +54,9 @@ public class SharedStates extends Rules.Guarded {
         Map firsts = new HashMap();
         for (int i = 0; i < saves.size(); i++) {
             StateStoreSaveExec save = (StateStoreSaveExec) saves.get(i);
+            if (!onlyAggregations(save) || !SharedExchanges.deterministic(save)) {
+                continue;
+            }
             Object result = ((SparkPlan) ((SparkPlan) save.transformUp(new WithoutState()))
                 .transformUp(new SharedExchanges.WithoutAliases())).canonicalized();
             Group group = (Group) firsts.get(result);
@@ -96,9 +99,9 @@ public class SharedStates extends Rules.Guarded {
         }
     }
 
-    /** Adds the aggregations that may be shared: the outermost first, in the order in which they are executed. */
+    /** Adds the aggregations: the outermost first, in the order in which they are executed. */
     private static void collect(SparkPlan plan, boolean broadcast, List saves) {
-        if (plan instanceof StateStoreSaveExec && !broadcast && repeatable(plan)) {
+        if (plan instanceof StateStoreSaveExec && !broadcast) {
             saves.add(plan);
         }
         for (Iterator all = plan.children().iterator(); all.hasNext();) {
@@ -106,13 +109,13 @@ public class SharedStates extends Rules.Guarded {
         }
     }
 
-    private static boolean repeatable(SparkPlan plan) {
+    static boolean onlyAggregations(SparkPlan plan) {
         boolean aggregation = plan instanceof StateStoreSaveExec || plan instanceof StateStoreRestoreExec;
-        if (plan instanceof StatefulOperator && !aggregation || !SharedExchanges.deterministic(plan)) {
+        if (plan instanceof StatefulOperator && !aggregation) {
             return false;
         }
         for (Iterator all = plan.children().iterator(); all.hasNext();) {
-            if (!repeatable((SparkPlan) all.next())) {
+            if (!onlyAggregations((SparkPlan) all.next())) {
                 return false;
             }
         }
@@ -162,6 +165,10 @@ public class SharedStates extends Rules.Guarded {
             }
             return read(save, group, groups);
         }
+        return sharedBelow(plan, groups);
+    }
+
+    private static SparkPlan sharedBelow(SparkPlan plan, Map groups) {
         List children = new ArrayList();
         for (Iterator all = plan.children().iterator(); all.hasNext();) {
             children.add(shared((SparkPlan) all.next(), groups));
@@ -172,23 +179,10 @@ public class SharedStates extends Rules.Guarded {
     /** The rows of a shared aggregation. */
     private static SparkPlan read(StateStoreSaveExec save, Group group, Map groups) {
         boolean first = save == group.first;
-        SparkPlan rows;
-        if (first) {
-            rows = (SparkPlan) Rules.with(save, children(save, groups));
-        } else {
-            rows = (SparkPlan) save.transformUp(new NotExecuted());
-        }
+        SparkPlan rows = first ? sharedBelow(save, groups) : (SparkPlan) save.transformUp(new NotExecuted());
         SparkPlan exchange = new ShuffleExchangeExec(
             partitioning(group, save), rows, ENSURE_REQUIREMENTS$.MODULE$, Option.empty(), false);
         return new SharedExchanges.Shared(group.rows, exchange, first);
-    }
-
-    private static List children(SparkPlan plan, Map groups) {
-        List children = new ArrayList();
-        for (Iterator all = plan.children().iterator(); all.hasNext();) {
-            children.add(shared((SparkPlan) all.next(), groups));
-        }
-        return children;
     }
 
     /** How the rows of a group are partitioned, by the columns of one of its aggregations. */
