@@ -26,7 +26,7 @@ def collect_seldom() -> None:
 def _interrupted() -> int:
     """Nothing is running that would have to end first, but for a JVM that was started early."""
     if starting := sys.modules.get("streamsql.runtime.engine.jvm_process"):
-        starting.discard_starting()
+        starting.end_starting()
     try:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -398,3 +398,33 @@ def test_a_script_starts_one_jvm_and_leaves_none_behind(
     assert len(pids) == 1 or (len(pids) == 0 and said == "")  # ended before it had begun
     assert eventually(lambda: all(gone(int(pid)) for pid in pids))
     assert [each.name for each in (tmp_path / "tmp").glob("streamsql-*")] == []
+
+
+def test_no_jvm_starts_while_the_console_ends(tmp_path: Path) -> None:
+    home, starts = counting_java(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    program = f"""
+import time
+from pathlib import Path
+from streamsql.runtime.engine import java, jvm_process
+home, log, cache = {str(home)!r}, Path({str(tmp_path / "log")!r}), Path({str(tmp_path / "cache")!r})
+jvm_process.start_early({{}}, log, cache, home)
+while not Path({str(starts)!r}).read_text():
+    time.sleep(0.01)
+jvm_process.end_starting()
+try:  # a session's own thread, which goes on while the process ends
+    jvm_process.start_jvm({{}}, log, cache, java.find_java(home), jvm_process.Cached())
+except java.SparkStartError as fault:
+    print(fault.message)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"TMPDIR": str(tmp_path / "tmp"), "STREAMSQL_NO_AOT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.stdout, done.stderr) == ("the console is ending\n", "")
+    pids = starts.read_text().split()
+    assert len(pids) == 1 and gone(int(pids[0]))
+    assert list((tmp_path / "tmp").iterdir()) == []

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,15 +60,27 @@ class StartingJvm:
 _early: StartingJvm | None = None
 _open: dict[Path, StartingJvm] = {}
 """By their folders, the JVMs that have not started yet: they end with this process."""
+_ending = False
+_lock = threading.RLock()
+"""Held for each change of these: a JVM may be started on another thread while this process ends."""
 
 
 @atexit.register
+def end_starting() -> None:
+    """As the process ends: end the JVMs that have not started yet, and start no further one."""
+    global _ending
+    with _lock:
+        _ending = True
+        discard_starting()
+
+
 def discard_starting() -> None:
     """End the JVMs that have not started yet, that of start_early among them."""
     global _early
-    _early = None
-    for starting in list(_open.values()):
-        starting.discard()
+    with _lock:
+        _early = None
+        for starting in list(_open.values()):
+            starting.discard()
 
 
 def start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: Cached) -> StartingJvm:
@@ -76,6 +89,13 @@ def start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cache
     conf: all settings of Spark, with those of spark-defaults.conf. log, cache, java: as for jvm.launch.
     Raises SparkStartError.
     """
+    with _lock:
+        if _ending:
+            raise SparkStartError("the console is ending", "start it again")
+        return _start_jvm(conf, log, cache, java, cached)
+
+
+def _start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: Cached) -> StartingJvm:
     global _early
     early, _early = _early, None
     folder = early.folder if early else Path(tempfile.mkdtemp(prefix="streamsql-"))
@@ -88,7 +108,7 @@ def start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cache
             if (early.command, early.environment) == (command, variables):
                 return early
             early.discard()
-            return start_jvm(conf, log, cache, java, cached)
+            return _start_jvm(conf, log, cache, java, cached)
         start = size_of(log)
         process = _spawn(command, log, variables)
     except BaseException:
