@@ -37,8 +37,9 @@ class Stream:
     becomes of messages that cannot be read: "" or fail, skip, or into (malformed_sink); rejected: of
     the stream of those, NAME$malformed, the columns that they lack. metadata: the fields of its messages
     that a program reads; counted: whether the program counts those that cannot be read, timed: and the event
-    times with them; key: the columns that identify a row of which it brings the changes. stands_for: in a
-    test, the stream in whose place this one is given rows.
+    times with them; batched: whether it reads them in micro-batches, not by CONTINUOUS or REAL TIME; key: the
+    columns that identify a row of which it brings the changes. stands_for: in a test, the stream in whose
+    place this one is given rows.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Stream:
     metadata: tuple[str, ...] = ()
     counted: bool = True
     timed: bool = False
+    batched: bool = True
     key: tuple[str, ...] = ()
     stands_for: Stream | None = None
 

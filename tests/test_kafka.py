@@ -350,6 +350,22 @@ def test_malformed_messages_go_into_a_sink(kafka: Broker, console: Console) -> N
 # ---- triggers ----------------------------------------------------------------------------
 
 
+def test_a_micro_batch_does_not_wait_for_more_messages(kafka: Broker, console: Console) -> None:
+    topic, waits, many = kafka.topic(), '"kafka.fetch.max.wait.ms"', '"kafka.max.poll.records", "20000"'
+
+    def program(trigger: str = "", **options: str) -> str:
+        console.run(source(kafka, topic, **options) + target(kafka, topic))
+        shown = console.run(f"EXPLAIN PYSPARK INSERT INTO o {trigger} SELECT * FROM s;")[-1]
+        assert isinstance(shown, Text)
+        return shown.text
+
+    assert f'{waits}, "1"' in program() and many in program()
+    given = program(**{"kafka.Fetch.Max.Wait.ms": "200"})
+    assert waits not in given and many in given
+    real_time = program("OUTPUT MODE UPDATE TRIGGER REAL TIME EVERY INTERVAL 5 SECONDS")
+    assert waits not in real_time and many not in real_time
+
+
 @pytest.mark.parametrize(
     "trigger", ["REAL TIME EVERY INTERVAL 5 SECONDS", "CONTINUOUS EVERY INTERVAL 1 SECOND"]
 )

@@ -109,6 +109,18 @@ _SOURCE = (
     OptionSpec(
         "fetchOffset.retryIntervalMs", "delay between these attempts, in milliseconds", "number", default="10"
     ),
+    OptionSpec(
+        "kafka.fetch.max.wait.ms",
+        "how long a broker waits for new messages, in milliseconds; CONTINUOUS and REAL TIME: 500",
+        "number",
+        default="1",
+    ),
+    OptionSpec(
+        "kafka.max.poll.records",
+        "messages that a consumer hands over at once; CONTINUOUS and REAL TIME: 500",
+        "positive integer",
+        default="20000",
+    ),
     OptionSpec("kafka.isolation.level", "read_committed skips messages of uncommitted transactions"),
 )
 _SINK = (
@@ -125,6 +137,13 @@ _SINK = (
         "kafka.delivery.timeout.ms", "time limit for the delivery of a message, in milliseconds", "number"
     ),
 )
+_CONSUMER = (("kafka.fetch.max.wait.ms", "1"), ("kafka.max.poll.records", "20000"))
+"""Settings of the consumers of micro-batches, unless a stream has its own. After each poll Spark asks for the
+offsets of the partition (InternalKafkaConsumer.getAvailableOffsetRange of Spark 4.3). A broker answers the
+requests of a connection one after the other, and the one before is the fetch that the consumer has sent
+ahead: it waits for new messages, by Kafka's default for half a second. And with its default of 500 messages
+for a poll, such requests are many.
+"""
 # What Spark sets itself (Kafka Integration Guide, "Kafka Specific Configurations").
 _SPARKS_OWN = {
     "kafka.auto.offset.reset": "startingOffsets sets where a query starts",
@@ -183,6 +202,8 @@ class Kafka(Connector):
             options.append(("startingOffsets", "earliest"))
         if "_headers" in stream.metadata and not stream.option("includeHeaders"):
             options.append(("includeHeaders", "true"))
+        if stream.batched:
+            options = _tuned(options)
         return with_options(read_stream(self.name), options).call("load")
 
     def _payload(self, stream: Stream) -> Payload:
@@ -216,7 +237,7 @@ class Kafka(Connector):
         options = [(_READ.get(k.casefold(), k), v) for k, v in _of_kafka(stream.options)]
         kept = [(k, v) for k, v in options if k.casefold() not in _OF_STREAMS and v.casefold() != "latest"]
         headers = [("includeHeaders", "true")] if "_headers" in stream.metadata else []
-        return with_options(read(self.name), (*kept, *headers)).call("load")
+        return with_options(read(self.name), _tuned([*kept, *headers])).call("load")
 
     def infer(self, stream: Stream) -> Node | None:
         return messages.infer(stream)
@@ -280,7 +301,7 @@ class Kafka(Connector):
         known = {s.name.casefold() for s in (*_SERVERS, *_SECURITY)}
         options = [(_READ.get(k.casefold(), k), v) for k, v in sink.options if k.casefold() in known]
         options += [("subscribe", sink.option("topic")), ("includeHeaders", "true")]
-        return with_options(read(self.name), options).call("load")
+        return with_options(read(self.name), _tuned(options)).call("load")
 
     def messages(self, sink: Sink) -> Node:
         return Function(("rows",), (), self.prepared(sink, Var("rows")))
@@ -318,6 +339,12 @@ class Kafka(Connector):
         _check_own(options)
         schema_registry.check(self._form(sink), sink, options)
         messages.check_format(self._form(sink), options, at, reads=False)
+
+
+def _tuned(options: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Options with those of _CONSUMER that are not given."""
+    given = {name.casefold() for name, _ in options}
+    return [*options, *(each for each in _CONSUMER if each[0] not in given)]
 
 
 def client_settings(options: Iterable[tuple[str, str]]) -> dict[str, str]:

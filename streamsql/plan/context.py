@@ -45,9 +45,13 @@ class Context:
         """A new live table, kept where this console keeps them."""
         return replace(sink, stands_for=ON_SERVER) if self.server else sink
 
-    def sources(self, *, counts: bool = True) -> Sources:
-        """The empty sources of a new program. counts: whether it counts malformed messages."""
-        return Sources(self.catalog, self.places, node_and_shape, counts=counts, times=self.times)
+    def sources(self, *, counts: bool = True, batched: bool = True) -> Sources:
+        """The empty sources of a new program. counts: whether it counts malformed messages; batched: whether
+        it runs in micro-batches.
+        """
+        return Sources(
+            self.catalog, self.places, node_and_shape, counts=counts, times=self.times, batched=batched
+        )
 
 
 def lower_fragment(body: Fragment, sources: Sources) -> Lowered:

@@ -108,7 +108,8 @@ class Sources:
     """The sources of a program. Each is defined once, in the order of first use.
 
     lower: returns the calls and the shape of a query, such as that of a stream. counts: whether the program
-    counts malformed messages. times: whether it counts event times with them.
+    counts malformed messages. times: whether it counts event times with them. batched: whether it runs in
+    micro-batches.
     """
 
     def __init__(
@@ -119,12 +120,14 @@ class Sources:
         *,
         counts: bool = True,
         times: bool = False,
+        batched: bool = True,
     ) -> None:
         self.catalog = catalog
         self.places = places
         self.lower = lower
         self.counts = counts
         self.times = times
+        self.batched = batched
         self.program: list[Assign] = []
         # Whether an aggregate over no rows has no row: what is written of the result are its changes.
         self.of_changes = False
@@ -239,7 +242,9 @@ class Sources:
         else:
             source = connector(Name(stream.connector))
             wanted = tuple(f.name for f in source.metadata(stream) if f.name.casefold() in self.words)
-            asked = replace(stream, metadata=wanted, counted=self.counts, timed=self.times)
+            asked = replace(
+                stream, metadata=wanted, counted=self.counts, timed=self.times, batched=self.batched
+            )
             frame = source.source(asked, self.places)
             measured = partial(source.before_watermark, asked)
             frame = watermarked(frame, source.event_time(stream), measured)

@@ -148,7 +148,7 @@ def query_sources(context: Context, trigger: Trigger | None) -> Sources:
     """
     kind = trigger.kind if trigger else ""
     context = replace(context, times=context.times and kind != "real_time")
-    return context.sources(counts=kind != "continuous")
+    return context.sources(counts=kind != "continuous", batched=kind not in ("continuous", "real_time"))
 
 
 def check_keys(targets: tuple[Target, ...], span: Span) -> None:
