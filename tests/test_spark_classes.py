@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from spark_classes_jar import contents
 
 from streamsql.connectors.event_metrics import SHARES
 from streamsql.errors import StreamsqlError
+from streamsql.runtime.checkpoints.hadoop_files import names_in
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_classes import (
@@ -76,6 +78,52 @@ def processes_started(spark: Any, file: Path) -> Iterator[list[str]]:
             "/artifacts-" not in command[-1]
         ):  # of sessions of other tests, which Spark removes when they are gone
             programs.append(Path(command[0]).name)
+
+
+def test_folders_are_listed_as_hadoop_lists_them(spark: Any, tmp_path: Path) -> None:
+    jvm = spark._jvm
+    folder = tmp_path / "a, b%20c" / "d"
+    for name in ("plain", "2.compact", ".hidden", "k=1", "with space", "per%cent", "colon:x", "ümlaut", "+"):
+        (folder / name).mkdir(parents=True) if name == "k=1" else folder.mkdir(parents=True, exist_ok=True)
+        if name != "k=1":
+            (folder / name).write_text(name)
+    (folder / "plain").chmod(0o640)
+    (folder / "link").symlink_to("plain")
+    (folder / "broken").symlink_to("nothing")
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    local = jvm.org.apache.hadoop.fs.Path(str(folder)).getFileSystem(conf).getRaw()
+    assert local.getClass().getName() == f"{LOCAL_FILES}$Raw"
+    hadoop = jvm.org.apache.hadoop.fs.RawLocalFileSystem()
+    hadoop.initialize(jvm.java.net.URI("file:///"), conf)
+
+    def listed(files: Any, path: str) -> list[tuple[Any, ...]]:
+        statuses = files.listStatus(jvm.org.apache.hadoop.fs.Path(path))
+        return sorted(
+            (s.getPath().toString(), s.getPath().toUri().toString(), s.getLen(), s.isDirectory(), s.isFile(),
+             s.getModificationTime(), s.getAccessTime(), s.getBlockSize(), s.getOwner(), s.getGroup(),
+             s.getPermission().toString(), s.getReplication(), s.isSymlink())
+            for s in statuses
+        )  # fmt: skip
+
+    assert len(listed(local, str(folder))) == 10
+    for path in (str(folder), f"file://{folder}/../d", f"{folder}/plain", "/usr"):
+        assert listed(local, path) == listed(hadoop, path)
+    log = tmp_path / "checkpoint" / "offsets"
+    for name in ("0", "11", "1.compact", ".2.tmp", "3"):
+        (log / name).mkdir(parents=True) if name == "1.compact" else log.mkdir(parents=True, exist_ok=True)
+        if name != "1.compact":
+            (log / name).write_text(name)
+    (log.parent / "metadata").touch()
+    assert listed(local, str(log)) == listed(hadoop, str(log))
+    (folder / "k=1").rmdir()
+    assert listed(local, f"{folder}/link") == listed(hadoop, f"{folder}/link")
+    for files in (local, hadoop):
+        with pytest.raises(Exception, match="does not exist"):
+            listed(files, f"{folder}/nothing")
+    remote = SimpleNamespace(getUri=lambda: jvm.java.net.URI("s3a://b"), listStatus=hadoop.listStatus)
+    for files in (local, remote):
+        names = names_in(jvm, files, jvm.org.apache.hadoop.fs.Path(str(folder)))
+        assert {*names, "broken"} == {each.name for each in folder.iterdir()}
 
 
 def test_a_query_starts_no_process_for_its_checkpoint(console: Any, spark: Any, tmp_path: Path) -> None:

@@ -63,12 +63,18 @@ class LocalFiles:
         total, count, folders = 0, 0, [folder]
         for each in folders:
             try:
-                entries = self.entries(each)
+                with os.scandir(each) as there:
+                    for entry in there:
+                        try:
+                            if entry.is_dir():
+                                folders.append(entry.path)
+                            else:
+                                total += entry.stat().st_size
+                                count += 1
+                        except FileNotFoundError:
+                            pass  # a running query has just removed it
             except OSError:
-                continue  # a running query has just removed it
-            folders += [f"{each}/{e.name}" for e in entries if e.is_folder]
-            total += sum(e.size for e in entries if not e.is_folder)
-            count += sum(not e.is_folder for e in entries)
+                continue
         return total, count
 
 

@@ -17,6 +17,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.query_changes import REFUSED, Change, changes, facts_of
 from streamsql.runtime.checkpoints.checkpoint_log import MARKER
+from streamsql.runtime.checkpoints.hadoop_files import names_in
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.workspace.formats import CHECKPOINT, check_version
 
@@ -37,6 +38,7 @@ class Folder:
     """A folder on any file system that Spark supports."""
 
     def __init__(self, spark: Any, folder: str) -> None:
+        self._jvm = spark._jvm
         self._path = java_class(spark, "org.apache.hadoop.fs.Path")
         self._io = java_class(spark, "org.apache.commons.io.IOUtils")
         self.path = self._path(folder)
@@ -73,8 +75,8 @@ class Folder:
         folder = self._path(self.path, log)
         if not self.files.exists(folder):
             return -1
-        names = (status.getPath().getName() for status in self.files.listStatus(folder))
-        return max((int(n) for n in (name.partition(".")[0] for name in names) if n.isdigit()), default=-1)
+        names = (name.partition(".")[0] for name in names_in(self._jvm, self.files, folder))
+        return max((int(name) for name in names if name.isdigit()), default=-1)
 
     def remove_unfinished(self) -> None:
         """Remove what a killed process has left of the first entry of its logs, where there is none: the
@@ -85,10 +87,10 @@ class Folder:
             folder = self._path(self.path, log)
             if not self.files.exists(folder):
                 continue
-            rests = [status.getPath() for status in self.files.listStatus(folder)]
-            if all(_is_unfinished(rest.getName()) for rest in rests):
+            rests = names_in(self._jvm, self.files, folder)
+            if all(_is_unfinished(rest) for rest in rests):
                 for rest in rests:
-                    self.files.delete(rest, False)
+                    self.files.delete(self._path(folder, rest), False)
 
     def set_aside(self) -> str:
         """Rename the folder, so that a new one can be created. Returns its new path; empty if there was no

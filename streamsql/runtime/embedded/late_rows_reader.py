@@ -249,7 +249,14 @@ class LogFiles:
         path = self._path(folder)
         if not self._files.exists(path):
             return []
-        return [status.getPath().getName() for status in self._files.listStatus(path)]
+        statuses = self._files.listStatus(path)
+        if not len(statuses):
+            return []
+        # One text for all: each call of Java takes 0.1 ms, and there may be 100,000 files.
+        above = str(statuses[0].getPath().getParent().toString()).rstrip("/") + "/"
+        paths = self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses)
+        text = self._jvm.org.apache.commons.lang3.ArrayUtils.toString(paths)
+        return [path.removesuffix(",") for path in text[1:-1].split(above)[1:]]
 
     def numbers(self, folder: str) -> list:
         """The numbers of the micro-batches in a log, in their order."""
