@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+from early_classes import LIST
 
 from streamsql.runtime.engine import jvm
 from streamsql.runtime.engine.java import find_java
@@ -31,6 +32,7 @@ def contents(gateway: Any) -> dict[str, bytes]:
     compiler.setTargetVersion(8)
     compiler.compile(texts)
     files = {path: text.encode() for path, text in EXTENSIONS.items()}
+    files["streamsql/early_classes.txt"] = LIST.read_bytes()
     return files | {name: bytes(classes[name]) for name in classes}
 
 
@@ -47,12 +49,15 @@ def _spark_only(gateway: Any) -> Any:
 def main() -> None:
     """Write the jar."""
     with tempfile.TemporaryDirectory() as folder:
-        java = jvm.launch({}, Path(folder) / "log", Path(folder), find_java())
+        # With an option that names a cache, the JVM starts without EarlyClasses, which may not be there yet.
+        plain = {"spark.driver.extraJavaOptions": "-Xshare:auto"}
+        java = jvm.launch(plain, Path(folder) / "log", Path(folder), find_java())
         files = contents(java.gateway)
         java.process.kill()
     with zipfile.ZipFile(JAR, "w", zipfile.ZIP_DEFLATED) as jar:
         for name, content in files.items():
-            jar.writestr(zipfile.ZipInfo(name, _EPOCH), content)
+            kind = zipfile.ZIP_DEFLATED if name.endswith(".txt") else zipfile.ZIP_STORED
+            jar.writestr(zipfile.ZipInfo(name, _EPOCH), content, kind)
 
 
 if __name__ == "__main__":

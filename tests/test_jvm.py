@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from streamsql.config.folders import cache_folder
-from streamsql.runtime.engine import aot_cache, java, java_command, jvm
+from streamsql.runtime.engine import aot_cache, java, java_command, jvm, jvm_process
 from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError
-from streamsql.runtime.engine.spark_classes import SCALA_LAMBDAS
+from streamsql.runtime.engine.spark_classes import EARLY_CLASSES, SCALA_LAMBDAS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -166,13 +166,13 @@ def test_an_incomplete_cache_is_not_used(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.delenv("STREAMSQL_NO_AOT", raising=False)
     file = aot_cache.cache_file(jvm.find_java(), tmp_path, jvm.spark_home())
     file.write_bytes(b"half")
-    assert aot_cache.use_cache(file) == aot_cache.Cached()
+    assert aot_cache.use_cache(file) == aot_cache.Cached(early=True)
     aot_cache.classes_file(file).write_bytes(b"jar")
     aot_cache.size_file(file).write_text("4 3")
     used = aot_cache.use_cache(file)
     assert (len(used.options), used.classes) == (1, (aot_cache.classes_file(file),))
     aot_cache.classes_file(file).unlink()
-    assert aot_cache.use_cache(file) == aot_cache.Cached()
+    assert aot_cache.use_cache(file) == aot_cache.Cached(early=True)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -428,3 +428,18 @@ except java.SparkStartError as fault:
     pids = starts.read_text().split()
     assert len(pids) == 1 and gone(int(pids[0]))
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "main"),
+    [("", EARLY_CLASSES), ("-XX:AOTMode=off", jvm_process.MAIN_CLASS)],
+)
+def test_a_start_without_a_cache_loads_classes_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, main: str
+) -> None:
+    monkeypatch.setattr(jvm_process, "_spawn", lambda *_: None)
+    conf = {"spark.driver.extraJavaOptions": options}
+    cached = jvm_process.cached_for(conf, tmp_path / "none.aot")
+    starting = jvm_process.start_jvm(conf, tmp_path / "log", tmp_path, jvm.find_java(), cached)
+    starting.close()
+    assert starting.command[-1] == main

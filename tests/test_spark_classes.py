@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from early_classes import LIST
 from spark_classes_jar import contents
 
 from streamsql.connectors.event_metrics import SHARES
@@ -36,6 +37,15 @@ def test_the_jar_is_what_its_sources_compile_to(spark: Any) -> None:
         kept = {name: jar.read(name) for name in jar.namelist()}
     compiled = contents(spark.sparkContext._gateway)
     assert [name for name in kept | compiled if kept.get(name) != compiled.get(name)] == []
+
+
+def test_the_classes_that_are_loaded_early_are_there(spark: Any) -> None:
+    names = LIST.read_text().splitlines()
+    loader = spark._jvm.java.lang.ClassLoader.getSystemClassLoader()
+    shared = [
+        name for name in names[::50] if loader.getResource(f"{name.replace('.', '/')}.class") is not None
+    ]
+    assert len(names) > 10_000 and len(shared) == len(names[::50])
 
 
 def file_system(spark: Any) -> Any:

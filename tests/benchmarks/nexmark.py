@@ -90,9 +90,13 @@ def console(given: argparse.Namespace, name: str, place: Path, folder: Path) -> 
 def by_hand(
     given: argparse.Namespace, name: str, place: Path, folder: Path, *, plain: bool = False
 ) -> list[str]:
+    from streamsql.runtime.engine.java_command import default_memory
     from streamsql.runtime.engine.settings import Settings
 
-    conf = {} if plain else Settings.make("local[*]", dict(s.split("=", 1) for s in given.set)).start_conf()
+    conf = {}
+    if not plain:
+        own = Settings.make("local[*]", dict(s.split("=", 1) for s in given.set)).start_conf()
+        conf = {"spark.driver.memory": default_memory(), **own}
     told = {
         "conf": conf,
         "schema": schema(),

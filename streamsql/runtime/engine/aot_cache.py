@@ -36,10 +36,13 @@ ROOM = 2 * 2**30
 
 @dataclass(frozen=True)
 class Cached:
-    """How a JVM uses the cache: its options, and what its class path begins with; both empty without one."""
+    """How a JVM uses the cache: its options, and what its class path begins with; both empty without one.
+    early: whether a thread loads classes beside the start instead (EarlyClasses.java).
+    """
 
     options: tuple[str, ...] = ()
     classes: tuple[Path, ...] = ()
+    early: bool = False
 
 
 def cache_file(java: Java, cache: Path, home: Path) -> Path:
@@ -75,9 +78,9 @@ def sizes(*files: Path) -> str:
 
 
 def use_cache(file: Path) -> Cached:
-    """How Java uses the cache; not at all if it does not exist or is disabled."""
+    """How Java uses the cache. It starts without one that does not exist or is disabled."""
     if not enabled() or not complete(file):
-        return Cached()
+        return Cached(early=True)
     option = f"-XX:{'AOTCache' if file.suffix == '.aot' else 'SharedArchiveFile'}={file}"
     return Cached((option,), (classes_file(file),))
 

@@ -144,7 +144,7 @@ def java_options(conf: Mapping[str, str], log: Path, cache: Path, private: Path)
         *MODULE_OPTIONS,
         *TUNING,
         *(["-Dstreamsql.oneJvm=true"] if is_local(conf) else []),  # see ScalaLambdas.java
-        f"-Xmx{conf.get('spark.driver.memory') or _default_memory()}",
+        f"-Xmx{conf.get('spark.driver.memory') or default_memory()}",
         "-XX:+UnlockDiagnosticVMOptions",
         f"-XX:CompilerDirectivesFile={compiler_file(cache, private)}",
         f"-Dlog4j2.configurationFile={log4j_file(cache, private)}",
@@ -168,7 +168,7 @@ def certificate_options() -> list[str]:
     return [f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStorePassword=changeit"]
 
 
-def _default_memory() -> str:
+def default_memory() -> str:
     """Half of the machine's memory, at most 4 GB, as a value of -Xmx."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:  # a container's limit

@@ -24,6 +24,7 @@ from streamsql.runtime.engine.java_command import (
     spark_defaults,
     submit_arguments,
 )
+from streamsql.runtime.engine.spark_classes import EARLY_CLASSES
 from streamsql.runtime.engine.start_failures import size_of
 
 MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
@@ -102,7 +103,8 @@ def _start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cach
     try:
         options = java_options(conf, log, cache, folder)
         command = [str(java.path), *options, *cached.options, "-cp", class_path(conf, cached.classes)]
-        command += submit_arguments(conf, folder) if needs_submit(conf) else [MAIN_CLASS]
+        main = EARLY_CLASSES if cached.early else MAIN_CLASS
+        command += submit_arguments(conf, folder) if needs_submit(conf) else [main]
         variables = environment(conf, folder / "connection")
         if early is not None:
             if (early.command, early.environment) == (command, variables):

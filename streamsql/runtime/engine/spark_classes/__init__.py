@@ -3,7 +3,8 @@ each file that it creates, and rules over Spark's plans (Rules.java). Sliding wi
 slides first, equal exchanges and aggregations of a query are computed once, groups of closed windows
 are joined without state, event times are counted where Spark reads them for a watermark, split_part needs no
 regular expression, and JSON of files and messages is read as bytes. RowSpool.java hands over large results.
-SessionStart.java starts a session without MLlib. ScalaLambdas.java writes classes for the start-up cache.
+SessionStart.java starts a session without MLlib. ScalaLambdas.java writes classes for the start-up cache;
+EarlyClasses.java starts Spark where there is none.
 
 The sources are the java files here; the jar has what Janino, the compiler in Spark's own jars, makes of them:
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+EARLY_CLASSES = "streamsql.EarlyClasses"
 LOCAL_FILES = "streamsql.LocalFiles"
 ROW_SPOOL = "streamsql.RowSpool"
 SCALA_LAMBDAS = "streamsql.ScalaLambdas"
@@ -38,6 +40,7 @@ SOURCES = tuple(
     Path(__file__).with_name(f"{name}.java")
     for name in (
         "ClosedWindows",
+        "EarlyClasses",
         "EmittedGroups",
         "EventTimes",
         "FileLines",
