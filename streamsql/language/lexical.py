@@ -85,8 +85,7 @@ def misplaced_clause(text: str, offset: int) -> tuple[Token, str, str] | None:
     cannot be read.
     """
     tokens = tokenize(text, strict=False)
-    near = [t for t in tokens if t.start <= offset][-2:]
-    clause = next((token for token in near if token.upper in _BEFORE_QUERY), None)
+    clause = _clause_near(tokens, offset)
     if clause is None or tokens[0].upper not in ("INSERT", "CREATE"):
         return None
     words = ("AS",) if tokens[0].upper == "CREATE" else ("SELECT", "WITH", "FROM", "VALUES")
@@ -95,6 +94,25 @@ def misplaced_clause(text: str, offset: int) -> tuple[Token, str, str] | None:
         return None
     own = f"{text[clause.start :].strip()} {text[query.start : clause.start].strip()}"
     return clause, query.upper, f"{text[: query.start]}{own};"
+
+
+def _clause_near(tokens: list[Token], offset: int) -> Token | None:
+    """The word at or just before an offset, with which a clause of the console begins."""
+    near = [t for t in tokens if t.start <= offset][-2:]
+    return next((token for token in near if token.upper in _BEFORE_QUERY), None)
+
+
+def clause_of_select(text: str, offset: int) -> tuple[Token, str] | None:
+    """(a clause of INSERT INTO behind a SELECT alone, the SELECT without it), if there is one at or just
+    before the offset where the query cannot be read.
+    """
+    tokens = tokenize(text, strict=False)
+    clause = _clause_near(tokens, offset)
+    if clause is None or tokens[0].upper not in ("SELECT", "WITH", "FROM"):
+        return None
+    if not any(token.upper == "FROM" for token in tokens if token.start < clause.start):
+        return None
+    return clause, f"{text[: clause.start].strip()};"
 
 
 @dataclass(frozen=True)

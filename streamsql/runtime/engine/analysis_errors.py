@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from streamsql.errors import Span, did_you_mean
-from streamsql.language.lexical import misplaced_clause, misspelt_clause
+from streamsql.language.lexical import clause_of_select, misplaced_clause, misspelt_clause
 from streamsql.language.missing_comma import missing_comma
 from streamsql.language.missing_keys import with_group_by
 from streamsql.language.other_functions import reason
@@ -170,6 +170,10 @@ def _unreadable(parameters: Mapping[str, str], text: str, span: Span | None) -> 
     misspelt = misspelt_clause(text, span.start) if span else None
     if misspelt:
         return Explained(message, f"did you mean {misspelt[1]}?", span=misspelt[0])
+    alone = clause_of_select(text, span.start) if span else None
+    if alone:
+        why = f"{alone[0].upper} is a clause of INSERT INTO and CREATE LIVE TABLE, not of SELECT"
+        return Explained(why, proposal=alone[1], span=alone[0].span)
     clause = misplaced_clause(text, span.start) if span else None
     comma = missing_comma(text, span.start) if span and clause is None else None
     if comma:

@@ -70,7 +70,8 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
 
 def _numbers(running: Running, parts: SessionParts, zone: str) -> tuple[Any, ...]:
     last = (running.reports.newest(1) or [{}])[-1]
-    state = sum(o.get("numRowsTotal", 0) for o in last.get("stateOperators", []))
+    operators = last.get("stateOperators", [])
+    state = sum(o.get("numRowsTotal", 0) for o in operators) if last else None  # not known before a report
     watermark = mark(last)
     going_on = not running.ended
     return (
