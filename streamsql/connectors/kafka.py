@@ -62,6 +62,26 @@ _SECURITY = (
         "kafka.ssl.endpoint.identification.algorithm", "how host names are verified; empty: not at all"
     ),
 )
+_CONSUMER = (
+    OptionSpec(
+        "kafka.fetch.max.wait.ms",
+        "how long a broker waits for new messages, in milliseconds; CONTINUOUS and REAL TIME: 500",
+        "number",
+        default="1",
+    ),
+    OptionSpec(
+        "kafka.max.poll.records",
+        "messages that a consumer hands over at once; CONTINUOUS and REAL TIME: 500",
+        "positive integer",
+        default="20000",
+    ),
+)
+"""Settings of the consumers of micro-batches, unless a stream has its own. After each poll Spark asks for the
+offsets of the partition (InternalKafkaConsumer.getAvailableOffsetRange of Spark 4.3). A broker answers the
+requests of a connection one after the other, and the one before is the fetch that the consumer has sent
+ahead: it waits for new messages, by Kafka's default for half a second. And with its default of 500 messages
+for a poll, such requests are many.
+"""
 _SOURCE = (
     OptionSpec("topic", "topics to read: a name, or several with commas"),
     OptionSpec("subscribe", "Spark's name of this option"),
@@ -109,18 +129,7 @@ _SOURCE = (
     OptionSpec(
         "fetchOffset.retryIntervalMs", "delay between these attempts, in milliseconds", "number", default="10"
     ),
-    OptionSpec(
-        "kafka.fetch.max.wait.ms",
-        "how long a broker waits for new messages, in milliseconds; CONTINUOUS and REAL TIME: 500",
-        "number",
-        default="1",
-    ),
-    OptionSpec(
-        "kafka.max.poll.records",
-        "messages that a consumer hands over at once; CONTINUOUS and REAL TIME: 500",
-        "positive integer",
-        default="20000",
-    ),
+    *_CONSUMER,
     OptionSpec("kafka.isolation.level", "read_committed skips messages of uncommitted transactions"),
 )
 _SINK = (
@@ -137,13 +146,6 @@ _SINK = (
         "kafka.delivery.timeout.ms", "time limit for the delivery of a message, in milliseconds", "number"
     ),
 )
-_CONSUMER = (("kafka.fetch.max.wait.ms", "1"), ("kafka.max.poll.records", "20000"))
-"""Settings of the consumers of micro-batches, unless a stream has its own. After each poll Spark asks for the
-offsets of the partition (InternalKafkaConsumer.getAvailableOffsetRange of Spark 4.3). A broker answers the
-requests of a connection one after the other, and the one before is the fetch that the consumer has sent
-ahead: it waits for new messages, by Kafka's default for half a second. And with its default of 500 messages
-for a poll, such requests are many.
-"""
 # What Spark sets itself (Kafka Integration Guide, "Kafka Specific Configurations").
 _SPARKS_OWN = {
     "kafka.auto.offset.reset": "startingOffsets sets where a query starts",
@@ -344,7 +346,7 @@ class Kafka(Connector):
 def _tuned(options: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Options with those of _CONSUMER that are not given."""
     given = {name.casefold() for name, _ in options}
-    return [*options, *(each for each in _CONSUMER if each[0] not in given)]
+    return [*options, *((spec.name, spec.default) for spec in _CONSUMER if spec.name not in given)]
 
 
 def client_settings(options: Iterable[tuple[str, str]]) -> dict[str, str]:

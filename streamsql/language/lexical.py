@@ -76,6 +76,9 @@ def misspelt_clause(text: str, offset: int) -> tuple[Span, str] | None:
     return None
 
 
+_BEHIND_FROM = frozenset(
+    ("JOIN", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "UNION", "EXCEPT", "INTERSECT")
+)
 _BEFORE_QUERY = ("TRIGGER", "OUTPUT", "CHECKPOINT", "RESTART")
 
 
@@ -104,15 +107,18 @@ def _clause_near(tokens: list[Token], offset: int) -> Token | None:
 
 def clause_of_select(text: str, offset: int) -> tuple[Token, str] | None:
     """(a clause of INSERT INTO behind a SELECT alone, the SELECT without it), if there is one at or just
-    before the offset where the query cannot be read.
+    before the offset where the query cannot be read. The text is "" where the clause is not the end.
     """
     tokens = tokenize(text, strict=False)
     clause = _clause_near(tokens, offset)
     if clause is None or tokens[0].upper not in ("SELECT", "WITH", "FROM"):
         return None
-    if not any(token.upper == "FROM" for token in tokens if token.start < clause.start):
+    before = [token.upper for token in tokens if token.start < clause.start]
+    if "FROM" not in before:
         return None
-    return clause, f"{text[: clause.start].strip()};"
+    behind = {token.upper for token in tokens if token.start > clause.start}
+    whole = before.count("(") == before.count(")") and not behind & _BEHIND_FROM
+    return clause, f"{text[: clause.start].strip()};" if whole else ""
 
 
 @dataclass(frozen=True)

@@ -60,21 +60,14 @@ class LocalFiles:
             return file.read()
 
     def size(self, folder: str) -> tuple[int, int]:
-        total, count, folders = 0, 0, [folder]
-        for each in folders:
-            try:
-                with os.scandir(each) as there:
-                    for entry in there:
-                        try:
-                            if entry.is_dir():
-                                folders.append(entry.path)
-                            else:
-                                total += entry.stat().st_size
-                                count += 1
-                        except FileNotFoundError:
-                            pass  # a running query has just removed it
-            except OSError:
-                continue
+        total, count = 0, 0
+        for place, _, names in os.walk(folder):
+            for name in names:
+                try:
+                    total += os.stat(f"{place}/{name}").st_size
+                    count += 1
+                except OSError:
+                    pass  # a running query has just removed it
         return total, count
 
 

@@ -13,8 +13,8 @@ def names_in(jvm: Any, files: Any, folder: Any) -> list[str]:
     and a checkpoint may have 100,000 micro-batches.
     """
     if files.getUri().getScheme() == "file":
-        # Without the checksums, which Hadoop hides.
-        return [n for n in os.listdir(folder.toUri().getPath()) if not (n[0] == "." and n.endswith(".crc"))]
+        names = os.listdir(files.makeQualified(folder).toUri().getPath())
+        return [n for n in names if not (n[0] == "." and n.endswith(".crc"))]  # Hadoop hides its checksums
     statuses = files.listStatus(folder)
     if not len(statuses):
         return []

@@ -132,27 +132,25 @@ public class LocalFiles extends LocalFileSystem {
         }
 
         public FsPermission getPermission() {
-            FileStatus status = this.whole();
-            return status == null ? super.getPermission() : status.getPermission();
+            return this.whole().getPermission();
         }
 
         public String getOwner() {
-            FileStatus status = this.whole();
-            return status == null ? super.getOwner() : status.getOwner();
+            return this.whole().getOwner();
         }
 
         public String getGroup() {
-            FileStatus status = this.whole();
-            return status == null ? super.getGroup() : status.getGroup();
+            return this.whole().getGroup();
         }
 
-        /** null for a file that is gone, and after it was sent to another process. */
+        /** Without what is looked up for a file that is gone, and after it was sent to another process. */
         protected synchronized FileStatus whole() {
-            if (this.whole == null && this.files != null) {
+            if (this.whole == null) {
                 try {
-                    this.whole = this.files.getFileStatus(this.getPath());
+                    this.whole = this.files == null
+                        ? new FileStatus() : this.files.getFileStatus(this.getPath());
                 } catch (IOException gone) {
-                    return null;
+                    this.whole = new FileStatus();
                 }
             }
             return this.whole;
@@ -166,18 +164,15 @@ public class LocalFiles extends LocalFileSystem {
         }
 
         public long getLen() {
-            FileStatus status = this.whole();
-            return status == null ? super.getLen() : status.getLen();
+            return this.whole().getLen();
         }
 
         public long getModificationTime() {
-            FileStatus status = this.whole();
-            return status == null ? super.getModificationTime() : status.getModificationTime();
+            return this.whole().getModificationTime();
         }
 
         public long getAccessTime() {
-            FileStatus status = this.whole();
-            return status == null ? super.getAccessTime() : status.getAccessTime();
+            return this.whole().getAccessTime();
         }
     }
 }
