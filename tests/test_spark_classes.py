@@ -8,7 +8,7 @@ import stat
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -399,6 +399,41 @@ def test_split_part_by_a_character_is_spark_s_own(spark: Any) -> None:
             words = (text or "").split(separator)
             expected = [words[n] if -len(words) <= n < len(words) else "" for n in (0, 1, -1)]
             assert found == (expected if text is not None else [None] * 3), (text, delimiter)
+
+
+def test_the_current_time_of_a_micro_batch_compiles_no_code(console: Any, spark: Any, tmp_path: Path) -> None:
+    source, copies = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics
+    console.run(f"""
+      CREATE STREAM s (n BIGINT) USING csv OPTIONS (path '{source}');
+      CREATE SINK out USING json OPTIONS (path '{copies}');
+    """)
+    compiled, began = [], datetime.now(UTC) - timedelta(milliseconds=1)
+    for number in range(4):
+        (source / f"{number}.csv").write_text(f"{number}\n")
+        before = metrics.METRIC_COMPILATION_TIME().getCount()
+        if number:
+            console.run("START QUERY q; AWAIT QUERY q;")
+        else:
+            console.run("""
+              SET spark.sql.codegen.wholeStage = true;
+              SET spark.sql.codegen.factoryMode = FALLBACK;
+              INSERT INTO out AS QUERY q TRIGGER AVAILABLE NOW
+              SELECT n, now() AS at, unix_micros(now() - INTERVAL 1 DAY) AS before FROM s
+              WHERE now() > TIMESTAMP '2020-01-01 00:00:00' AND n >= 0;
+              AWAIT QUERY q;
+            """)
+        compiled.append(metrics.METRIC_COMPILATION_TIME().getCount() - before)
+    assert compiled[0] > 0 and compiled[-1] == 0
+    rows = [json.loads(line) for file in copies.glob("*.json") for line in file.read_text().splitlines()]
+    rows.sort(key=lambda row: int(row["n"]))
+    assert [row["n"] for row in rows] == [0, 1, 2, 3]
+    times = [datetime.fromisoformat(row["at"]) for row in rows]
+    assert began <= times[0] < times[1] < times[2] < times[3] <= datetime.now(UTC)
+    assert [datetime.fromtimestamp(row["before"] / 1e6, UTC) for row in rows] == [
+        pytest.approx(at - timedelta(days=1), abs=timedelta(milliseconds=1)) for at in times
+    ]
 
 
 def test_event_times_of_rows_that_several_jobs_compute_count_once(console: Any, tmp_path: Path) -> None:

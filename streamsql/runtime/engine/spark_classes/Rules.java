@@ -30,6 +30,7 @@ public class Rules implements SparkSessionExtensionsProvider {
         to.injectColumnar(new OfSession(new Physical(new ClosedWindows())));
         to.injectColumnar(new OfSession(new Physical(new EventTimes())));
         to.injectColumnar(new OfSession(new Physical(new SplitByCharacter())));
+        to.injectColumnar(new OfSession(new Physical(new CurrentTimes())));
         to.injectColumnar(new OfSession(new Physical(new JsonLines())));
         to.injectColumnar(new OfSession(new Physical(new JsonMessages())));
         return BoxedUnit.UNIT;

@@ -40,6 +40,7 @@ SOURCES = tuple(
     Path(__file__).with_name(f"{name}.java")
     for name in (
         "ClosedWindows",
+        "CurrentTimes",
         "EarlyClasses",
         "EmittedGroups",
         "EventTimes",
