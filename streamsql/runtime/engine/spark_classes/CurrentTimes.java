@@ -1,5 +1,6 @@
 package streamsql;
 
+import java.io.Serializable;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.LeafExpression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -75,7 +76,7 @@ public class CurrentTimes extends Rules.Guarded {
     }
 
     /** A literal whose value is not in the generated code. (Not one of Spark's: transform keeps a literal that is equal.) */
-    public static class Time extends LeafExpression {
+    public static class Time extends LeafExpression implements Serializable {
         private final Literal literal;
 
         Time(Literal literal) {
