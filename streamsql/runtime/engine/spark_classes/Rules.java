@@ -23,6 +23,7 @@ public class Rules implements SparkSessionExtensionsProvider {
     public Object apply(Object extensions) {
         SparkSessionExtensions to = (SparkSessionExtensions) extensions;
         to.injectOptimizerRule(new OfSession(new EventTimes.FiltersFirst()));
+        to.injectColumnar(new OfSession(new Physical(new FewRows())));
         to.injectColumnar(new OfSession(new Physical(new SharedStates()))); // compares what Spark has planned
         to.injectColumnar(new OfSession(new Physical(new SharedExchanges()))); // the same
         to.injectColumnar(new OfSession(new Physical(new SlidingWindows())));

@@ -44,6 +44,7 @@ SOURCES = tuple(
         "EarlyClasses",
         "EmittedGroups",
         "EventTimes",
+        "FewRows",
         "FileLines",
         "JsonLine",
         "JsonLines",
