@@ -385,3 +385,71 @@ def test_from_topic_to_topic_without_micro_batches(
     kafka.produce(topic, as_json(("cid", 3)))
     eventually(lambda: len(kafka.read(copies)) == 3)
     assert {m.key: json.loads(m.value)["n"] for m in kafka.read(copies)} == {b"ann": 2, b"bob": 3, b"cid": 4}
+    told = dict(console.rows("DESCRIBE QUERY q;")).get("progress", "")
+    assert told.startswith("recorded asynchronously, every 5 seconds") == ("REAL" in trigger)
+
+
+# ---- low latency -------------------------------------------------------------------------
+
+
+def test_a_micro_batch_of_few_messages_generates_no_code(kafka: Broker, console: Console) -> None:
+    topic, copies = kafka.topic(*as_json(("a", 1)), partitions=2), kafka.topic()
+    console.run(source(kafka, topic) + target(kafka, copies) + "INSERT INTO o AS QUERY q SELECT k, n FROM s;")
+    generated = []
+    for number in (1, 2_000, 1):
+        console.run("STOP QUERY q;")  # so that one micro-batch has them all
+        kafka.produce(topic, as_json(("b", 2)) * number)
+        console.run("START QUERY q; AWAIT QUERY q IDLE;")
+        running = console.session.queries.all["q"].handle._jsq.streamingQuery()
+        generated.append(running.sparkSessionForStream().conf().get("spark.sql.codegen.factoryMode", None))
+    assert generated == ["NO_CODEGEN", None, "NO_CODEGEN"]
+    assert sorted(m.value for m in kafka.read(copies)) == [b'{"k":"a","n":1}', *[b'{"k":"b","n":2}'] * 2_002]
+
+
+def test_progress_is_tracked_asynchronously_if_the_sink_says_so(
+    kafka: Broker, console: Console, tmp_path: Path
+) -> None:
+    topic, copies = kafka.topic(*as_json(("a", 0))), kafka.topic()
+
+    def tracked(**options: str) -> str:
+        return source(kafka, topic) + target(kafka, copies, asyncProgressTrackingEnabled="true", **options)
+
+    def write(*numbers: int) -> None:
+        for number in numbers:
+            kafka.produce(topic, as_json(("a", number)))
+            console.run("AWAIT QUERY q IDLE;")
+
+    query = f"INSERT INTO o AS QUERY q CHECKPOINT '{tmp_path / 'kept'}' SELECT n FROM s;"
+    console.run(tracked(asyncProgressTrackingCheckpointIntervalMs="600000") + query)
+    write(1, 2, 3)
+    told = dict(console.rows("DESCRIBE QUERY q;"))
+    assert told["progress"] == (
+        "recorded asynchronously, at most every 600,000 milliseconds;"
+        " what was written since is written again after a failure"
+    )
+    console.run("STOP QUERY q; START QUERY q;")
+    write(4, 5)
+    console.run("STOP QUERY q;")
+    rows = [json.loads(m.value)["n"] for m in kafka.read(copies)]
+    assert set(rows) == set(range(6)) and len(rows) > 6  # the progress of 1 to 3 was not recorded
+    console.run("DROP QUERY q;" + tracked(asyncProgressTrackingCheckpointIntervalMs="300") + query)
+    recorded = [0, 1]
+    while recorded[-1] - recorded[-2] == 1:
+        write(6)
+        recorded = [batch for batch, *_ in console.rows("SHOW BATCHES OF QUERY q;")]
+    console.run("STOP QUERY q;")
+    *_, newest = (batch for batch, *_ in console.rows("SHOW BATCHES OF QUERY q;"))
+    console.run("DROP QUERY q;")
+    synchronous = source(kafka, topic) + target(kafka, copies) + query
+    shown = said(console, synchronous)
+    assert "the checkpoint of q can only be resumed with asynchronous progress tracking" in shown
+    assert f"does not record micro-batch {newest - 1}" in shown
+    # What the hint says.
+    console.run(tracked(asyncProgressTrackingCheckpointIntervalMs="0") + query)
+    write(7, 7)
+    assert dict(console.rows("DESCRIBE QUERY q;"))["progress"].startswith("recorded asynchronously; what")
+    console.run("STOP QUERY q; DROP QUERY q;" + synchronous)
+    write(8)
+    assert "progress" not in dict(console.rows("DESCRIBE QUERY q;"))
+    console.run("STOP QUERY q; DROP QUERY q;")
+    assert {json.loads(m.value)["n"] for m in kafka.read(copies)} == set(range(9))

@@ -342,6 +342,46 @@ def test_small_files_read_to_their_end_generate_no_code(console: Console, tmp_pa
     console.run("RESET spark.sql.codegen.factoryMode;")
 
 
+def test_each_micro_batch_of_few_rows_generates_no_code(console: Console, tmp_path: Path) -> None:
+    """Whether code is generated is in the settings of the query's own session."""
+
+    def generated(text: str, query: str = "q") -> bool:
+        file = tmp_path / "in" / f"{len(list((tmp_path / 'in').iterdir()))}.json"
+        (tmp_path / "unseen").write_text(text)
+        (tmp_path / "unseen").rename(file)
+        console.run(f"AWAIT QUERY {query} IDLE;")
+        running = console.session.queries.all[query].handle._jsq.streamingQuery()
+        conf = running.sparkSessionForStream().conf()
+        chosen = [conf.get(f"spark.sql.codegen.{key}", None) for key in ("wholeStage", "factoryMode")]
+        assert chosen in (["false", "NO_CODEGEN"], [None, None])
+        return chosen == [None, None]
+
+    (tmp_path / "in").mkdir()
+    few, many = '{"k": [1, 2]}\n', '{"k": [3, 4]}\n' * 30_000
+    console.run(f"""
+      CREATE STREAM s (k ARRAY<INT>) USING json OPTIONS (path '{tmp_path / "in"}');
+      CREATE SINK out USING json OPTIONS (path '{tmp_path / "out"}');
+      INSERT INTO out AS QUERY q SELECT k[0] AS k, now() AS at FROM s WHERE k[1] > 0;
+    """)
+    assert [generated(few), generated(many), generated(few)] == [False, True, False]
+    written = [json.loads(line)["k"] for f in (tmp_path / "out").glob("*.json") for line in f.open()]
+    assert sorted(written) == [1, 1, *[3] * 30_000]
+    console.run("CREATE LIVE TABLE copied AS SELECT k[0] AS k FROM s;")
+    assert [generated(few, "copied"), generated(many, "copied")] == [False, True]
+    assert console.rows("SELECT k, count(*) FROM copied GROUP BY k ORDER BY k;") == [(1, 3), (3, 60_000)]
+    console.run(
+        "STOP QUERY ALL; CREATE LIVE TABLE counts AS SELECT k[0] AS k, count(*) AS n FROM s GROUP BY k[0];"
+    )
+    assert generated(few, "counts") and generated(few, "counts")
+    console.run("STOP QUERY ALL; CREATE LIVE TABLE exploded AS SELECT explode(k) AS k FROM s;")
+    assert generated(few, "exploded") and generated(few, "exploded")
+    console.run(
+        "STOP QUERY ALL; SET spark.streamsql.fewRows = off; CREATE LIVE TABLE off AS SELECT k FROM s;"
+    )
+    assert generated(few, "off") and generated(few, "off")
+    console.run("STOP QUERY ALL; RESET spark.streamsql.fewRows;")
+
+
 def test_a_query_waits_for_data_only_after_it_has_looked_for_some() -> None:
     class Begun:
         over = is_refresh = False

@@ -58,6 +58,23 @@ class OptionSpec:
         return self.choices or ((self.default,) if self.default and self.default != HERE else ())
 
 
+ASYNC_PROGRESS = "asyncProgressTrackingEnabled"
+ASYNC_INTERVAL = "asyncProgressTrackingCheckpointIntervalMs"
+PROGRESS_OPTIONS = (
+    OptionSpec(
+        ASYNC_PROGRESS,
+        "record the progress of a stateless query beside its micro-batches, not before and after each",
+        "boolean",
+        default="false",
+    ),
+    OptionSpec(
+        ASYNC_INTERVAL, "minimum time between two such records, in milliseconds", "number", default="1000"
+    ),
+)
+"""Of the sinks that support it (Spark guide, "Asynchronous Progress Tracking"), which are told of it when the
+query starts.
+"""
+
 _LONGEST_FILE_NAME = 160
 """File systems allow 255; the console and Spark append to it."""
 
@@ -302,6 +319,11 @@ def read(format: str) -> Node:
 
 def read_stream(format: str) -> Node:
     return Var("spark").attr("readStream").call("format", format)
+
+
+def tracks_asynchronously(sink: Sink) -> bool:
+    """Whether the progress of a query into the sink is to be recorded beside its micro-batches."""
+    return sink.meant == sink.connector and sink.option(ASYNC_PROGRESS).casefold() == "true"
 
 
 _KINDS = {

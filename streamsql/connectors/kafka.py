@@ -11,6 +11,7 @@ from streamsql.calls import Function, Node, Var, expr
 from streamsql.connectors import debezium, messages, schema_registry
 from streamsql.connectors.base import (
     MICRO_BATCH,
+    PROGRESS_OPTIONS,
     Connector,
     OptionSpec,
     Places,
@@ -171,7 +172,14 @@ class Kafka(Connector):
     help = "topics of Apache Kafka"
     not_read_back = "its messages go to topics of their own, or tell changes"
     reads = (*_SERVERS, *_SOURCE, *messages.ALL_OPTIONS, *_SECURITY)
-    writes = (*_SERVERS, *_SINK, *messages.ALL_OPTIONS, schema_registry.AUTO_REGISTER, *_SECURITY)
+    writes = (
+        *_SERVERS,
+        *_SINK,
+        *PROGRESS_OPTIONS,
+        *messages.ALL_OPTIONS,
+        schema_registry.AUTO_REGISTER,
+        *_SECURITY,
+    )
     formats = tuple(messages.FORMAT_OPTIONS)
     packages = ("kafka", "avro")
     open_prefix = "kafka."

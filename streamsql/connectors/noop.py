@@ -1,7 +1,7 @@
 """noop: results are computed and discarded, to measure or to fill state."""
 
 from streamsql.calls import Node, Var
-from streamsql.connectors.base import MICRO_BATCH, Connector
+from streamsql.connectors.base import MICRO_BATCH, PROGRESS_OPTIONS, Connector, with_options
 from streamsql.definitions import Sink
 
 
@@ -9,12 +9,12 @@ class Noop(Connector):
     name = "noop"
     not_read_back = "its rows are discarded"
     help = "computes and discards the result, for measuring"
-    writes = ()
+    writes = PROGRESS_OPTIONS
     once_by_batch_id = True
     sink_triggers = MICRO_BATCH | {"continuous"}
 
     def write_stream(self, sink: Sink, writer: Node) -> Node:
-        return writer.call("format", "noop")
+        return with_options(writer.call("format", "noop"), sink.options)
 
     def delivery(self, sink: Sink) -> str:
         return "nothing is written"

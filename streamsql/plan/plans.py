@@ -7,6 +7,7 @@ from typing import Any
 
 from streamsql.calls import Assign, Node, Program, Var
 from streamsql.catalog import Catalog
+from streamsql.connectors.base import tracks_asynchronously
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Query, Sink, Stream, Table
@@ -248,6 +249,12 @@ class Run(Plan):
     def feeds_batches(self) -> bool:
         """Whether foreachBatch feeds its sinks one after the other, instead of a writer of Spark."""
         return len(self.targets) > 1 or bool(self.targets[0].select)
+
+    @property
+    def is_tracked_asynchronously(self) -> bool:
+        """Whether Spark records its progress beside its micro-batches: always in real-time mode."""
+        real_time = self.query.trigger is not None and self.query.trigger.kind == "real_time"
+        return real_time or any(tracks_asynchronously(t.sink) for t in self.targets)
 
     def named(self, name: str, checkpoint: str, **changes: Any) -> Run:
         """This query, which has one sink, with another name; changes: fields of its sink."""

@@ -34,7 +34,7 @@ INSERT INTO copies AS QUERY q {trigger}
 """
 WAYS = {
     "default trigger": ("", ""),
-    #"asynchronous progress": ("", ", asyncProgressTrackingEnabled 'true'"),
+    # "asynchronous progress": ("", ", asyncProgressTrackingEnabled 'true'"),
     "real time": ("OUTPUT MODE UPDATE TRIGGER REAL TIME EVERY INTERVAL 1 MINUTE", ""),
 }
 

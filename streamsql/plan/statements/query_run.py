@@ -17,7 +17,7 @@ from streamsql.plan.plans import Refresh, Run, Target
 from streamsql.plan.statements.changelog_streams import check_changes
 from streamsql.plan.statements.late_writes import late_plan, without_complete
 from streamsql.plan.statements.query_parts import QueryParts, check_keys
-from streamsql.plan.statements.trigger_checks import check_trigger
+from streamsql.plan.statements.trigger_checks import check_progress, check_trigger
 from streamsql.plan.streaming import rules
 from streamsql.plan.streaming.advice import MOST, advice
 
@@ -38,6 +38,7 @@ def run_plan(
     takes = tuple(m for m in ALL_MODES if all(m in _modes(sink) for sink in sinks))
     choices = without_complete(_choices(query, targets, shape, takes, mode), query, late)
     check_trigger(query.trigger, sinks, shape, parts.sources)
+    check_progress(query.trigger, sinks, shape)
     if query.trigger is not None and query.trigger.kind == "real_time":
         choices = _real_time_modes(choices, takes, mode)
         parts.sources.program += [c for c in CHOICES.values() if c not in parts.sources.program]

@@ -5,7 +5,7 @@ Spark guide, "Triggers" and "Supported Queries" of continuous processing.
 
 from __future__ import annotations
 
-from streamsql.connectors.base import MICRO_BATCH
+from streamsql.connectors.base import ASYNC_PROGRESS, MICRO_BATCH, tracks_asynchronously
 from streamsql.connectors.registry import connector, connectors
 from streamsql.definitions import Sink
 from streamsql.errors import RuleFault, Span
@@ -52,6 +52,47 @@ def check_trigger(trigger: Trigger | None, sinks: list[Sink], shape: Shape, sour
             span=span,
             code="TRIGGER_NOT_SUPPORTED",
         )
+
+
+def check_progress(trigger: Trigger | None, sinks: list[Sink], shape: Shape) -> None:
+    """Raise RuleFault if a sink has asynchronous progress tracking and the query does not support it.
+
+    Spark guide, "Asynchronous Progress Tracking". (A continuous query records its progress by epochs.)
+    """
+    sink = next(filter(tracks_asynchronously, sinks), None)
+    if sink is None:
+        return
+    if trigger and trigger.kind in ("available_now", "once", "continuous"):
+        what, code = f"TRIGGER {_TRIGGERS[trigger.kind]}", "TRIGGER_NOT_SUPPORTED"
+        raise _no_tracking(
+            sink, what, trigger.span, code, "TRIGGER EVERY INTERVAL 1 SECOND, omit TRIGGER, or "
+        )
+    if len(sinks) > 1:
+        raise _no_tracking(sink, "several sinks")
+    op = next((op for op in shape.ops if op.kind in _STATEFUL and all(op.sides)), None)
+    if op is not None:
+        raise _no_tracking(sink, _STATEFUL[op.kind], op.span)
+
+
+_STATEFUL = {
+    "aggregate": "aggregations", "distinct": "DISTINCT", "distinct_on": "DISTINCT ON", "limit": "LIMIT",
+    "join": "joins of two streams", "stateful": "stateful processors", "changes": "streams of changes",
+}  # fmt: skip
+"""The operations that keep state."""
+
+
+def _no_tracking(
+    sink: Sink, what: str, span: Span | None = None, code: str = "OPTION_CONFLICT", hint: str = ""
+) -> RuleFault:
+    """The error for a query that does not support what its sink asks for."""
+    return RuleFault(
+        f"asynchronous progress tracking does not support {what}",
+        detail=f"sink {sink.name} has {ASYNC_PROGRESS} true; it needs a query without state, with one sink,"
+        " and with TRIGGER EVERY, REAL TIME or none",
+        hint=f"{hint}use a sink without {ASYNC_PROGRESS}",
+        span=span,
+        code=code,
+    )
 
 
 def _not_taken(

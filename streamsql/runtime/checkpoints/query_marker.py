@@ -78,6 +78,9 @@ class Folder:
         names = (name.partition(".")[0] for name in names_in(self._jvm, self.files, folder))
         return max((int(name) for name in names if name.isdigit()), default=-1)
 
+    def has(self, name: str) -> bool:
+        return bool(self.files.exists(self._path(self.path, name)))
+
     def remove_unfinished(self) -> None:
         """Remove what a killed process has left of the first entry of its logs, where there is none: the
         part of a file that was not yet renamed. Spark refuses to begin in a folder that holds any file

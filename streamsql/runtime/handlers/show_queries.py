@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from streamsql.connectors.base import ASYNC_INTERVAL, tracks_asynchronously
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query
 from streamsql.language.statements import query as query_statements
@@ -268,6 +269,8 @@ def _durations(report: dict[str, int]) -> str:
 
 def _output(parts: SessionParts, query: Query, running: Running | None) -> list[tuple[str, Any]]:
     pairs = [("sink", query.sink), ("delivery", _delivery(parts, query))]
+    if recorded := _recorded(parts, query):
+        pairs.append(("progress", recorded))
     if running:
         pairs.append(("output mode", f"{running.mode}: {running.reason}".removesuffix(": ")))
         given = running.reports.output
@@ -314,6 +317,19 @@ def _delivery(parts: SessionParts, query: Query) -> str:
     if len(set(promises.values())) == 1:
         return next(iter(promises.values()))
     return "; ".join(f"{name}: {promise}" for name, promise in promises.items())
+
+
+def _recorded(parts: SessionParts, query: Query) -> str:
+    """How the progress of a query is recorded, where it is not before and after each micro-batch."""
+    every = ""
+    sinks = [sink for name in query.sinks if (sink := parts.catalog.sinks.get(name.casefold()))]
+    if query.trigger and query.trigger.kind == "real_time":
+        every = f", every {query.trigger.interval}"
+    elif not any(map(tracks_asynchronously, sinks)):
+        return ""
+    elif (interval := int(sinks[0].option(ASYNC_INTERVAL, "1000"))) > 0:
+        every = f", at most every {counted(interval, 'millisecond')}"
+    return f"recorded asynchronously{every}; what was written since is written again after a failure"
 
 
 def _refreshed(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.calls import evaluate, run
+from streamsql.connectors.base import ASYNC_INTERVAL, ASYNC_PROGRESS
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.option_values import check_secrets
 from streamsql.connectors.registry import connector
@@ -139,6 +140,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
     begun = -1 if anew else folder.newest("offsets")
     check_logs(parts, (t.sink for t in plan.targets), keeps=not plan.feeds_batches, begun=begun)
     check_logs(parts, late, keeps=False, begun=begun)
+    _check_gaps(plan, folder, begun)
     _check_alone(parts, plan)
     env["LiveRows"] = helper("LiveRows")  # imports pyarrow, too slow for the start of a prompt
     with parts.own_state_provider(plan.program), few_rows(parts, plan) as few:
@@ -313,6 +315,28 @@ def check_logs(parts: QueryParts, sinks: Iterable[Sink], *, keeps: bool, begun: 
     for sink in sinks:
         if sink.connector != "table":
             check_log(parts.spark, sink, connector(Name(sink.connector)), keeps=keeps, begun=begun)
+
+
+def _check_gaps(plan: plans.Run, folder: Folder, begun: int) -> None:
+    """Raise RuleFault for a checkpoint that Spark can only resume with asynchronous progress tracking: the
+    micro-batch before the newest, `begun`, is not recorded. Spark fails with "batch N doesn't exist".
+    """
+    kind = plan.query.trigger.kind if plan.query.trigger else "default"
+    if (
+        begun < 1
+        or kind == "continuous"
+        or plan.is_tracked_asynchronously
+        or folder.has(f"offsets/{begun - 1}")
+    ):
+        return
+    raise RuleFault(
+        f"the checkpoint of {plan.query.name} can only be resumed with asynchronous progress tracking",
+        detail=f"it was written with it, and does not record micro-batch {begun - 1}",
+        hint=f"use a sink with {ASYNC_PROGRESS} 'true' and {ASYNC_INTERVAL} '0' until two micro-batches have"
+        " run; then the checkpoint can be resumed without it",
+        span=plan.body_span,
+        code="CHECKPOINT_CHANGED",
+    )
 
 
 def _check_alone(parts: QueryParts, plan: plans.Run) -> None:
