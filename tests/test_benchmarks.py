@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from broker import Broker
+
 BENCHMARKS = Path(__file__).with_name("benchmarks")
 
 
@@ -23,3 +25,10 @@ def test_the_cost_of_each_part_is_measured_as_it_grows() -> None:
 
 def test_a_resume_of_many_micro_batches_is_measured() -> None:
     assert run("resume.py", "20").startswith("      20 micro-batches: resume ")
+
+
+def test_the_latency_from_topic_to_topic_is_measured(kafka: Broker) -> None:
+    lines = run("kafka_latency.py", "1", "20").splitlines()
+    assert [line.partition(" p50 ")[0].rstrip() for line in lines if " p50 " in line] == [
+        "default trigger", "asynchronous progress", "real time",
+    ]  # fmt: skip

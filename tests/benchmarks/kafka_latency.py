@@ -25,7 +25,7 @@ from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 
 WARM_UP = 10
-"""Seconds at the beginning that do not count."""
+"""Seconds at the beginning that do not count, at most as many as those that do."""
 SQL = """
 CREATE OR REPLACE STREAM clicks (n BIGINT) USING kafka OPTIONS (servers '{servers}', topic '{topic}');
 CREATE OR REPLACE SINK copies USING kafka FORMAT csv OPTIONS (servers '{servers}', topic '{copies}'{options});
@@ -34,7 +34,7 @@ INSERT INTO copies AS QUERY q {trigger}
 """
 WAYS = {
     "default trigger": ("", ""),
-    # "asynchronous progress": ("", ", asyncProgressTrackingEnabled 'true'"),
+    "asynchronous progress": ("", ", asyncProgressTrackingEnabled 'true'"),
     "real time": ("OUTPUT MODE UPDATE TRIGGER REAL TIME EVERY INTERVAL 1 MINUTE", ""),
 }
 
@@ -75,6 +75,7 @@ def cuts(times: list[int]) -> str:
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60
+    warm_up = min(WARM_UP, seconds)
     rate = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000
     broker = Broker(heap="512m")
     broker.start()
@@ -89,12 +90,12 @@ def main() -> None:
                 )
                 for written in split_script(Source("b", script)):
                     session.execute(parse(written))
-                produce(broker, topic, WARM_UP + seconds, rate)
-                while len(broker.read(copies)) < (WARM_UP + seconds) * rate:
+                produce(broker, topic, warm_up + seconds, rate)
+                while len(broker.read(copies)) < (warm_up + seconds) * rate:
                     time.sleep(0.5)
                 for written in split_script(Source("b", "STOP QUERY q; DROP QUERY q;")):
                     session.execute(parse(written))
-                produced, told = latencies(broker.read(copies), WARM_UP * rate)
+                produced, told = latencies(broker.read(copies), int(warm_up * rate))
                 since = "" if "REAL TIME" in trigger else f"   since its micro-batch {cuts(told)}"
                 print(f"{name:22} {cuts(produced)}{since}")
             session.close()

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.Map.Entry;
+import java.util.UUID;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkContext$;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -13,20 +14,25 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.TextBasedFileFormat;
 import org.apache.spark.sql.execution.datasources.v2.MicroBatchScanExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperator;
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecution;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.streaming.StreamingQueryProgress;
 import scala.collection.Iterator;
 
 /**
  * A micro-batch of few rows runs without generated code: to write it costs more than it saves. Decided for each, from
- * the offsets of its topics and the sizes of its files, by the settings of the query's own session. Not with a state,
- * whose rows can be many, nor where the user has chosen. See few_rows.py for queries that are known to have few rows.
+ * the offsets of its topics, the sizes of its files and the rows of its state, by the settings of the query's own
+ * session. Not where the user has chosen. See few_rows.py for queries that are known to have few rows.
  */
 public class FewRows extends Rules.Guarded {
     private static final String WHOLE_STAGE = "spark.sql.codegen.wholeStage";
     private static final String FACTORY = "spark.sql.codegen.factoryMode";
+    private static final String QUERY = "sql.streaming.queryId";
     /** In the settings of a query's session where this rule has set the two. */
     private static final String CHOSEN = "spark.streamsql.fewRows.chosen";
     private static final int MESSAGES = 1000;
+    /** Of all states of a query: each of them may be read, tested and emitted in any micro-batch. */
+    private static final int STATE_ROWS = 5000;
     private static final long BYTES = 1 << 18;
 
     protected String setting() {
@@ -54,8 +60,11 @@ public class FewRows extends Rules.Guarded {
 
     /** Whether a streaming query plans, so that the settings are those of its own session. */
     private static boolean isStream() {
-        SparkContext context = (SparkContext) SparkContext$.MODULE$.getActive().get();
-        return context.getLocalProperty("sql.streaming.queryId") != null;
+        return context().getLocalProperty(QUERY) != null;
+    }
+
+    private static SparkContext context() {
+        return (SparkContext) SparkContext$.MODULE$.getActive().get();
     }
 
     /** Whether a plan reads a micro-batch; the plans that a function over micro-batches makes read its rows. */
@@ -70,13 +79,26 @@ public class FewRows extends Rules.Guarded {
 
     /** Whether all that a plan reads is a micro-batch of few rows, of which no operation makes many. */
     private static boolean isSmall(TreeNode plan) {
-        if (plan instanceof StatefulOperator || plan instanceof GenerateExec) return false;
-        boolean leaf = plan.children().isEmpty();
-        boolean small = !leaf || isSmallScan((SparkPlan) plan);
+        if (plan instanceof GenerateExec || (plan instanceof StatefulOperator && !isSmallState((SparkPlan) plan))) return false;
+        boolean small = !plan.children().isEmpty() || isSmallScan((SparkPlan) plan);
         for (Iterator all = plan.children().iterator(); small && all.hasNext();) {
             small = isSmall((TreeNode) all.next());
         }
         return small;
+    }
+
+    private static boolean isSmallState(SparkPlan operator) {
+        UUID query = UUID.fromString(context().getLocalProperty(QUERY));
+        StreamExecution running = (StreamExecution) operator.session().sharedState().activeStreamingQueries().get(query);
+        StreamingQueryProgress last = running.lastProgress();
+        if (last == null || last.stateOperators().length == 0) { // none since the start
+            return ((StatefulOperator) operator).getStateInfo().storeVersion() == 0;
+        }
+        long rows = 0;
+        for (int i = 0; i < last.stateOperators().length; i++) {
+            rows += last.stateOperators()[i].numRowsTotal();
+        }
+        return rows <= STATE_ROWS;
     }
 
     private static boolean isSmallScan(SparkPlan leaf) {
