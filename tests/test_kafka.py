@@ -397,7 +397,7 @@ def test_a_micro_batch_of_few_messages_generates_no_code(kafka: Broker, console:
     console.run(source(kafka, topic) + target(kafka, copies) + "INSERT INTO o AS QUERY q SELECT k, n FROM s;")
     generated = []
     for number in (1, 2_000, 1):
-        console.run("STOP QUERY q;")  # so that one micro-batch has them all
+        console.run("AWAIT QUERY q IDLE; STOP QUERY q;")  # so that one micro-batch has them all
         kafka.produce(topic, as_json(("b", 2)) * number)
         console.run("START QUERY q; AWAIT QUERY q IDLE;")
         running = console.session.queries.all["q"].handle._jsq.streamingQuery()

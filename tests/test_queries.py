@@ -381,6 +381,13 @@ def test_each_micro_batch_of_few_rows_generates_no_code(console: Console, tmp_pa
     assert generated(few, "counts")
     assert console.rows("SELECT k, n FROM counts WHERE k < 100 ORDER BY k;") == [(1, 7), (3, 60_000)]
     assert console.rows("SELECT count(*), sum(n) FROM counts;") == [(5_902, 65_907)]
+    for size, many in (("10 seconds", False), ("1 minute", True)):
+        console.run(f"""
+          STOP QUERY ALL;
+          CREATE OR REPLACE LIVE TABLE sliding AS SELECT count(*) AS n FROM s WHERE k[0] = 1
+          GROUP BY window(timestamp_seconds(k[0]), '{size}', '1 second');
+        """)
+        assert [generated(few, "sliding"), generated(few, "sliding")] == [many, many]
     console.run("STOP QUERY ALL; CREATE LIVE TABLE exploded AS SELECT explode(k) AS k FROM s;")
     assert generated(few, "exploded") and generated(few, "exploded")
     console.run(

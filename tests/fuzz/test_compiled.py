@@ -73,6 +73,10 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_the_compiled_form_plans_the_same(compiled: list[str]) -> None:
     assert compiled[0] == "compiled"
     interpreted = outcomes([])
-    differ = [f"{a}\n{b}" for a, b in zip(interpreted[1:], compiled[1:], strict=True) if a != b]
+    # Python counts the calls of the interpreted form, so that it stops at a lower depth.
+    both = (
+        (a, b) for a, b in zip(interpreted[1:], compiled[1:], strict=True) if "nested too deeply" not in a
+    )
+    differ = [f"{a}\n{b}" for a, b in both if a != b]
     assert not differ, f"{len(differ)} of {len(compiled)} differ:\n" + "\n".join(differ[:10])
     assert sum(" plan " in line for line in compiled) > 800

@@ -8,6 +8,7 @@ import java.util.UUID;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkContext$;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.ExpandExec;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.GenerateExec;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -34,6 +35,8 @@ public class FewRows extends Rules.Guarded {
     /** Of all states of a query: each of them may be read, tested and emitted in any micro-batch. */
     private static final int STATE_ROWS = 5000;
     private static final long BYTES = 1 << 18;
+    /** That one row may belong to. */
+    private static final int WINDOWS = 20;
 
     protected String setting() {
         return "spark.streamsql.fewRows";
@@ -79,7 +82,9 @@ public class FewRows extends Rules.Guarded {
 
     /** Whether all that a plan reads is a micro-batch of few rows, of which no operation makes many. */
     private static boolean isSmall(TreeNode plan) {
-        if (plan instanceof GenerateExec || (plan instanceof StatefulOperator && !isSmallState((SparkPlan) plan))) return false;
+        boolean many = plan instanceof ExpandExec && ((ExpandExec) plan).projections().size() > WINDOWS;
+        if (many || plan instanceof GenerateExec) return false;
+        if (plan instanceof StatefulOperator && !isSmallState((SparkPlan) plan)) return false;
         boolean small = !plan.children().isEmpty() || isSmallScan((SparkPlan) plan);
         for (Iterator all = plan.children().iterator(); small && all.hasNext();) {
             small = isSmall((TreeNode) all.next());
