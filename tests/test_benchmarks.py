@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from broker import Broker
 
 BENCHMARKS = Path(__file__).with_name("benchmarks")
@@ -32,3 +34,17 @@ def test_the_latency_from_topic_to_topic_is_measured(kafka: Broker) -> None:
     assert [line.partition(" p50 ")[0].rstrip() for line in lines if " p50 " in line] == [
         "default trigger", "asynchronous progress", "real time",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("script", "figures"),
+    [
+        ("file_latency.py console --short", ["p50 ms", "p99 ms"]),
+        ("large_table.py --short", ["count(*)", "one key", "LIMIT 20", "a frame"]),
+        ("many_queries.py console --short", ["interval p50", "stop s"]),
+    ],
+)
+def test_queries_and_live_tables_are_measured(script: str, figures: list[str]) -> None:
+    printed = run(*script.split())
+    missing = [figure for figure in figures if not re.search(rf"^ *{re.escape(figure)}.* \d", printed, re.M)]
+    assert not missing, printed
