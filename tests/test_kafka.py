@@ -385,8 +385,8 @@ def test_from_topic_to_topic_without_micro_batches(
     kafka.produce(topic, as_json(("cid", 3)))
     eventually(lambda: len(kafka.read(copies)) == 3)
     assert {m.key: json.loads(m.value)["n"] for m in kafka.read(copies)} == {b"ann": 2, b"bob": 3, b"cid": 4}
-    told = dict(console.rows("DESCRIBE QUERY q;")).get("progress", "")
-    assert told.startswith("recorded asynchronously, every 5 seconds") == ("REAL" in trigger)
+    told = dict(console.rows("DESCRIBE QUERY q;")).get("checkpointed", "")
+    assert told.startswith("asynchronously, every 5 seconds") == ("REAL" in trigger)
 
 
 # ---- low latency -------------------------------------------------------------------------
@@ -423,8 +423,8 @@ def test_progress_is_tracked_asynchronously_if_the_sink_says_so(
     console.run(tracked(asyncProgressTrackingCheckpointIntervalMs="600000") + query)
     write(1, 2, 3)
     told = dict(console.rows("DESCRIBE QUERY q;"))
-    assert told["progress"] == (
-        "recorded asynchronously, at most every 600,000 milliseconds;"
+    assert told["checkpointed"] == (
+        "asynchronously, at most every 600,000 milliseconds;"
         " what was written since is written again after a failure"
     )
     console.run("STOP QUERY q; START QUERY q;")
@@ -447,9 +447,9 @@ def test_progress_is_tracked_asynchronously_if_the_sink_says_so(
     # What the hint says.
     console.run(tracked(asyncProgressTrackingCheckpointIntervalMs="0") + query)
     write(7, 7)
-    assert dict(console.rows("DESCRIBE QUERY q;"))["progress"].startswith("recorded asynchronously; what")
+    assert dict(console.rows("DESCRIBE QUERY q;"))["checkpointed"].startswith("asynchronously; what")
     console.run("STOP QUERY q; DROP QUERY q;" + synchronous)
     write(8)
-    assert "progress" not in dict(console.rows("DESCRIBE QUERY q;"))
+    assert "checkpointed" not in dict(console.rows("DESCRIBE QUERY q;"))
     console.run("STOP QUERY q; DROP QUERY q;")
     assert {json.loads(m.value)["n"] for m in kafka.read(copies)} == set(range(9))

@@ -270,7 +270,7 @@ def _durations(report: dict[str, int]) -> str:
 def _output(parts: SessionParts, query: Query, running: Running | None) -> list[tuple[str, Any]]:
     pairs = [("sink", query.sink), ("delivery", _delivery(parts, query))]
     if recorded := _recorded(parts, query):
-        pairs.append(("progress", recorded))
+        pairs.append(("checkpointed", recorded))
     if running:
         pairs.append(("output mode", f"{running.mode}: {running.reason}".removesuffix(": ")))
         given = running.reports.output
@@ -329,7 +329,7 @@ def _recorded(parts: SessionParts, query: Query) -> str:
         return ""
     elif (interval := int(sinks[0].option(ASYNC_INTERVAL, "1000"))) > 0:
         every = f", at most every {counted(interval, 'millisecond')}"
-    return f"recorded asynchronously{every}; what was written since is written again after a failure"
+    return f"asynchronously{every}; what was written since is written again after a failure"
 
 
 def _refreshed(parts: SessionParts, running: Running) -> list[tuple[str, Any]]:
