@@ -49,11 +49,12 @@ public class FewRows extends Rules.Guarded {
         if (!isStream() || (given && !chosen) || !readsStream(plan)) {
             return plan;
         }
-        if (isSmall(plan) && !chosen) {
+        boolean small = isSmall(plan);
+        if (small && !chosen) {
             conf.setConfString(WHOLE_STAGE, "false");
             conf.setConfString(FACTORY, "NO_CODEGEN");
             conf.setConfString(CHOSEN, "true");
-        } else if (chosen && !isSmall(plan)) {
+        } else if (chosen && !small) {
             conf.unsetConf(WHOLE_STAGE);
             conf.unsetConf(FACTORY);
             conf.unsetConf(CHOSEN);
@@ -122,8 +123,8 @@ public class FewRows extends Rules.Guarded {
     private static long messages(String start, String reached) {
         long number = 0;
         try {
-            JsonNode before = (JsonNode) new ObjectMapper().readTree(start);
-            JsonNode after = (JsonNode) new ObjectMapper().readTree(reached);
+            JsonNode before = (JsonNode) Json.READER.readTree(start);
+            JsonNode after = (JsonNode) Json.READER.readTree(reached);
             for (Object topic : after.properties().toArray()) {
                 JsonNode ends = (JsonNode) ((Entry) topic).getValue();
                 for (Object partition : ends.properties().toArray()) {
@@ -138,5 +139,10 @@ public class FewRows extends Rules.Guarded {
             return Long.MAX_VALUE;
         }
         return number;
+    }
+
+    /** Loaded with the first micro-batch of a topic, not with the session. */
+    private static class Json {
+        static final ObjectMapper READER = new ObjectMapper();
     }
 }
