@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from broker import Broker
+from conftest import SHARED_CASES
 
 BENCHMARKS = Path(__file__).with_name("benchmarks")
 
@@ -29,6 +30,22 @@ def test_a_resume_of_many_micro_batches_is_measured() -> None:
     assert run("resume.py", "20").startswith("      20 micro-batches: resume ")
 
 
+def test_the_first_prompt_is_measured() -> None:
+    assert re.search(r"^streamsql +prompt +median \d+ ms", run("first_paint.py", "0"))
+
+
+def test_the_first_row_is_measured() -> None:
+    assert re.fullmatch(r"no cache +[\d.]+ s\n", run("first_row.py", "--short"))
+
+
+def test_the_queries_of_nexmark_are_measured(tmp_path: Path) -> None:
+    if not SHARED_CASES.is_dir():
+        pytest.skip("the shared cases are not there")
+    given = "--events 1000,2000 --queries q1,q5 --engines console --folder"
+    lines = run("nexmark.py", *given.split(), str(tmp_path)).splitlines()
+    assert [line.split()[:2] for line in lines[1:]] == [["q1", "console"], ["q5", "console"]]
+
+
 def test_the_latency_from_topic_to_topic_is_measured(kafka: Broker) -> None:
     lines = run("kafka_latency.py", "1", "20").splitlines()
     assert [line.partition(" p50 ")[0].rstrip() for line in lines if " p50 " in line] == [
@@ -41,6 +58,8 @@ def test_the_latency_from_topic_to_topic_is_measured(kafka: Broker) -> None:
     [
         ("file_latency.py console --short", ["p50 ms", "p99 ms"]),
         ("large_table.py --short", ["count(*)", "one key", "LIMIT 20", "a frame"]),
+        ("million_rows.py --short", ["first screen:"]),
+        ("refreshes.py --short", ["1,000 rows: micro-batch"]),
         ("many_queries.py console --short", ["interval p50", "stop s"]),
     ],
 )

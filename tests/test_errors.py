@@ -27,7 +27,7 @@ from streamsql.output.printer import Printer
 from streamsql.plan.context import Context
 
 GOLDEN = Path(__file__).parent / "golden" / "errors"
-CASE = re.compile(r"=== (.+)\n((?:.|\n)*?)\n--- shown\n((?:.|\n)*?)\n(?==== |\Z)")
+CASE = re.compile(r"^=== (.+)\n((?:.|\n)*?)\n--- shown\n((?:.|\n)*?)\n?(?=^=== |\Z)", re.M)
 
 
 def read(name: str) -> list[tuple[str, str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -236,6 +237,38 @@ def test_a_batch_that_comes_twice_counts_once(spark: Any) -> None:
     rows.feed(spark.range(3), 0)
     rows.feed(spark.range(2), 1)
     assert [r.id for r in rows.frame(spark).collect()] == [0, 1, 2, 0, 1]
+
+
+def test_a_few_changes_do_not_copy_a_large_table(spark: Any) -> None:
+    """Two versions of the rows are there within a micro-batch; they share the rows that have not changed."""
+    schema = StructType().add("k", LongType()).add("n", LongType())
+
+    def batch(keys: Iterable[int], n: int) -> Any:
+        texts = [f'{{"k":{k}}}' for k in keys]
+        return pa.table(
+            {"k": pa.array(keys, pa.int64()), "n": pa.array([n] * len(texts)), LiveRows.KEY: texts}
+        )
+
+    rows = LiveRows(schema, "update", ["k"], 100)
+    rows.take(batch(range(100_000), 0), 0)
+    empty = pa.total_allocated_bytes()
+    grown: list[int] = []
+    rows.watch(lambda before, after, new: grown.append(pa.total_allocated_bytes() - empty))
+    expected = dict.fromkeys(range(100_000), 0)
+    for number in range(1, 8):
+        keys = [*range(number, 100_000, 9_973), *range(500, 505), 99_999]
+        expected.update(dict.fromkeys(keys, number))
+        rows.take(batch(keys, number), number)
+        current = rows.table.select(["k", "n"]).to_pydict()
+        assert dict(zip(current["k"], current["n"], strict=True)) == expected
+        assert rows.table.num_rows == 100_000
+    assert max(grown) < rows.table.nbytes / 10
+    for number in range(8, 20):
+        keys = range(number, 100_000, 1_001)
+        expected.update(dict.fromkeys(keys, number))
+        rows.take(batch(keys, number), number)
+    assert rows.table.column(0).num_chunks <= 101
+    assert {r.k: r.n for r in rows.frame(spark).collect()} == expected
 
 
 def test_limit_reads_as_much_of_a_hundred_thousand_rows_as_of_a_thousand(console: Console) -> None:

@@ -18,7 +18,7 @@ from terminal import Terminal
 from streamsql.errors import cells
 
 GOLDEN = Path(__file__).parent / "golden" / "screens"
-WIDTHS = (40, 80, 110, 200)
+WIDTHS = (40, 80, 200)
 LINES = 80
 
 SETUP = """\

@@ -310,11 +310,10 @@ def write_late_rows(folder: Path, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shared"),
-    [(MOST, True), (PAIRS, True), (SHARES_OF, False), (EARLY, False)],
-    ids=["most", "pairs", "shares", "early"],
+    ("text", "shared", "slide"),
+    [(MOST, True, 2), (PAIRS, True, 2), (SHARES_OF, False, 2), (EARLY, False, 2), (MOST, True, 10)],
+    ids=["most", "pairs", "shares", "early", "most, no slides"],
 )
-@pytest.mark.parametrize("slide", [2, 10])
 def test_joins_of_closed_windows_and_shared_states_give_the_rows_of_spark_s_own_plan(
     console: Any, tmp_path: Path, text: str, shared: bool, slide: int
 ) -> None:

@@ -23,6 +23,7 @@ def check_words(text: str, tokens: Sequence[Token]) -> None:
     _check_options(text, tokens)
     _check_parameters(text, tokens)
     _check_clauses(tokens)
+    _check_percent(text, tokens)
 
 
 _NOT_OF_SPARK = {
@@ -50,6 +51,22 @@ def _check_clauses(tokens: Sequence[Token]) -> None:
                     span=tokens[at].span,
                     code="OTHER_CONSOLE",
                 )
+
+
+def _check_percent(text: str, tokens: Sequence[Token]) -> None:
+    """Raise SyntaxFault for `LIMIT 50%` of DuckDB and `LIMIT 50 PERCENT`."""
+    words = [t.upper for t in tokens]
+    for at in range(len(tokens) - 2):
+        limit, share, sign, *behind = words[at : at + 4]
+        if limit != "LIMIT" or tokens[at + 1].kind != "number" or sign not in ("%", "PERCENT"):
+            continue
+        if sign == "PERCENT" or not behind or behind[0] in (")", "OFFSET", "UNION"):
+            raise SyntaxFault(
+                f"Spark has no {text[tokens[at].start : tokens[at + 2].end]}",
+                hint=f"FROM … TABLESAMPLE ({share} PERCENT) takes about as many rows of a table",
+                span=Span(tokens[at + 1].start, tokens[at + 2].end),
+                code="OTHER_CONSOLE",
+            )
 
 
 _OPTIONS = re.compile(r"\s*/\*\+\s*(OPTIONS|STATE_TTL|LOOKUP)\s*\((.*?)\)\s*\*/", re.IGNORECASE | re.DOTALL)

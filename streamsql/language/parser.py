@@ -25,6 +25,7 @@ from streamsql.language.statements.registry import STATEMENTS, first_words
 from streamsql.language.statements.test import ExpectError, Test
 from streamsql.language.tokens import Token, split, substitute, tokenize, unquote, value_of
 from streamsql.language.topics import topics
+from streamsql.language.unfinished.spark_words import SECOND_WORDS
 
 
 def parse(
@@ -111,6 +112,7 @@ def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | Own
         if node is not None:
             if rule == "Spark":
                 check_second_word(tokens)
+                _check_end(tokens)
                 if furthest is not None and wants_name(furthest, tokens):
                     raise syntax_fault(furthest, tokens)
             statement = STATEMENTS[rule].read(node, source)
@@ -301,6 +303,26 @@ def check_second_word(tokens: list[Token]) -> None:
             span=word.span,
             code="UNKNOWN_STATEMENT",
         )
+
+
+_BEFORE_NAME = frozenset(("FROM", "FUNCTION", "INTO", "SINK", "SOURCE", "STREAM", "TABLE", "UPDATE", "VIEW"))
+
+
+def _check_end(tokens: list[Token]) -> None:
+    """Raise SyntaxFault for a statement of Spark that ends where its second word or a name must follow."""
+    first, last = tokens[0].upper, tokens[-1].upper
+    if first in ("DESC", "DESCRIBE", "SHOW") or len(tokens) > 2:
+        return
+    expected = ""
+    if len(tokens) == 1 and first in SECOND_WORDS:
+        listed = sorted({*SECOND_WORDS[first], *_second_words(first)})
+        expected = " or ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
+    elif last in _BEFORE_NAME and first in (*SECOND_WORDS, "UPDATE"):
+        kind = {"FROM": "table", "INTO": "table", "UPDATE": "table"}.get(last, last.casefold())
+        expected = f"the name of a {kind}"
+    if expected:
+        end = tokens[-1].end
+        raise SyntaxFault(f"the statement ends too early: expected {expected}", span=Span(end - 1, end))
 
 
 def parse_script(source: Source, variables: dict[str, str] | None = None) -> Iterator[Statement]:

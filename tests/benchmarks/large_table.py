@@ -1,11 +1,12 @@
 """SELECTs over a live table of 1,000 and of 1,000,000 rows, of which 100 change before each SELECT, and one frame of
-WATCH: milliseconds, and milliseconds of processor, medians; then the memory of Python and of the JVM.
+WATCH: milliseconds, and milliseconds of processor, medians; then the memory of Python and of the JVM, and of the rows alone.
 
 `--before` hands Spark the whole table for each SELECT. `--short` takes 10,000 rows instead of 1,000,000.
 """
 
 from __future__ import annotations
 
+import random
 import statistics
 import sys
 import tempfile
@@ -14,9 +15,11 @@ from pathlib import Path
 
 import processor
 import pyarrow as pa
+from pyspark.sql.types import StructType
 
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
+from streamsql.runtime.embedded.live_rows import LiveRows
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.live import part_of_rows
 from streamsql.runtime.live.result_views import TableView
@@ -57,9 +60,8 @@ def main() -> None:
             live = session.live[name]
             live.take(rows_of(0, count), live.last_batch + 1)
         measure(session, list(sizes))
-        print("Arrow {} MB; Python {} MB, JVM {} MB".format(
-            session.live["large"].table.nbytes // 2**20, *processor.megabytes()
-        ))  # fmt: skip
+        print("Python {} MB, JVM {} MB".format(*processor.megabytes()))
+        memory(sizes["large"])
         session.close()
 
 
@@ -87,6 +89,22 @@ def measure(session: Session, tables: list[str]) -> None:
                 f"{what:12} {live.table.num_rows:>9,} rows: {took[0]:6.0f} ms, {took[1]:6.0f} ms of processor",
                 flush=True,
             )
+
+
+def memory(count: int) -> None:
+    """Print the memory that rows take in Python, and within 30 micro-batches of 100 keys each."""
+    base = processor.megabytes()[0]
+    live = LiveRows(StructType(), "update", ["k"], 100)
+    live.take(pa.concat_tables(rows_of(n, 10_000) for n in range(0, count, 10_000)), 0)
+    processor.begin_peak()
+    for number in range(1, 31):
+        places = random.Random(number).sample(range(count), 100)
+        live.take(pa.concat_tables(rows_of(place, 1) for place in places), number)
+    arrow = live.table.nbytes / 2**20
+    after, most = processor.megabytes()[0] - base, processor.peak() - base
+    print(
+        f"{arrow:.0f} MB of Arrow: {after / arrow:.2f} times that in Python, at most {most / arrow:.2f} times"
+    )
 
 
 def run(session: Session, script: str) -> None:

@@ -18,8 +18,18 @@ def seconds() -> float:
 
 def megabytes() -> tuple[int, int]:
     """The resident memory of this process, and of its descendants."""
-    own, *others = [_resident(pid) for pid in _family(os.getpid())]
+    own, *others = [_megabytes(pid, "VmRSS") for pid in _family(os.getpid())]
     return own, sum(others)
+
+
+def begin_peak() -> None:
+    """Forget how much memory this process has had, for `peak`."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak() -> int:
+    """The largest resident memory of this process since `begin_peak`, in megabytes."""
+    return _megabytes(os.getpid(), "VmHWM")
 
 
 def _family(pid: int) -> Iterator[int]:
@@ -41,12 +51,12 @@ def _seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
-def _resident(pid: int) -> int:
+def _megabytes(pid: int, field: str) -> int:
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("VmRSS")), 0)
+    return next((int(line.split()[1]) // 1024 for line in lines if line.startswith(field)), 0)
 
 
 def each() -> tuple[float, float]:

@@ -1,4 +1,6 @@
-"""The cases of shared/cases as TESTs, all that a TEST can express, run in one session."""
+"""The cases of shared/cases as TESTs, run in one session: a third of those that a TEST can express. test_shared_cases
+runs all of them without TEST.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ from streamsql.testing.sessions import SessionFactory
 
 
 def test_cases_pass_as_tests(spark: Any, tmp_path: Path) -> None:
-    cases = all_cases()
-    assert len(cases) > 60
+    cases = all_cases()[::3]
+    assert len(cases) > 20
     file = tmp_path / "cases.test.sql"
     file.write_text(sql_tests(cases, tmp_path))
     collection = collect([str(file)], [])

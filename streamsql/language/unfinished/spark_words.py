@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from streamsql.language.tokens import Token
 
-_SECOND_WORDS = {
+SECOND_WORDS = {
     "CREATE": ("TABLE", "VIEW", "TEMPORARY VIEW", "DATABASE", "FUNCTION"),
     "DROP": ("TABLE", "VIEW", "DATABASE", "FUNCTION"),
     "SHOW": ("TABLES", "VIEWS", "COLUMNS", "FUNCTIONS", "DATABASES", "CATALOGS", "CREATE TABLE"),
@@ -30,8 +30,8 @@ def expected_by_spark(tokens: list[Token], typed: str) -> Iterator[str]:
     first, last = tokens[0].upper, tokens[-1].upper
     # After SHOW and DESCRIBE, only the console's own words are given until a letter is typed.
     if len(tokens) == 1 and (typed or first not in ("SHOW", *_DESCRIBES)):
-        yield from (f"'{word}'" for word in _SECOND_WORDS.get(first, ()))
-    if last in _BEFORE_TABLE and first in (*_SECOND_WORDS, "UPDATE") and first != "CREATE":
+        yield from (f"'{word}'" for word in SECOND_WORDS.get(first, ()))
+    if last in _BEFORE_TABLE and first in (*SECOND_WORDS, "UPDATE") and first != "CREATE":
         yield "AnyRelation" if first in (*_DESCRIBES, "CACHE") else "SparkTable"
     if last == "FUNCTION" and first in _DESCRIBES:
         yield "SparkFunction"

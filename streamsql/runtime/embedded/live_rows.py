@@ -36,6 +36,9 @@ class RowsAt:
         """A DataFrame of an Arrow table."""
         if not table.num_rows:
             return spark.createDataFrame([], schema)
+        if table.column(0).num_chunks > 1 + table.num_rows // 5_000:
+            # Each chunk would be a task.
+            table = table.combine_chunks()
         # Without empty chunks: Spark leaves out what stands behind one of them.
         batches = [batch for batch in table.to_batches() if batch.num_rows]
         frame = spark.createDataFrame(pa.Table.from_batches(batches, table.schema), schema)
@@ -58,6 +61,8 @@ class LiveRows:
     """
 
     KEY = "__live_key"
+    # Rows of a chunk, on average, below which chunks are combined.
+    CHUNK = 1000
 
     def __init__(self, schema, mode, keys, retain, one=False, hidden=(), kept=None, strict=False):
         self.schema = type(schema)([f for f in schema.fields if f.name not in (*hidden, kept)])
@@ -90,6 +95,9 @@ class LiveRows:
 
     def take(self, new, batch_id, whole=False):
         """Apply the rows of one micro-batch; whole: they replace all rows."""
+        if self.table is not None and self.table.num_rows > 100 * self.CHUNK:
+            # What older versions took, which Arrow would keep for itself.
+            pa.default_memory_pool().release_unused()
         with self._lock:
             before = after = self.table
             rows = self.in_result(new)
@@ -148,8 +156,19 @@ class LiveRows:
         """The table with the rows of the groups in new replaced by those that are in the result."""
         if not new.num_rows:
             return self.table
-        others = self.table.filter(pc.invert(pc.is_in(self.table[self.KEY], new[self.KEY].combine_chunks())))
-        return self._joined(others, rows)
+        replaced = pc.is_in(self.table[self.KEY], new[self.KEY].combine_chunks())
+        return self._joined(self._without(self.table, replaced), rows)
+
+    def _without(self, table, mask):
+        """The table without the rows where mask is true. A few rows of many are left out without a copy of
+        the others.
+        """
+        places = pc.indices_nonzero(mask).to_pylist()
+        if len(places) > table.num_rows // self.CHUNK:
+            return table.filter(pc.invert(mask))
+        edges = zip([-1, *places], [*places, table.num_rows], strict=True)
+        kept = [table.slice(start + 1, end - start - 1) for start, end in edges if end - start > 1]
+        return pa.concat_tables(kept)
 
     def _joined(self, before, rows):
         """Both in one. A column may have NULL in one of them only; names may come twice."""
@@ -168,7 +187,7 @@ class LiveRows:
                 rows = "1 row of a stream has" if self.retain == 1 else f"{self.retain} rows of a stream have"
                 raise ValueError(f"[LIMIT_REACHED] more than {rows} to be kept")
             table = table.slice(over)
-        if table.num_columns and table.column(0).num_chunks > 64:
+        if table.num_columns and table.column(0).num_chunks > max(64, table.num_rows // self.CHUNK):
             table = table.combine_chunks()
         return table, over
 

@@ -56,11 +56,13 @@ def not_running(evidence: Evidence) -> Verdict | None:
             facts.append(("setting", f"with {ANSI_MODE} = false such a value gives NULL, in all queries"))
         limited = running.fault.code == "LIMIT_REACHED"
         setting = f"SET {ANSI_MODE} = false;\n" if ansi else ""
+        proposal = running.fault.hint if limited else f"{setting}{proposals.started(evidence)}"
+        facts = [fact for fact in facts if fact[0] != "hint" or proposal not in str(fact[1])]
         return Verdict(
             situation="NOT_RUNNING",
             sentence=running.fault.message,
             facts=_filled([*facts, *_changed(evidence)]),
-            proposal=running.fault.hint if limited else f"{setting}{proposals.started(evidence)}",
+            proposal=proposal,
         )
     if status == "finished":
         return None if evidence.took_input else _finished_empty(evidence, facts)
