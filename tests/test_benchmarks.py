@@ -41,9 +41,9 @@ def test_the_first_row_is_measured() -> None:
 def test_the_queries_of_nexmark_are_measured(tmp_path: Path) -> None:
     if not SHARED_CASES.is_dir():
         pytest.skip("the shared cases are not there")
-    given = "--events 1000,2000 --queries q1,q5 --engines console --folder"
+    given = "--events 1000 --queries q5 --engines console --folder"
     lines = run("nexmark.py", *given.split(), str(tmp_path)).splitlines()
-    assert [line.split()[:2] for line in lines[1:]] == [["q1", "console"], ["q5", "console"]]
+    assert len(lines) == 2 and re.match(r"q5 +console +[\d.]+ s ", lines[1]), lines
 
 
 def test_the_latency_from_topic_to_topic_is_measured(kafka: Broker) -> None:
