@@ -14,6 +14,7 @@ from streamsql.language.parser import parse_script
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 
+WINDOWS = "(SELECT id, window, window.end AS e, window.start AS s, count(*) AS n FROM {0} GROUP BY id, window({1}, '1 hour'))"
 STREAMS = """CREATE STREAM a (id INT, ts TIMESTAMP, day STRING) USING values WITH WATERMARK ts DELAY '5 minutes';
 CREATE STREAM b (id INT, bt TIMESTAMP) USING values;
 CREATE STREAM c (id INT, ct TIMESTAMP) USING values WITH WATERMARK ct DELAY '5 minutes'; CREATE SINK o USING json OPTIONS (path 'o');
@@ -41,6 +42,12 @@ def advice(statement: str) -> list[Note]:
             "CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b ON a.id = b.id",
             "UNBOUNDED_STATE",
             "WITH WATERMARK bt DELAY OF INTERVAL 10 MINUTES on b, and AND b.bt BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR",
+        ),
+        (
+            f"CREATE LIVE TABLE t AS SELECT x.n FROM {WINDOWS.format('a', 'ts')} x JOIN {WINDOWS.format('c', 'ct')} y"
+            " ON x.id = y.id",
+            "UNBOUNDED_STATE",
+            "unbounded. AND x.window = y.window in its condition, of windows that both sides select, would bound it",
         ),
         (
             "CREATE LIVE TABLE t AS SELECT id, count(*) AS n FROM b GROUP BY id",
@@ -83,6 +90,40 @@ def test_advice_has_the_fix_typed_out(statement: str, code: str, words: str) -> 
     notes = [n for n in advice(statement) if n.code == code]
     assert len(notes) == 1
     assert words in str(notes[0])
+
+
+@pytest.mark.parametrize(
+    ("condition", "bounded"),
+    [
+        ("x.window = y.window", True),
+        ("x.id = y.id AND x.e = y.e", True),
+        ("y.e = (x.e)", True),
+        ("x.e = x.e AND x.id = y.id", False),
+        ("x.e = y.s", False),
+        ("x.e >= y.e AND x.id = y.id", False),
+        ("x.s = y.s", False),
+    ],
+)
+def test_ends_of_windows_bound_a_join_of_groups(condition: str, bounded: bool) -> None:
+    """tests/test_spark_classes.py sees the state of such joins."""
+    joined = f"{WINDOWS.format('a', 'ts')} x JOIN {WINDOWS.format('c', 'ct')} y ON {condition}"
+    notes = advice(f"CREATE LIVE TABLE t AS SELECT x.n FROM {joined}")
+    assert any(n.code == "UNBOUNDED_STATE" for n in notes) is not bounded
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        "(SELECT id, window.end AS e FROM (SELECT id, window({1}, '1 hour') AS window FROM {0}))",
+        "(SELECT id, window.end AS e FROM (SELECT DISTINCT id, {1} FROM {0}) GROUP BY id, window({1}, '1 hour'))",
+        "(SELECT id, window.end AS e FROM {0} GROUP BY id, {1}, window({1}, '1 hour'))",
+    ],
+)
+def test_ends_of_windows_that_are_not_groups_of_their_own_bound_nothing(side: str) -> None:
+    joined = f"{side.format('a', 'ts')} x JOIN {WINDOWS.format('c', 'ct')} y ON x.e = y.e"
+    assert [n.code for n in advice(f"CREATE LIVE TABLE t AS SELECT y.n FROM {joined}")].count(
+        "UNBOUNDED_STATE"
+    ) == 1
 
 
 def test_a_range_that_fits_the_delays_is_not_advised_on() -> None:

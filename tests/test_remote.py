@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -224,6 +225,19 @@ def test_what_a_remote_console_refuses(tmp_path: Path) -> None:
             True,
         )
         assert caught.value.message.startswith(word)
+
+
+def test_a_join_by_ends_of_windows_is_unbounded_on_a_server(tmp_path: Path) -> None:
+    """It has the console's rules over plans only where the console starts Spark."""
+    side = "(SELECT {0}, count(*) AS n FROM s GROUP BY window(timestamp, '1 minute'))"
+    context = Context(Catalog(), server=ConnectServer("sc://h:1"))
+    for column, unbounded in (("window.end AS e", True), ("window AS e", False)):
+        joined = f"{side.format(column)} x JOIN {side.format(column)} y ON x.e = y.e"
+        text = f"""CREATE STREAM s USING rate WITH WATERMARK timestamp DELAY OF 1 MINUTE;
+            CREATE LIVE TABLE t AS SELECT x.n FROM {joined};"""
+        first, second = (parse(written) for written in split_script(Source("", text)))
+        made = plan(second, replace(context, catalog=plan(first, context).applied(context.catalog)))
+        assert any(n.code == "UNBOUNDED_STATE" for n in made.notes) is unbounded
 
 
 def test_help_shows_what_planning_checks() -> None:

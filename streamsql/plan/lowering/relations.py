@@ -82,7 +82,15 @@ class Relations(HiddenKeys):
         # A comma is an inner join whose equality can be in WHERE; a CROSS JOIN remains a cross join.
         bare = join.condition is None and not join.using
         equi = read.equi is not False or (how == "inner" and bare and self.filtered)
-        op = Op("join", join.span, how=how, sides=sides, equi=equi, timed=read.timed(how))
+        op = Op(
+            "join",
+            join.span,
+            how=how,
+            sides=sides,
+            equi=equi,
+            timed=read.timed(how),
+            closed=how == "inner" and read.closed,
+        )
         if self.loses_groups(left, right, join):
             shape = shape.then(Op("filter", join.span))
         return Frame(node, shape.then(op), names=left.names | right.names, window=left.window or right.window)

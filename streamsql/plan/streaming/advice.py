@@ -84,16 +84,25 @@ def _clock(seconds: float) -> str:
 
 def _unbounded_join(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note]:
     """A join of two streams of which no row is ever too old."""
-    joins = [op for op in shape.ops if op.kind == "join" and all(op.sides) and op.timed is False]
+    joins = [
+        number
+        for number, op in enumerate(shape.ops)
+        if op.kind == "join" and all(op.sides) and op.timed is False and not op.closed
+    ]
     if not joins:
         return
-    a, b = _times_of_join(text, streams) or ("a.ts", "b.ts")
     without = [s for s in streams if not s.watermark and s.connector]
     first = f"{' and '.join(map(_watermark_on, without))}, and " if without else ""
+    if any(op.kind == "aggregate" for op in shape.inputs(joins[0])):
+        left, right = _names_of_join(text) or ("a", "b")
+        bound = f"AND {left}.window = {right}.window in its condition, of windows that both sides select,"
+    else:
+        a, b = _times_of_join(text, streams) or ("a.ts", "b.ts")
+        bound = f"AND {b} BETWEEN {a} AND {a} + INTERVAL 1 HOUR in its condition"
     yield Note(
         "UNBOUNDED_STATE",
         "the join keeps all rows of both streams in state: the state is unbounded. "
-        f"{first}AND {b} BETWEEN {a} AND {a} + INTERVAL 1 HOUR in its condition would bound it",
+        f"{first}{bound} would bound it",
     )
 
 
@@ -110,6 +119,21 @@ def _times_of_join(text: str, streams: list[Stream]) -> tuple[str, str] | None:
         if len(known) == 2 and all(column for _, column in known):
             a, b = (f"{quote_name(r.alias or r.name)}.{quote_name(column)}" for r, column in known)
             return a, b
+    return None
+
+
+def _names_of_join(text: str) -> tuple[str, str] | None:
+    """The names of both sides of the first join; None where one has none."""
+    try:
+        body = read_query(text).body
+    except StreamsqlError:
+        return None
+    for block in _blocks(body) if body else ():
+        if block.relation is None or not block.joins:
+            continue
+        sides = (block.relation, block.joins[0].relation)
+        names = [side.alias or side.name for side in sides]
+        return (quote_name(names[0]), quote_name(names[1])) if all(names) else None
     return None
 
 
