@@ -250,6 +250,9 @@ def test_a_few_changes_do_not_copy_a_large_table(spark: Any) -> None:
         )
 
     rows = LiveRows(schema, "update", ["k"], 100)
+    for number in range(2):
+        rows.take(batch([], 0), number - 2)
+        assert rows.table.num_rows == 0
     rows.take(batch(range(100_000), 0), 0)
     empty = pa.total_allocated_bytes()
     grown: list[int] = []

@@ -164,6 +164,8 @@ class LiveRows:
         the others.
         """
         places = pc.indices_nonzero(mask).to_pylist()
+        if not places:
+            return table
         if len(places) > table.num_rows // self.CHUNK:
             return table.filter(pc.invert(mask))
         edges = zip([-1, *places], [*places, table.num_rows], strict=True)
