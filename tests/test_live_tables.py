@@ -244,10 +244,9 @@ def test_a_few_changes_do_not_copy_a_large_table(spark: Any) -> None:
     schema = StructType().add("k", LongType()).add("n", LongType())
 
     def batch(keys: Iterable[int], n: int) -> Any:
-        texts = [f'{{"k":{k}}}' for k in keys]
-        return pa.table(
-            {"k": pa.array(keys, pa.int64()), "n": pa.array([n] * len(texts)), LiveRows.KEY: texts}
-        )
+        texts = pa.array([f'{{"k":{k}}}' for k in keys], pa.string())
+        numbers = pa.array([n] * len(texts), pa.int64())
+        return pa.table({"k": pa.array(keys, pa.int64()), "n": numbers, LiveRows.KEY: texts})
 
     rows = LiveRows(schema, "update", ["k"], 100)
     for number in range(2):
