@@ -6,15 +6,18 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import MagicMock, Mock
 
 import pytest
 from scripts import command
 from terminal import Terminal
 from test_scripts import SINK, STREAM, folder, wait_until, written  # noqa: F401  the fixture
 
+from streamsql.cli.open_prompt import _go_on
 from streamsql.runtime.workspace.folder import holder
 
 pytestmark = pytest.mark.timeout(300)
@@ -28,6 +31,7 @@ def slow(user: str) -> str:
         time.sleep(0.02)
     return user
 """
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 FUNCTION = "CREATE FUNCTION slow AS 'slowness.slow' LANGUAGE PYTHON RETURNS STRING;\n"
 INSERT = "INSERT INTO copy CHECKPOINT 'ck' SELECT slow(user) AS user FROM clicks;"
 
@@ -92,6 +96,22 @@ def test_a_terminal_that_is_lost_stops_no_query_and_the_server_lets_micro_batche
     kept = json.loads((workspace / "status.json").read_text())
     assert kept["queries"]["copy"]["status"] == "stopped"
     assert kept["queries"]["copy"]["console"] == "left"
+
+
+@pytest.mark.timeout(20)
+def test_a_signal_that_comes_as_the_terminal_becomes_free_is_obeyed(tmp_path: Path) -> None:
+    """Who waits for the terminal may tell the console to end before it has left the prompt's own handler."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    session, server, messages = Mock(), MagicMock(ended=threading.Event()), Mock()
+    server.stop = server.ended.set
+    parent = Mock(detach=lambda log: os.kill(os.getpid(), signal.SIGTERM))
+    try:
+        signal.signal(signal.SIGTERM, lambda number, frame: None)  # the prompt's, which has no more effect
+        assert _go_on(parent, session, server, tmp_path, messages) == 0
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    session.close.assert_called_once()
 
 
 def test_a_prompt_that_is_told_to_end_asks_nothing(tmp_path: Path) -> None:

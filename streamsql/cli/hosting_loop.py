@@ -60,10 +60,7 @@ class HostingLoop:
         """Wait for a signal or STOP SERVER, then stop the queries after their micro-batches. begin: what is
         done first, on a thread of its own; if it does not return 0, the server ends. Returns the exit code.
         """
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # by nohup, or after the terminal was left
-                signal.signal(number, self._on_signal)
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        self.obey_signals()
         threading.Thread(target=self._begin, args=(begin,), daemon=True, name="begin").start()
         waited = STATUS_EVERY
         while not self.server.ended.wait(STEP):
@@ -75,6 +72,13 @@ class HostingLoop:
         self.messages.say("the server ends after the current micro-batches")
         self._close()
         return self._code
+
+    def obey_signals(self) -> None:
+        """End on a signal from now on, also on one that comes before `run`."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # by nohup, or after the terminal was left
+                signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
     def _begin(self, begin: Callable[[CancelToken], int]) -> None:
         try:

@@ -108,6 +108,9 @@ def _go_on(parent: Parent, session: Session, server: Server, folder: Path, messa
     from streamsql.cli.serve_command import LOG
 
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # of the terminal, which may come late
+    # Before the terminal is free: who sees that may send a signal at once.
+    loop = HostingLoop(session, server, messages)
+    loop.obey_signals()
     session.config.interactive = False
     running = session.summary().running
     messages.say(
@@ -117,4 +120,4 @@ def _go_on(parent: Parent, session: Session, server: Server, folder: Path, messa
     parent.detach(str(folder / LOG))
     messages.width = lambda: 0
     messages.terminal.timed = True
-    return HostingLoop(session, server, messages).run(lambda cancel: 0)
+    return loop.run(lambda cancel: 0)

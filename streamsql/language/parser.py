@@ -128,6 +128,7 @@ def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | Own
             furthest, example = state, grammar.first_example(rule)
         elif state.furthest == furthest.furthest:
             furthest.expected.update(state.expected)
+    _check_end(tokens)
     raise _no_statement(source, tokens, furthest, example)
 
 
