@@ -128,8 +128,10 @@ def _is_operator(typed: str) -> bool:
 def own_form(text: str, tokens: Sequence[Token]) -> tuple[Habit, str] | None:
     """The row that a statement matches, and the console's own statement for it; None if it matches none."""
     tokens = _setting(text, tokens)
-    for habit, items in _by_first_word().get(tokens[0].upper, ()):
-        for values in _matches(items, tokens, text):
+    candidates = _by_first_word().get(tokens[0].upper, ())
+    there = {t.upper for t in tokens} if candidates else set()
+    for habit, items, words in candidates:
+        for values in () if words - there else _matches(items, tokens, text):
             return habit, habit.filled(values)
     return None
 
@@ -151,13 +153,22 @@ def _as_text(text: str, tokens: Sequence[Token]) -> Token:
 
 
 @cache
-def _by_first_word() -> dict[str, list[tuple[Habit, tuple[str, ...]]]]:
-    words: dict[str, list[tuple[Habit, tuple[str, ...]]]] = {}
+def _by_first_word() -> dict[str, list[tuple[Habit, tuple[str, ...], frozenset[str]]]]:
+    """The rows by their first words: each with its items, and the words without which none matches it."""
+    rows: dict[str, list[tuple[Habit, tuple[str, ...], frozenset[str]]]] = {}
     for habit in habits():
         if not habit.is_command:
             items = tuple(_ITEM.findall(habit.typed))
-            words.setdefault(items[0].upper(), []).append((habit, items))
-    return words
+            rows.setdefault(items[0].upper(), []).append((habit, items, frozenset(_needed(items))))
+    return rows
+
+
+def _needed(items: Sequence[str]) -> Iterator[str]:
+    optional = False
+    for item in items:
+        optional = item == "[" or (optional and item != "]")
+        if not optional and item != "]" and item[0] not in "<'":
+            yield item.upper()
 
 
 def _matches(items: Sequence[str], tokens: Sequence[Token], text: str) -> Iterator[dict[str, str]]:

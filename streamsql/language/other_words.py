@@ -28,6 +28,8 @@ def in_own_words(text: str, tokens: Sequence[Token]) -> OwnText | None:
 
 
 def _words(tokens: Sequence[Token], at: int, *words: str) -> bool:
+    if at >= len(tokens) or tokens[at].upper != words[0]:
+        return False
     return [t.upper for t in tokens[at : at + len(words)]] == list(words)
 
 
@@ -159,6 +161,8 @@ def _fetched(tokens: Sequence[Token], at: int, *, of_limit: bool = False) -> tup
     """The token behind FETCH FIRST [n] ROWS ONLY that begins at that one, and n; "" if none does. of_limit:
     whether it can be LIMIT n.
     """
+    if at >= len(tokens) or tokens[at].upper not in ("FETCH", "LIMIT"):
+        return at, ""
     words = [t.upper for t in tokens[at : at + 5]]
     if of_limit and words[:1] == ["LIMIT"] and len(words) > 1:
         return at + 2, tokens[at + 1].text
