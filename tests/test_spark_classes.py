@@ -536,6 +536,7 @@ def test_joins_by_the_ends_of_windows_keep_no_state(console: Any, provider: str)
         joined = f"{left.format('a')} x JOIN {right.format('b')} y ON x.k = y.k AND x.e = y.e"
         [result] = console.run(f"CREATE LIVE TABLE {name} AS SELECT x.k, x.e, x.n, y.n AS m FROM {joined};")
         assert "unbounded" not in str(result.notes)
+        assert len(set(result.notes)) == len(result.notes)  # a window table of both sides is told once
     moments = [(1, "00:00:10"), (1, "00:01:59.999999"), (3, "00:10:00"), (3, "00:20:00")]
     for number, (k, at) in enumerate(moments):
         more = ", (2, TIMESTAMP '2024-01-01 00:00:30')" if not number else ""

@@ -155,7 +155,7 @@ class Relations(HiddenKeys):
         table = window_tables.window_table(self.read.text, own.node)
         self.carries_time = False  # this table adds a window_time of its own
         frame, name = self.window_input(own)
-        self.sources.notes.append(table.note)
+        self.sources.note(table.note)
         frame = Frame(frame.node, frame.shape, window=table)
         if table.session:
             return frame, name
