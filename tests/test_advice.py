@@ -92,6 +92,21 @@ def test_advice_has_the_fix_typed_out(statement: str, code: str, words: str) -> 
     assert words in str(notes[0])
 
 
+def test_a_join_of_window_tables_or_sessions_is_not_told_to_compare_columns_that_they_lack() -> None:
+    """What is proposed bounds the state; nothing is proposed for sessions."""
+    table = "(SELECT id, window_end, count(*) AS n FROM TUMBLE(TABLE {0}, DESCRIPTOR({1}), INTERVAL 1 HOUR) GROUP BY id, window_start, window_end)"
+    session = "(SELECT id, count(*) AS n FROM {0} GROUP BY id, session_window({1}, '1 hour'))"
+    equality = (
+        "An equality of window_end, or of the event time by which both sides are grouped, would bound it"
+    )
+    for side, end in ((table, equality), (session, "the state is unbounded")):
+        joined = f"CREATE LIVE TABLE t AS SELECT x.n FROM {side.format('a', 'ts')} x JOIN {side.format('c', 'ct')} y ON x.id = y.id"
+        [text] = [n.text for n in advice(joined) if n.code == "UNBOUNDED_STATE"]
+        assert text.endswith(end)
+        bounded = advice(f"{joined} AND x.window_end = y.window_end") if side == table else []
+        assert not any(n.code == "UNBOUNDED_STATE" for n in bounded)
+
+
 @pytest.mark.parametrize(
     ("condition", "bounded"),
     [

@@ -55,16 +55,15 @@ def _check_clauses(tokens: Sequence[Token]) -> None:
 
 def _check_percent(text: str, tokens: Sequence[Token]) -> None:
     """Raise SyntaxFault for `LIMIT 50%` of DuckDB and `LIMIT 50 PERCENT`."""
-    words = [t.upper for t in tokens]
-    for at in range(len(tokens) - 2):
-        limit, share, sign, *behind = words[at : at + 4]
-        if limit != "LIMIT" or tokens[at + 1].kind != "number" or sign not in ("%", "PERCENT"):
-            continue
-        if sign == "PERCENT" or not behind or behind[0] in (")", "OFFSET", "UNION"):
+    for at in (n for n, t in enumerate(tokens[:-2]) if t.upper == "LIMIT" and tokens[n + 1].kind == "number"):
+        share, sign = tokens[at + 1], tokens[at + 2]
+        behind = [t.upper for t in tokens[at + 3 : at + 4]]
+        alone = not behind or behind[0] in (")", "OFFSET", "UNION")
+        if sign.upper == "PERCENT" or (sign.text == "%" and alone):
             raise SyntaxFault(
-                f"Spark has no {text[tokens[at].start : tokens[at + 2].end]}",
-                hint=f"FROM … TABLESAMPLE ({share} PERCENT) takes about as many rows of a table",
-                span=Span(tokens[at + 1].start, tokens[at + 2].end),
+                f"Spark has no {text[tokens[at].start : sign.end]}",
+                hint=f"FROM … TABLESAMPLE ({share.text} PERCENT) takes about as many rows of a table",
+                span=Span(share.start, sign.end),
                 code="OTHER_CONSOLE",
             )
 

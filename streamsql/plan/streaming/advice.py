@@ -93,17 +93,20 @@ def _unbounded_join(text: str, shape: Shape, streams: list[Stream]) -> Iterator[
         return
     without = [s for s in streams if not s.watermark and s.connector]
     first = f"{' and '.join(map(_watermark_on, without))}, and " if without else ""
-    if any(op.kind == "aggregate" for op in shape.inputs(joins[0])):
+    groups = {op.window for op in shape.inputs(joins[0]) if op.kind == "aggregate"}
+    if groups == {"window"}:
         left, right = _names_of_join(text) or ("a", "b")
         bound = f"AND {left}.window = {right}.window in its condition, of windows that both sides select,"
+    elif groups == {""}:  # of window tables, or by event time
+        bound = "an equality of window_end, or of the event time by which both sides are grouped,"
+    elif groups:
+        bound = ""
     else:
         a, b = _times_of_join(text, streams) or ("a.ts", "b.ts")
         bound = f"AND {b} BETWEEN {a} AND {a} + INTERVAL 1 HOUR in its condition"
-    yield Note(
-        "UNBOUNDED_STATE",
-        "the join keeps all rows of both streams in state: the state is unbounded. "
-        f"{first}{bound} would bound it",
-    )
+    fix = f"{first}{bound} would bound it" if bound else ""
+    told = "the join keeps all rows of both streams in state: the state is unbounded"
+    yield Note("UNBOUNDED_STATE", f"{told}. {fix[:1].upper()}{fix[1:]}" if fix else told)
 
 
 def _times_of_join(text: str, streams: list[Stream]) -> tuple[str, str] | None:

@@ -163,11 +163,12 @@ class LiveRows:
         """The table without the rows where mask is true. A few rows of many are left out without a copy of
         the others.
         """
-        places = pc.indices_nonzero(mask).to_pylist()
-        if not places:
+        places = pc.indices_nonzero(mask)
+        if not len(places):
             return table
         if len(places) > table.num_rows // self.CHUNK:
             return table.filter(pc.invert(mask))
+        places = places.to_pylist()
         edges = zip([-1, *places], [*places, table.num_rows], strict=True)
         kept = [table.slice(start + 1, end - start - 1) for start, end in edges if end - start > 1]
         return pa.concat_tables(kept)
