@@ -94,6 +94,63 @@ def test_check_leaves_to_spark_what_it_cannot_read() -> None:
     assert "the query could not be parsed here at a; Spark parses it when the statement runs" in outcome.err
 
 
+STREAMS = """CREATE STREAM o (id INT, k STRING, at TIMESTAMP) USING kafka FORMAT json OPTIONS (servers 'h:9092', topic 'o') WITH WATERMARK at DELAY OF 1 MINUTE;
+CREATE STREAM p AS SELECT id, upper(k) AS u FROM o;
+CREATE LIVE TABLE n AS SELECT k, count(*) AS c FROM o GROUP BY k;
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "hint"),
+    [
+        ("SELECT idd FROM o", "idd", "did you mean id?"),
+        ("SELECT x.kk FROM o AS x", "x.kk", "did you mean k?"),
+        ("SELECT customer FROM o", "customer", "columns: id, k, at"),
+        ("SELECT k FROM p", "k", "columns: id, u"),
+        ("SELECT cc FROM n", "cc", "did you mean c?"),
+        ("SELECT k FROM o WHERE upper(kk) = 'A'", "kk", "did you mean k?"),
+        ("SELECT k, count(*) FROM o GROUP BY k, window(att, '1 minute')", "att", "did you mean at?"),
+        ("SELECT o.id FROM o JOIN p ON o.id = p.idd", "p.idd", "did you mean id?"),
+        ("WITH w AS (SELECT k AS name FROM o) SELECT k FROM w", "k", "columns: name"),
+        ("SELECT u FROM (SELECT id FROM p)", "u", "columns: id"),
+        (
+            "SELECT window_endd, count(*) FROM TUMBLE(TABLE o, DESCRIPTOR(at), INTERVAL 1 MINUTE) GROUP BY window_start, window_end",
+            "window_endd",
+            "did you mean window_end?",
+        ),
+        ("EXPLAIN SELECT idd FROM o", "idd", "did you mean id?"),
+    ],
+)
+def test_check_finds_columns_that_do_not_exist(query: str, column: str, hint: str) -> None:
+    outcome = run_main("--check", stdin=f"{STREAMS}{query};")
+    assert outcome.code == 1
+    assert f"error: there is no column {column}\n" in outcome.err
+    place, _, rest = outcome.err[outcome.err.index("4 | ") :].partition("\n")
+    assert place[rest.index("^") :].startswith(column)
+    assert f"hint: {hint}\n" in outcome.err
+
+
+def test_check_knows_what_is_a_column(tmp_path: Path) -> None:
+    """Aliases, lambda parameters, fields, units, window columns, columns of messages, variables."""
+    queries = """
+        SELECT id + 1 AS a, a + 1 AS b, current_date, CURRENT_USER FROM o;
+        SELECT transform(array(id, 1), (x, i) -> x + i + id), aggregate(array(1), 0, (s, x) -> s + x) FROM o;
+        SELECT window, window.start, count(*) AS n FROM o GROUP BY window(at, '1 minute') HAVING n > 1;
+        SELECT window_start, window_time, k FROM HOP(TABLE o, DESCRIPTOR(at), INTERVAL 1 MINUTE, INTERVAL 2 MINUTES);
+        SELECT timestampadd(HOUR, 1, at), extract(YEAR FROM at), date_diff(DAY, at, at) FROM o;
+        SELECT _key, _offset, o.k, struct(o.*) AS whole, count_if(o.id > 1) FROM o GROUP BY ALL;
+        SELECT s.f, s FROM (SELECT struct(id AS f) AS s FROM o);
+        SELECT x, o.k FROM o LATERAL VIEW explode(split(k, ',')) e AS x;
+        SELECT k FROM o WHERE id IN (SELECT id FROM p WHERE u = k);
+        SELECT `upper(k)` FROM (SELECT upper(k) FROM o);
+        SELECT c, anything FROM n JOIN some_table USING (k);
+        SELECT * FROM (SELECT k, id FROM o) PIVOT (sum(id) FOR k IN ('a', 'b'));
+        DECLARE VARIABLE least INT DEFAULT 3;
+        SELECT id FROM o WHERE id > least;"""
+    outcome = run_main("--check", stdin=STREAMS + queries, cwd=tmp_path)
+    assert outcome.code == 0, outcome.err
+
+
 def test_check_goes_on_after_errors_when_asked() -> None:
     outcome = run_main("--check", "--on-error", "continue", stdin="FOO;\nCREATE STREAM a USING rate;\nBAR;")
     assert outcome.code == 1

@@ -40,7 +40,7 @@ LANGUAGE = [
     "tokens",
     "script token_groups",
     "tree_nodes values_rows",
-    "terminals expression lexical spark_definitions unfinished.select_items",
+    "terminals expression lexical misplaced_words spark_definitions unfinished.select_items",
     "unread_query",
     "grammar synopsis topics unfinished.query_reader unfinished.query_words unfinished.order_of_use unfinished.spark_words",
     "durations",

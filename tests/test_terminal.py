@@ -59,6 +59,19 @@ def test_a_select_over_a_stream_refreshes_in_its_place(console: Terminal) -> Non
     console.run("SHOW QUERIES;", "^no queries")
 
 
+def test_lines_pasted_without_brackets_are_no_keys_of_the_view_before_them(console: Terminal) -> None:
+    """The keys w, p, q and b of the view are in them."""
+    console.type(
+        "SELECT value % 2 AS k, count(*) AS n FROM r GROUP BY value % 2;\r"
+        "SELECT 'what was pasted below' AS b;\rSHOW QUERIES;\r"
+    )
+    shown = console.until(r"^sql> SHOW QUERIES;\s+^no queries\s+^sql>")
+    assert re.search(
+        r"\|   k \|.*\| +\d+ \|\n.*its query was stopped.*\n\| what was pasted below \|", shown, re.DOTALL
+    )
+    assert "PAUSED" not in shown
+
+
 def test_a_repeated_statement_refreshes_in_place(console: Terminal) -> None:
     console.run("SELECT unix_micros(now()) AS at;", "1 row")
     console.clear()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from streamsql.catalog import Catalog
+from streamsql.cli.unknown_columns import UnknownColumns
 from streamsql.cli.unknown_tables import UnknownTables, queries_of
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.errors import Note, Source, StreamsqlError
@@ -28,6 +29,7 @@ class Checker:
         self.context = context
         self._preferences = Preferences()
         self._unknown = UnknownTables(closed)
+        self._columns = UnknownColumns()
 
     @property
     def catalog(self) -> Catalog:
@@ -41,6 +43,7 @@ class Checker:
             raise planned.fault
         notes = [*planned.notes, *self._unknown.check(statement, self.catalog)]
         self._unknown.follow(statement)
+        self._columns.check(statement, self.catalog)
         for query in queries_of(statement):
             notes += self._read(query, getattr(planned, "as_text", ""))
         self.context = replace(self.context, catalog=planned.applied(self.catalog))

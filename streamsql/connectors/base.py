@@ -362,13 +362,23 @@ def check_options(
             names = [s.name for s in specs]
             raise NameFault(
                 f"{connector.name} has no option {option.key.value}",
-                hint=did_you_mean(option.key.value, names)
+                hint=_format_clause(connector, option)
+                or did_you_mean(option.key.value, names)
                 or f"DESCRIBE CONNECTOR {connector.name}; lists them",
                 span=option.key.span,
                 code="UNKNOWN_OPTION",
             )
         _check_value(connector, spec, option)
     _check_required(connector, specs, options, span_of)
+
+
+def _format_clause(connector: Connector, option: Option) -> str:
+    """A hint for the format as an option, as Flink and ksqlDB have it."""
+    formats = connector.formats
+    if not formats or option.key.value.casefold() not in ("format", "value.format", "value_format"):
+        return ""
+    wanted = option.value.value.casefold()
+    return f"USING {connector.name} FORMAT {wanted if wanted in formats else formats[0]} OPTIONS (…)"
 
 
 def _check_value(connector: Connector, spec: OptionSpec, option: Option) -> None:

@@ -265,7 +265,8 @@ class Kafka(Connector):
     def notes_of(self, stream: Stream) -> tuple[Note, ...]:
         if any(stream.option(s) for s in _STARTS):
             return ()
-        text = "it is read from the oldest message; startingOffsets 'latest' starts with new messages"
+        later = "startingOffsets 'latest' starts with new messages"
+        text = f"{stream.name} is read from the oldest message; {later}"
         return (Note("READ_FROM_START", text),)
 
     def before_watermark(self, stream: Stream, frame: Node) -> Node:

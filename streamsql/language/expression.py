@@ -196,6 +196,22 @@ class Expression:
         nodes = [n for n in self.tree.find_all(exp_module().Column) if is_named(n.this) and leaves_of(n)]
         return [(n.table.casefold(), n.name.casefold(), span_of(n)) for n in nodes]
 
+    def free_columns(self) -> list[tuple[str, str, Span]]:
+        """As columns(), without those of sub-queries, the parameters of lambda functions and the columns
+        whose first part is a schema or a struct of a struct.
+        """
+        exp = exp_module()
+        queries = (exp.Select, exp.SetOperation)
+        parameters: set[str] = set()
+        nodes = []
+        for node in self.tree.walk(prune=lambda n: isinstance(n, queries)):
+            if isinstance(node, exp.Lambda):
+                parameters |= {p.name.casefold() for p in node.expressions}
+            elif isinstance(node, exp.Column) and not node.args.get("db") and node.arg_key != "unit":
+                nodes += [node] if is_named(node.this) and leaves_of(node) else []
+        columns = [(n.table.casefold(), n.name.casefold(), span_of(n)) for n in nodes]
+        return [c for c in columns if (c[0] or c[1]) not in parameters]
+
     # ---- conditions
 
     def conjuncts(self) -> list[Expression]:

@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from streamsql.errors import Source, Span, SyntaxFault, nearest
+from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.language.grammar_reader import Reader
+from streamsql.language.misplaced_words import hint_at, meant_word
 from streamsql.language.terminals import TERMINALS
 from streamsql.language.tokens import Token
 
@@ -355,7 +356,7 @@ def syntax_fault(state: State, tokens: list[Token], example: str = "") -> Syntax
     if state.furthest < len(tokens):
         token = tokens[state.furthest]
         literals = [w.strip("'") for w in state.expected if w.startswith("'")]
-        like = nearest(token.text, literals) if token.kind == "word" else None
+        like = meant_word(token, literals, query="Query" in state.expected)
         if like:
             return SyntaxFault(
                 f"expected {like}, found {token.text}", hint=f"did you mean {like}?", span=token.span
@@ -369,7 +370,8 @@ def syntax_fault(state: State, tokens: list[Token], example: str = "") -> Syntax
         if wants_name(state, tokens):
             hint = f"Spark writes names in backticks: `{token.text[1:-1]}`"
             return SyntaxFault(fact, hint=hint, span=token.span, code="DOUBLE_QUOTED_NAME")
-        return SyntaxFault(fact, proposal=proposal, span=token.span)
+        hint = hint_at(tokens, state.furthest)
+        return SyntaxFault(fact, proposal=proposal, hint=hint, span=token.span)
     end = tokens[-1].end if tokens else 0
     return SyntaxFault(
         f"the statement ends too early: expected {listed}",

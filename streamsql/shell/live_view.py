@@ -15,8 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.application.current import get_app_session
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.styles import BaseStyle
 
@@ -25,6 +29,7 @@ from streamsql.output.formats import FORMATS
 from streamsql.output.frames import Frame, View, frame
 from streamsql.output.window import window
 from streamsql.results import Live, Rows, counted, unique_names
+from streamsql.shell.type_ahead import line_is_waiting
 
 KEYS = (
     "p pause · c changes · s sort · w save as csv · arrows, PgUp, PgDn, Home, End move · "
@@ -39,6 +44,9 @@ LIMITS = (0.1, 10.0)
 
 class LiveView:
     """Shows a Live result in the terminal. every: the seconds between two frames.
+
+    If the next statement has been typed already, its keys are not for the view, which then ends with the
+    first rows.
 
     After run(): `last` is the last frame, `message` the message of a key.
     """
@@ -57,6 +65,8 @@ class LiveView:
         self.told = ""
         """What the key w or + has done, for the line below the footer."""
         self.helping = False
+        self.next_is_typed = False
+        self._typed: list[KeyPress] = []
         self._wake = threading.Event()
         self._again = False
         self._done = False
@@ -64,6 +74,7 @@ class LiveView:
 
     def run(self) -> None:
         """Show the result. Returns when the user leaves, or when the query has ended."""
+        self.next_is_typed = line_is_waiting(self.options.get("input") or get_app_session().input)
         taking = threading.Thread(target=self._take_pictures, daemon=True, name="live-view")
         self.last = self._picture()
         taking.start()
@@ -72,6 +83,7 @@ class LiveView:
                 self._again = False
                 self._app = self._application()
                 self._app.run(handle_sigint=False)
+                store_typeahead(self._app.input, self._typed)
                 if not self._again:
                     break
         finally:
@@ -95,6 +107,8 @@ class LiveView:
         room = height if self.full_screen else height - 1
         keep = ((2, KEEP),) if self.live.keep else ()
         keys = ((0, "q leave"), *keep, (2, "? keys"))
+        if self.next_is_typed:
+            keys = ((0, "the next statement waits"),)
         help = f"{KEYS} · {KEEP}" if keep else KEYS
         below = "\n".join(filter(None, (self.told, help if self.helping else "")))
         view = replace(self.view, width=width, height=room, now=now)
@@ -107,11 +121,15 @@ class LiveView:
             if self._app is not None and self._app.is_running:
                 self._app.invalidate()
                 enough = self.live.enough and self.last.snapshot.total >= self.live.enough
-                if (over or enough) and not self._done:
+                if (over or enough or (self.next_is_typed and self._has_shown(self.last))) and not self._done:
                     self._done = True
                     self._leave()
             self._wake.wait(self.every)
             self._wake.clear()
+
+    def _has_shown(self, picture: Frame) -> bool:
+        """Whether there is a result, or the reason why there is none: the first micro-batch may be empty."""
+        return picture.snapshot.total > 0 or picture.snapshot.batch > 0 or bool(self.live.why())
 
     def _leave(self) -> None:
         app = self._app
@@ -131,7 +149,7 @@ class LiveView:
         window = Window(control, wrap_lines=False, dont_extend_height=not self.full_screen)
         return Application(
             Layout(window),
-            key_bindings=self._keys(),
+            key_bindings=self._keys_of_next() if self.next_is_typed else self._keys(),
             full_screen=self.full_screen,
             erase_when_done=True,
             min_redraw_interval=0.05,
@@ -167,6 +185,26 @@ class LiveView:
             if self.live.keep is not None:
                 self.message = self.live.keep()
                 event.app.exit()
+
+        return keys
+
+    def _keys_of_next(self) -> KeyBindings:
+        """Keep all keys for the next prompt; Ctrl-C forgets them, as that of a terminal does."""
+        keys = KeyBindings()
+
+        @keys.add(Keys.Any, eager=True)
+        @keys.add(Keys.BracketedPaste, eager=True)
+        def _(event: KeyPressEvent) -> None:
+            self._typed += event.key_sequence
+
+        @keys.add(Keys.CPRResponse, eager=True)
+        def _(event: KeyPressEvent) -> None:  # of the terminal, not a key
+            event.app.renderer.report_absolute_cursor_row(int(event.data[2:-1].split(";")[0]))
+
+        @keys.add("c-c", eager=True)
+        def _(event: KeyPressEvent) -> None:
+            self._typed.clear()
+            event.app.exit()
 
         return keys
 

@@ -27,6 +27,7 @@ def taken_by_spark(spark: Any, texts: list[str]) -> list[str]:
 
 # Spark's parser takes these; Spark then refuses them when it looks for names, or computes what nobody means.
 LATER = (
+    "there is no column ",
     "there is no window ",
     "a session window cannot be a key of OVER",
     "Spark has no * LIKE",
