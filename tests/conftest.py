@@ -35,7 +35,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell has begun the t
 os.environ["CI"] = "1"
 # Each JVM of the tests, also those of the consoles that they start, runs a few seconds of small queries: no time
 # for optimized machine code, no pages of 64 MB to clear.
-FOR_SECONDS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.buffer.pageSize=1m"
+FOR_SECONDS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.buffer.pageSize=1m -XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=512m"
 os.environ["JDK_JAVA_OPTIONS"] = FOR_SECONDS
 # What the one who runs the tests has chosen for their own console changes nothing here.
 os.environ["XDG_CONFIG_HOME"] = str(ROOT / "tests" / "no-config")

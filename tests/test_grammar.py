@@ -559,7 +559,7 @@ def queries(draw: Any) -> str:
 def test_any_query_is_lowered_or_refused_in_our_own_words() -> None:
     known = []
 
-    @examples(500)
+    @examples(250)
     @given(queries())
     def check(text: str) -> None:
         known.append(is_read(text))

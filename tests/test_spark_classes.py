@@ -335,7 +335,7 @@ def test_joins_of_closed_windows_and_shared_states_give_the_rows_of_spark_s_own_
     console.run(script)
     plan = console.session.parts.queries.all["other"].handle._jsq.explainInternal(False)
     assert "OfAnother" not in plan and "AtOnce" not in plan
-    for settings, numbers in ((on, range(2, 5)), (off, range(5, 8))):
+    for settings, numbers in ((on, range(2, 4)), (off, range(4, 6))):
         for number in numbers:
             write_late_rows(folder, number)
         results = console.run(
@@ -521,7 +521,7 @@ WINDOW = "(SELECT k, window.end AS e, count(*) AS n FROM {0} GROUP BY k, window(
     ("provider", "sides"),
     [
         ("HDFSBacked", {"ends": (WINDOW, WINDOW), "hops": (HOP, HOP), "mixed": (TUMBLE, WINDOW)}),
-        ("RocksDB", {"tables": (TUMBLE, TUMBLE), "mixed": (TUMBLE, WINDOW)}),
+        ("RocksDB", {"mixed": (TUMBLE, WINDOW)}),
     ],
     ids=["in memory", "RocksDB"],
 )

@@ -55,6 +55,7 @@ class Arrivals:
 
 
 def console(asked: argparse.Namespace, folder: Path, arrivals: Arrivals) -> Any:
+    from streamsql.config.folders import cache_folder
     from streamsql.errors import Source
     from streamsql.language.parser import parse, split_script
     from streamsql.runtime.engine.settings import Settings
@@ -62,7 +63,7 @@ def console(asked: argparse.Namespace, folder: Path, arrivals: Arrivals) -> Any:
     from streamsql.runtime.session_config import Config
 
     settings = Settings.make("local[*]", dict(pair.split("=", 1) for pair in asked.conf))
-    session = Session(Config(settings, folder / "w", folder / "log", folder))
+    session = Session(Config(settings, folder / "w", folder / "log", cache_folder()))
     script = f"CREATE STREAM s (n BIGINT) USING json OPTIONS (path '{folder}/in');"
     script += f"CREATE LIVE TABLE q AS {SELECTS[asked.kind]};"
     for statement in split_script(Source("benchmark", script)):

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from broker import Broker, Message
 
+from streamsql.config.folders import cache_folder
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
 from streamsql.runtime.engine.settings import Settings
@@ -82,7 +83,9 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
-            session = Session(Config(Settings.make("local[*]", {}), place / "w", place / "log", place))
+            session = Session(
+                Config(Settings.make("local[*]", {}), place / "w", place / "log", cache_folder())
+            )
             for name, (trigger, options) in WAYS.items():
                 topic, copies = broker.topic(partitions=2), broker.topic(partitions=2)
                 script = SQL.format(

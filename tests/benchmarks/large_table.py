@@ -17,6 +17,7 @@ import processor
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from streamsql.config.folders import cache_folder
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
 from streamsql.runtime.embedded.live_rows import LiveRows
@@ -54,7 +55,7 @@ def main() -> None:
     sizes = {"small": 1_000, "large": 10_000 if "--short" in sys.argv else 1_000_000}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        session = Session(Config(Settings.make("local[*]", {}), place / "w", place / "log", place))
+        session = Session(Config(Settings.make("local[*]", {}), place / "w", place / "log", cache_folder()))
         run(session, SETUP)
         for name, count in sizes.items():
             live = session.live[name]

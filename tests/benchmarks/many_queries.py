@@ -40,12 +40,13 @@ class Console:
     """Live tables, each of a stream of its own."""
 
     def __init__(self, asked: argparse.Namespace, folder: Path) -> None:
+        from streamsql.config.folders import cache_folder
         from streamsql.runtime.engine.settings import Settings
         from streamsql.runtime.session import Session
         from streamsql.runtime.session_config import Config
 
         settings = Settings.make("local[*]", dict(pair.split("=", 1) for pair in asked.conf))
-        self.session = Session(Config(settings, folder / "w", folder / "log", folder))
+        self.session = Session(Config(settings, folder / "w", folder / "log", cache_folder()))
         self.spark = self.session.spark
         trigger = f"TRIGGER EVERY '{asked.every} seconds'"
         self.starts = (shared if asked.kind in SHARED else live_tables)(self, asked, trigger, folder)

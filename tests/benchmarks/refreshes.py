@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from streamsql.config.folders import cache_folder
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
 from streamsql.runtime.engine.settings import Settings
@@ -69,7 +70,7 @@ def run(session: Session, script: str) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        session = Session(Config(Settings.make("local[*]", {}), place / "w", place / "log", place))
+        session = Session(Config(Settings.make("local[*]", {}), place / "w", place / "log", cache_folder()))
         for rows in (1_000,) if "--short" in sys.argv else (1_000, 100_000, 1_000_000):
             medians = measured(session, place, rows)
             print(f"{rows:>9,} rows:", ", ".join(f"{n} {v:.0f} ms" for n, v in medians.items()), flush=True)
