@@ -80,7 +80,7 @@ LANGUAGE = [
 PLAN = [
     "basic_plans",
     "row_plans",
-    "lowering.shape lowering.python_functions lowering.event_time streaming.join_bounds lowering.window_tables "
+    "lowering.shape lowering.python_functions lowering.event_time streaming.join_bounds lowering.window_lengths lowering.window_tables "
     "statements.schema_guesses",
     "streaming.refusals",
     "streaming.rules streaming.advice lowering.row_number_dedup",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from streamsql.errors import RuleFault, SyntaxFault, did_you_mean
+from streamsql.errors import RuleFault, Span, SyntaxFault, did_you_mean
 from streamsql.language.grammar import Node
 from streamsql.language.tokens import tokenize
 
+_INTERVAL = re.compile(r"^\s*interval\s+", re.IGNORECASE)
 _DURATION = re.compile(r"\s*+([-+]?\s*+(?:\d++(?:\.\d*+)?+|\.\d++))\s*+([A-Za-zµ]++)")
 
 
@@ -34,7 +35,7 @@ def duration_of(node: Node) -> str:
         text = interval.text("String")
     else:
         text = " ".join(_interval_part(p) for p in interval.all("IntervalPart"))
-    text = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.IGNORECASE)
+    text = _INTERVAL.sub("", text.strip())
     pairs = _duration_pairs(text)
     if not pairs:
         raise SyntaxFault(
@@ -48,29 +49,53 @@ def duration_of(node: Node) -> str:
 
 
 def _check_duration(pairs: list[tuple[str, str]], node: Node) -> None:
-    total = 0.0
-    for number, unit in pairs:
+    _check_units(pairs, node.span, "watermark delays and trigger intervals")
+    if sum(float(number) * _SECONDS[_unit(unit)] for number, unit in pairs) < 0:
+        raise RuleFault(
+            "a delay cannot be negative", hint="write 0 seconds or more", span=node.span, code="BAD_DURATION"
+        )
+
+
+def _check_units(pairs: list[tuple[str, str]], span: Span, what: str) -> None:
+    """what: that for which Spark requires a fixed length, "" if it does not."""
+    for _, unit in pairs:
         if _unit(unit) not in _SECONDS:
             raise SyntaxFault(
                 f"there is no unit of time {unit}",
                 hint=did_you_mean(unit, [u + "s" for u in _SECONDS])
                 or "seconds, minutes, hours, days, weeks",
-                span=node.span,
+                span=span,
                 code="BAD_DURATION",
             )
-        total += float(number) * _SECONDS[_unit(unit)]
-    if total < 0:
-        raise RuleFault(
-            "a delay cannot be negative", hint="write 0 seconds or more", span=node.span, code="BAD_DURATION"
-        )
-    if any(_unit(u) in ("month", "year") for _, u in pairs):
+    if what and any(_unit(u) in ("month", "year") for _, u in pairs):
         raise RuleFault(
             "a month or a year has no fixed length",
-            detail="Spark requires a fixed length for watermark delays and trigger intervals",
+            detail=f"Spark requires a fixed length for {what}",
             hint="write it in days, such as INTERVAL 30 DAYS",
-            span=node.span,
+            span=span,
             code="BAD_DURATION",
         )
+
+
+def window_length(text: str, span: Span, *, session: bool) -> float | None:
+    """The seconds of a literal in window() or session_window(); None for a text that is no duration, which
+    Spark reads. session: months may be in it. Raises SyntaxFault or RuleFault for a unit that Spark does not
+    read there.
+    """
+    pairs = _duration_pairs(_INTERVAL.sub("", text))
+    if not pairs:
+        return None
+    _check_units(pairs, span, "" if session else "windows")
+    parts = [(f"{number} {unit}", _as_spark_reads(number, unit)) for number, unit in pairs]
+    unread = next((written for written, full in parts if written.lower() != full), "")
+    if unread:
+        raise SyntaxFault(
+            f"Spark does not read {unread} as the length of a window",
+            hint=f"'{' '.join(full for _, full in parts)}'",
+            span=span,
+            code="BAD_DURATION",
+        )
+    return sum(float(number) * _SECONDS[_unit(unit)] for number, unit in pairs)
 
 
 _SECONDS = {
@@ -128,7 +153,7 @@ def durations_in(text: str) -> float:
         if token.kind not in ("string", "number"):
             continue
         written = token.text.strip("'\"")
-        written = re.sub(r"^\s*interval\s+", "", written, flags=re.IGNORECASE)
+        written = _INTERVAL.sub("", written)
         if after is not None and after.kind == "word" and _unit(after.text) in _SECONDS:
             written = f"{written} {after.text}"
         pairs = _duration_pairs(written)

@@ -13,6 +13,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering import window_tables
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.sources import Sources
+from streamsql.plan.lowering.window_lengths import check_lengths
 from streamsql.plan.streaming import join_bounds
 
 STREAM_IN_EXPRESSION = "an expression reads a stream"
@@ -135,6 +136,7 @@ class Clauses:
 
     def checked(self, expression: Expression) -> Expression:
         """An expression for Spark; the relations of its sub-queries are registered as views."""
+        check_lengths(expression)
         if expression.has_subquery:
             if self.ctes:
                 raise Unknown("an expression reads a WITH query")

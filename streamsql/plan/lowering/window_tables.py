@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamsql.errors import Note, RuleFault, Span
-from streamsql.language.durations import duration_of
+from streamsql.language.durations import duration_of, seconds
 from streamsql.language.expression import Expression
 from streamsql.language.grammar import Node
 from streamsql.language.query import Block, read_expression
@@ -117,6 +117,14 @@ def _by_name(kind: str, lengths: list[tuple[str, str]], node: Node) -> dict[str,
             hint=f"{kind}(TABLE t, DESCRIPTOR(ts), {', '.join('INTERVAL 10 MINUTES' for _ in needed)})",
             span=node.span,
             code="BAD_ARGUMENT",
+        )
+    if kind == "HOP" and seconds(named["SLIDE"]) > seconds(named["SIZE"]):
+        raise RuleFault(
+            f"windows of {named['SIZE']} cannot slide by {named['SLIDE']}",
+            detail="they would leave out the rows between them; the slide comes first",
+            hint=f"HOP(TABLE t, DESCRIPTOR(ts), INTERVAL {named['SIZE']}, INTERVAL {named['SLIDE']})",
+            span=node.span,
+            code="BAD_DURATION",
         )
     return named
 

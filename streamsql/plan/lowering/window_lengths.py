@@ -1,0 +1,36 @@
+"""The lengths in window() and session_window(), as far as they are literals: what Spark refuses of them
+(TimeWindow and SessionWindow in its analyzer) is refused at its place in the statement.
+"""
+
+from __future__ import annotations
+
+from streamsql.errors import RuleFault
+from streamsql.language.durations import window_length
+from streamsql.language.expression import TIME_WINDOWS, Expression
+
+
+def check_lengths(expression: Expression) -> None:
+    """Raise SyntaxFault or RuleFault, with its span, if an expression is a window, or a field of one, whose
+    lengths Spark does not take. Others than literals are left to Spark.
+    """
+    call = expression.field[0] if expression.field else expression
+    if call.call not in TIME_WINDOWS:
+        return
+    lengths, session = call.arguments()[1:], call.call == "session_window"
+    seconds = [
+        window_length(e.literal, e.span, session=session) if isinstance(e.literal, str) else None
+        for e in lengths
+    ]
+    for length, known in list(zip(lengths, seconds, strict=True))[:2]:
+        if known is not None and known <= 0:
+            raise RuleFault("a window has a length above 0", span=length.span, code="BAD_DURATION")
+    size, slide = (*seconds, None, None)[:2]
+    if not session and size is not None and slide is not None and slide > size:
+        time, long, short = call.arguments()[0].text, lengths[1], lengths[0]
+        raise RuleFault(
+            f"windows of {short.text} cannot slide by {long.text}",
+            detail="they would leave out the rows between them; the length comes first",
+            hint=f"window({time}, {long.text}, {short.text})",
+            span=long.span,
+            code="BAD_DURATION",
+        )
