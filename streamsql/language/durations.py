@@ -49,11 +49,12 @@ def duration_of(node: Node) -> str:
 
 
 def _check_duration(pairs: list[tuple[str, str]], node: Node) -> None:
-    _check_units(pairs, node.span, "watermark delays and trigger intervals")
+    _check_units(pairs, node.span, "")
     if sum(float(number) * _SECONDS[_unit(unit)] for number, unit in pairs) < 0:
         raise RuleFault(
             "a delay cannot be negative", hint="write 0 seconds or more", span=node.span, code="BAD_DURATION"
         )
+    _check_units(pairs, node.span, "watermark delays and trigger intervals")
 
 
 def _check_units(pairs: list[tuple[str, str]], span: Span, what: str) -> None:
