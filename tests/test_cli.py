@@ -119,6 +119,7 @@ CREATE LIVE TABLE n AS SELECT k, count(*) AS c FROM o GROUP BY k;
             "did you mean window_end?",
         ),
         ("EXPLAIN SELECT idd FROM o", "idd", "did you mean id?"),
+        ("USE default; SELECT idd FROM o", "idd", "did you mean id?"),
     ],
 )
 def test_check_finds_columns_that_do_not_exist(query: str, column: str, hint: str) -> None:
