@@ -19,7 +19,6 @@ from streamsql.language.query import Block, Body, ConsoleRelation, Item, Relatio
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.spark import Spark
-from streamsql.language.tokens import tokenize
 from streamsql.plan.lowering import window_tables
 from streamsql.plan.lowering.sources import columns_of
 
@@ -48,9 +47,8 @@ class UnknownColumns:
         """Raise NameFault, with its position in the source, for a column that does not exist."""
         if isinstance(statement, Explain) and statement.body is not None:
             statement = statement.body
-        if isinstance(statement, Spark):  # after DECLARE a name may be a variable
-            words = {token.upper for token in tokenize(statement.text, strict=False)}
-            self._variables = self._variables or "DECLARE" in words
+        if isinstance(statement, Spark):
+            self._variables = self._variables or statement.declares_variables
         for query in () if self._variables else queries_of(statement):
             body = read_query(query.text).body
             for span, known in _Names(catalog).unknown(body) if body else ():
