@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from streamsql.errors import RuleFault
+from streamsql.errors import RuleFault, Span
 from streamsql.language.durations import window_length
 from streamsql.language.expression import TIME_WINDOWS, Expression
 
@@ -27,10 +27,23 @@ def check_lengths(expression: Expression) -> None:
     size, slide = (*seconds, None, None)[:2]
     if not session and size is not None and slide is not None and slide > size:
         time, long, short = call.arguments()[0].text, lengths[1], lengths[0]
-        raise RuleFault(
-            f"windows of {short.text} cannot slide by {long.text}",
-            detail="they would leave out the rows between them; the length comes first",
+        raise slide_above_size(
+            short.text,
+            long.text,
+            first="length",
             hint=f"window({time}, {long.text}, {short.text})",
             span=long.span,
-            code="BAD_DURATION",
         )
+
+
+def slide_above_size(size: str, slide: str, *, first: str, hint: str, span: Span) -> RuleFault:
+    """The fault of a sliding window whose slide is longer than the window. size, slide: as they are shown;
+    first: which of them ("length" or "slide") the call takes first; hint: the call with the lengths swapped.
+    """
+    return RuleFault(
+        f"windows of {size} cannot slide by {slide}",
+        detail=f"they would leave out the rows between them; the {first} comes first",
+        hint=hint,
+        span=span,
+        code="BAD_DURATION",
+    )

@@ -14,6 +14,7 @@ from streamsql.language.expression import Expression
 from streamsql.language.grammar import Node
 from streamsql.language.query import Block, read_expression
 from streamsql.language.tokens import quote
+from streamsql.plan.lowering.window_lengths import slide_above_size
 
 START, END, TIME = "window_start", "window_end", "window_time"
 COLUMNS = (START, END, TIME)
@@ -119,12 +120,12 @@ def _by_name(kind: str, lengths: list[tuple[str, str]], node: Node) -> dict[str,
             code="BAD_ARGUMENT",
         )
     if kind == "HOP" and seconds(named["SLIDE"]) > seconds(named["SIZE"]):
-        raise RuleFault(
-            f"windows of {named['SIZE']} cannot slide by {named['SLIDE']}",
-            detail="they would leave out the rows between them; the slide comes first",
+        raise slide_above_size(
+            named["SIZE"],
+            named["SLIDE"],
+            first="slide",
             hint=f"HOP(TABLE t, DESCRIPTOR(ts), INTERVAL {named['SIZE']}, INTERVAL {named['SLIDE']})",
             span=node.span,
-            code="BAD_DURATION",
         )
     return named
 
