@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 from streamsql.errors import RuleFault, Span
+from streamsql.language.dialect_words import Reading
 from streamsql.language.durations import window_length
 from streamsql.language.expression import TIME_WINDOWS, Expression
+from streamsql.language.query import try_expression
 
 
 def check_lengths(expression: Expression) -> None:
@@ -14,6 +16,8 @@ def check_lengths(expression: Expression) -> None:
     lengths Spark does not take. Others than literals are left to Spark.
     """
     call = expression.field[0] if expression.field else expression
+    if call.call == "hop":
+        _check_hop(call)
     if call.call not in TIME_WINDOWS:
         return
     lengths, session = call.arguments()[1:], call.call == "session_window"
@@ -34,6 +38,18 @@ def check_lengths(expression: Expression) -> None:
             hint=f"window({time}, {long.text}, {short.text})",
             span=long.span,
         )
+
+
+def _check_hop(call: Expression) -> None:
+    """HOP(time, slide, size) in GROUP BY, where the length comes last: see dialect_words.GROUP_WINDOWS."""
+    window = try_expression(Reading(event_time="ts").of(call.text))
+    lengths = window.arguments()[1:] if window and window.call == "window" else []
+    size, slide = [str(length.literal) for length in lengths] or ("", "")
+    seconds = [window_length(text, call.span, session=False) for text in (size, slide)]
+    if seconds[0] is not None and seconds[1] is not None and seconds[1] > seconds[0]:
+        time, *lengths = call.arguments()
+        hint = f"window({time.text if len(lengths) > 1 else 'ts'}, '{slide}', '{size}')"
+        raise slide_above_size(f"'{size}'", f"'{slide}'", first="slide", hint=hint, span=call.span)
 
 
 def slide_above_size(size: str, slide: str, *, first: str, hint: str, span: Span) -> RuleFault:
