@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from streamsql.errors import Span
 from streamsql.language.query_tree import Query
-from streamsql.language.tree_nodes import exp_module, names_with_query
+from streamsql.language.tree_nodes import exp_module, tables_read
 
 _BEGINS = ("SELECT", "WITH", "FROM")
 
@@ -35,18 +35,15 @@ def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -
     exp = exp_module()
     if query.tree is None:
         return False
-    tables = list(query.tree.find_all(exp.Table))
     ctes = {c.alias.casefold() for c in query.tree.find_all(exp.CTE)}
-    names = {t.alias_or_name.casefold() for t in tables} | ctes
+    names = {t.alias_or_name.casefold() for t in query.tree.find_all(exp.Table)} | ctes
     aliases = list(query.tree.find_all(exp.TableAlias))
     names |= {alias.name.casefold() for alias in aliases if alias.this}
     known, all_known = {a.alias.casefold() for a in query.tree.find_all(exp.Alias)}, True
     known |= {column.name.casefold() for alias in aliases for column in alias.args.get("columns") or ()}
     if query.tree.find(exp.Lateral):
         known |= _GENERATED
-    for table in tables:
-        if names_with_query(table):
-            continue
+    for table in tables_read(query.tree):
         own = columns(table.name)
         all_known = all_known and own is not None
         known |= {name.casefold() for name in own or ()}

@@ -36,7 +36,7 @@ from streamsql.language.query_tree import (
 )
 from streamsql.language.token_ranges import LEFT, Unread
 from streamsql.language.tokens import Token, tokenize
-from streamsql.language.tree_nodes import names_with_query, names_word
+from streamsql.language.tree_nodes import names_word, tables_read
 from streamsql.language.unread_query import names_read
 
 __all__ = [
@@ -143,12 +143,12 @@ def _relations_of(query: Query) -> tuple[Named, ...]:
     else:
         from sqlglot import exp
 
-        for table in query.tree.find_all(exp.Table):
+        for table in tables_read(query.tree):
             names = [p for p in table.parts if isinstance(p, exp.Identifier)]
             if len(names) != len(table.parts) or not all(n._meta for n in names):
                 continue
             name = ".".join(n.name for n in names)
-            if not name.startswith(PLACEHOLDER) and not names_with_query(table):
+            if not name.startswith(PLACEHOLDER):
                 relations.append(Named(name, Span(names[0].meta["start"], names[-1].meta["end"] + 1)))
     for own in query.own:
         if query.tree is None and own.kind == "StatefulCall":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -165,24 +167,22 @@ def span_of(tree: Any, default: Span | None = None) -> Span:
 
 def widened(source: str, span: Span) -> Span:
     """A span extended to the closing parentheses of those that it opens, such as those of a call."""
-    signs = _parentheses(source) if _QUOTED_PARENTHESIS.search(source, span.start) else None
-    text = source[span.start : span.end]
-    if signs is None:
-        missing = text.count("(") - text.count(")")
-    else:
-        missing = sum(step for at, step in signs.items() if span.start <= at < span.end)
-    end = span.end
+    start, end = span.start, span.end
     name_of_call = source[end : end + 1] == "("
     if name_of_call:
-        missing += 1
         end += 1
-    while missing > 0 and end < len(source):
-        if signs is None:
+    if not _has_quoted_parenthesis(source):
+        missing = source.count("(", start, end) - source.count(")", start, end)
+        while missing > 0 and end < len(source):
             missing += (source[end] == "(") - (source[end] == ")")
-        else:
-            missing += signs.get(end, 0)
-        end += 1
-    return Span(span.start, end)
+            end += 1
+        return Span(start, end)
+    places, depths = _parentheses(source)
+    first, following = bisect_left(places, start), bisect_left(places, end)
+    while following < len(places) and depths[following] > depths[first]:
+        following += 1
+        end = places[following - 1] + 1
+    return Span(start, end if depths[following] <= depths[first] else len(source))
 
 
 _QUOTED_PARENTHESIS = re.compile(r"""['"`][^'"`]*[()][^'"`]*['"`]""")
@@ -190,10 +190,19 @@ _QUOTED_PARENTHESIS = re.compile(r"""['"`][^'"`]*[()][^'"`]*['"`]""")
 
 
 @lru_cache(maxsize=64)
-def _parentheses(source: str) -> dict[int, int]:
-    """1 for each opening and -1 for each closing parenthesis of a text, by its position."""
-    steps = {"(": 1, ")": -1}
-    return {t.start: steps[t.text] for t in tokenize(source, strict=False) if t.text in steps}
+def _has_quoted_parenthesis(source: str) -> bool:
+    return _QUOTED_PARENTHESIS.search(source) is not None
+
+
+@lru_cache(maxsize=64)
+def _parentheses(source: str) -> tuple[list[int], list[int]]:
+    """The places of the parentheses of a text, and how many are open before each and at the end."""
+    places, depths = [], [0]
+    for token in tokenize(source, strict=False):
+        if token.text in ("(", ")"):
+            places.append(token.start)
+            depths.append(depths[-1] + (1 if token.text == "(" else -1))
+    return places, depths
 
 
 def normal_form(tree: Any, source: str) -> str:
@@ -220,23 +229,33 @@ def normal_form(tree: Any, source: str) -> str:
     return f"{name or type(tree).__name__}({','.join(parts)})"
 
 
-def names_with_query(table: Any) -> bool:
-    """Whether a relation in a tree is a WITH query that its place can see: one of a query around it, but in a
-    WITH clause only one before it. `WITH s AS (SELECT * FROM s)` reads another s.
+def tables_read(tree: Any) -> Iterator[Any]:
+    """The relations of a tree that are no WITH query which their place can see: one of a query around it, but
+    in a WITH clause only one before it. `WITH s AS (SELECT * FROM s)` reads another s.
     """
     exp = exp_module()
-    if len(table.parts) > 1:
+    clauses: dict[int, dict[str, int]] = {}  # the places of the queries of each WITH clause
+    places: dict[int, int] = {}
+    for clause in tree.root().find_all(exp.With):
+        named = clauses.setdefault(id(clause), {})
+        for place, cte in enumerate(clause.expressions):
+            named.setdefault(cte.alias.casefold(), place)
+            places[id(cte)] = place
+    names = frozenset().union(*clauses.values())
+
+    def is_cte(table: Any) -> bool:
+        name, node = table.name.casefold(), table
+        while name in names and node.parent is not None:
+            above = node.parent
+            inside = isinstance(above, exp.With)
+            clause = above if inside else above.args.get("with_")
+            place = clauses[id(clause)].get(name) if clause is not None and clause is not node else None
+            before = places[id(node)] + bool(above.args.get("recursive")) if inside else len(places)
+            if place is not None and place < before:
+                return True
+            node = above
         return False
-    name, node = table.name.casefold(), table
-    while node.parent is not None:
-        above = node.parent
-        if isinstance(above, exp.With):
-            place = next(at for at, cte in enumerate(above.expressions) if cte is node)
-            visible = above.expressions[: place + bool(above.args.get("recursive"))]
-        else:
-            clause = above.args.get("with_")
-            visible = clause.expressions if clause is not None and clause is not node else []
-        if any(cte.alias.casefold() == name for cte in visible):
-            return True
-        node = above
-    return False
+
+    for table in tree.find_all(exp.Table):
+        if len(table.parts) > 1 or not is_cte(table):
+            yield table

@@ -76,10 +76,25 @@ def planning_with_columns(count: int, place: Path) -> Callable[[], object]:
     return lambda: planner.plan(next(parse_script(Source("benchmark", text))), made.parts.context())
 
 
-def planning_of_joins(count: int, place: Path) -> Callable[[], object]:
+def planning_of_unions(count: int, place: Path) -> Callable[[], object]:
     """A UNION ALL of many SELECTs, read and planned."""
     made = session(place, streams(1))
     text = " UNION ALL ".join("SELECT c0 FROM s0" for _ in range(count))
+    return lambda: planner.plan(next(parse_script(Source("benchmark", text))), made.parts.context())
+
+
+def planning_of_withs(count: int, place: Path) -> Callable[[], object]:
+    """A query of many WITH queries, each of which reads the one before it, read and planned."""
+    made = session(place, streams(1))
+    chain = "".join(f", w{n} AS (SELECT c0 FROM w{n - 1})" for n in range(1, count))
+    text = f"WITH w0 AS (SELECT c0 FROM s0){chain} SELECT * FROM w{count - 1}"
+    return lambda: planner.plan(next(parse_script(Source("benchmark", text))), made.parts.context())
+
+
+def planning_of_joins(count: int, place: Path) -> Callable[[], object]:
+    """A SELECT that joins many tables, read and planned."""
+    made = session(place, streams(1))
+    text = "SELECT s0.c0 FROM s0 " + " ".join(f"JOIN d{n} ON s0.c0 = d{n}.k" for n in range(count))
     return lambda: planner.plan(next(parse_script(Source("benchmark", text))), made.parts.context())
 
 
@@ -157,7 +172,9 @@ def journal(count: int, place: Path) -> Callable[[], object]:
 MEASURES: dict[str, tuple[Measure, tuple[int, ...]]] = {
     "plan: streams": (planning_with_streams, (1, 10, 100, 1_000)),
     "plan: columns": (planning_with_columns, (1, 10, 100, 1_000)),
-    "plan: UNION ALL": (planning_of_joins, (1, 10, 100, 1_000)),
+    "plan: UNION ALL": (planning_of_unions, (1, 10, 100, 1_000)),
+    "plan: WITH": (planning_of_withs, (1, 10, 100, 1_000)),
+    "plan: joins": (planning_of_joins, (1, 10, 100, 1_000)),
     "script: streams": (a_script, (1, 10, 100, 1_000)),
     "open workspace: queries": (a_workspace, (1, 10, 100, 1_000)),
     "save workspace: queries": (saving, (1, 10, 100, 1_000)),

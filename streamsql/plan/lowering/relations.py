@@ -65,7 +65,7 @@ class Relations(HiddenKeys):
         how = join.kind
         if join.using:
             node = left.node.call("join", right.node, list(join.using), how)
-            shape = replace(shape, columns=None)
+            shape = shape.changed(columns=None)
             read = join_bounds.of_using(join.using, left.side, right.side)
         elif join.condition is not None:
             condition = self.checked(join.condition)
@@ -75,9 +75,9 @@ class Relations(HiddenKeys):
             if how not in ("cross", "inner"):
                 raise Unknown(f"a {how} join without condition")
             node = left.node.call("crossJoin" if how == "cross" else "join", right.node)
-        shape = replace(shape, unmarked=_unmarked(left, right) | _unmarked(right, left))
+        shape = shape.changed(unmarked=_unmarked(left, right) | _unmarked(right, left))
         if how in ("left_semi", "left_anti"):
-            shape = replace(shape, columns=left.shape.columns, event_time=left.shape.event_time)
+            shape = shape.changed(columns=left.shape.columns, event_time=left.shape.event_time)
         sides = (left.shape.streaming, right.shape.streaming)
         # A comma is an inner join whose equality can be in WHERE; a CROSS JOIN remains a cross join.
         bare = join.condition is None and not join.using

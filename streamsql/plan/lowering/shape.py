@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from streamsql.errors import Span
 
@@ -113,9 +114,15 @@ class Shape:
         both.__dict__["replacing"] = self.replacing + other.replacing
         return both
 
+    def changed(self, **fields: Any) -> Shape:
+        """This shape with other values of fields that are no operations."""
+        shape = replace(self, **fields)
+        shape.__dict__["replacing"] = self.replacing
+        return shape
+
     def under(self, name: str) -> Shape:
         """This shape for a relation with that name."""
-        return replace(self, fields=tuple(f"{name}.{f}" for f in self.fields)) if self.fields else self
+        return self.changed(fields=tuple(f"{name}.{f}" for f in self.fields)) if self.fields else self
 
     def with_keys(self, rename: Callable[[str], str | None]) -> Shape:
         """This shape after a projection: each group key with its new name, if it is selected."""
@@ -142,7 +149,7 @@ class Shape:
         """Whether its rows are those before and after changes of a stream."""
         return any(op.kind == CHANGES for op in self.ops)
 
-    @property
+    @cached_property
     def aggregates(self) -> tuple[Op, ...]:
         return tuple(op for op in self.ops if op.kind in ("aggregate", "distinct"))
 

@@ -46,7 +46,7 @@ def _verdict_of(op: Op, shape: Shape, number: int, mode: str) -> Refusal | None:
         return _NEVER[op.kind]
     if op.kind == CHANGES and mode != "update":
         return refusals.CHANGES_MODE
-    inputs = shape.inputs(number) if op.kind in _AFTER_GROUPS else ()
+    inputs = shape.inputs(number) if op.kind in _AFTER_GROUPS and shape.aggregates else ()
     groups = [i for i in inputs if i.kind in ("aggregate", "distinct")]
     if op.kind == "limit" and mode == "update":
         return refusals.UPDATE_LIMIT
