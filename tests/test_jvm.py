@@ -361,6 +361,28 @@ def test_the_bundled_java_trusts_what_the_system_trusts(
     )
 
 
+@pytest.mark.parametrize(
+    ("conf", "environment", "collector"),
+    [
+        ({}, "", "UseParallelGC"),
+        ({"spark.driver.memory": "8g"}, "", "UseParallelGC"),
+        ({"spark.driver.memory": "9g"}, "", "UseG1GC"),
+        ({"spark.driver.extraJavaOptions": "-ea -XX:+UseG1GC"}, "", "UseG1GC"),
+        ({"spark.driver.defaultJavaOptions": "-XX:+UseSerialGC"}, "", "UseSerialGC"),
+        ({}, "-XX:+UseSerialGC", "UseSerialGC"),
+    ],
+)
+def test_java_collects_for_throughput_unless_its_heap_is_large_or_the_user_names_a_collector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conf: dict[str, str], environment: str, collector: str
+) -> None:
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", environment)
+    options = java_command.java_options(conf, tmp_path / "log", tmp_path, tmp_path)
+    command = [str(jvm.find_java().path), *options, "-XX:+PrintFlagsFinal", "-version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(rf"\b{collector} += true", done.stdout), options
+
+
 def counting_java(folder: Path) -> tuple[Path, Path]:
     """(the home of a Java that writes a line for each of its starts, the file with the lines)."""
     real, lines = jvm.find_java().path, folder / "starts"

@@ -47,7 +47,7 @@ class Cached:
 
 def cache_file(java: Java, cache: Path, home: Path) -> Path:
     """The path of the cache for this Java and the Spark in `home`, whether it exists or not."""
-    key = hashlib.sha256(f"2 {java.path.resolve()} {java.version}".encode())
+    key = hashlib.sha256(f"3 {java.path.resolve()} {java.version}".encode())
     jvm = java.path.resolve().parent.parent / "lib" / "server" / "libjvm.so"
     for file in [jvm, *sorted((home / "jars").glob("*.jar")), SPARK_CLASSES]:
         try:

