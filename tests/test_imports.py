@@ -159,7 +159,7 @@ RUNTIME = [
     "live.kept_columns",
     "live.change_log live.journal live.refresher",
     "live.refreshes",
-    "queries.advance_counts",
+    "queries.advance_counts queries.callback_connections",
     "queries.idle_polling queries.progress queries.stop queries.output_mode",
     "queries.late_writes",
     "queries.run",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 import time
@@ -38,6 +39,23 @@ def test_stop_and_start_go_on_from_the_checkpoint(console: Console) -> None:
     console.run("START QUERY t; AWAIT QUERY t IDLE;")
     assert status(console, "t")["status"] == "running"
     assert console.rows("SELECT * FROM t ORDER BY word;") == [("a", 2), ("b", 1)]
+
+
+def test_runs_that_have_ended_keep_no_connection_to_spark(
+    console: Console, eventually: Callable[..., None]
+) -> None:
+    def sockets() -> int:
+        links = Path("/proc/self/fd").iterdir()
+        return sum(os.readlink(link).startswith("socket:") for link in links if link.is_symlink())
+
+    again = "START QUERY t; AWAIT QUERY t;"
+    create = (
+        "CREATE LIVE TABLE t TRIGGER AVAILABLE NOW AS SELECT word, count(*) AS c FROM words GROUP BY word;"
+    )
+    console.run(WORDS + f"INSERT INTO words VALUES ('a', 1); {create} AWAIT QUERY t; {again}")
+    before = sockets()
+    console.run(again * 10)
+    eventually(lambda: sockets() <= before + 2, 20)
 
 
 def test_a_description_has_no_names_of_sparks_classes(console: Console) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 from streamsql.connectors.messages import COUNTED
 from streamsql.runtime.engine.events import Event, Events
 from streamsql.runtime.queries.advance_counts import counted_once, without_advances
+from streamsql.runtime.queries.callback_connections import CallbackConnections
 from streamsql.runtime.queries.idle_polling import IdlePolling
 
 KEPT = 100
@@ -189,7 +190,7 @@ class Monitor:
         ensure_callback_server_started(context._gateway)
         streams = spark._jsparkSession.streams()
         wrapper = context._jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(
-            _Listener(self, IdlePolling(streams))
+            _Listener(self, IdlePolling(streams), CallbackConnections(context._gateway))
         )
         streams.addListener(wrapper)
         self._bus = _queue(context._jsc.sc().listenerBus())
@@ -235,12 +236,14 @@ def _queue(bus: Any) -> Any:
 class _Listener:
     """The four callbacks of Spark's listener interface."""
 
-    def __init__(self, monitor: Monitor, polling: IdlePolling) -> None:
+    def __init__(self, monitor: Monitor, polling: IdlePolling, connections: CallbackConnections) -> None:
         self.monitor = monitor
         self.polling = polling
+        self.connections = connections
 
     def onQueryStarted(self, event: Any) -> None:
-        pass
+        """Called on the thread of the query, the others on that of the listeners."""
+        self.connections.opened()
 
     def onQueryProgress(self, event: Any) -> None:
         report = counted_once(without_advances(json.loads(event.progress().json())))
@@ -257,6 +260,7 @@ class _Listener:
         self.polling.ended(event.id().toString())
         self.monitor.end(event.runId().toString())
         self.monitor.events.publish(QueryReported())
+        self.connections.close_ended()
 
     class Java:
         implements = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
