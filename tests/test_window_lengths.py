@@ -64,7 +64,7 @@ def test_what_is_refused_is_what_spark_refuses(console: Console, spark: Any, cal
         ("s GROUP BY window(at, '1 minute', '5 minutes')", "window(at, '5 minutes', '1 minute')"),
         (
             "s GROUP BY HOP(at, INTERVAL '5' MINUTE, INTERVAL '1' MINUTE)",
-            "window(at, '5 minute', '1 minute')",
+            "HOP(at, INTERVAL 1 minute, INTERVAL 5 minute)",
         ),
         (
             "HOP(TABLE s, DESCRIPTOR(at), INTERVAL 5 MINUTES, INTERVAL 1 MINUTE) GROUP BY window_start, window_end",

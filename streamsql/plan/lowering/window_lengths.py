@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from streamsql.errors import RuleFault, Span
-from streamsql.language.dialect_words import Reading
+from streamsql.language.dialect_words import WINDOW_PARTS, Reading
 from streamsql.language.durations import window_length
 from streamsql.language.expression import TIME_WINDOWS, Expression
 from streamsql.language.query import try_expression
@@ -16,7 +16,7 @@ def check_lengths(expression: Expression) -> None:
     lengths Spark does not take. Others than literals are left to Spark.
     """
     call = expression.field[0] if expression.field else expression
-    if call.call == "hop":
+    if call.call in _HOPS:
         _check_hop(call)
     if call.call not in TIME_WINDOWS:
         return
@@ -40,16 +40,20 @@ def check_lengths(expression: Expression) -> None:
         )
 
 
+_HOPS = frozenset({"hop", *(part for part, (window, _) in WINDOW_PARTS.items() if window == "hop")})
+
+
 def _check_hop(call: Expression) -> None:
-    """HOP(time, slide, size) in GROUP BY, where the length comes last: see dialect_words.GROUP_WINDOWS."""
-    window = try_expression(Reading(event_time="ts").of(call.text))
+    """HOP(time, slide, size) in GROUP BY, and its parts in SELECT: the length comes last."""
+    window = try_expression(Reading(event_time="ts").of("hop" + call.text[len(call.call) :]))
     lengths = window.arguments()[1:] if window and window.call == "window" else []
     size, slide = [str(length.literal) for length in lengths] or ("", "")
     seconds = [window_length(text, call.span, session=False) for text in (size, slide)]
     if seconds[0] is not None and seconds[1] is not None and seconds[1] > seconds[0]:
-        time, *lengths = call.arguments()
-        hint = f"window({time.text if len(lengths) > 1 else 'ts'}, '{slide}', '{size}')"
-        raise slide_above_size(f"'{size}'", f"'{slide}'", first="slide", hint=hint, span=call.span)
+        time = [argument.text for argument in call.arguments()][:-2]
+        swapped = ", ".join([*time, f"INTERVAL {size}", f"INTERVAL {slide}"])
+        hint = f"{call.call.upper()}({swapped})"
+        raise slide_above_size(size, slide, first="slide", hint=hint, span=call.span)
 
 
 def slide_above_size(size: str, slide: str, *, first: str, hint: str, span: Span) -> RuleFault:
