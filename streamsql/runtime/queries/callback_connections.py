@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 
@@ -15,7 +16,8 @@ class CallbackConnections:
 
     def __init__(self, gateway: Any) -> None:
         self._gateway = gateway
-        self._opened: list[tuple[Any, Any, Any]] = []
+        # Of each run, by the thread here that serves its connection: (thread of the JVM, client, connection).
+        self._opened: dict[int, tuple[Any, Any, Any]] = {}
 
     def opened(self) -> None:
         """To be called in a callback of a query's thread: its connection is to be closed after it."""
@@ -25,13 +27,12 @@ class CallbackConnections:
             return  # PYSPARK_PIN_THREAD=false: threads share their connections
         client = self._gateway.java_gateway_server.getCallbackClient()
         thread = self._gateway.jvm.java.lang.Thread.currentThread()
-        self._opened.append((thread, client, client.getPerThreadConnection()))
+        self._opened[threading.get_ident()] = thread, client, client.getPerThreadConnection()
 
     def close_ended(self) -> None:
         """Close the connections of the threads that have ended. Not to be called by several threads."""
-        ended = [each for each in self._opened if not each[0].isAlive()]
-        for each in ended:
-            _, client, connection = each
-            client.connectionStopped(connection)  # removes it from those that the client keeps
-            connection.shutdown()
-            self._opened.remove(each)
+        for served_by, (thread, client, connection) in list(self._opened.items()):
+            if not thread.isAlive():
+                del self._opened[served_by]  # first: once it is closed, another thread can have the number
+                client.connectionStopped(connection)  # removes it from those that the client keeps
+                connection.shutdown()
