@@ -79,6 +79,12 @@ def test_a_select_of_an_empty_live_table_tells_at_the_prompt_what_explains_it(
     explained = console.run(note.text.split(": ")[1].partition(";")[0] + ";")[0]
     assert explained.code == "FILTERED_OUT"
     assert not console.run("SELECT * FROM u WHERE n > 5;")[0].notes  # it has rows
+    reports = console.session.queries.all["my t"].reports
+    monkeypatch.setattr(reports, "looked", False)  # as before its first report
+    monkeypatch.setattr(reports, "rows_in", 0)
+    monkeypatch.setattr(reports, "took_input", False)
+    (note,) = console.run("SELECT * FROM `my t`;")[0].notes
+    assert note.text == "the live table my t has no rows yet: its first micro-batch is under way"
 
 
 def test_d_in_the_definition_of_a_stream(console: Console) -> None:

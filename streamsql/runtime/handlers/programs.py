@@ -53,6 +53,7 @@ from streamsql.runtime.program_source import program_text, spark_plan
 from streamsql.runtime.queries.output_mode import first_choice
 from streamsql.runtime.queries.stage_frames import stage_frames
 from streamsql.runtime.queries.start import check_drivers, check_logs
+from streamsql.runtime.why.waiting import FIRST_MICRO_BATCH, waiting_for
 
 _TELLS = re.compile(r"\s*(SHOW|DESCRIBE|DESC|EXPLAIN|SET)\b", re.IGNORECASE)
 """Statements of Spark whose rows are settings or definitions, not data."""
@@ -123,9 +124,18 @@ def _without_rows(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, 
         live = parts.live.get(entry.name.casefold())
         kept = live.rows()[0] if live is not None else None
         if kept is None or not kept.num_rows:
+            fact = f"the live table {entry.name} has no rows"
+            if _first_micro_batch_runs(parts, entry.name):
+                return (Note("LIVE_TABLE_EMPTY", f"{fact} yet: its first micro-batch is under way"),)
             why = f"WHY LIVE TABLE {quote_name(entry.name)}; explains it"
-            return (Note("LIVE_TABLE_EMPTY", f"the live table {entry.name} has no rows: {why}"),)
+            return (Note("LIVE_TABLE_EMPTY", f"{fact}: {why}"),)
     return ()
+
+
+def _first_micro_batch_runs(parts: SessionParts, table: str) -> bool:
+    """Whether a query into a live table runs and has not reported a micro-batch."""
+    runs = (parts.queries.all.get(q.name.casefold()) for q in parts.catalog.queries_into(table))
+    return any(r is not None and waiting_for(r, parts.places) == FIRST_MICRO_BATCH for r in runs)
 
 
 def _remember(parts: SessionParts, plan: plans.Collect, statement: Statement) -> None:

@@ -7,6 +7,7 @@ from streamsql.definitions import Stream
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.open_groups import GROUPS, waits_for_watermark
 
+FIRST_MICRO_BATCH = "first micro-batch"
 ANSWERED = 10.0
 """Seconds after which a query that has put out all that it read is said to wait for data."""
 
@@ -17,7 +18,7 @@ def waiting_for(running: Running, places: Places) -> str:
         return ""
     reports = running.reports
     if not (reports.rows_in or reports.took_input):
-        return "data" if reports.looked or running.is_refresh else "first micro-batch"
+        return "data" if reports.looked or running.is_refresh else FIRST_MICRO_BATCH
     last = reports.newest(1)
     state = last[-1].get("stateOperators", []) if last else []
     held = [op for op in state if op.get("numRowsTotal", 0)]
