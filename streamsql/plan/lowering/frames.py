@@ -136,7 +136,7 @@ class Clauses:
 
     def checked(self, expression: Expression) -> Expression:
         """An expression for Spark; the relations of its sub-queries are registered as views."""
-        check_lengths(expression)
+        check_lengths(expression, self.sources.catalog.functions)
         if expression.has_subquery:
             if self.ctes:
                 raise Unknown("an expression reads a WITH query")

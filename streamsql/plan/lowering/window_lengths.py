@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from streamsql.errors import RuleFault, Span
 from streamsql.language.dialect_words import WINDOW_PARTS, Reading
 from streamsql.language.durations import window_length
@@ -11,12 +13,12 @@ from streamsql.language.expression import TIME_WINDOWS, Expression
 from streamsql.language.query import try_expression
 
 
-def check_lengths(expression: Expression) -> None:
+def check_lengths(expression: Expression, own: Container[str]) -> None:
     """Raise SyntaxFault or RuleFault, with its span, if an expression is a window, or a field of one, whose
-    lengths Spark does not take. Others than literals are left to Spark.
+    lengths Spark does not take. Others than literals are left to Spark. own: the user's functions, folded.
     """
     call = expression.field[0] if expression.field else expression
-    if call.call in _HOPS:
+    if call.call in _HOPS and call.call not in own:
         _check_hop(call)
     if call.call not in TIME_WINDOWS:
         return

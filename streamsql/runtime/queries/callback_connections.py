@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 
@@ -16,23 +15,27 @@ class CallbackConnections:
 
     def __init__(self, gateway: Any) -> None:
         self._gateway = gateway
-        # Of each run, by the thread here that serves its connection: (thread of the JVM, client, connection).
-        self._opened: dict[int, tuple[Any, Any, Any]] = {}
+        # By run id, and of runs that have ended: (thread of the JVM, client, connection).
+        self._opened: dict[str, tuple[Any, Any, Any]] = {}
+        self._ending: list[tuple[Any, Any, Any]] = []
 
-    def opened(self) -> None:
-        """To be called in a callback of a query's thread: its connection is to be closed after it."""
+    def opened(self, run_id: str) -> None:
+        """To be called in a callback of a run's thread: its connection is to be closed after the run."""
         from py4j.clientserver import ClientServer
 
         if not isinstance(self._gateway, ClientServer):
             return  # PYSPARK_PIN_THREAD=false: threads share their connections
         client = self._gateway.java_gateway_server.getCallbackClient()
         thread = self._gateway.jvm.java.lang.Thread.currentThread()
-        self._opened[threading.get_ident()] = thread, client, client.getPerThreadConnection()
+        self._opened[run_id] = thread, client, client.getPerThreadConnection()
 
-    def close_ended(self) -> None:
-        """Close the connections of the threads that have ended. Not to be called by several threads."""
-        for served_by, (thread, client, connection) in list(self._opened.items()):
-            if not thread.isAlive():
-                del self._opened[served_by]  # first: once it is closed, another thread can have the number
-                client.connectionStopped(connection)  # removes it from those that the client keeps
-                connection.shutdown()
+    def ended(self, run_id: str) -> None:
+        """Close the connections of runs that have ended, and whose threads have. Not for several threads."""
+        opened = self._opened.pop(run_id, None)
+        before, self._ending = [*self._ending, *([opened] if opened else [])], []
+        for thread, client, connection in before:
+            if thread.isAlive():
+                self._ending.append((thread, client, connection))
+                continue
+            client.connectionStopped(connection)  # removes it from those that the client keeps
+            connection.shutdown()

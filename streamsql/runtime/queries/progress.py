@@ -243,7 +243,7 @@ class _Listener:
 
     def onQueryStarted(self, event: Any) -> None:
         """Called on the thread of the query, the others on that of the listeners."""
-        self.connections.opened()
+        self.connections.opened(event.runId().toString())
 
     def onQueryProgress(self, event: Any) -> None:
         report = counted_once(without_advances(json.loads(event.progress().json())))
@@ -258,9 +258,10 @@ class _Listener:
 
     def onQueryTerminated(self, event: Any) -> None:
         self.polling.ended(event.id().toString())
-        self.monitor.end(event.runId().toString())
+        run_id = event.runId().toString()
+        self.monitor.end(run_id)
         self.monitor.events.publish(QueryReported())
-        self.connections.close_ended()
+        self.connections.ended(run_id)
 
     class Java:
         implements = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
