@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +17,7 @@ from typing import Any
 
 import pytest
 from broker import Broker, Unavailable
+from console import ENGINE
 
 from streamsql.config.folders import cache_folder
 from streamsql.connectors.packages import PACKAGES
@@ -41,21 +45,12 @@ os.environ["JDK_JAVA_OPTIONS"] = FOR_SECONDS
 os.environ["XDG_CONFIG_HOME"] = str(ROOT / "tests" / "no-config")
 for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
     os.environ.pop(variable, None)
-# The master that these tests run on: tests/test_cluster.py runs some of them on a cluster.
+# The master that these tests run on: tests/slow/test_cluster.py runs some of them on a cluster.
 MASTER = os.environ.get("STREAMSQL_TESTS_MASTER", "local[2]")
 CONF = dict(pair.split("=", 1) for pair in os.environ.get("STREAMSQL_TESTS_CONF", "").split())
 SHARED_CASES = ROOT.parent / "shared" / "cases"
 # Tests in SQL that tests run by themselves; some are to fail.
 collect_ignore_glob = ["sql_tests/*"]
-
-
-# The files that take longest, a minute or so each: begun last, one of them would keep one worker waiting.
-LONG_FILES = (
-    "test_cluster test_stream_results test_shared_cases_in_sql test_shared_cases test_scripts test_terminal test_lowering "
-    "test_kafka_failures test_schema_registry test_kafka test_stateful test_leaving test_nexmark test_jvm "
-    "test_kills_of_refreshes test_kills test_explain test_examples test_full_disk test_late_rows "
-    "test_verify_pipelines test_testing test_spark_classes test_benchmarks test_screens test_stages"
-).split()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -69,10 +64,137 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             os.environ["JDK_JAVA_OPTIONS"] = FOR_SECONDS
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long files first, in the order of LONG_FILES."""
-    place = {name: number for number, name in enumerate(LONG_FILES)}
-    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+MARKS = {
+    "slow": "faults, clusters, TLS, a full disk, compiled sqlglot, benchmarks: the nightly run",
+    "process": "a console, a server or a broker of its own",
+    "spark": "the session on the shared Spark",
+    "fast": "no JVM and no process",
+}
+"""The marks of tests, of which each has one; what takes longest first."""
+SLOW_FOLDERS = {"slow", "faults"}
+PROCESS_FIXTURES = {"processes", "kafka", "postgresql"}
+EVERYWHERE = (
+    "pyproject.toml",
+    "tests/conftest.py",
+    "streamsql/runtime/engine/spark_classes/",
+    "streamsql/runtime/queries/",
+    "streamsql/runtime/live/",
+    "streamsql/runtime/checkpoints/",
+)
+"""A change below these paths is reason to run all slow tests."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--changed-since",
+        metavar="COMMIT",
+        help="of the slow tests, run only those whose ROOMS, the paths that they test, have changed since it",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def mark_of(folders: Iterable[str], fixtures: Iterable[str]) -> str:
+    """The one mark of a test. folders: the parts of its path below tests/; fixtures: all that it uses."""
+    if set(folders) & SLOW_FOLDERS:
+        return "slow"
+    if set(fixtures) & PROCESS_FIXTURES:
+        return "process"
+    return "spark" if "spark" in fixtures else "fast"
+
+
+def marks_of(item: pytest.Item) -> list[str]:
+    return [mark.name for mark in item.iter_markers() if mark.name in MARKS]
+
+
+def touched(rooms: Iterable[str], changed: Iterable[str]) -> bool:
+    """Whether a slow test is to run. rooms: the paths that it tests; changed: the files of a change."""
+    return any(path.startswith((*EVERYWHERE, *rooms)) for path in changed)
+
+
+def changed_files(commit: str) -> list[str]:
+    command = ["git", "-C", str(ROOT), "diff", "--name-only", commit, "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give each test its mark, and begin with what takes longest: else one worker would wait for the other."""
+    for item in items:
+        folders = item.path.relative_to(ROOT / "tests").parts
+        item.add_marker(mark_of(folders, getattr(item, "fixturenames", ())))
+    if commit := config.getoption("--changed-since"):
+        changed = changed_files(commit)
+        left_out = [
+            item
+            for item in items
+            if marks_of(item) == ["slow"]
+            and not touched((*item.module.ROOMS, str(item.path.relative_to(ROOT))), changed)  # type: ignore[attr-defined]
+        ]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+    order = list(MARKS)
+    items.sort(key=lambda item: order.index(marks_of(item)[0]))
+
+
+STARTS_A_PROCESS = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty")
+running: list[pytest.Item] = []
+"""The test that runs now."""
+
+
+def refuse_processes(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook of Python: a test that is marked `fast` or `spark` starts no process."""
+    if (
+        event not in STARTS_A_PROCESS
+        or not running
+        or threading.current_thread() is not threading.main_thread()
+    ):
+        return
+    if not set(marks_of(running[0])) & {"process", "slow"}:
+        pytest.fail(f"the test starts a process ({arguments[:2]}): let it use the fixture `processes`")
+
+
+sys.addaudithook(refuse_processes)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """What fixtures start (Spark, for all tests) is theirs; what a test starts is checked."""
+    running[:] = [item]
+    try:
+        return (yield)
+    finally:
+        running.clear()
+
+
+@pytest.fixture(scope="session")
+def engines() -> Iterator[None]:
+    """The JVMs that the consoles of the tests take over, one console after the other: engines.py."""
+    from engines import Engines
+
+    engines = Engines()
+    yield
+    engines.close()
+
+
+@pytest.fixture
+def processes(engines: None) -> None:
+    """For a test that starts consoles or other processes of its own."""
+
+
+@pytest.fixture(autouse=True)
+def own_jvms(request: pytest.FixtureRequest) -> None:
+    """The consoles of slow tests start their own JVM, as those of users do: most of them are killed."""
+    if marks_of(request.node) == ["slow"]:
+        request.getfixturevalue("cold_start")
+
+
+@pytest.fixture
+def cold_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test whose consoles start their own JVM, as those of users do."""
+    monkeypatch.delenv(ENGINE, raising=False)
 
 
 def notes_of(result: Any) -> tuple[str, ...]:

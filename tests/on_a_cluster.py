@@ -1,4 +1,4 @@
-"""Tests for the Spark of a cluster with two workers, which they kill: tests/test_cluster.py runs this file."""
+"""Tests for the Spark of a cluster with two workers, which they kill: tests/slow/test_cluster.py runs this file."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conftest import MASTER
+from console import CONSOLE
 
 from streamsql.cli.main import main
 from streamsql.config.preferences import Preferences
@@ -64,7 +65,7 @@ def run_here(
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "streamsql", *arguments]
+    return [sys.executable, str(CONSOLE), *arguments]
 
 
 def run_main(*arguments: str, stdin: str | bytes = "", cwd: Path | None = None) -> Outcome:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pexpect
 import pyte
+from console import CONSOLE
 
 PATIENCE = 90.0
 """Seconds that a screen may take until it shows what is waited for."""
@@ -50,7 +51,7 @@ class Terminal:
         given = {k: v for k, v in os.environ.items() if k not in INHERITED}
         self.child = pexpect.spawn(
             sys.executable,
-            ["-m", "streamsql", *args],
+            [str(CONSOLE), *args],
             env={**given, "TERM": "xterm-256color", **places, **(env or {})},
             dimensions=(lines, columns),
             cwd=str(folder),

@@ -28,6 +28,7 @@ SELECT * FROM counts;
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_version_and_help() -> None:
     assert run_process("--version").out.startswith("streamsql ")
     help_text = run_process("--help")
@@ -35,6 +36,7 @@ def test_version_and_help() -> None:
     assert "exit codes: 0 " in " ".join(help_text.out.split())
 
 
+@pytest.mark.usefixtures("processes")
 def test_info_is_json_and_says_which_java() -> None:
     facts = json.loads(run_process("--info").out)
     assert facts["versions"]["pyspark"].startswith("4.3")
@@ -42,6 +44,7 @@ def test_info_is_json_and_says_which_java() -> None:
     assert Path(facts["grammars"]).is_dir()
 
 
+@pytest.mark.usefixtures("processes")
 def test_check_needs_no_jvm_and_reads_everything() -> None:
     began = time.monotonic()
     outcome = run_process("--check", stdin=SCRIPT)
@@ -55,6 +58,7 @@ def test_check_needs_no_jvm_and_reads_everything() -> None:
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.usefixtures("processes")
 def test_check_imports_no_pyspark() -> None:
     program = (
         "import sys; from streamsql.cli.main import main; code = main(['--check', '-e', 'SELECT 1;']);"
@@ -191,6 +195,7 @@ def test_usage_errors(arguments: list[str], code: int, said: str, tmp_path: Path
     assert "Traceback" not in outcome.err
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_script_that_is_not_utf8_is_refused_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "latin.sql").write_bytes("SELECT 1;\nSELECT 'caf\xe9';".encode("latin-1"))
     outcome = run_process("latin.sql", cwd=tmp_path)
@@ -203,10 +208,12 @@ def test_a_byte_order_mark_and_windows_lines_are_read() -> None:
     assert (outcome.code, outcome.err) == (0, "2 statements checked\n")
 
 
+@pytest.mark.usefixtures("processes")
 def test_an_empty_script_does_nothing() -> None:
     assert run_process(stdin=" -- only words\n;;") == (0, "", "")
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_script_of_a_megabyte_is_read() -> None:
     line = "CREATE OR REPLACE STREAM a (id INT, name STRING) USING json OPTIONS (path 'some/where');"
     line += f"  -- {'why ' * 200}\n"
@@ -216,6 +223,7 @@ def test_a_script_of_a_megabyte_is_read() -> None:
     assert f"<stdin>:{count + 1}:23: error: there is no connector jsn" in outcome.err
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_needs_no_spark_starts_none() -> None:
     script = (
         "CREATE STREAM a USING rate; SHOW CREATE STREAM a; EXPLAIN PYSPARK SELECT * FROM a; HELP STOP QUERY;"
@@ -227,6 +235,7 @@ def test_what_needs_no_spark_starts_none() -> None:
     assert "STOP QUERY {ALL | name}" in outcome.out
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_default_for_a_variable_of_the_command_line() -> None:
     script = (
         "DEFINE IF NOT EXISTS a = 'x'; DEFINE IF NOT EXISTS b = 'y'; DEFINE IF NOT EXISTS b = 'z'; DEFINE c = 'c';"
@@ -238,12 +247,14 @@ def test_a_default_for_a_variable_of_the_command_line() -> None:
     assert (outcome.code, outcome.err.splitlines()[-1]) == (0, "stream s_1_y_c dropped")
 
 
+@pytest.mark.usefixtures("processes")
 def test_inputs_run_in_the_order_given(tmp_path: Path) -> None:
     (tmp_path / "b.sql").write_text("SHOW CREATE STREAM a;")
     outcome = run_process("-q", "-e", "CREATE STREAM a USING rate;", "-f", "b.sql", cwd=tmp_path)
     assert (outcome.code, outcome.out) == (0, "CREATE STREAM a\n  USING rate;\n")
 
 
+@pytest.mark.usefixtures("processes")
 def test_colours_only_when_asked_for_where_there_is_no_terminal() -> None:
     script = "SHOW STREAMS; FOO;"
     assert "\x1b" not in "".join(map(str, run_process("-e", script)))
@@ -254,6 +265,7 @@ def test_colours_only_when_asked_for_where_there_is_no_terminal() -> None:
     assert (outcome.code, outcome.err.startswith("\x1b[1;31merror:\x1b[0m cannot read")) == (2, True)
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_terminal_gets_what_a_file_gets() -> None:
     """Without colours, a script writes the same to both; a table that a terminal has no room for is vertical."""
     shown = {f: f"SET streamsql.format = {f}; SHOW CONNECTORS;" for f in FORMATS}
@@ -285,6 +297,7 @@ def in_terminal(*arguments: str) -> str:
     return seen.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_terminal_gets_colours_unless_it_is_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     assert "\x1b[1m" in in_terminal("-e", "SHOW STREAMS;")
@@ -292,6 +305,7 @@ def test_a_terminal_gets_colours_unless_it_is_said_otherwise(monkeypatch: pytest
     assert "\x1b" not in in_terminal("-e", "SHOW STREAMS;")
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_character_that_standard_output_cannot_write_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     script = "CREATE STREAM a USING rate COMMENT 'été'; SHOW CREATE STREAM a; SHOW STREAMS;"

@@ -48,6 +48,7 @@ def test_the_unit() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+@pytest.mark.usefixtures("processes")
 def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     text = (
         UNIT.read_text().replace("/opt/streamsql/bin/streamsql", "/bin/true").replace("User=streamsql\n", "")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from source_trees import nodes
 
-from streamsql import errors
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.error_codes import CODES, NOTES
@@ -18,17 +17,9 @@ from streamsql.language.topics import topics
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 
-PACKAGE = Path(errors.__file__).parent
-FILES = sorted(PACKAGE.rglob("*.py"))
 KINDS = {StreamsqlError, *StreamsqlError.__subclasses__()}
 PROSE = ("message", "detail", "hint", "fact", "cause")
 """Attributes whose words are for people."""
-
-
-def nodes() -> Iterator[tuple[str, ast.AST]]:
-    for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text())):
-            yield f"{file.relative_to(PACKAGE)}:{getattr(node, 'lineno', 0)}", node
 
 
 def codes_of(value: ast.expr) -> list[str]:

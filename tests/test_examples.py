@@ -126,6 +126,7 @@ def line_server() -> Iterator[tuple[int, Any]]:
         peer.close()
 
 
+@pytest.mark.usefixtures("processes")
 def test_word_count_over_a_real_socket(line_server: tuple[int, Any]) -> None:
     port, send = line_server
     arguments = command("--format", "csv", "-D", f"port={port}", str(EXAMPLES / "word_count_socket.sql"))

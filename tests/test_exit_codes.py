@@ -50,6 +50,7 @@ def until_it_reads(fifo: Path) -> int:
         (signal.SIGTERM, "NONSENSE;", 1),
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_a_signal_before_the_script_is_done(
     number: signal.Signals, before: str, code: int, tmp_path: Path
 ) -> None:
@@ -66,6 +67,7 @@ def test_a_signal_before_the_script_is_done(
     assert ("was received before the script was done" in words) == (code in (129, 143))
 
 
+@pytest.mark.usefixtures("processes")
 def test_ctrl_c_during_a_check(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "all.sql")
     arguments = ("--no-config", "--check", "all.sql")
@@ -77,6 +79,7 @@ def test_ctrl_c_during_a_check(tmp_path: Path) -> None:
     assert (process.returncode, words) == (130, "")
 
 
+@pytest.mark.usefixtures("processes")
 def test_ctrl_c_while_the_console_is_being_imported() -> None:
     program = """
 import os, signal, sys
@@ -116,6 +119,7 @@ def test_check_reads_a_source_at_its_place(check: Check, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("flags", [(), ("--check",)])
+@pytest.mark.usefixtures("processes")
 def test_an_unclosed_quote_keeps_no_other_file_from_being_read(
     check: Check, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -138,6 +142,7 @@ def test_an_unclosed_quote_keeps_no_other_file_from_being_read(
         ("<&-", 2),
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_closed_standard_streams(redirected: str, code: int, tmp_path: Path) -> None:
     line = f"{sys.executable} -m streamsql --no-config {redirected}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=tmp_path)
@@ -162,6 +167,7 @@ def test_flags_that_make_no_sense(check: Check, arguments: tuple[str, ...], said
     assert said in words
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
     line = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m streamsql -e 'SHOW STREAMS;'"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=tmp_path)

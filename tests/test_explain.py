@@ -150,6 +150,7 @@ def test_the_program_of_an_insert_writes_what_the_insert_writes(console: Console
     not (shutil.which("java") or os.environ.get("JAVA_HOME")),
     reason="PySpark's own launcher needs a full Java on this machine; the console does not",
 )
+@pytest.mark.usefixtures("processes")
 def test_a_program_runs_in_plain_python(console: Console, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.json").write_text('{"k": "x"}\n{"k": "y"}\n{"k": "x"}\n')

@@ -69,6 +69,7 @@ def run_here(spark: Any, program: Path, *arguments: str) -> None:
         sys.argv = before
 
 
+@pytest.mark.usefixtures("processes")
 def test_spark_submit_continues_from_the_checkpoint_of_the_console(console: Console, tmp_path: Path) -> None:
     feed(tmp_path, "1.csv", FIRST)
     (tmp_path / "shouting.py").write_text("def up(word: str) -> str:\n    return word.upper()\n")
@@ -132,6 +133,7 @@ def test_a_live_table_continues_with_its_rows_and_the_view_that_it_joins(
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("processes")
 def test_secrets_and_their_absence(console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     feed(tmp_path, "1.csv", FIRST)
     console.run(

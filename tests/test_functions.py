@@ -291,6 +291,7 @@ def test_a_missing_package_of_the_console_is_named(
     assert caught.value.hint == "pip install 'protobuf>=6.33.5,<7'"
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_whole_script_is_checked_without_the_modules(tmp_path: Path) -> None:
     script = tmp_path / "s.sql"
     script.write_text(

@@ -448,6 +448,7 @@ def test_the_rows_of_a_stream_that_is_replaced_are_in_the_trash(capsys: pytest.C
     assert "1 folder deleted" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_workspace_on_a_read_only_file_system(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It can be looked at, and it is said why no more."""
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", "w"]

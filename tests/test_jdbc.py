@@ -119,6 +119,7 @@ def database(
     return Database(f"url '{url}', user 'me', password '{PASSWORD}'", ask)
 
 
+@pytest.mark.usefixtures("processes")
 def test_rows_are_added_once_over_a_failure_and_a_restart(
     console: Console, database: Database, tmp_path: Path
 ) -> None:
@@ -147,6 +148,7 @@ def test_rows_are_added_once_over_a_failure_and_a_restart(
     assert sorted(database.query("SELECT word, n FROM added")) == everything
 
 
+@pytest.mark.usefixtures("processes")
 def test_groups_replace_the_rows_of_their_key(console: Console, database: Database) -> None:
     started = console.run(
         STREAM
@@ -168,6 +170,7 @@ def test_groups_replace_the_rows_of_their_key(console: Console, database: Databa
     assert (raised.value.detail.splitlines()[0], raised.value.exit_code) == ("missing: b, 1, 2", 1)
 
 
+@pytest.mark.usefixtures("processes")
 def test_rows_of_one_batch_with_equal_keys(console: Console, database: Database) -> None:
     console.run(
         STREAM + database.sink("t", "latest", "word") + "INSERT INTO t SELECT word, n FROM s;"
@@ -176,6 +179,7 @@ def test_rows_of_one_batch_with_equal_keys(console: Console, database: Database)
     assert sorted(database.query("SELECT word, n FROM latest")) == [("a", 2), ("b", 1)]
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_static_select_is_written_once(console: Console, database: Database) -> None:
     console.run(
         database.sink("t", "fixed", "id")
@@ -184,6 +188,7 @@ def test_a_static_select_is_written_once(console: Console, database: Database) -
     assert database.query("SELECT id, v FROM fixed") == [(1, "y")]
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_the_database_refuses_is_said(console: Console, database: Database) -> None:
     database.query("CREATE TABLE strict (word VARCHAR(10) NOT NULL)")
     console.run(
@@ -269,6 +274,7 @@ def test_the_program_runs_by_itself(
         ("url 'jdbc:sqlite:/no/such/folder/x.db'", "the table t: path to '/no/such/folder/x.db'"),
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_a_database_that_cannot_be_had_is_said(
     console: Console, postgresql: str, options: str, says: str
 ) -> None:
@@ -291,6 +297,7 @@ def test_a_key_that_the_query_does_not_give_out_is_refused(console: Console) -> 
     assert caught.value.hint == "did you mean words?"
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_password_may_lie_elsewhere(
     console: Console, postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

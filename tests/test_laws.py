@@ -1,15 +1,19 @@
-"""Laws of the architecture: SQL text is read behind language/ and nowhere else (1), and planning is pure."""
+"""Laws of the architecture: SQL text is read in language/ and nowhere else, and planning is pure.
+
+What may import what is in pyproject.toml; `lint-imports` checks it.
+"""
 
 from __future__ import annotations
 
 import ast
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from source_trees import trees
 
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
@@ -20,19 +24,9 @@ from streamsql.language.statements.base import SIMPLE_TYPES
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 
-PACKAGE = Path(__file__).resolve().parents[1] / "streamsql"
-
 CALLED = frozenset(("tokenize", "scan"))
 IMPORTED = CALLED | {"Token", "unquote", "split"}
 SHORTEST_LIST = 4
-
-
-def modules() -> list[Path]:
-    return sorted(p for p in PACKAGE.rglob("*.py") if name_of(p).split("/")[0] != "language")
-
-
-def name_of(module: Path) -> str:
-    return module.relative_to(PACKAGE).as_posix()
 
 
 def tokenizers_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -45,6 +39,15 @@ def tokenizers_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
             if name in CALLED:
                 yield node.lineno, name
+
+
+def heavy_imports_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, package) of the imports of Spark that run when a module is loaded."""
+    for node in ast.iter_child_nodes(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        yield from ((node.lineno, n) for n in names if n.split(".")[0] in ("pyspark", "py4j"))
 
 
 def keyword_lists_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -75,16 +78,32 @@ def _is_keyword(text: str) -> bool:
     return bool(text) and all(word in reference.keywords() - SIMPLE_TYPES for word in text.split())
 
 
-@pytest.mark.parametrize("module", modules(), ids=name_of)
-def test_text_is_tokenized_behind_language_only(module: Path) -> None:
-    uses = list(tokenizers_of(ast.parse(module.read_text("utf-8"))))
-    assert uses == []
+def found_by(search: Callable[[ast.AST], Iterator[tuple[int, str]]]) -> list[str]:
+    """`module:line: what` of all that a search finds outside language/."""
+    return [
+        f"{name}:{line}: {what}"
+        for name, tree in trees().items()
+        if not name.startswith("language/")
+        for line, what in search(tree)
+    ]
 
 
-@pytest.mark.parametrize("module", modules(), ids=name_of)
-def test_keywords_are_listed_behind_language_only(module: Path) -> None:
-    lists = list(keyword_lists_of(ast.parse(module.read_text("utf-8"))))
-    assert lists == []
+def test_text_is_tokenized_in_language_only() -> None:
+    assert found_by(tokenizers_of) == []
+
+
+def test_keywords_are_listed_in_language_only() -> None:
+    assert found_by(keyword_lists_of) == []
+
+
+def test_pyspark_is_imported_when_it_is_needed() -> None:
+    """Inside functions only, so that what needs no Spark does not wait for it."""
+    assert found_by(heavy_imports_of) == []
+
+
+def test_an_import_of_pyspark_on_top_is_seen() -> None:
+    code = "import pyspark.sql\ndef f():\n    from py4j.java_gateway import JavaObject\n"
+    assert list(heavy_imports_of(ast.parse(code))) == [(1, "pyspark.sql")]
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def test_the_backlog_of_a_source() -> None:
     assert behind({"endOffset": 5, "latestOffset": 8}) == {"offsets": 3}
 
 
+@pytest.mark.usefixtures("processes")
 def test_addresses_and_mistakes(console: Console) -> None:
     assert [address_of(a) for a in ("9464", ":9464", "0.0.0.0:1", "[::1]:2")] == [
         ("127.0.0.1", 9464), ("127.0.0.1", 9464), ("0.0.0.0", 1), ("::1", 2),

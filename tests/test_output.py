@@ -388,6 +388,7 @@ def test_each_stream_is_judged_by_itself(monkeypatch: pytest.MonkeyPatch) -> Non
         ("d", {"STREAMSQL_PAGER": "a"}, "d"),
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_which_pager(preference: str, env: dict[str, str], command: str) -> None:
     assert pager_command(preference, env) == command
 
@@ -412,6 +413,7 @@ def paged(folder: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
+@pytest.mark.usefixtures("processes")
 def test_only_what_the_window_cannot_hold_is_paged(pager: str, tmp_path: Path) -> None:
     made = printer(width=40, height=10, pager=pager)
     made.show(Rows((), ("a",), [(n,) for n in range(4)], (True,)))
@@ -456,17 +458,20 @@ def test_a_pager_that_is_not_there_is_no_error() -> None:
     assert page("x", "") is False
 
 
+@pytest.mark.usefixtures("processes")
 def test_leaving_a_pager_early_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
     assert page("line\n" * 1_000_000, "head -1") is True
     assert capfd.readouterr() == ("line\n", "")
     assert page("x", "false") is True
 
 
+@pytest.mark.usefixtures("processes")
 def test_ctrl_c_is_the_pagers(capfd: pytest.CaptureFixture[str]) -> None:
     assert page("still here\n", "test $PPID -gt 1 && kill -INT $PPID && cat") is True
     assert capfd.readouterr() == ("still here\n", "")
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_last_result_once_more_is_whole(pager: str, tmp_path: Path) -> None:
     made = printer(width=80, height=10, pager=pager)
     made.show_last()
@@ -507,6 +512,7 @@ print("going on")
 
 
 @pytest.mark.skipif(not shutil.which("less"), reason="needs less")
+@pytest.mark.usefixtures("processes")
 def test_ctrl_c_in_less_leaves_the_console_alone() -> None:
     pexpect = pytest.importorskip("pexpect")
     child = pexpect.spawn(

@@ -112,6 +112,7 @@ def test_a_registry_that_has_it_not_is_said(spark: Any, tmp_path: Path) -> None:
     assert words == ["fetching org.example.nowhere:no-such-package:1.0", ""]
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_printed_program_names_its_packages(
     console: Console, packages: Callable[[str], None], tmp_path: Path
 ) -> None:

@@ -209,6 +209,7 @@ def test_planning_is_pure() -> None:
         assert before == CATALOG, title
 
 
+@pytest.mark.usefixtures("processes")
 def test_planning_loads_no_spark_and_touches_no_files(tmp_path: Path) -> None:
     code = f"""
 import sys
@@ -370,7 +371,7 @@ PROGRAMS = st.lists(st.builds(Assign, st.sampled_from(["", "a", "result"]), NODE
 
 def examples(count: int) -> Any:
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(max_examples=count, derandomize=True, deadline=None, suppress_health_check=slow)
+    return settings(max_examples=count // 3, derandomize=True, deadline=None, suppress_health_check=slow)
 
 
 @pytest.fixture(params=[0, calls.WIDTH])

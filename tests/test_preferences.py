@@ -160,6 +160,7 @@ def test_a_broken_line_with_a_secret_is_not_shown(tmp_path: Path) -> None:
 SHOW = "SET streamsql.format; SHOW STREAMS;"
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_flag_is_above_the_file_and_set_above_both(tmp_path: Path) -> None:
     path = config(tmp_path, 'format = "csv"\n')
     outcome = run_process("--config", path, "-e", SHOW)
@@ -175,6 +176,7 @@ def test_a_flag_is_above_the_file_and_set_above_both(tmp_path: Path) -> None:
     assert (outcome.code, outcome.err) == (2, "error: --config and --no-config exclude each other\n")
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_config_file_of_the_config_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "streamsql").mkdir()
@@ -192,6 +194,7 @@ def test_the_config_file_of_the_config_folder(tmp_path: Path, monkeypatch: pytes
     assert outcome.err == ""
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_config_file_that_is_not_there_or_broken_ends_with_2(tmp_path: Path) -> None:
     outcome = run_process("--config", "missing.toml", "-e", SHOW, cwd=tmp_path)
     assert (outcome.code, outcome.err) == (2, "error: cannot read missing.toml: no such file or directory\n")
@@ -201,6 +204,7 @@ def test_a_config_file_that_is_not_there_or_broken_ends_with_2(tmp_path: Path) -
     assert outcome.err.startswith(f"{path}:1:1: error: max_cell is a whole number, 0 or more, not wide\n")
 
 
+@pytest.mark.usefixtures("processes")
 def test_info_tells_where_preferences_come_from(tmp_path: Path) -> None:
     path = config(tmp_path, 'null = "-"\nnul = 1\n[spark]\n"spark.some.password" = "hush"\n')
     shown = run_process("--info", "--config", path, "--format", "csv").out
@@ -219,6 +223,7 @@ def test_info_tells_where_preferences_come_from(tmp_path: Path) -> None:
     assert "this is not TOML" in json.loads(broken.out)["config"]["error"]
 
 
+@pytest.mark.usefixtures("processes")
 def test_set_lists_preferences_and_reset_gives_them_back() -> None:
     script = (
         "SET streamsql.null = '-'; SET streamsql.timing = off; SET;"
@@ -243,12 +248,14 @@ def test_set_lists_preferences_and_reset_gives_them_back() -> None:
         ("SET streamsql.master = local;", "master is chosen when the console starts"),
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_set_refuses_what_is_not_there(statement: str, said: str) -> None:
     outcome = run_process("-e", statement)
     assert outcome.code == 1
     assert said in outcome.err
 
 
+@pytest.mark.usefixtures("processes")
 def test_check_finds_a_preference_that_is_not_there() -> None:
     outcome = run_process("--check", "-e", "SET streamsql.fromat = csv;")
     assert (outcome.code, "did you mean streamsql.format?" in outcome.err) == (1, True)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 pytest_plugins = "pytester"
 
 PLUGIN = "streamsql.testing.pytest_plugin"

@@ -22,6 +22,8 @@ from streamsql.runtime.workspace.folder import Workspace
 from streamsql.runtime.workspace.reopen import reopen
 from streamsql.runtime.workspace.store import Store
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 DEFINED = """
 CREATE STREAM words (word STRING) USING values;
 CREATE SINK out USING json OPTIONS (path '{folder}/out');

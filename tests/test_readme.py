@@ -132,6 +132,7 @@ def test_the_error_is_what_the_console_shows(spark: Any, tmp_path: Path) -> None
     assert outcome.err.endswith(written)
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_flags_are_there() -> None:
     help_text = run_process("--help").out
     block = blocks(TOPICS["scripts"], "text")[0] + blocks(README, "bash")[-1]

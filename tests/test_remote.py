@@ -131,6 +131,7 @@ AWAIT QUERY ALL IDLE;
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually: Callable[..., None]) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").write_text("word,at\ncat,2024-05-01 12:02:00\ndog,2024-05-01 12:07:00\n")
@@ -246,6 +247,7 @@ def test_help_shows_what_planning_checks() -> None:
         assert f"| {ability.what} | {ability.works} | {ability.note} |" in page.splitlines()
 
 
+@pytest.mark.usefixtures("processes")
 def test_flags_and_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = ("--no-config", "--remote", "sc://h:1", "--jars", "a.jar")
     refused = run_process(*flags, "-e", "SELECT 1;", cwd=tmp_path)
@@ -337,6 +339,7 @@ def test_a_server_of_another_version_is_told(tmp_path: Path) -> None:
         engine._check_version("3.5.1")
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_server_that_ends(server: Server, tmp_path: Path, eventually: Callable[..., None]) -> None:
     """The last test: it kills the server."""
     console = Remote(server, tmp_path)

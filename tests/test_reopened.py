@@ -237,6 +237,7 @@ def test_what_is_dropped_stays_gone(opened: Open, tmp_path: Path) -> None:
     assert again.notes == []
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_catalog_is_a_script_that_makes_all_again(opened: Open, tmp_path: Path) -> None:
     first = opened()
     first.run(DEFINED.format(folder=tmp_path))
@@ -330,6 +331,7 @@ def test_a_full_disk_is_said_and_nothing_in_the_console_is_lost(
     assert len(first.rows("SHOW STREAMS;")) == 2
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_prompt_says_what_is_there_again(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
     try:

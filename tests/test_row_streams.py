@@ -64,6 +64,7 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamsql.output.printer.is_terminal", lambda stream: True)
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_pager_gets_all_rows_and_a_wider_header_where_a_value_is_wider(
     on_a_terminal: None, tmp_path: Path
 ) -> None:
@@ -88,6 +89,7 @@ def test_the_pager_gets_all_rows_and_a_wider_header_where_a_value_is_wider(
     assert written(shown)[1].splitlines()[-1].startswith("(5,000 rows, ")
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_pager_that_is_left_ends_the_fetching(on_a_terminal: None) -> None:
     shown, asked = printer(window=True, pager="head -1 > /dev/null", color="never"), 0
 

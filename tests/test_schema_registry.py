@@ -482,6 +482,7 @@ def test_what_is_to_be_installed_is_said(
     assert "pip install 'confluent-kafka[schemaregistry]>=2.10,<3' 'fastavro>=1.9,<2'" in error
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_printed_program_runs_by_itself(
     kafka: Broker, console: Console, registry: Registry, tmp_path: Path
 ) -> None:

@@ -17,6 +17,8 @@ from terminal import Terminal
 
 from streamsql.errors import cells
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 GOLDEN = Path(__file__).parent / "golden" / "screens"
 WIDTHS = (40, 80, 200)
 LINES = 80

@@ -45,6 +45,7 @@ def wait_until(
         time.sleep(0.05)  # how often one looks, not how long one waits
 
 
+@pytest.mark.usefixtures("processes")
 def test_data_on_stdout_words_on_stderr_and_nothing_of_the_jvm(folder: Path) -> None:
     script = (
         STREAM
@@ -66,6 +67,7 @@ def test_data_on_stdout_words_on_stderr_and_nothing_of_the_jvm(folder: Path) -> 
     assert outcome.code == 1
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_first_error_stops_a_script(folder: Path) -> None:
     outcome = run_process("-q", "-e", "HELP STOP QUERY; SELEC 2; HELP AWAIT QUERY;", cwd=folder)
     assert outcome.code == 1
@@ -73,6 +75,7 @@ def test_the_first_error_stops_a_script(folder: Path) -> None:
     assert "AWAIT QUERY waits" not in outcome.out
 
 
+@pytest.mark.usefixtures("processes")
 def test_ctrl_c_ends_a_script_with_130(folder: Path) -> None:
     script = STREAM + SINK + "INSERT INTO copy CHECKPOINT 'ck' SELECT * FROM clicks;"
     process = subprocess.Popen(
@@ -86,6 +89,7 @@ def test_ctrl_c_ends_a_script_with_130(folder: Path) -> None:
     assert len(written(folder)) == 2
 
 
+@pytest.mark.usefixtures("processes")
 def test_available_now_ends_by_itself_and_leaves_nothing_behind(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +112,7 @@ def test_available_now_ends_by_itself_and_leaves_nothing_behind(
     assert not list(temporary.glob("streamsql-*"))
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_query_that_fails_while_running_gives_5(folder: Path) -> None:
     script = STREAM + "CREATE SINK n USING noop;\nINSERT INTO n SELECT CAST(user AS INT) FROM clicks;"
     outcome = run_process("-e", script, cwd=folder)
@@ -117,6 +122,7 @@ def test_a_query_that_fails_while_running_gives_5(folder: Path) -> None:
     assert "at org." not in outcome.err
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_time_limit_gives_4(folder: Path) -> None:
     script = "CREATE STREAM r USING rate; CREATE SINK n USING noop; INSERT INTO n SELECT * FROM r;"
     outcome = run_process("--timeout", "3", "-e", script, cwd=folder)
@@ -133,6 +139,7 @@ def test_a_script_says_which_queries_do_not_end(console: Console) -> None:
     assert console.session.without_end(["n", "once"]) == ()
 
 
+@pytest.mark.usefixtures("processes")
 def test_spark_that_cannot_start_gives_3(folder: Path) -> None:
     outcome = run_process("--java", str(folder), "-e", "SELECT 1;", cwd=folder)
     assert outcome.code == 3
@@ -142,6 +149,7 @@ def test_spark_that_cannot_start_gives_3(folder: Path) -> None:
     assert "Traceback" not in outcome.err
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_reader_that_has_enough_is_no_error(folder: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)

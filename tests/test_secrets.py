@@ -104,6 +104,7 @@ def test_a_caret_stands_where_it_should_beside_a_secret() -> None:
     assert line[carets.index("^") :].startswith("nonsense")
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_a_console_prints_and_writes_holds_no_secret(tmp_path: Path) -> None:
     """One process: every kind as an option of a stream, a sink and a view, and the files that it leaves."""
     (tmp_path / "cities.py").write_text(SOURCE)
@@ -193,6 +194,7 @@ def test_a_value_that_kafka_refuses_is_not_shown() -> None:
     )
 
 
+@pytest.mark.usefixtures("processes")
 def test_messages_are_without_secrets_from_the_beginning(tmp_path: Path) -> None:
     error = UsageFault(
         "cannot reach s3a://AK:Hunter2x@b", detail='{"password": "Hunter2x"}', hint="token=Hunter2x"

@@ -392,6 +392,7 @@ except OSError as error:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.usefixtures("processes")
 def test_another_user_is_refused(host: Host) -> None:
     """By the socket's mode, and, where somebody has changed that, by the kernel's word about the other side."""
 
@@ -519,6 +520,7 @@ background.begun(int(sys.argv[2]))
     ("code", "word"),
     [(1, "error: there is no table nowhere\n"), (0, "it goes on in the background: streamsql -w")],
 )
+@pytest.mark.usefixtures("processes")
 def test_a_server_in_the_background_tells_how_its_scripts_end(tmp_path: Path, code: int, word: str) -> None:
     command = [sys.executable, "-c", IN_BACKGROUND, str(tmp_path), str(code)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -535,6 +537,7 @@ def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     again.close()
 
 
+@pytest.mark.usefixtures("processes")
 def test_attaching_imports_no_spark(host: Host) -> None:
     """In a process of its own: the client of a statement with a few rows loads neither Spark nor Arrow."""
     code = (
@@ -546,6 +549,7 @@ def test_attaching_imports_no_spark(host: Host) -> None:
     assert (done.stdout, done.stderr) == ("n\n1\n[] 0\n", f"(1 row, {done.stderr[8:12]} s)\n")
 
 
+@pytest.mark.usefixtures("processes")
 def test_queries_outlive_console_and_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eventually: Callable[..., None]
 ) -> None:

@@ -170,6 +170,7 @@ def desk_of(console: Console, shown: StringIO) -> Desk:
     return Desk(console.session, Printer("csv", shown, shown), threading.Event(), {})
 
 
+@pytest.mark.usefixtures("processes")
 def test_commands_of_psql_that_are_no_statements(
     console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

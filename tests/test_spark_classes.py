@@ -136,6 +136,7 @@ def test_folders_are_listed_as_hadoop_lists_them(spark: Any, tmp_path: Path) -> 
         assert {*names, "broken"} == {each.name for each in folder.iterdir()}
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_query_starts_no_process_for_its_checkpoint(console: Any, spark: Any, tmp_path: Path) -> None:
     # Spark itself runs `getconf`, once, ten seconds after its start.
     spark._jvm.org.apache.spark.executor.ProcfsMetricsGetter.pTreeInfo()

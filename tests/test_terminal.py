@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from terminal import Terminal
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.usefixtures("processes"), pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

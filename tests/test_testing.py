@@ -138,6 +138,7 @@ def test_tests_of_packages_in_a_folder_are_not_its_own(tmp_path: Path, capsys: A
     assert capsys.readouterr().out == f"{tmp_path / 'sub' / 'a.test.sql'}:1: a\n"
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_command_ends_with_the_code_of_its_tests(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     done = run_process(

@@ -42,6 +42,7 @@ def test_a_lock_that_is_removed_while_another_console_waits_is_held_once(
     assert not file.exists()
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_second_prompt_is_told_and_works_in_a_folder_of_its_own(tmp_path: Path) -> None:
     first, second, third = Terminal(tmp_path), None, None
     try:

@@ -21,6 +21,8 @@ from test_kills import KILLS, LONG
 from streamsql.runtime.workspace.folder import Workspace
 from streamsql.runtime.workspace.store import Store
 
+ROOMS = ("streamsql/runtime/",)
+
 ROUNDS = max(1, KILLS // 5)
 PAGE = 4096
 

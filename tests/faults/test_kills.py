@@ -17,6 +17,8 @@ import pytest
 from pipeline import DEFINITIONS, PATIENCE, QUERIES, RESULT, VERIFIED, Console, Pipeline, wait_for_end
 from scripts import command
 
+ROOMS = ("streamsql/runtime/",)
+
 KILLS = int(os.environ.get("STREAMSQL_KILLS", "2"))
 LONG = KILLS >= 10
 MOMENTS = (

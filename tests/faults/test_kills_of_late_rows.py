@@ -11,6 +11,8 @@ from pathlib import Path
 
 from pipeline import Console, wait_for_end
 
+ROOMS = ("streamsql/runtime/",)
+
 DEFINITIONS = """
 CREATE STREAM clicks (id INT, ts TIMESTAMP) USING json OPTIONS (path 'clicks', maxFilesPerTrigger '1')
   WITH WATERMARK ts DELAY OF INTERVAL 1 MINUTE;

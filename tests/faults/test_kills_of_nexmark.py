@@ -15,6 +15,8 @@ import pytest
 from pipeline import Console, wait_for_end
 from test_nexmark import BY_THE_CLOCK, NEXMARK, STEPS, TABLES, columns, expected, lines_of, queries
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/streaming/")
+
 ALL = os.environ.get("STREAMSQL_NEXMARK_KILLS") == "all"
 SHORT = ("q4", "q18")
 TOGETHER = 4

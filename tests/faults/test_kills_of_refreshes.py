@@ -12,6 +12,8 @@ from pathlib import Path
 
 from pipeline import LONG, Console, wait_for_end
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/")
+
 DEFINITIONS = """
 CREATE STREAM clicks (id INT, user STRING) USING json OPTIONS (path 'clicks', maxFilesPerTrigger '1');
 CREATE LIVE TABLE counts AS SELECT user, count(*) AS n, sum(id) AS total FROM clicks GROUP BY user;

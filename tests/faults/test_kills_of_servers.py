@@ -24,6 +24,8 @@ from scripts import command
 
 from streamsql.server.registry import status_of
 
+ROOMS = ("streamsql/runtime/", "streamsql/server/", "streamsql/cli/")
+
 KILLS = int(os.environ.get("STREAMSQL_SERVER_KILLS", "1"))
 LONG = KILLS >= 10
 CLIENTS = ("insert", "select", "stop", "read"), ("insert", "stream", "select", "stop")

@@ -10,6 +10,8 @@ from spark_cluster import Cluster
 from terminal import Terminal
 from test_kills import LONG
 
+ROOMS = ("streamsql/runtime/engine/", "streamsql/cli/")
+
 
 @pytest.mark.skipif(not LONG, reason="takes a minute: STREAMSQL_KILLS=50 runs it")
 def test_a_lost_cluster_is_said_and_the_query_goes_on_with_the_next_one(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def refused(texts: list[str]) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(("kind", "least"), [("collected", 700), ("generated", 1000)])
+@pytest.mark.parametrize(("kind", "least"), [("collected", 200), ("generated", 250)])
 def test_nothing_is_refused_that_sparks_parser_takes(spark: Any, kind: str, least: int) -> None:
     texts = collected(spark) if kind == "collected" else generated(1200, seed=1)
     taken = taken_by_spark(spark, texts)

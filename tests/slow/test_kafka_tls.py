@@ -15,6 +15,8 @@ from test_kafka import ROWS, as_json, insert, said, source, target
 
 from streamsql.results import Text
 
+ROOMS = ("streamsql/connectors/",)
+
 PASSWORD = "not-for-you"
 
 

@@ -11,7 +11,9 @@ import pytest
 from broker import Broker
 from conftest import SHARED_CASES
 
-BENCHMARKS = Path(__file__).with_name("benchmarks")
+ROOMS = ("tests/benchmarks/",)
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 def run(name: str, *arguments: str) -> str:

@@ -18,7 +18,9 @@ from streamsql.runtime.engine import aot_cache, java, java_command, jvm, jvm_pro
 from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError
 from streamsql.runtime.engine.spark_classes import EARLY_CLASSES, SCALA_LAMBDAS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("streamsql/runtime/engine/",)
+
+ROOT = Path(__file__).resolve().parents[2]
 
 START = """
 import os, signal, sys, time
@@ -179,6 +181,7 @@ def test_an_incomplete_cache_is_not_used(tmp_path: Path, monkeypatch: pytest.Mon
 # With a JVM
 
 
+@pytest.mark.usefixtures("processes")
 def test_output_goes_to_the_log_alone(tmp_path: Path) -> None:
     child = script(
         tmp_path,
@@ -201,6 +204,7 @@ print("end")
     assert {path.name for path in tmp_path.iterdir()} <= {"spark.log", "cache", "spark-warehouse"}
 
 
+@pytest.mark.usefixtures("processes")
 def test_ctrl_c_leaves_streams_alone_and_the_jvm_ends_with_python(tmp_path: Path) -> None:
     child = script(
         tmp_path,
@@ -235,6 +239,7 @@ sys.stdin.readline()
     assert eventually(lambda: gone(pid)), "the JVM outlived its Python process"
 
 
+@pytest.mark.usefixtures("processes")
 def test_sigint_handler_of_the_main_thread_is_kept_and_a_broken_cache_survived(
     tmp_path: Path,
 ) -> None:
@@ -262,6 +267,7 @@ def test_start_failures_are_one_line(tmp_path: Path) -> None:
         jvm.launch({"spark.master": "yarn"}, log, tmp_path / "cache", java)
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     cache = tmp_path / "file" / "cache"
@@ -271,6 +277,7 @@ def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert aot_cache.build_cache(jvm.find_java(), cache) is None
 
 
+@pytest.mark.usefixtures("processes")
 def test_the_cache_is_used(tmp_path: Path) -> None:
     cache = cache_folder()
     file = aot_cache.cache_file(jvm.find_java(), cache, jvm.spark_home())
@@ -290,6 +297,7 @@ def test_the_cache_serves_consoles_with_jars_and_on_clusters(conf: dict[str, str
 
 
 @pytest.mark.parametrize("in_one_jvm", [True, False])
+@pytest.mark.usefixtures("processes")
 def test_lambdas_that_are_classes_are_read_by_this_spark_and_on_a_cluster_by_others(
     tmp_path: Path, in_one_jvm: bool
 ) -> None:
@@ -316,6 +324,7 @@ def test_lambdas_that_are_classes_are_read_by_this_spark_and_on_a_cluster_by_oth
         started.process.kill()
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_spark_that_dies_while_it_starts_is_not_taken_for_one_that_runs(tmp_path: Path) -> None:
     program = f"""
 import threading
@@ -372,6 +381,7 @@ def test_the_bundled_java_trusts_what_the_system_trusts(
         ({}, "-XX:+UseSerialGC", "UseSerialGC"),
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_java_collects_for_throughput_unless_its_heap_is_large_or_the_user_names_a_collector(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, conf: dict[str, str], environment: str, collector: str
 ) -> None:
@@ -403,6 +413,7 @@ def counting_java(folder: Path) -> tuple[Path, Path]:
         ("SELECT (1;", 1, ""),
     ],
 )
+@pytest.mark.usefixtures("processes")
 def test_a_script_starts_one_jvm_and_leaves_none_behind(
     tmp_path: Path, script: str, code: int, said: str
 ) -> None:
@@ -422,6 +433,7 @@ def test_a_script_starts_one_jvm_and_leaves_none_behind(
     assert [each.name for each in (tmp_path / "tmp").glob("streamsql-*")] == []
 
 
+@pytest.mark.usefixtures("processes")
 def test_no_jvm_starts_while_the_console_ends(tmp_path: Path) -> None:
     home, starts = counting_java(tmp_path)
     (tmp_path / "tmp").mkdir()
@@ -456,6 +468,7 @@ except java.SparkStartError as fault:
     ("options", "main"),
     [("", EARLY_CLASSES), ("-XX:AOTMode=off", jvm_process.MAIN_CLASS)],
 )
+@pytest.mark.usefixtures("processes")
 def test_a_start_without_a_cache_loads_classes_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, main: str
 ) -> None:

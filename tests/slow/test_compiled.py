@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+ROOMS = ("streamsql/language/", "streamsql/plan/")
+
+FUZZ = Path(__file__).parents[1] / "fuzz"
 PLANNED = """
 import sys
 import sqlglot.parser
@@ -55,7 +57,7 @@ def install(folder: Path) -> None:
 
 def outcomes(path: list[Path]) -> list[str]:
     """What becomes of each statement, in a process that finds sqlglot on that path first."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [*path, HERE])), "PYTHONHASHSEED": "0"}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [*path, FUZZ])), "PYTHONHASHSEED": "0"}
     done = subprocess.run(
         [sys.executable, "-c", PLANNED], capture_output=True, text=True, env=environment, timeout=240
     )

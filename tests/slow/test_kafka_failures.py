@@ -11,11 +11,14 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from broker import Broker, Message
 from conftest import Console
 from scripts import command
 from test_kafka import as_json, insert, said, source, target
 from test_scripts import wait_until
+
+ROOMS = ("streamsql/connectors/", "streamsql/runtime/")
 
 RUNNING = "INSERT INTO o AS QUERY q SELECT * FROM s;\n"
 
@@ -74,6 +77,7 @@ def test_a_partition_added_while_running_is_read_from_its_beginning(
     assert found == {("ann", 0), ("a", 0), ("b", 1), ("c", 2)}
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_broker_that_goes_away_and_returns(
     kafka: Broker, console: Console, eventually: Callable[..., None]
 ) -> None:
@@ -111,6 +115,7 @@ INSERT INTO files CHECKPOINT 'copied' SELECT n, _partition AS p, _offset AS at F
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_killed_console_loses_nothing_and_counts_nothing_twice(kafka: Broker, tmp_path: Path) -> None:
     """kill -9 in the middle of a micro-batch; then all of it is there, by key just once."""
     messages = []

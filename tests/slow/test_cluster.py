@@ -20,6 +20,8 @@ from streamsql.runtime.engine.cluster_cores import EXECUTOR_OPTIONS, tune_execut
 from streamsql.runtime.engine.master_probe import why_no_master
 from streamsql.runtime.engine.settings import Settings
 
+ROOMS = ("streamsql/runtime/engine/", "streamsql/runtime/preflight/", "streamsql/cli/")
+
 FLAGS = ("-p", "no:cacheprovider", "-q", "-x")
 WITH_KAFKA = ["test_examples.py::test_example_with_kafka"] if os.environ.get("STREAMSQL_KILLS") else []
 TESTS = (*WITH_KAFKA, "on_a_cluster.py")

@@ -1,0 +1,49 @@
+"""Each test has one mark, and the slow tests of a change are those whose paths it touches."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import EVERYWHERE, MARKS, ROOT, mark_of, marks_of, touched
+
+
+def test_each_test_has_one_mark(request: pytest.FixtureRequest) -> None:
+    marks = {item.nodeid: marks_of(item) for item in request.session.items}
+    assert {name: found for name, found in marks.items() if len(found) != 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "fixtures", "mark"),
+    [
+        ("test_laws.py", {"tmp_path"}, "fast"),
+        ("test_streams.py", {"console", "spark"}, "spark"),
+        ("test_scripts.py", {"processes", "engines"}, "process"),
+        ("test_kafka.py", {"kafka", "packages", "spark"}, "process"),
+        ("slow/test_jvm.py", set(), "slow"),
+        ("truth/slow/test_nexmark.py", {"spark"}, "slow"),
+        ("faults/test_kills.py", {"processes"}, "slow"),
+    ],
+)
+def test_folder_and_fixtures_give_the_mark(path: str, fixtures: set[str], mark: str) -> None:
+    assert mark_of(path.split("/"), fixtures) == mark
+
+
+def test_slow_tests_run_when_their_paths_are_touched() -> None:
+    rooms = ("streamsql/connectors/",)
+    assert touched(rooms, ["README.md", "streamsql/connectors/kafka.py"])
+    assert not touched(rooms, ["README.md", "streamsql/shell/prompt.py"])
+    assert all(touched(rooms, [path + "x.py"]) for path in EVERYWHERE)
+    assert not touched(rooms, [])
+
+
+def test_the_paths_of_slow_tests_exist(request: pytest.FixtureRequest) -> None:
+    """A folder that was renamed would leave its slow tests out."""
+    modules = {i.module for i in request.session.items if marks_of(i) == ["slow"]}  # type: ignore[attr-defined]
+    missing = [
+        room for module in modules for room in (*module.ROOMS, *EVERYWHERE) if not (ROOT / room).exists()
+    ]
+    assert missing == []
+
+
+def test_marks_are_explained(request: pytest.FixtureRequest) -> None:
+    listed = request.config.getini("markers")
+    assert all(f"{name}: {meaning}" in listed for name, meaning in MARKS.items())
