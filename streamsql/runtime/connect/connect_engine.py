@@ -114,7 +114,7 @@ class ConnectEngine(Engine):
         except ImportError as error:
             raise StartFault(
                 f"the client of Spark Connect is not installed: {error.name or error}",
-                hint="pip install 'streamsql[connect]'",
+                hint="pip install 'streamsql-console[connect]'",
                 code="PACKAGE_NOT_AVAILABLE",
             ) from None
         for name in (

@@ -110,8 +110,8 @@ def requirements(jobs: list[Job], modules: dict[str, str]) -> str:
     for text in (*(job.text for job in jobs), *modules.values()):
         names |= imported(text)
     by_module = metadata.packages_distributions()
-    names -= own | set(sys.stdlib_module_names)
-    packages = {by_module.get(name, [name])[0] for name in names} - {"streamsql"}
+    names -= own | set(sys.stdlib_module_names) | {"streamsql"}
+    packages = {by_module.get(name, [name])[0] for name in names}
     return "".join(f"{_pinned(package)}\n" for package in sorted(packages, key=str.casefold))
 
 
