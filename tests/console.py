@@ -6,6 +6,7 @@ JVM starts one of its own, as `python -m streamsql` does.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
@@ -28,6 +29,11 @@ JVM_VARIABLES = (
     "PYTHONPATH",
 )
 """Environment variables that change a JVM, or the Python of its workers."""
+
+
+def command(*arguments: str, cold: bool = False) -> list[str]:
+    """The command of a console. cold: it starts its own JVM in any case."""
+    return [sys.executable, *(("-m", "streamsql") if cold else (str(CONSOLE),)), *arguments]
 
 
 class SharedJvm:
@@ -91,9 +97,11 @@ def take(conf: dict[str, str], java: str) -> tuple[dict[str, Any], socket.socket
 
 def use_shared_engine() -> None:
     """Replace the start of the JVM, here and at its one other place, which starts it early."""
-    from streamsql.runtime.engine import jvm, jvm_process
+    from streamsql.runtime.engine import cancel, jvm, jvm_process
     from streamsql.runtime.engine.java_command import spark_defaults
 
+    # Spark remembers the job groups that were cancelled: those of each console have names of their own.
+    cancel._NUMBERS = itertools.count(os.getpid() * 10_000)
     start_alone, start_early = jvm._start_session, jvm_process.start_early
     early: list[tuple[dict[str, Any], socket.socket]] = []
 

@@ -87,7 +87,10 @@ class Engines:
                 return
             with self.lock:
                 engine = self.idle.pop(key, None)
-            engine = engine or Engine(wanted["conf"], self.folder / "engine.log")
+            try:
+                engine = engine or Engine(wanted["conf"], self.folder / "engine.log")
+            except jvm.SparkStartError:
+                return  # the console tries it too, and reports it
             engine.begin(folder)
             try:
                 connection.sendall(json.dumps(engine.address).encode() + b"\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conftest import MASTER
-from console import CONSOLE
+from console import command
 
 from streamsql.cli.main import main
 from streamsql.config.preferences import Preferences
@@ -64,10 +64,6 @@ def run_here(
     return Outcome(code, out.getvalue(), steady(err.getvalue()))
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, str(CONSOLE), *arguments]
-
-
 def run_main(*arguments: str, stdin: str | bytes = "", cwd: Path | None = None) -> Outcome:
     """Run the command line in this process: for what starts no Spark and no signal handlers."""
     data = stdin.encode() if isinstance(stdin, str) else stdin
@@ -89,9 +85,15 @@ def run_main(*arguments: str, stdin: str | bytes = "", cwd: Path | None = None) 
 
 
 def run_process(
-    *arguments: str, stdin: str | bytes = "", cwd: Path | None = None, seconds: float = 120
+    *arguments: str,
+    stdin: str | bytes = "",
+    cwd: Path | None = None,
+    seconds: float = 120,
+    cold: bool = False,
 ) -> Outcome:
-    """Run `streamsql` as a process of its own."""
+    """Run `streamsql` as a process of its own. cold: it starts its own JVM in any case."""
     data = stdin.encode() if isinstance(stdin, str) else stdin
-    done = subprocess.run(command(*arguments), input=data, capture_output=True, cwd=cwd, timeout=seconds)
+    done = subprocess.run(
+        command(*arguments, cold=cold), input=data, capture_output=True, cwd=cwd, timeout=seconds
+    )
     return Outcome(done.returncode, done.stdout.decode(), steady(done.stderr.decode()))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pexpect
 import pyte
-from console import CONSOLE
+from console import command
 
 PATIENCE = 90.0
 """Seconds that a screen may take until it shows what is waited for."""
@@ -39,10 +39,16 @@ def jvm_of(console: int) -> int:
 
 
 class Terminal:
-    """Runs `python -m streamsql` with state, cache and configuration in `folder`."""
+    """Runs `streamsql` with state and configuration in `folder`. cold: it starts its own JVM in any case."""
 
     def __init__(
-        self, folder: Path, *args: str, columns: int = 100, lines: int = 30, env: dict[str, str] | None = None
+        self,
+        folder: Path,
+        *args: str,
+        columns: int = 100,
+        lines: int = 30,
+        env: dict[str, str] | None = None,
+        cold: bool = False,
     ) -> None:
         self.screen = pyte.HistoryScreen(columns, lines, history=5000, ratio=0.5)
         self.stream = pyte.ByteStream(self.screen)
@@ -51,7 +57,7 @@ class Terminal:
         given = {k: v for k, v in os.environ.items() if k not in INHERITED}
         self.child = pexpect.spawn(
             sys.executable,
-            [str(CONSOLE), *args],
+            command(*args, cold=cold)[1:],
             env={**given, "TERM": "xterm-256color", **places, **(env or {})},
             dimensions=(lines, columns),
             cwd=str(folder),

@@ -19,7 +19,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     """One console for the tests of this file, which are run in their order, as one session. A statement that
     waits for Spark is cancelled first.
     """
-    made = Terminal(tmp_path_factory.mktemp("terminal"))
+    made = Terminal(tmp_path_factory.mktemp("terminal"), cold=True)
     made.until(r"^sql>")
     made.type("SELECT 1;\r")
     made.until("waiting for Spark to start")
