@@ -72,7 +72,7 @@ MARKS = {
 }
 """The marks of tests, of which each has one; what takes longest first."""
 SLOW_FOLDERS = {"slow", "faults"}
-PROCESS_FIXTURES = {"processes", "kafka", "postgresql"}
+PROCESS_FIXTURES = {"processes", "cold_start", "kafka", "postgresql"}
 EVERYWHERE = (
     "pyproject.toml",
     "tests/conftest.py",

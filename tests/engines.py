@@ -94,8 +94,10 @@ class Engines:
             engine.begin(folder)
             try:
                 connection.sendall(json.dumps(engine.address).encode() + b"\n")
-                while connection.recv(1024):
-                    pass
+                while data := connection.recv(1024):
+                    if b"kill" in data:
+                        engine.end()
+                        break
             except OSError:
                 pass
         try:

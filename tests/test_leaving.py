@@ -54,7 +54,7 @@ def run(slow: Path) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.usefixtures("processes")
+@pytest.mark.usefixtures("cold_start")
 def test_a_script_obeys_a_second_signal_at_once_and_lets_a_micro_batch_finish_at_one(slow: Path) -> None:
     process = run(slow)
     process.send_signal(signal.SIGTERM)
@@ -74,7 +74,7 @@ def test_a_script_obeys_a_second_signal_at_once_and_lets_a_micro_batch_finish_at
     assert [p.name for p in (slow / "ck" / "commits").glob("[0-9]*")] == ["0"]
 
 
-@pytest.mark.usefixtures("processes")
+@pytest.mark.usefixtures("cold_start")
 def test_a_terminal_that_is_lost_stops_no_query_and_the_server_lets_micro_batches_finish(slow: Path) -> None:
     """As at the end of ssh; the console that goes on is then told to end."""
     console = Terminal(slow)
@@ -116,7 +116,7 @@ def test_a_signal_that_comes_as_the_terminal_becomes_free_is_obeyed(tmp_path: Pa
     session.close.assert_called_once()
 
 
-@pytest.mark.usefixtures("processes")
+@pytest.mark.usefixtures("cold_start")
 def test_a_prompt_that_is_told_to_end_asks_nothing(tmp_path: Path) -> None:
     console = Terminal(tmp_path)
     try:

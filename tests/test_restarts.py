@@ -229,7 +229,7 @@ def test_a_failure_is_kept_at_once_and_survives_the_console(
     assert described["failed"].endswith(", batch 0")
 
 
-@pytest.mark.usefixtures("processes")
+@pytest.mark.usefixtures("cold_start")
 def test_when_its_jvm_dies_spark_is_started_again(tmp_path: Path) -> None:
     (tmp_path / "run.sql").write_text(
         """CREATE STREAM ticks USING rate-micro-batch OPTIONS (rowsPerBatch '1');

@@ -96,7 +96,7 @@ def gone(pid: int) -> bool:
         return True
 
 
-@pytest.mark.usefixtures("processes")
+@pytest.mark.usefixtures("cold_start")
 def test_the_next_console_takes_the_engine_over_and_finds_it_empty(place: Path) -> None:
     ran(place, "-q", "-e", "SET streamsql.warm = '10 minutes'; SELECT 1 AS one;")
     engine = waiting(place)
