@@ -48,7 +48,6 @@ for variable in ("NO_COLOR", "STREAMSQL_PAGER", "PAGER", "LESS"):
 # The master that these tests run on: tests/slow/test_cluster.py runs some of them on a cluster.
 MASTER = os.environ.get("STREAMSQL_TESTS_MASTER", "local[2]")
 CONF = dict(pair.split("=", 1) for pair in os.environ.get("STREAMSQL_TESTS_CONF", "").split())
-SHARED_CASES = ROOT.parent / "shared" / "cases"
 # Tests in SQL that tests run by themselves; some are to fail.
 collect_ignore_glob = ["sql_tests/*"]
 

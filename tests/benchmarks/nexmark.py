@@ -26,7 +26,10 @@ from pathlib import Path
 
 from nexmark_events import TABLES, written
 
-SHARED = Path(__file__).parents[3] / "shared" / "cases" / "nexmark"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from truth import nexmark
+
 FLINK = Path(__file__).with_name("nexmark_flink.json")
 QUERIES = ("q0", "q1", "q2", "q3", "q5", "q7", "q8", "q11", "q15", "q17", "q18", "q20", "q21", "q22")
 BY_HAND = {"q15": "q15_alt", "q18": "q18_alt"}
@@ -61,13 +64,11 @@ query.awaitTermination()
 
 
 def queries() -> dict[str, str]:
-    known = {q["id"]: q["spark_sql"] for q in json.loads((SHARED / "queries.json").read_text())}
-    return {name: known[BY_HAND.get(name, name)] for name in QUERIES}
+    return {name: nexmark.queries()[BY_HAND.get(name, name)] for name in QUERIES}
 
 
 def schema() -> dict[str, str]:
-    known = json.loads((SHARED / "schema.json").read_text())
-    return {table: ", ".join(f"{n} {k}" for n, k in known[table]) for table in TABLES}
+    return {table: nexmark.columns(table) for table in TABLES}
 
 
 def console(given: argparse.Namespace, name: str, place: Path, folder: Path) -> list[str]:

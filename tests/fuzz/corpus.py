@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS))
+
+from truth.cases import groups  # noqa: E402
+
 ROOT = TESTS.parent
 HEADS = (
     "SELECT WITH FROM VALUES CREATE INSERT EXECUTE DROP SHOW DESCRIBE DESC EXPLAIN PREVIEW START STOP AWAIT WATCH SET RESET DEFINE SOURCE HELP ALTER COPY "
@@ -37,9 +41,6 @@ def statements() -> tuple[str, ...]:
 
 @cache
 def shared_queries() -> tuple[str, ...]:
-    """The queries of the shared cases, where they lie beside the checkout."""
-    folder = ROOT.parent / "shared" / "cases"
-    found: list[str] = []
-    for file in sorted(folder.rglob("*.json")):
-        found += re.findall(r'"query_sql":\s*("(?:[^"\\]|\\.)*")', file.read_text("utf-8", errors="replace"))
-    return tuple(dict.fromkeys(json.loads(q) for q in found))
+    """The queries of the cases of tests/truth."""
+    cases = (case for group in groups().values() for case in group.values())
+    return tuple(dict.fromkeys(case["query_sql"] for case in cases))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from broker import Broker
-from conftest import SHARED_CASES
 
 ROOMS = ("tests/benchmarks/",)
 
@@ -41,8 +40,6 @@ def test_the_first_row_is_measured() -> None:
 
 
 def test_the_queries_of_nexmark_are_measured(tmp_path: Path) -> None:
-    if not SHARED_CASES.is_dir():
-        pytest.skip("the shared cases are not there")
     given = "--events 1000 --queries q5 --engines console --folder"
     lines = run("nexmark.py", *given.split(), str(tmp_path)).splitlines()
     assert len(lines) == 2 and re.match(r"q5 +console +[\d.]+ s ", lines[1]), lines

@@ -2,7 +2,7 @@
 the next console resumes. Afterwards the rows are those of the same SELECT over all rows.
 
 Two queries and one kill are a part of the suite; all of them, with a kill in each of the micro-batches after the
-first, with `STREAMSQL_NEXMARK_KILLS=all python -m pytest tests/faults/test_kills_of_nexmark.py`.
+first, with `STREAMSQL_NEXMARK_KILLS=all python -m pytest tests/truth/slow/test_kills_of_nexmark.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipeline import Console, wait_for_end
-from test_nexmark import BY_THE_CLOCK, NEXMARK, STEPS, TABLES, columns, expected, lines_of, queries
+from faults.pipeline import Console, wait_for_end
+from truth.nexmark import SIDE_INPUT, STEPS, TABLES, columns, expected, feed, live_tables, shown, wanted
 
 ROOMS = ("streamsql/runtime/", "streamsql/plan/streaming/")
 
@@ -21,41 +21,18 @@ ALL = os.environ.get("STREAMSQL_NEXMARK_KILLS") == "all"
 SHORT = ("q4", "q18")
 TOGETHER = 4
 """The number of queries that run in one console."""
-SIDE_INPUT = (
-    "CREATE TEMPORARY VIEW side_input AS SELECT id AS key, string(id) AS value FROM range(2000) AS t(id);"
-)
-pytestmark = pytest.mark.skipif(not NEXMARK.is_dir(), reason="the shared cases are not there")
 
 
 def groups() -> list[dict[str, str]]:
     """The queries of each test: name → SELECT."""
-    chosen = [(name, sql) for name, sql in (q.values for q in queries()) if ALL or name in SHORT]
+    chosen = [(name, sql) for name, sql in live_tables().items() if ALL or name in SHORT]
     return [dict(chosen[n : n + TOGETHER]) for n in range(0, len(chosen), TOGETHER)]
-
-
-def feed(folder: Path, step: int) -> None:
-    """The rows of a step, each file whole from the moment that it is there."""
-    for table in TABLES:
-        part = folder / f"{table}.part"
-        part.write_text(lines_of(table, step), "utf-8")
-        part.rename(folder / table / f"{step}.json")
 
 
 def definitions(queries: dict[str, str]) -> str:
     streams = (f"CREATE STREAM {t} ({columns(t)}) USING json OPTIONS (path '{t}');" for t in TABLES)
     tables = (f"CREATE LIVE TABLE {name} AS {sql};" for name, sql in queries.items())
     return "\n".join((*streams, SIDE_INPUT, *tables, "SELECT 1 AS defined;"))
-
-
-def shown(name: str) -> str:
-    """What is compared: q12 has windows of the time at which rows are read."""
-    if name == BY_THE_CLOCK:
-        return f"SELECT bidder, sum(bid_count) AS n FROM {name} GROUP BY bidder"
-    return f"SELECT * FROM {name}"
-
-
-def wanted(name: str, sql: str) -> str:
-    return "SELECT bidder, count(*) AS n FROM bid GROUP BY bidder" if name == BY_THE_CLOCK else sql
 
 
 def begun(folder: Path) -> set[Path]:
@@ -84,7 +61,7 @@ def test_nexmark_goes_on_after_kills(spark: Any, tmp_path: Path, names: dict[str
         script = "START QUERY ALL; SELECT 1 AS defined;"
     for step in range(1 + kills, STEPS):
         feed(tmp_path, step)
-    rows = "".join(f"SELECT '{n}' AS query, to_json(struct(*)) AS row FROM ({shown(n)});" for n in names)
+    rows = "".join(f"SELECT '{n}' AS query, to_json(struct(*)) AS row FROM ({shown(n, n)});" for n in names)
     console = Console(
         tmp_path, f"START QUERY ALL; AWAIT QUERY ALL IDLE; {rows} SELECT 1 AS done; AWAIT QUERY ALL;"
     )
