@@ -11,7 +11,6 @@ from decimal import Decimal
 from pathlib import Path
 
 from conftest import Console
-
 from truth.packed import unpacked
 
 HOUR, DELAY = timedelta(hours=1), timedelta(hours=1)
