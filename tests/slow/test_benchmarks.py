@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from broker import Broker
 
-ROOMS = ("tests/benchmarks/",)
+ROOMS = ("tests/benchmarks/", "tests/truth/")
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 

@@ -15,7 +15,7 @@ import pytest
 from faults.pipeline import Console, wait_for_end
 from truth.nexmark import SIDE_INPUT, STEPS, TABLES, columns, expected, feed, live_tables, shown, wanted
 
-ROOMS = ("streamsql/runtime/", "streamsql/plan/streaming/")
+ROOMS = ("streamsql/runtime/", "streamsql/plan/streaming/", "tests/truth/")
 
 ALL = os.environ.get("STREAMSQL_NEXMARK_KILLS") == "all"
 SHORT = ("q4", "q18")
