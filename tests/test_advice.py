@@ -97,48 +97,17 @@ def test_a_join_of_window_tables_or_sessions_is_not_told_to_compare_columns_that
     table = "(SELECT id, window_end, count(*) AS n FROM TUMBLE(TABLE {0}, DESCRIPTOR({1}), INTERVAL 1 HOUR) GROUP BY id, window_start, window_end)"
     session = "(SELECT id, count(*) AS n FROM {0} GROUP BY id, session_window({1}, '1 hour'))"
     equality = (
-        "An equality of window_end, or of the event time by which both sides are grouped, would bound it"
+        "An equality of window_time, or of another event time by which both sides are grouped, would bound it"
     )
     for side, end in ((table, equality), (session, "the state is unbounded")):
         joined = f"CREATE LIVE TABLE t AS SELECT x.n FROM {side.format('a', 'ts')} x JOIN {side.format('c', 'ct')} y ON x.id = y.id"
         [text] = [n.text for n in advice(joined) if n.code == "UNBOUNDED_STATE"]
         assert text.endswith(end)
-        bounded = advice(f"{joined} AND x.window_end = y.window_end") if side == table else []
-        assert not any(n.code == "UNBOUNDED_STATE" for n in bounded)
-
-
-@pytest.mark.parametrize(
-    ("condition", "bounded"),
-    [
-        ("x.window = y.window", True),
-        ("x.id = y.id AND x.e = y.e", True),
-        ("y.e = (x.e)", True),
-        ("x.e = x.e AND x.id = y.id", False),
-        ("x.e = y.s", False),
-        ("x.e >= y.e AND x.id = y.id", False),
-        ("x.s = y.s", False),
-    ],
-)
-def test_ends_of_windows_bound_a_join_of_groups(condition: str, bounded: bool) -> None:
-    """tests/test_spark_classes.py sees the state of such joins."""
-    joined = f"{WINDOWS.format('a', 'ts')} x JOIN {WINDOWS.format('c', 'ct')} y ON {condition}"
-    notes = advice(f"CREATE LIVE TABLE t AS SELECT x.n FROM {joined}")
-    assert any(n.code == "UNBOUNDED_STATE" for n in notes) is not bounded
-
-
-@pytest.mark.parametrize(
-    "side",
-    [
-        "(SELECT id, window.end AS e FROM (SELECT id, window({1}, '1 hour') AS window FROM {0}))",
-        "(SELECT id, window.end AS e FROM (SELECT DISTINCT id, {1} FROM {0}) GROUP BY id, window({1}, '1 hour'))",
-        "(SELECT id, window.end AS e FROM {0} GROUP BY id, {1}, window({1}, '1 hour'))",
-    ],
-)
-def test_ends_of_windows_that_are_not_groups_of_their_own_bound_nothing(side: str) -> None:
-    joined = f"{side.format('a', 'ts')} x JOIN {WINDOWS.format('c', 'ct')} y ON x.e = y.e"
-    assert [n.code for n in advice(f"CREATE LIVE TABLE t AS SELECT y.n FROM {joined}")].count(
-        "UNBOUNDED_STATE"
-    ) == 1
+        for column, bounded in (("window_end", False), ("window_time", True)):
+            notes = advice(
+                f"{joined} AND x.{column} = y.{column}".replace("window_end, count", f"{column}, count")
+            )
+            assert side == session or any(n.code == "UNBOUNDED_STATE" for n in notes) is not bounded
 
 
 def test_a_range_that_fits_the_delays_is_not_advised_on() -> None:

@@ -13,7 +13,7 @@ from streamsql.calls import Function as Defined
 from streamsql.calls import Program, variables_in
 from streamsql.connectors.base import file_name
 from streamsql.definitions import Sink, Stream
-from streamsql.errors import Note, RuleFault, Span
+from streamsql.errors import RuleFault, Span
 from streamsql.language.statements import (
     checkpoint,
     copy,
@@ -252,13 +252,6 @@ def check_plan(plan: Plan, statement: Statement, server: ConnectServer) -> Plan:
     return plan
 
 
-_STATE_OF_JOIN = Note(
-    "UNBOUNDED_STATE",
-    "the join keeps all rows of both streams in state: the state is unbounded. Windows as keys of its "
-    "condition, a.window = b.window instead of their ends, would bound it on the server, too",
-)
-
-
 def checked_run(plan: Run, span: Span, server: ConnectServer) -> Run:
     """The plan of a query, as `check_plan` gives it; also that of START QUERY."""
     if isinstance(plan, (Refresh, Changes)):
@@ -274,8 +267,7 @@ def checked_run(plan: Run, span: Span, server: ConnectServer) -> Run:
     choices = _whole_first(plan)
     if choices[0].mode != plan.choices[0].mode:
         plan = replace(plan, notes=tuple(n for n in plan.notes if n.code != "FIRST_WINDOW"))
-    notes = (*plan.notes, _STATE_OF_JOIN) if any(op.closed for op in plan.shape.ops) else plan.notes
-    plan = replace(plan, otherwise=None, choices=choices, notes=notes)
+    plan = replace(plan, otherwise=None, choices=choices)
     if plan.query.checkpoint:
         _check_path(plan.query.checkpoint, "the checkpoint", span)
         return plan

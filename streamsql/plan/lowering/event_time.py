@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from streamsql.language.expression import TIME_WINDOWS, Expression
 
 
@@ -22,23 +20,6 @@ def is_event_time(
         arguments = expression.arguments()
         return bool(arguments) and is_event_time(arguments[0], event_time, unmarked)
     return False
-
-
-def is_end(expression: Expression, windows: Iterable[Expression]) -> bool:
-    """Whether an expression is the end of one of the windows by which one groups: calls of window(), or
-    columns window_time of window tables.
-    """
-    if expression.field is not None:
-        window, name = expression.field
-        return name == "end" and any(window.same(w) for w in windows)
-    column = expression.column
-    if column is None:
-        return False
-    qualifier, name = (part.casefold() for part in column)
-    if name == "end" and qualifier in {w.call for w in windows}:
-        return True
-    times = [w.column for w in windows if w.column_name == "window_time"]
-    return name == "window_end" and any(time[0].casefold() == qualifier for time in times if time)
 
 
 def carries(item: Expression, key: Expression) -> bool:

@@ -91,7 +91,7 @@ class Frame:
         """Its names and columns for the condition of a join."""
         columns = self.shape.columns
         folded = None if columns is None else frozenset(c.casefold() for c in columns)
-        return join_bounds.Side(self.names, folded, self.shape.event_time, self.shape.ends)
+        return join_bounds.Side(self.names, folded, self.shape.event_time)
 
     def shown(self) -> Frame:
         """This relation without its hidden columns, and without the group keys among them."""

@@ -10,7 +10,7 @@ from streamsql.language.expression import TIME_WINDOWS, Expression
 from streamsql.language.query import Block, Clause, GroupBy, read_expression
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering import window_tables
-from streamsql.plan.lowering.event_time import carries, is_end, is_event_time
+from streamsql.plan.lowering.event_time import carries, is_event_time
 from streamsql.plan.lowering.frames import Frame, Item, Unknown
 from streamsql.plan.lowering.hidden_keys import HiddenKeys, hidden_names
 from streamsql.plan.lowering.shape import KEPT, Op, Shape
@@ -223,13 +223,6 @@ class Grouping(HiddenKeys):
             distinct=any(i.expression.aggregates_distinct for i in items),
         )
         told = [name for name in out if name]
-        windows = [k for k in marked if k.call == "window" or k.column_name == window_tables.TIME]
-        alone = len(marked) == 1 and all(op.kind in _BEFORE_WINDOWS for op in shape.ops)
-        ends = {
-            n.casefold()
-            for n, i in zip(names, items, strict=True)
-            if windows and alone and n and is_end(i.expression, windows)
-        }
         return replace(
             shape.then(op),
             fields=(),
@@ -238,12 +231,7 @@ class Grouping(HiddenKeys):
             event_time=frozenset(event_time),
             keys=tuple(told) if len(told) == len(out) and not self.left else None,
             unmarked=frozenset(),
-            ends=frozenset(ends),
         )
-
-
-_BEFORE_WINDOWS = frozenset(("aggregate", "filter", "generate", "now", "union", "watermark"))
-"""Operations behind which an aggregation has the watermark of the whole query: others may hold it back."""
 
 
 def _names_of_keys(names: tuple[str, ...], items: list[Item], keys: list[Expression]) -> list[str | None]:

@@ -89,7 +89,6 @@ class Relations(HiddenKeys):
             sides=sides,
             equi=equi,
             timed=read.timed(how),
-            closed=how == "inner" and read.closed,
         )
         if self.loses_groups(left, right, join):
             shape = shape.then(Op("filter", join.span))

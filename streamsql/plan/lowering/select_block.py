@@ -260,7 +260,6 @@ class Blocks(Relations, Grouping):
         shape = frame.shape
         columns: list[str] | None = []
         event_time: set[str] = set()
-        ends: set[str] = set()
         for item in items:
             if item.expression.generates:
                 shape = shape.then(Op("generate", item.span))
@@ -270,22 +269,17 @@ class Blocks(Relations, Grouping):
                 known = item.text == "*" and shape.columns is not None and columns is not None
                 columns = [*(columns or ()), *(shape.columns or ())] if known else None
                 event_time |= shape.event_time
-                ends |= shape.ends
                 continue
             if columns is not None:
                 columns = [*columns, *(item.aliases or (item.name,))]
             if is_event_time(item.expression, shape.event_time, shape.unmarked) and item.name:
                 event_time.add(item.name.casefold())
-            column = item.expression.bare_column()
-            if item.name and column and column[1] in shape.ends:
-                ends.add(item.name.casefold())
         shape = replace(
             shape,
             columns=tuple(columns) if columns is not None and all(columns) else None,
             items=tuple(columns or ()),
             event_time=frozenset(event_time),
             unmarked=frozenset(),
-            ends=frozenset(ends),
         )
         if len(items) == 1 and items[0].sql.strip() == "*" and not shape.fields:
             return replace(frame, shape=shape)

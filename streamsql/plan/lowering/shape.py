@@ -27,9 +27,7 @@ class Op:
     window: "", "window", "session_window", or "within". how: the kind of a join, or the output mode
     of the call of a stateful processor; sides: whether each side is a stream; equi: whether the join has
     an equality; timed: whether the condition and the watermarks bound the time of a row's last match, None
-    if only Spark can decide; for distinct_on: whether event time is among its keys. closed: of an inner join,
-    whether it has the ends of windows on both sides as keys: only where Spark runs with the rules of the
-    console (runtime/engine/spark_classes/ClosedWindows.java), they bound its state.
+    if only Spark can decide; for distinct_on: whether event time is among its keys.
     clock: whether a processor's timers or times to live use processing time. half: of a union, whether one
     side is of groups, and the other is not.
     """
@@ -45,7 +43,6 @@ class Op:
     sides: tuple[bool, bool] = (True, True)
     equi: bool = True
     timed: bool | None = None
-    closed: bool = False
     clock: bool = False
     half: bool = False
 
@@ -65,8 +62,7 @@ class Shape:
     """streaming: whether it reads a stream. columns: the names of the output columns, None if not known;
     items: the same of a SELECT list, "" where only Spark knows the name, () with a `*` of unknown columns.
     event_time: the columns with event time of a watermark; unmarked: qualified names in a join that are
-    not event time, although another side's column with that name is; ends: the columns that are the end of
-    a window that the watermark closes. keys: the columns that identify its
+    not event time, although another side's column with that name is. keys: the columns that identify its
     groups, None if there are no groups or a key is not selected. known: False if only Spark knows the
     operations; then groups says whether the query seems to group. fields: message fields, which a SELECT
     can name but `*` does not include. hidden: keys of its groups that are not selected, before its columns;
@@ -81,7 +77,6 @@ class Shape:
     groups: bool = False
     keys: tuple[str, ...] | None = None
     unmarked: frozenset[str] = frozenset()
-    ends: frozenset[str] = frozenset()
     fields: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     kept: bool = False

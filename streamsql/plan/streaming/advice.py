@@ -87,7 +87,7 @@ def _unbounded_join(text: str, shape: Shape, streams: list[Stream]) -> Iterator[
     joins = [
         number
         for number, op in enumerate(shape.ops)
-        if op.kind == "join" and all(op.sides) and op.timed is False and not op.closed
+        if op.kind == "join" and all(op.sides) and op.timed is False
     ]
     if not joins:
         return
@@ -98,7 +98,7 @@ def _unbounded_join(text: str, shape: Shape, streams: list[Stream]) -> Iterator[
         left, right = _names_of_join(text) or ("a", "b")
         bound = f"AND {left}.window = {right}.window in its condition, of windows that both sides select,"
     elif groups == {""}:  # of window tables, or by event time
-        bound = "an equality of window_end, or of the event time by which both sides are grouped,"
+        bound = "an equality of window_time, or of another event time by which both sides are grouped,"
     elif groups:
         bound = ""
     else:

@@ -17,26 +17,24 @@ from streamsql.language.expression import Expression
 @dataclass(frozen=True)
 class Side:
     """One input of a join. names: the names of its relations, case-folded; columns: None if not known;
-    event_time: the columns with event time of a watermark; ends: those with the ends of windows.
+    event_time: the columns with event time of a watermark.
     """
 
     names: frozenset[str]
     columns: frozenset[str] | None
     event_time: frozenset[str]
-    ends: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Condition:
     """equi: it has an equality between both sides; keyed: an equality of event times; left, right: rows of
-    that side have a last possible match. None: not known. closed: an equality of the ends of windows.
+    that side have a last possible match. None: not known.
     """
 
     equi: bool | None
     keyed: bool | None
     left: bool | None
     right: bool | None
-    closed: bool = False
 
     def timed(self, how: str) -> bool | None:
         """Whether the time of a row's last match is bounded in a join of that kind."""
@@ -47,8 +45,7 @@ class Condition:
 def of_using(columns: Iterable[str], left: Side, right: Side) -> Condition:
     """The condition of JOIN … USING (columns)."""
     keyed = any(c.casefold() in left.event_time | right.event_time for c in columns)
-    closed = any(c.casefold() in left.ends & right.ends for c in columns)
-    return Condition(True, keyed, False, False, closed)
+    return Condition(True, keyed, False, False)
 
 
 def of_condition(condition: Expression, left: Side, right: Side) -> Condition:
@@ -61,7 +58,6 @@ def of_condition(condition: Expression, left: Side, right: Side) -> Condition:
         _any(_event_key(a, b, left, right) for a, b in equal),
         _any(_bounds(a, b, left, right) for a, b in below) if right.event_time else False,
         _any(_bounds(a, b, right, left) for a, b in below) if left.event_time else False,
-        any(_ends(a, b, left, right) or _ends(b, a, left, right) for a, b in equal),
     )
 
 
@@ -101,19 +97,6 @@ def _event_key(a: Expression, b: Expression, left: Side, right: Side) -> bool | 
             if column[1] in side.event_time and mine is not False:
                 return across if mine else None
     return False if across else None
-
-
-def _ends(a: Expression, b: Expression, left: Side, right: Side) -> bool:
-    """Whether both are ends of windows, the first of the left side."""
-    mine, others = a.bare_column(), b.bare_column()
-    return (
-        mine is not None
-        and others is not None
-        and mine[1] in left.ends
-        and others[1] in right.ends
-        and _belongs(mine, left, right) is True
-        and _belongs(others, right, left) is True
-    )
 
 
 def _bounds(small: Expression, big: Expression, state: Side, other: Side) -> bool | None:

@@ -269,25 +269,6 @@ class Checkpoint:
         numbers = sorted(int(e.name) for e in self._entries("state") if e.is_folder and e.name.isdigit())
         return [self._operator(n) for n in numbers]
 
-    def keeper(self, operator: Operator, batch: int) -> Operator | None:
-        """The operator that keeps the state of an equal one (SharedStates.java), after a micro-batch. None if
-        the operator has state of its own, or no other has.
-        """
-        if self._has_state(operator, batch):
-            return None
-        equal = (
-            o
-            for o in self.operators()
-            if o.name == operator.name
-            and [s.schemas for s in o.stores] == [s.schemas for s in operator.stores]
-        )
-        return next((o for o in equal if self._has_state(o, batch)), None)
-
-    def _has_state(self, operator: Operator, batch: int) -> bool:
-        version = batch + 1
-        names = self._names(f"state/{operator.number}/0")
-        return any(name.startswith((f"{version}.", f"{version}_")) for name in names)
-
     def has_files(self, folder: str, ending: str) -> bool:
         """Whether a folder of the checkpoint has files whose names have that ending."""
         return any(name.endswith(ending) for name in self._names(folder))

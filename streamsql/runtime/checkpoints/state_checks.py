@@ -59,7 +59,6 @@ def _check(table: StateTable, checkpoint: Checkpoint) -> None:
         )
     _check_batches(table, done)
     operator = _operator(table, operators)
-    _check_shared(table, operator, checkpoint, done[-1])
     for check in (_check_processor, _check_join, _check_store):
         fault = check(table, operator)
         if fault:
@@ -105,20 +104,6 @@ def _operator(table: StateTable, operators: list[Operator]) -> Operator:
             code="UNKNOWN_STATE",
         )
     return operator
-
-
-def _check_shared(table: StateTable, operator: Operator, checkpoint: Checkpoint, newest: int) -> None:
-    first, last = table.changes or (None, None)
-    batch = next((n for n in (table.batch, last, first) if n is not None), newest)
-    keeper = checkpoint.keeper(operator, batch)
-    if keeper:
-        raise RuleFault(
-            f"operator {operator.number} has no state of its own: operator {keeper.number} aggregates the"
-            " same rows in the same way, and keeps it for both",
-            hint=f"read OPERATOR {keeper.number}",
-            span=table.place("operator"),
-            code="NO_STATE",
-        )
 
 
 def _check_processor(table: StateTable, operator: Operator) -> StreamsqlError | None:

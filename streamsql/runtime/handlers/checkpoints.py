@@ -139,13 +139,8 @@ def describe_checkpoint(parts: SessionParts, statement: DescribeCheckpoint) -> R
     provider = conf.pop(PROVIDER, "").rpartition(".")[2]
     if operators:
         pairs.append(("state store", PROVIDERS.get(provider, provider)))
-    done = checkpoint.committed_numbers()
     for operator in operators:
-        keeper = checkpoint.keeper(operator, done[-1]) if done else None
-        if keeper:
-            pairs.append((f"state {operator.number}", f"{operator.name}, kept by state {keeper.number}"))
-        else:
-            pairs += _operator(operator)
+        pairs += _operator(operator)
     size, files = checkpoint.size()
     pairs += [("versions", _versions(batches)), ("size", f"{size_text(size)} in {files} files")]
     pairs += [(key, redact_option(key, value)) for key, value in sorted(conf.items())]

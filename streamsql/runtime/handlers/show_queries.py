@@ -17,7 +17,6 @@ from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
 from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.offsets import step
-from streamsql.runtime.engine.spark_classes import SHARED_STATE
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
@@ -212,8 +211,6 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in shown]
     at_least = "at least " if running.plan.shape.aggregates else ""  # Spark counts groups of rows
     for op in operators:
-        if op.get("operatorName") == SHARED_STATE:
-            continue  # it is told with the operator that keeps it
         dropped = op.get("numRowsDroppedByWatermark", 0)
         kept = f"{counted(op.get('numRowsTotal', 0), 'row')}, {size_text(op.get('memoryUsedBytes', 0))}"
         late = f", {at_least}{counted(dropped, 'late row')} dropped in this batch" if dropped else ""

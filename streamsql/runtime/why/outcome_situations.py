@@ -263,7 +263,7 @@ def _is_unbounded(evidence: Evidence, rows: int) -> bool:
     ops = evidence.plan.shape.ops
     keeps = any(op.kind == "distinct_on" and op.window != "within" and not op.timed for op in ops)
     joins = [op for op in ops if op.kind == "join" and all(op.sides)]
-    keeps = keeps or any(op.timed is False and not op.closed for op in joins)
+    keeps = keeps or any(op.timed is False for op in joins)
     keeps = keeps or any(op.kind == "distinct" and not op.watermarked for op in ops)
     groups = any(op.kind == "aggregate" and not op.watermarked for op in ops)
     return keeps or (groups and rows >= LARGE and evidence.mode != "complete")

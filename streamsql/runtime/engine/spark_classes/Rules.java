@@ -3,10 +3,8 @@ package streamsql;
 import java.util.List;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.SparkSessionExtensionsProvider;
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.execution.CoalesceExec;
 import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.internal.SQLConf;
@@ -24,11 +22,6 @@ public class Rules implements SparkSessionExtensionsProvider {
         SparkSessionExtensions to = (SparkSessionExtensions) extensions;
         to.injectOptimizerRule(new OfSession(new EventTimes.FiltersFirst()));
         to.injectColumnar(new OfSession(new Physical(new FewRows())));
-        to.injectColumnar(new OfSession(new Physical(new SharedStates()))); // compares what Spark has planned
-        to.injectColumnar(new OfSession(new Physical(new SharedExchanges()))); // the same
-        to.injectColumnar(new OfSession(new Physical(new SlidingWindows())));
-        to.injectColumnar(new OfSession(new Physical(new EmittedGroups())));
-        to.injectColumnar(new OfSession(new Physical(new ClosedWindows())));
         to.injectColumnar(new OfSession(new Physical(new EventTimes())));
         to.injectColumnar(new OfSession(new Physical(new SplitByCharacter())));
         to.injectColumnar(new OfSession(new Physical(new CurrentTimes())));
@@ -89,26 +82,6 @@ public class Rules implements SparkSessionExtensionsProvider {
     public abstract static class Each extends AbstractPartialFunction {
         public boolean isDefinedAt(Object node) {
             return true;
-        }
-    }
-
-    /** A node around another, with its rows and their partitions unless it says otherwise. Spark's node that it extends
-     * coalesces partitions, which this one does not: any node with one child would do. */
-    public abstract static class Around extends CoalesceExec {
-        Around(SparkPlan child) {
-            super(0, child);
-        }
-
-        public Partitioning outputPartitioning() {
-            return this.child().outputPartitioning();
-        }
-
-        public boolean canEqual(Object other) { // else Spark keeps the node that this one replaces
-            return this.getClass().isInstance(other);
-        }
-
-        public boolean equals(Object other) {
-            return this.canEqual(other) && super.equals(other);
         }
     }
 

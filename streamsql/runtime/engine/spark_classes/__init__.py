@@ -1,10 +1,8 @@
 """Classes of the console in Spark's JVM: a Hadoop file system for local files that starts no process for
-each file that it creates, and rules over Spark's plans (Rules.java). Sliding windows are aggregated by their
-slides first, equal exchanges and aggregations of a query are computed once, groups of closed windows
-are joined without state, event times are counted where Spark reads them for a watermark, split_part needs no
-regular expression, and JSON of files and messages is read as bytes. RowSpool.java hands over large results.
-SessionStart.java starts a session without MLlib. ScalaLambdas.java writes classes for the start-up cache;
-EarlyClasses.java starts Spark where there is none.
+each file that it creates, and rules over Spark's plans (Rules.java). Event times are counted where Spark
+reads them for a watermark, split_part needs no regular expression, and JSON of files and messages is read as
+bytes. RowSpool.java hands over large results. SessionStart.java starts a session without MLlib.
+ScalaLambdas.java writes classes for the start-up cache; EarlyClasses.java starts Spark where there is none.
 
 The sources are the java files here; the jar has what Janino, the compiler in Spark's own jars, makes of them:
 
@@ -22,16 +20,6 @@ LOCAL_FILES = "streamsql.LocalFiles"
 ROW_SPOOL = "streamsql.RowSpool"
 SCALA_LAMBDAS = "streamsql.ScalaLambdas"
 SESSION_START = "streamsql.SessionStart"
-SLIDES = "spark.streamsql.slides"
-"""The setting that turns the rule of SlidingWindows.java off."""
-SHARING = "spark.streamsql.sharing"
-"""The setting that turns the rules of SharedExchanges.java and SharedStates.java off."""
-SHARED_STATE = "sharedState"
-"""The name in progress reports of an aggregation whose state another one keeps."""
-CLOSED_WINDOWS = "spark.streamsql.closedWindows"
-"""The setting that turns the rule of ClosedWindows.java off."""
-EMITTED_GROUPS = "spark.streamsql.emittedGroups"
-"""The setting that turns the rule of EmittedGroups.java off."""
 JSON_LINES = "spark.streamsql.jsonLines"
 """The setting that turns the rules of JsonLines.java and JsonMessages.java off."""
 EXTENSIONS = {"META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": ("streamsql.Rules\n")}
@@ -39,10 +27,8 @@ EXTENSIONS = {"META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProv
 SOURCES = tuple(
     Path(__file__).with_name(f"{name}.java")
     for name in (
-        "ClosedWindows",
         "CurrentTimes",
         "EarlyClasses",
-        "EmittedGroups",
         "EventTimes",
         "FewRows",
         "FileLines",
@@ -54,9 +40,6 @@ SOURCES = tuple(
         "Rules",
         "ScalaLambdas",
         "SessionStart",
-        "SharedExchanges",
-        "SharedStates",
-        "SlidingWindows",
         "SplitByCharacter",
     )
 )
