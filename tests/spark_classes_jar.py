@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from early_classes import LIST
 
 from streamsql.runtime.engine import jvm
 from streamsql.runtime.engine.java import find_java
-from streamsql.runtime.engine.spark_classes import EXTENSIONS, JAR, SOURCES
+from streamsql.runtime.engine.spark_classes import JAR, RESOURCES, SOURCES
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of each file in the jar, so that the same sources give the same bytes."""
@@ -31,8 +30,7 @@ def contents(gateway: Any) -> dict[str, bytes]:
     compiler.setClassFileCreator(resource.MapResourceCreator(classes))
     compiler.setTargetVersion(8)
     compiler.compile(texts)
-    files = {path: text.encode() for path, text in EXTENSIONS.items()}
-    files["streamsql/early_classes.txt"] = LIST.read_bytes()
+    files = {path: text.encode() for path, text in RESOURCES.items()}
     return files | {name: bytes(classes[name]) for name in classes}
 
 
@@ -49,15 +47,12 @@ def _spark_only(gateway: Any) -> Any:
 def main() -> None:
     """Write the jar."""
     with tempfile.TemporaryDirectory() as folder:
-        # With an option that names a cache, the JVM starts without EarlyClasses, which may not be there yet.
-        plain = {"spark.driver.extraJavaOptions": "-Xshare:auto"}
-        java = jvm.launch(plain, Path(folder) / "log", Path(folder), find_java())
+        java = jvm.launch({}, Path(folder) / "log", Path(folder), find_java())
         files = contents(java.gateway)
         java.process.kill()
-    with zipfile.ZipFile(JAR, "w", zipfile.ZIP_DEFLATED) as jar:
+    with zipfile.ZipFile(JAR, "w") as jar:
         for name, content in files.items():
-            kind = zipfile.ZIP_DEFLATED if name.endswith(".txt") else zipfile.ZIP_STORED
-            jar.writestr(zipfile.ZipInfo(name, _EPOCH), content, kind)
+            jar.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_STORED)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streamsql.runtime.engine.lifecycle import own_session
-from streamsql.runtime.engine.spark_classes import JSON_LINES
+from streamsql.runtime.engine.spark_classes import SWITCH
 
 SCHEMA = (
     "bad STRING, s STRING, n BIGINT, i INT, d DOUBLE, b BOOLEAN, t TIMESTAMP, day DATE, f FLOAT, small SMALLINT,"
@@ -116,9 +116,9 @@ def test_rows_are_those_of_spark(spark: Any, tmp_path: Path, zone: str) -> None:
     read = 0
     for query, options in [(tested, {}), (filtered, {}), *((everything, each) for each in others)]:
         own = rows(session, tmp_path, query, **options)
-        session.conf.set(JSON_LINES, "off")
+        session.conf.set(SWITCH, "off")
         by_spark = rows(session, tmp_path, query, **options)
-        session.conf.unset(JSON_LINES)
+        session.conf.unset(SWITCH)
         assert [pair for pair in zip(own, by_spark, strict=True) if pair[0] != pair[1]] == []
         read += len(own)
     assert read > 5_000
@@ -143,9 +143,9 @@ def test_lines_are_those_of_spark(spark: Any, tmp_path: Path, ending: str, name:
     query = "SELECT length(s) AS n, bad FROM lines"
     for folder in tmp_path.iterdir():
         own = rows(session, folder, query)
-        session.conf.set(JSON_LINES, "off")
+        session.conf.set(SWITCH, "off")
         assert own == rows(session, folder, query) and len(own) == 8_001
-        session.conf.unset(JSON_LINES)
+        session.conf.unset(SWITCH)
 
 
 def test_messages_are_those_of_spark(spark: Any, tmp_path: Path) -> None:
@@ -164,9 +164,9 @@ def test_messages_are_those_of_spark(spark: Any, tmp_path: Path) -> None:
     assert _reader(session.sql(queries[-1])) == "streamsql.JsonMessages$Parser"
     for query in queries:
         own = shown(session.sql(query))
-        session.conf.set(JSON_LINES, "off")
+        session.conf.set(SWITCH, "off")
         by_spark = shown(session.sql(query))
-        session.conf.unset(JSON_LINES)
+        session.conf.unset(SWITCH)
         assert [pair for pair in zip(own, by_spark, strict=True) if pair[0] != pair[1]] == []
         assert len(own) >= len(lines)
 
@@ -187,3 +187,32 @@ def test_a_file_of_lines_that_are_not_plain_and_one_of_other_encoding(spark: Any
         frame = session.read.schema("s STRING, n BIGINT").options(**options).json(str(tmp_path / file))
         counted = frame.selectExpr("count(*)", "count(DISTINCT s)", "sum(n)").collect()
         assert [tuple(row) for row in counted] == expected
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_file_that_grows_while_it_is_read_is_read_as_far_as_by_spark(
+    spark: Any, tmp_path: Path, ending: str
+) -> None:
+    """The files are listed at every length, and grow before they are read."""
+    text = ending.join(json.dumps({"n": number}) for number in range(3)) + ending
+    lengths = range(1, len(text) + 1)
+    for length in lengths:
+        (tmp_path / f"{length:02}.json").write_text(text[:length], newline="")
+    frames = []
+    for switch in ("on", "off"):
+        session = own_session(spark)
+        session.conf.set(SWITCH, switch)
+        rows = (
+            session.read.schema("n INT, bad STRING")
+            .option("columnNameOfCorruptRecord", "bad")
+            .json(str(tmp_path))
+        )
+        frames.append(rows.selectExpr("right(input_file_name(), 7) AS file", "n", "bad"))
+    for length in lengths:
+        (tmp_path / f"{length:02}.json").write_text(text + '{"n": 3}' + ending + '{"n": 4}', newline="")
+    own, of_spark = (sorted(map(repr, frame.collect())) for frame in frames)
+    assert own == of_spark
+    read = [sum(f"'{length:02}.json'" in row for row in own) for length in lengths]
+    assert (
+        read[0] == 1 and read[-1] == 4
+    )  # as Hadoop's reader does: a line that begins at the listed length, too

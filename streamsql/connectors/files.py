@@ -15,7 +15,7 @@ from streamsql.connectors.base import (
     schema_text,
     with_options,
 )
-from streamsql.connectors.event_metrics import LEFT, READ, measured
+from streamsql.connectors.event_metrics import measured
 from streamsql.connectors.messages import Payload
 from streamsql.definitions import ROW_FILES, Sink, Stream
 from streamsql.errors import Note, RuleFault
@@ -137,7 +137,7 @@ class FileConnector(Connector):
         return reader.call("load", stream.option("path"))
 
     def before_watermark(self, stream: Stream, frame: Node) -> Node:
-        return measured(frame, stream, LEFT if self.skips_rows else READ)
+        return frame if self.skips_rows else measured(frame, stream)
 
     def at_rest(self, stream: Stream, places: Places) -> Node:
         if stream.format == debezium.FORMAT:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,20 +15,15 @@ from typing import Any
 from streamsql.errors import Source
 from streamsql.language.parser import parse, split_script
 from streamsql.results import RowStream
-from streamsql.runtime.engine import jvm
 from streamsql.runtime.engine.aot_cache import (
     BUILD_TIMEOUT,
     cache_file,
-    classes_file,
     complete,
     failed_file,
     size_file,
-    sizes,
 )
 from streamsql.runtime.engine.java import Java, find_java, spark_home
-from streamsql.runtime.engine.java_command import class_path
 from streamsql.runtime.engine.settings import Settings
-from streamsql.runtime.engine.spark_classes import SCALA_LAMBDAS
 from streamsql.runtime.engine.typical_work import typical_work
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
@@ -46,10 +39,6 @@ WITHOUT_C2 = tuple(
 """Java optimizes at once what the run that it was trained by has optimized: 704 methods until a first row,
 without it 440.
 """
-PACKAGES = ("org.apache.spark.", "scala.", "org.json4s.", "com.fasterxml.jackson.module.scala.")
-"""The classes with Scala's lambdas that a start loads."""
-SIGNED = ("janino", "commons-compiler")
-"""The jars whose classes Java does not store because they are signed."""
 
 STATEMENTS = """
 CREATE STREAM clicks (k STRING, v BIGINT, ts TIMESTAMP) USING json OPTIONS (path '{folder}/in');
@@ -110,26 +99,20 @@ def _lock(cache: Path) -> Iterator[bool]:
 
 
 def _build(java: Java, cache: Path, file: Path) -> None:
-    """Run typical work twice: to learn which classes it loads, and with those that replace them."""
+    """Run typical work, at whose end Java writes the cache."""
     scratch = Path(tempfile.mkdtemp(prefix="build-", dir=cache))
     log = cache / "build.log"
     log.unlink(missing_ok=True)
-    new, classes = scratch / file.name, classes_file(file)
+    new = scratch / file.name
     try:
-        loaded = scratch / "loaded"
-        _run(java, cache, log, scratch / "first", {OPTIONS: shlex.quote(f"-Xlog:class+load:file={loaded}")})
-        jvm.forget_session()
-        _write_classes(java, loaded, scratch / classes.name, log)
-        (scratch / classes.name).replace(classes)  # the cache is for this path
         flag = "AOTCacheOutput" if file.suffix == ".aot" else "ArchiveClassesAtExit"
         options = " ".join([shlex.quote(f"-XX:{flag}={new}"), *WITHOUT_C2])
-        conf = {OPTIONS: options, "spark.driver.extraClassPath": str(classes)}
-        _run(java, cache, log, scratch / "second", conf)
+        _run(java, cache, log, scratch / "work", {OPTIONS: options})
         if not new.is_file():
             raise OSError(f"Java wrote no cache, see {log}")
         with new.open("rb") as stream:
             os.fsync(stream.fileno())
-        size_file(file).write_text(sizes(new, classes), "ascii")
+        size_file(file).write_text(str(new.stat().st_size), "ascii")
         new.replace(file)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -156,24 +139,11 @@ def _run(java: Java, cache: Path, log: Path, folder: Path, conf: dict[str, str])
             process.kill()
 
 
-def _write_classes(java: Java, loaded: Path, jar: Path, log: Path) -> None:
-    """Write the classes that replace those of a log of loaded classes, and those of Spark's compiler."""
-    names = re.findall(r"\] (\S+) source: (?:file|jar|shared)", loaded.read_text("utf-8", "replace"))
-    wanted = [name for name in dict.fromkeys(names) if name.startswith(PACKAGES)]
-    signed = [str(file) for name in SIGNED for file in (spark_home() / "jars").glob(f"{name}-*.jar")]
-    command = [str(java.path), "-cp", class_path({}), SCALA_LAMBDAS, str(jar), *signed]
-    with log.open("ab") as output:
-        subprocess.run(command, input="\n".join(wanted).encode(), stdout=output, stderr=output, check=True)
-
-
 def _discard_old(cache: Path) -> None:
     files = [*cache.glob("spark-java*.aot"), *cache.glob("spark-java*.jsa")]
     for file in sorted(files, key=lambda f: f.stat().st_mtime, reverse=True)[KEEP:]:
-        for part in (file, size_file(file), classes_file(file)):
+        for part in (file, size_file(file)):
             part.unlink(missing_ok=True)
-    for classes in cache.glob("spark-java*.jar"):  # of a build that was ended
-        if not any(classes.with_suffix(suffix).exists() for suffix in (".aot", ".jsa")):
-            classes.unlink()
 
 
 if __name__ == "__main__":

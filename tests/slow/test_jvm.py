@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from streamsql.config.folders import cache_folder
-from streamsql.runtime.engine import aot_cache, java, java_command, jvm, jvm_process
+from streamsql.runtime.engine import aot_cache, java, java_command, jvm
 from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError
-from streamsql.runtime.engine.spark_classes import EARLY_CLASSES, SCALA_LAMBDAS
 
 ROOMS = ("streamsql/runtime/engine/",)
 
@@ -168,13 +167,11 @@ def test_an_incomplete_cache_is_not_used(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.delenv("STREAMSQL_NO_AOT", raising=False)
     file = aot_cache.cache_file(jvm.find_java(), tmp_path, jvm.spark_home())
     file.write_bytes(b"half")
-    assert aot_cache.use_cache(file) == aot_cache.Cached(early=True)
-    aot_cache.classes_file(file).write_bytes(b"jar")
-    aot_cache.size_file(file).write_text("4 3")
-    used = aot_cache.use_cache(file)
-    assert (len(used.options), used.classes) == (1, (aot_cache.classes_file(file),))
-    aot_cache.classes_file(file).unlink()
-    assert aot_cache.use_cache(file) == aot_cache.Cached(early=True)
+    assert aot_cache.use_cache(file) == ()
+    aot_cache.size_file(file).write_text("4")
+    assert len(aot_cache.use_cache(file)) == 1
+    file.write_bytes(b"cut")
+    assert aot_cache.use_cache(file) == ()
 
 
 # ---------------------------------------------------------------------------------------------
@@ -247,8 +244,7 @@ def test_sigint_handler_of_the_main_thread_is_kept_and_a_broken_cache_survived(
     cache.mkdir()
     file = aot_cache.cache_file(jvm.find_java(), cache, jvm.spark_home())
     file.write_bytes(os.urandom(100_000))
-    aot_cache.classes_file(file).write_bytes(os.urandom(1000))
-    aot_cache.size_file(file).write_text("100000 1000")
+    aot_cache.size_file(file).write_text("100000")
     body = """
 print(signal.getsignal(signal.SIGINT) is signal.default_int_handler, spark.range(2).count())
 """
@@ -286,42 +282,14 @@ def test_the_cache_is_used(tmp_path: Path) -> None:
     assert str(file) in aot_cache.cache_status(jvm.find_java(), cache)
     body = "print(Path(f'/proc/{pid}/cmdline').read_text().count(sys.argv[2] + '/spark-java'))\n"
     out, err = script(tmp_path, body, cache).communicate(timeout=60)
-    assert (out, err) == ("2\n", "")  # the cache, and its classes in front of Spark's
+    assert (out, err) == ("1\n", "")
 
 
 @pytest.mark.parametrize("conf", [{"spark.jars": "/x/own.jar"}, {"spark.master": "spark://host:7077"}])
 def test_the_cache_serves_consoles_with_jars_and_on_clusters(conf: dict[str, str]) -> None:
     """Java uses a cache when the class path begins with that of the cache, which is of a local console."""
-    of_the_cache = java_command.class_path({"spark.master": "local[2]"}, [Path("/x/cache.jar")])
-    assert java_command.class_path(conf, [Path("/x/cache.jar")]).startswith(of_the_cache)
-
-
-@pytest.mark.parametrize("in_one_jvm", [True, False])
-@pytest.mark.usefixtures("processes")
-def test_lambdas_that_are_classes_are_read_by_this_spark_and_on_a_cluster_by_others(
-    tmp_path: Path, in_one_jvm: bool
-) -> None:
-    java, jar = jvm.find_java(), tmp_path / "lambdas.jar"
-    command = [str(java.path), "-cp", java_command.class_path({}), SCALA_LAMBDAS, str(jar)]
-    subprocess.run(command, input=b"scala.Function$\nno.such.Class\n", check=True)
-    conf = {
-        "spark.driver.extraClassPath": str(jar),
-        "spark.driver.extraJavaOptions": f"-Dstreamsql.oneJvm={str(in_one_jvm).lower()}",
-    }
-    started = jvm.launch(conf, tmp_path / "log", tmp_path, java)
-    try:
-        view = started.gateway.jvm
-        predef = getattr(getattr(view.scala, "Predef$"), "MODULE$")
-        pairs = view.scala.Function.untupled(getattr(predef, "$conforms")())
-        stream = view.java.io.ByteArrayOutputStream()
-        view.java.io.ObjectOutputStream(stream).writeObject(pairs)
-        given = view.java.io.ByteArrayInputStream(stream.toByteArray())
-        again = view.java.io.ObjectInputStream(given).readObject()
-        assert re.fullmatch(r"scala\.Function\$\$\$Lambda\$\d+", pairs.getClass().getName())
-        assert again.apply("a", "b").toString() == pairs.apply("a", "b").toString() == "(a,b)"
-        assert (again.getClass().getName() == pairs.getClass().getName()) is in_one_jvm
-    finally:
-        started.process.kill()
+    of_the_cache = java_command.class_path({"spark.master": "local[2]"})
+    assert java_command.class_path(conf).startswith(of_the_cache)
 
 
 @pytest.mark.usefixtures("processes")
@@ -447,7 +415,7 @@ while not Path({str(starts)!r}).read_text():
     time.sleep(0.01)
 jvm_process.end_starting()
 try:  # a session's own thread, which goes on while the process ends
-    jvm_process.start_jvm({{}}, log, cache, java.find_java(home), jvm_process.Cached())
+    jvm_process.start_jvm({{}}, log, cache, java.find_java(home), ())
 except java.SparkStartError as fault:
     print(fault.message)
 """
@@ -462,19 +430,3 @@ except java.SparkStartError as fault:
     pids = starts.read_text().split()
     assert len(pids) == 1 and gone(int(pids[0]))
     assert list((tmp_path / "tmp").iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("options", "main"),
-    [("", EARLY_CLASSES), ("-XX:AOTMode=off", jvm_process.MAIN_CLASS)],
-)
-@pytest.mark.usefixtures("processes")
-def test_a_start_without_a_cache_loads_classes_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, main: str
-) -> None:
-    monkeypatch.setattr(jvm_process, "_spawn", lambda *_: None)
-    conf = {"spark.driver.extraJavaOptions": options}
-    cached = jvm_process.cached_for(conf, tmp_path / "none.aot")
-    starting = jvm_process.start_jvm(conf, tmp_path / "log", tmp_path, jvm.find_java(), cached)
-    starting.close()
-    assert starting.command[-1] == main

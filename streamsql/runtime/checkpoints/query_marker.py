@@ -150,11 +150,9 @@ def check_unchanged(
     settings: Any,
     *,
     known: bool,
-    chosen: tuple[str, ...] = (),
 ) -> tuple[Note, ...]:
     """Raise RuleFault when the query of a checkpoint has changed, unless the plan accepts that and Spark can
-    resume. settings: Spark's; known: whether START QUERY can start the query; chosen: settings that the
-    console has chosen for this query. Returns notes.
+    resume. settings: Spark's; known: whether START QUERY can start the query. Returns notes.
     """
     if folder.newest("offsets") < 0:
         return ()
@@ -166,13 +164,13 @@ def check_unchanged(
         return (Note("FOREIGN_CHECKPOINT", text),)
     changed = changes(then, facts)
     if not changed:
-        return tuple(_kept(folder, facts, settings, chosen))
+        return tuple(_kept(folder, facts, settings))
     refused = any(c.effect == REFUSED for c in changed)
     if plan.begins != "accept" or refused:
         raise _changed(plan, str(owner.get("query")), changed, refused=refused, known=known)
     accepted = "changed since the checkpoint was created, and accepted"
     said = (Note("CHANGE_ACCEPTED", f"{accepted}: {c.what}") for c in changed)
-    return (*said, *_kept(folder, facts, settings, chosen))
+    return (*said, *_kept(folder, facts, settings))
 
 
 def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, known: bool) -> RuleFault:
@@ -198,7 +196,7 @@ def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, kno
     )
 
 
-def _kept(folder: Folder, facts: dict[str, Any], settings: Any, chosen: tuple[str, ...]) -> Iterator[Note]:
+def _kept(folder: Folder, facts: dict[str, Any], settings: Any) -> Iterator[Note]:
     """Notes about settings that a checkpoint with state keeps, although they have been changed."""
     if not facts["state"]:
         return
@@ -208,7 +206,7 @@ def _kept(folder: Folder, facts: dict[str, Any], settings: Any, chosen: tuple[st
         return
     for key, what in _KEPT.items():
         now, then = settings.get(key), conf.get(key)
-        if then and then != now and key not in chosen:
+        if then and then != now:
             now, then = (v.rpartition(".")[2] for v in (now, then))
             begun = f"{what} of the state: {then}, as when its checkpoint was created"
             yield Note("SETTING_OF_CHECKPOINT", f"{begun}; {key} = {now} applies to new checkpoints only")

@@ -3,7 +3,6 @@
 Java 25 stores loaded and linked classes and profiles in an ahead-of-time cache (-XX:AOTCache), Java 17
 and 21 store loaded classes in a class-data archive (-XX:SharedArchiveFile). A JVM that runs typical work
 once writes either file when it ends. A separate process of low priority does this after the first session.
-It also writes a jar of classes that the JVM can store there and loads instead of Spark's (ScalaLambdas.java).
 
 The JVM ignores a file that does not match; a start without one always works.
 """
@@ -17,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +32,9 @@ ROOM = 2 * 2**30
 """The bytes of memory and of disk that a build needs."""
 
 
-@dataclass(frozen=True)
-class Cached:
-    """How a JVM uses the cache: its options, and what its class path begins with; both empty without one.
-    early: whether a thread loads classes beside the start instead (EarlyClasses.java).
-    """
-
-    options: tuple[str, ...] = ()
-    classes: tuple[Path, ...] = ()
-    early: bool = False
-
-
 def cache_file(java: Java, cache: Path, home: Path) -> Path:
     """The path of the cache for this Java and the Spark in `home`, whether it exists or not."""
-    key = hashlib.sha256(f"3 {java.path.resolve()} {java.version}".encode())
+    key = hashlib.sha256(f"4 {java.path.resolve()} {java.version}".encode())
     jvm = java.path.resolve().parent.parent / "lib" / "server" / "libjvm.so"
     for file in [jvm, *sorted((home / "jars").glob("*.jar")), SPARK_CLASSES]:
         try:
@@ -67,22 +54,16 @@ def enabled() -> bool:
 def complete(file: Path) -> bool:
     """Whether the cache exists and has its full size: Java may crash on a truncated one."""
     try:
-        return sizes(file, classes_file(file)) == size_file(file).read_text("ascii")
+        return str(file.stat().st_size) == size_file(file).read_text("ascii")
     except (OSError, ValueError):
         return False
 
 
-def sizes(*files: Path) -> str:
-    """The sizes of files in bytes, as size_file contains them. Raises OSError."""
-    return " ".join(str(file.stat().st_size) for file in files)
-
-
-def use_cache(file: Path) -> Cached:
-    """How Java uses the cache. It starts without one that does not exist or is disabled."""
+def use_cache(file: Path) -> tuple[str, ...]:
+    """The options with which Java uses the cache; none for one that does not exist or is disabled."""
     if not enabled() or not complete(file):
-        return Cached(early=True)
-    option = f"-XX:{'AOTCache' if file.suffix == '.aot' else 'SharedArchiveFile'}={file}"
-    return Cached((option,), (classes_file(file),))
+        return ()
+    return (f"-XX:{'AOTCache' if file.suffix == '.aot' else 'SharedArchiveFile'}={file}",)
 
 
 def cache_status(java: Java, cache: Path) -> str:
@@ -167,16 +148,11 @@ def has_room(cache: Path) -> bool:
     return True
 
 
-def classes_file(file: Path) -> Path:
-    """The jar of the classes that are in the cache instead of Spark's."""
-    return file.with_suffix(".jar")
-
-
 def failed_file(file: Path) -> Path:
     """Where the reason stands why a cache could not be built."""
     return file.with_suffix(".failed")
 
 
 def size_file(file: Path) -> Path:
-    """Where the full sizes of a cache and of its jar stand."""
+    """Where the full size of a cache stands, in bytes."""
     return file.with_suffix(".size")

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from streamsql.runtime.engine.java import SparkStartError, spark_home
@@ -152,7 +152,6 @@ def java_options(conf: Mapping[str, str], log: Path, cache: Path, private: Path)
         *MODULE_OPTIONS,
         *TUNING,
         *collector_options(memory, own),
-        *(["-Dstreamsql.oneJvm=true"] if is_local(conf) else []),  # see ScalaLambdas.java
         f"-Xmx{memory}",
         "-XX:+UnlockDiagnosticVMOptions",
         f"-XX:CompilerDirectivesFile={compiler_file(cache, private)}",
@@ -226,12 +225,9 @@ def _written(name: str, text: str, *folders: Path) -> Path:
     raise SparkStartError("cannot write to the temporary folder", f"is {folders[-1].parent} full?")
 
 
-def class_path(conf: Mapping[str, str], first: Sequence[Path] = ()) -> str:
-    """The class path of Spark's JVM, in an order with which one start-up cache serves all consoles.
-
-    first: the jars of the start-up cache, with which the class path begins.
-    """
-    parts = [*map(str, first), conf.get("spark.driver.extraClassPath", "")]
+def class_path(conf: Mapping[str, str]) -> str:
+    """The class path of Spark's JVM, in an order with which one start-up cache serves all consoles."""
+    parts = [conf.get("spark.driver.extraClassPath", "")]
     folder = os.environ.get("SPARK_CONF_DIR") or str(spark_home() / "conf")
     folders = [folder, *(os.environ.get(v, "") for v in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"))]
     parts += [part for part in folders if os.path.isdir(part)]

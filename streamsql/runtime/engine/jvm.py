@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamsql.runtime.engine import aot_cache
-from streamsql.runtime.engine.aot_cache import Cached, build_cache, cache_status
+from streamsql.runtime.engine.aot_cache import build_cache, cache_status
 from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError, find_java, spark_home
-from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.java_command import (
     is_local,
     needs_submit,
@@ -32,7 +31,6 @@ from streamsql.runtime.engine.java_command import (
 from streamsql.runtime.engine.jvm_process import StartingJvm, cached_for, start_jvm
 from streamsql.runtime.engine.package_loader import prepare_for_added_jars
 from streamsql.runtime.engine.pyspark_import import import_arrow, import_pyspark
-from streamsql.runtime.engine.spark_classes import SESSION_START
 from streamsql.runtime.engine.start_failures import Crash, size_of, start_failure
 from streamsql.runtime.engine.warm_engine import WAREHOUSE, Wanted, keep_at_exit, take, wanted_engine
 from streamsql.secrets import redact_text
@@ -84,7 +82,7 @@ def launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java) -> Gatew
     return _launch(conf, log, cache, java, cached_for(conf, archive))
 
 
-def _launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: Cached) -> Gateway:
+def _launch(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: tuple[str, ...]) -> Gateway:
     submit = needs_submit(conf)
     starting = start_jvm(conf, log, cache, java, cached)
     process = starting.process
@@ -217,10 +215,10 @@ def _start_session(
     try:
         session = _try_session(conf, log, cache, java, cached)
     except Crash as crash:
-        if not cached.options or not crash.own:
+        if not cached or not crash.own:
             raise
         wanted.archive.unlink(missing_ok=True)  # a damaged cache can cause that; it is built again
-        session = _try_session(conf, log, cache, java, Cached())
+        session = _try_session(conf, log, cache, java, ())
     aot_cache.build_at_exit(java, cache, wanted.archive)
     return session
 
@@ -254,10 +252,12 @@ def _new_session(context: Any, options: dict[str, str]) -> SparkSession:
     """The first session of a JVM. options: static settings."""
     from pyspark.sql import SparkSession
 
-    return SparkSession(context, java_class(context, SESSION_START).start(context._jsc.sc(), options))
+    return SparkSession(context, options=options)
 
 
-def _try_session(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: Cached) -> SparkSession:
+def _try_session(
+    conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: tuple[str, ...]
+) -> SparkSession:
     start = size_of(log)
     gateway = _launch(conf, log, cache, java, cached)
     from pyspark import SparkContext

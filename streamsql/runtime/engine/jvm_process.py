@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streamsql.runtime.engine import aot_cache
-from streamsql.runtime.engine.aot_cache import Cached
 from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError, find_java, spark_home
 from streamsql.runtime.engine.java_command import (
     class_path,
@@ -24,7 +23,6 @@ from streamsql.runtime.engine.java_command import (
     spark_defaults,
     submit_arguments,
 )
-from streamsql.runtime.engine.spark_classes import EARLY_CLASSES
 from streamsql.runtime.engine.start_failures import size_of
 
 MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
@@ -84,7 +82,9 @@ def discard_starting() -> None:
             starting.discard()
 
 
-def start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: Cached) -> StartingJvm:
+def start_jvm(
+    conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: tuple[str, ...]
+) -> StartingJvm:
     """Start a JVM, or take over the one that start_early has started, if it is the same.
 
     conf: all settings of Spark, with those of spark-defaults.conf. log, cache, java: as for jvm.launch.
@@ -96,15 +96,16 @@ def start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cache
         return _start_jvm(conf, log, cache, java, cached)
 
 
-def _start_jvm(conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: Cached) -> StartingJvm:
+def _start_jvm(
+    conf: Mapping[str, str], log: Path, cache: Path, java: Java, cached: tuple[str, ...]
+) -> StartingJvm:
     global _early
     early, _early = _early, None
     folder = early.folder if early else Path(tempfile.mkdtemp(prefix="streamsql-"))
     try:
         options = java_options(conf, log, cache, folder)
-        command = [str(java.path), *options, *cached.options, "-cp", class_path(conf, cached.classes)]
-        main = EARLY_CLASSES if cached.early else MAIN_CLASS
-        command += submit_arguments(conf, folder) if needs_submit(conf) else [main]
+        command = [str(java.path), *options, *cached, "-cp", class_path(conf)]
+        command += submit_arguments(conf, folder) if needs_submit(conf) else [MAIN_CLASS]
         variables = environment(conf, folder / "connection")
         if early is not None:
             if (early.command, early.environment) == (command, variables):
@@ -137,11 +138,11 @@ def start_early(conf: Mapping[str, str], log: Path, cache: Path, java: str) -> N
         pass
 
 
-def cached_for(conf: Mapping[str, str], archive: Path) -> Cached:
-    """How a JVM of these settings uses the start-up cache."""
+def cached_for(conf: Mapping[str, str], archive: Path) -> tuple[str, ...]:
+    """The options with which a JVM of these settings uses the start-up cache."""
     own = conf.get("spark.driver.extraJavaOptions", "")
     if re.search(r"AOT|-Xshare|SharedArchive|ArchiveClasses", own):
-        return Cached()  # the user, or a build of the cache, has options of that kind
+        return ()  # the user, or a build of the cache, has options of that kind
     return aot_cache.use_cache(archive)
 
 

@@ -88,7 +88,7 @@ def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness, a
     running, times = max(known, key=lambda pair: pair[1].rows)
     delay = seconds(stream.watermark.delay)
     measured = _of_micro_batches(times, delay)
-    text = f"{again}: {_told_by(times)}"
+    text = f"{again}: all rows of a micro-batch count as late as its latest"
     notes = (Note("LATENESS_OF_MICRO_BATCHES", text), *_advice(stream, measured, delay))
     if plan.chart and measured.compared:
         return replace(_chart(measured), notes=notes)
@@ -96,23 +96,10 @@ def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness, a
     return replace(pairs_of(_facts(measured, delay, running.name, zone)), notes=notes)
 
 
-def _told_by(times: EventTimes) -> str:
-    """What the distribution is computed from."""
-    rows = sum(n for _, n in times.each)
-    if not times.counted:
-        return "all rows of a micro-batch count as late as its latest"
-    told = "the event times that each micro-batch has reported tell the distribution"
-    if times.sampled:
-        told += ", in large micro-batches those of a sample; the oldest and newest event time are exact"
-    if times.counted < rows - 1:
-        told += "; where none are reported, all rows of a micro-batch count as late as its latest"
-    return told
-
-
 def _of_micro_batches(times: EventTimes, delay: float) -> Measured:
     """The distribution as the micro-batches have reported it."""
-    rows = round(sum(n for _, n in times.each))
-    up_to = [round(sum(n for late, n in times.each if late <= limit * 1_000)) for _, limit in BUCKETS]
+    rows = sum(n for _, n in times.each)
+    up_to = [sum(n for late, n in times.each if late <= limit * 1_000) for _, limit in BUCKETS]
     return Measured(
         rows=times.rows,
         batches=times.batches,
@@ -120,7 +107,7 @@ def _of_micro_batches(times: EventTimes, delay: float) -> Measured:
         oldest=times.oldest,
         newest=times.newest,
         compared=rows,
-        beyond=round(sum(n for late, n in times.each if late >= delay * 1_000)),
+        beyond=sum(n for late, n in times.each if late >= delay * 1_000),
         late=tuple(times.within(share) for share in (*SHARES, 1.0)) if times.each else (),
         classes=tuple(b - a for a, b in zip([0, *up_to], [*up_to, rows], strict=True)),
     )

@@ -28,7 +28,6 @@ from streamsql.runtime.preflight.kafka_topics import check_sink_topics
 from streamsql.runtime.preflight.local_paths import check_alone, check_log
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
-from streamsql.runtime.queries.few_rows import few_rows
 from streamsql.runtime.queries.kept_rows import rows_to_write
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import Output, TableOutput
@@ -143,16 +142,15 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
     _check_gaps(plan, folder, begun)
     _check_alone(parts, plan)
     env["LiveRows"] = helper("LiveRows")  # imports pyarrow, too slow for the start of a prompt
-    with parts.own_state_provider(plan.program), few_rows(parts, plan) as few:
+    with parts.own_state_provider(plan.program):
         choice = parts.queries.prepare(plan, env, fresh=replaces)
-        few.check(env["result"])
         facts = functools.cache(functools.partial(facts_now, plan, choice.mode, env["result"]))
         notes = tuple[Note, ...]()
         if not plan.transient:
             facts()
         if not plan.transient and not anew:
             known = plan.query.name.casefold() in parts.catalog.queries
-            notes = check_unchanged(plan, folder, facts(), parts.spark.conf, known=known, chosen=few.changed)
+            notes = check_unchanged(plan, folder, facts(), parts.spark.conf, known=known)
         register_schemas(((t.sink, t.rows) for t in plan.targets), env)
         parts.cancel.check()  # what follows stops the old query or moves its checkpoint
         if replaces:

@@ -1,6 +1,6 @@
-"""The event times of the rows that a query has read: exact where they are measured (files, Kafka, sockets;
-connectors/event_metrics.py), with their distribution; else as Spark counts them for its watermark, at no
-cost: a NULL is 1970-01-01 in its minimum and mean then (EventTimeWatermarkExec).
+"""The event times of the rows that a query has read: exact where they are measured (text files, Kafka,
+sockets; connectors/event_metrics.py); else as Spark counts them for its watermark, at no cost: a NULL is
+1970-01-01 in its minimum and mean then (EventTimeWatermarkExec).
 """
 
 from __future__ import annotations
@@ -11,14 +11,10 @@ from typing import Any
 
 from streamsql.connectors.event_metrics import (
     ADVANCES,
-    LEFT,
     MEASURED,
     NEWEST,
     OLDEST,
-    PERCENTILES,
     READ,
-    SAMPLED,
-    SHARES,
     TIMES,
 )
 from streamsql.definitions import Stream
@@ -36,8 +32,7 @@ class EventTimes:
     many where they are not exact;
     oldest, newest: in milliseconds, None if not known; compared: the micro-batches that are compared with
     those before; latest: by how many milliseconds the latest row of these came after the newest one before;
-    each: (lateness at most, rows), the least late first; counted: the rows whose own lateness is known, the
-    others count as late as the latest of their micro-batch; sampled: of some of these, by a sample.
+    each: (lateness at most, rows), the least late first; all rows of a micro-batch are as late as its latest.
     """
 
     rows: int
@@ -48,13 +43,11 @@ class EventTimes:
     compared: int
     latest: int
     exact: bool = False
-    each: tuple[tuple[int, float], ...] = ()
-    counted: int = 0
-    sampled: bool = False
+    each: tuple[tuple[int, int], ...] = ()
 
     def within(self, share: float) -> int:
         """By how many milliseconds at least that share of the rows came late at most."""
-        enough, counted = share * sum(rows for _, rows in self.each), 0.0
+        enough, counted = share * sum(rows for _, rows in self.each), 0
         for late, rows in self.each:
             counted += rows
             if counted >= enough:
@@ -78,34 +71,25 @@ class EventTimes:
             most = self.within(0.99)
             if most < self.latest:
                 kept = f"by at most {length(most / 1_000)}" if most else "on time"
-                parts.append(f"99 % of the rows {kept}{' (by a sample)' if self.sampled else ''}")
+                parts.append(f"99 % of the rows {kept}")
         return ", ".join(parts)
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """The event times of one micro-batch, in milliseconds; oldest: None if it is not known; percentiles:
-    those of SHARES, () if they are not known; sampled: whether a sample tells them.
-    """
+    """The event times of one micro-batch, in milliseconds; oldest: None if it is not known."""
 
     rows: int
     nulls: int
     oldest: int | None
     newest: int
     exact: bool
-    percentiles: tuple[int, ...] = ()
-    sampled: bool = False
 
-    def late(self, newest: int) -> list[tuple[int, float]]:
-        """How late its rows are at most, with their number, behind the newest event time before it."""
+    def late(self, newest: int) -> list[tuple[int, int]]:
+        """How late its latest row is, behind the newest event time before it, with the number of its rows."""
         if self.oldest is None:
             return []
-        rows = self.rows - self.nulls if self.exact else self.rows
-        if not self.percentiles:
-            return [(max(0, newest - self.oldest), rows)]
-        oldest = (self.oldest, *self.percentiles[:-1])
-        widths = (after - before for before, after in zip((0.0, *SHARES), SHARES, strict=False))
-        return [(max(0, newest - time), rows * width) for time, width in zip(oldest, widths, strict=True)]
+        return [(max(0, newest - self.oldest), self.rows - self.nulls if self.exact else self.rows)]
 
 
 def event_times(reports: Sequence[dict[str, Any]], stream: str = "") -> EventTimes | None:
@@ -115,22 +99,18 @@ def event_times(reports: Sequence[dict[str, Any]], stream: str = "") -> EventTim
     read = [batch for r in reports if (batch := _counted(r, stream) or _of_watermark(r))]
     if not read:
         return None
-    each, newest, compared, counted = list[tuple[int, float]](), read[0].newest, 0, 0
-    sampled = False
+    each, newest, compared = list[tuple[int, int]](), read[0].newest, 0
     for batch in read[1:]:
         late = batch.late(newest)
         each += late
         compared += bool(late)
-        counted += batch.rows - batch.nulls if late and batch.percentiles else 0
-        sampled |= bool(late) and batch.sampled
         newest = max(newest, batch.newest)
     each.sort()
     rows, nulls = sum(b.rows for b in read), sum(b.nulls for b in read)
     oldest = min((b.oldest for b in read if b.oldest is not None), default=None)
     exact = all(b.exact for b in read)
     latest = each[-1][0] if each else 0
-    distribution = (tuple(each), counted, sampled)
-    return EventTimes(rows, len(read), nulls, oldest, newest, compared, latest, exact, *distribution)
+    return EventTimes(rows, len(read), nulls, oldest, newest, compared, latest, exact, tuple(each))
 
 
 def _counted(report: dict[str, Any], stream: str) -> _Batch | None:
@@ -140,10 +120,8 @@ def _counted(report: dict[str, Any], stream: str) -> _Batch | None:
     counts = metrics[names[0]] if len(names) == 1 else {}
     if not counts.get(TIMES):
         return None
-    rows, times = counts[READ if READ in counts else LEFT], counts[TIMES]
-    percentiles = tuple(counts.get(PERCENTILES) or ())
-    sampled = counts.get(SAMPLED, times) < times
-    return _Batch(rows, rows - times, counts[OLDEST], counts[NEWEST], True, percentiles, sampled)
+    rows, times = counts[READ], counts[TIMES]
+    return _Batch(rows, rows - times, counts[OLDEST], counts[NEWEST], True)
 
 
 def _of_watermark(report: dict[str, Any]) -> _Batch | None:

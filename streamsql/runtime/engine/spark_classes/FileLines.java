@@ -15,7 +15,8 @@ import scala.Option;
 
 /**
  * The lines of a file, those that Hadoop's reader gives: ended by \n, \r or \r\n, without a byte order mark. A file
- * that is read whole is split in a buffer, where the line stays until the next one; others are left to Hadoop.
+ * that is read whole is split in a buffer, where the line stays until the next one; others are left to Hadoop. Of a file
+ * that has grown since it was listed, the last line is the one that begins at the listed length, as Hadoop reads it.
  */
 final class FileLines implements TaskCompletionListener {
     private static final long ONES = 0x0101010101010101L;
@@ -29,6 +30,8 @@ final class FileLines implements TaskCompletionListener {
 
     private final HadoopFileLinesReader hadoop;
     private final InputStream stream;
+    private final long end;
+    private long before; // the bytes of the file that are no longer in the buffer
     private int next;
     private int filled;
     private boolean ended;
@@ -38,6 +41,7 @@ final class FileLines implements TaskCompletionListener {
         Path path = file.toPath();
         hadoop = whole && plain(path.getName()) ? null : new HadoopFileLinesReader(file, separator, conf);
         stream = hadoop == null ? path.getFileSystem(conf).open(path) : null;
+        end = file.length();
         if (TaskContext.get() != null) TaskContext.get().addTaskCompletionListener(this);
         if (stream != null) skipMark();
     }
@@ -64,7 +68,7 @@ final class FileLines implements TaskCompletionListener {
             length = line.getLength();
             return true;
         }
-        if (next >= filled && !fill()) return false;
+        if (before + next > end || (next >= filled && !fill())) return false;
         int at = next;
         for (;;) {
             at = terminator(at);
@@ -100,6 +104,7 @@ final class FileLines implements TaskCompletionListener {
     private boolean fill() throws IOException {
         if (next > 0) {
             System.arraycopy(bytes, next, bytes, 0, filled - next);
+            before += next;
             filled -= next;
             next = 0;
         }

@@ -21,13 +21,13 @@ import org.apache.spark.sql.catalyst.json.CreateJacksonParser$;
 import org.apache.spark.sql.catalyst.json.JSONOptions;
 import org.apache.spark.sql.catalyst.json.JSONOptionsInRead;
 import org.apache.spark.sql.catalyst.json.JacksonParser;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.util.FailureSafeParser;
-import org.apache.spark.sql.execution.FileSourceScanExec;
-import org.apache.spark.sql.execution.FilterExec;
-import org.apache.spark.sql.execution.ProjectExec;
-import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.json.JsonFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
@@ -49,49 +49,48 @@ import scala.runtime.AbstractFunction2;
  * as for the count of malformed rows, no text is kept.
  */
 public class JsonLines extends Rules.Guarded {
-    protected String setting() {
-        return "spark.streamsql.jsonLines";
+    protected LogicalPlan changed(LogicalPlan plan) {
+        return (LogicalPlan) plan.transformUp(new Relations());
     }
 
-    protected TreeNode changed(TreeNode plan) {
-        return Rules.has(plan, FileSourceScanExec.class) ? ((SparkPlan) plan).transformUp(new Scans()) : plan;
-    }
-
-    public static class Scans extends Rules.Each {
+    public static class Relations extends Rules.Each {
         public Object apply(Object node) {
-            if (node instanceof FileSourceScanExec) {
-                return scan((FileSourceScanExec) node, new String[0]);
+            if (node instanceof LogicalRelation) {
+                return read((LogicalRelation) node, new String[0]);
             }
-            if (node instanceof ProjectExec) {
-                SparkPlan below = ((ProjectExec) node).child();
-                SparkPlan lowest = below instanceof FilterExec ? ((FilterExec) below).child() : below;
-                if (lowest instanceof FileSourceScanExec) {
+            if (node instanceof Project) {
+                LogicalPlan below = ((Project) node).child();
+                LogicalPlan lowest = below instanceof Filter ? ((Filter) below).child() : below;
+                if (lowest instanceof LogicalRelation) {
                     Set read = new HashSet();
-                    expressions((SparkPlan) node, read);
+                    expressions((LogicalPlan) node, read);
                     if (below != lowest) expressions(below, read);
-                    SparkPlan scan = scan((FileSourceScanExec) lowest, others(lowest, read));
-                    SparkPlan child = below == lowest ? scan : (SparkPlan) Rules.with(below, Arrays.asList(scan));
-                    return Rules.with((SparkPlan) node, Arrays.asList(child));
+                    LogicalPlan relation = read((LogicalRelation) lowest, others(lowest, read));
+                    if (relation == lowest) return node;
+                    LogicalPlan child = below == lowest ? relation : with(below, relation);
+                    return with((LogicalPlan) node, child);
                 }
             }
             return node;
         }
     }
 
-    private static SparkPlan scan(FileSourceScanExec scan, String[] unread) {
-        HadoopFsRelation relation = scan.relation();
+    private static LogicalPlan with(LogicalPlan node, LogicalPlan child) {
+        return (LogicalPlan) node.withNewChildren(Rules.seq(Arrays.asList(child)));
+    }
+
+    private static LogicalPlan read(LogicalRelation node, String[] unread) {
+        if (!(node.relation() instanceof HadoopFsRelation)) return node;
+        HadoopFsRelation relation = (HadoopFsRelation) node.relation();
         Class format = relation.fileFormat().getClass();
-        if (format != JsonFileFormat.class && format != Format.class) return scan;
+        if (format != JsonFileFormat.class && format != Format.class) return node;
         HadoopFsRelation other = relation.copy(
             relation.location(), relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(),
             new Format(unread), relation.options(), relation.sparkSession());
-        return scan.copy(
-            other, scan.stream(), scan.output(), scan.requiredSchema(), scan.partitionFilters(),
-            scan.optionalBucketSet(), scan.optionalNumCoalescedBuckets(), scan.dataFilters(),
-            scan.tableIdentifier(), scan.disableBucketedScan(), scan.copy$default$11());
+        return node.copy(other, node.output(), node.catalogTable(), node.isStreaming(), node.stream());
     }
 
-    private static void expressions(SparkPlan node, Set read) {
+    private static void expressions(LogicalPlan node, Set read) {
         for (Iterator all = CollectionConverters.asJava(node.expressions()).iterator(); all.hasNext();) {
             values((TreeNode) all.next(), read);
         }
@@ -107,9 +106,9 @@ public class JsonLines extends Rules.Guarded {
         }
     }
 
-    private static String[] others(SparkPlan scan, Set read) {
+    private static String[] others(LogicalPlan relation, Set read) {
         Set names = new HashSet();
-        for (Iterator all = CollectionConverters.asJava(scan.output()).iterator(); all.hasNext();) {
+        for (Iterator all = CollectionConverters.asJava(relation.output()).iterator(); all.hasNext();) {
             Attribute column = (Attribute) all.next();
             if (!read.contains(column.exprId())) names.add(column.name());
         }
@@ -129,12 +128,28 @@ public class JsonLines extends Rules.Guarded {
         public Function1 buildReader(
             SparkSession session, StructType data, StructType partitions, StructType required, Seq filters,
             Map options, Configuration hadoop) {
+            Function1 reader = reader(session, required, filters, options, hadoop);
+            if (reader != null) return reader;
+            return super.buildReader(session, data, partitions, required, filters, options, hadoop);
+        }
+
+        /** null where Spark's own reader is to read the files. */
+        private Function1 reader(
+            SparkSession session, StructType required, Seq filters, Map options, Configuration hadoop) {
+            try {
+                return plainReader(session, required, filters, options, hadoop);
+            } catch (Throwable failure) {
+                Rules.fellBack(JsonLines.class, failure);
+                return null;
+            }
+        }
+
+        private Function1 plainReader(
+            SparkSession session, StructType required, Seq filters, Map options, Configuration hadoop) {
             SQLConf conf = SQLConf$.MODULE$.get();
             JSONOptions json =
                 new JSONOptionsInRead(options, conf.sessionLocalTimeZone(), conf.columnNameOfCorruptRecord());
-            if (!filters.isEmpty() || !plain(json) || !JsonLine.reads(required, json)) {
-                return super.buildReader(session, data, partitions, required, filters, options, hadoop);
-            }
+            if (!filters.isEmpty() || !plain(json) || !JsonLine.reads(required, json)) return null;
             Broadcast kept = SerializableConfiguration$.MODULE$.broadcast(session.sparkContext(), hadoop);
             return new Reader(required, json, unread, kept);
         }

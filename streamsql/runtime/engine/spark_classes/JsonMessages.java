@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.JsonToStructs;
 import org.apache.spark.sql.catalyst.expressions.SpecificInternalRow;
 import org.apache.spark.sql.catalyst.json.JSONOptions;
 import org.apache.spark.sql.catalyst.json.JacksonParser;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -20,12 +20,8 @@ import scala.collection.immutable.Seq;
 
 /** from_json, of the messages of a topic above all, by JsonLine; a text that is not plain is left to Spark's own. */
 public class JsonMessages extends Rules.Guarded {
-    protected String setting() {
-        return "spark.streamsql.jsonLines";
-    }
-
-    protected TreeNode changed(TreeNode plan) {
-        return Rules.uses((SparkPlan) plan, JsonToStructs.class) ? ((SparkPlan) plan).transformAllExpressions(new Parsers()) : plan;
+    protected LogicalPlan changed(LogicalPlan plan) {
+        return (LogicalPlan) plan.transformAllExpressions(new Parsers());
     }
 
     public static class Parsers extends Rules.Each {

@@ -1,33 +1,87 @@
 package streamsql;
 
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.package$;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.SparkSessionExtensionsProvider;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.execution.ColumnarRule;
-import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.unsafe.Platform;
-import scala.collection.Iterator;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
-/** The rules of the console over Spark's plans. Spark finds the class by META-INF/services in this jar. */
+/**
+ * The rules of the console over Spark's optimized plans. Spark finds the class by META-INF/services in this jar. A rule
+ * changes how a row is read, before Spark plans exchanges and sorts, and no operator. The rules are active only on the
+ * version of Spark that the jar was built for, and in sessions whose setting does not switch them off.
+ */
 public class Rules implements SparkSessionExtensionsProvider {
+    /** The setting of a session that switches all rules off: SET streamsql.rules = off. */
+    private static final String SETTING = "spark.streamsql.rules";
+    private static final String BUILT_FOR = "/streamsql/spark-version";
+    private static final Logger LOG = LoggerFactory.getLogger(Rules.class);
+    private static final AtomicLong FALLBACKS = new AtomicLong();
+    private static final AtomicBoolean WARNED = new AtomicBoolean();
+
     public Object apply(Object extensions) {
         SparkSessionExtensions to = (SparkSessionExtensions) extensions;
-        to.injectOptimizerRule(new OfSession(new EventTimes.FiltersFirst()));
-        to.injectColumnar(new OfSession(new Physical(new FewRows())));
-        to.injectColumnar(new OfSession(new Physical(new EventTimes())));
-        to.injectColumnar(new OfSession(new Physical(new SplitByCharacter())));
-        to.injectColumnar(new OfSession(new Physical(new CurrentTimes())));
-        to.injectColumnar(new OfSession(new Physical(new JsonLines())));
-        to.injectColumnar(new OfSession(new Physical(new JsonMessages())));
+        String warning = warning();
+        if (warning.isEmpty()) {
+            to.injectPreCBORule(new OfSession(new JsonLines()));
+            to.injectPreCBORule(new OfSession(new JsonMessages()));
+        } else if (WARNED.compareAndSet(false, true)) {
+            LOG.warn(warning);
+        }
         return BoxedUnit.UNIT;
+    }
+
+    /** Why the rules are not active in this JVM; empty where they are. */
+    public static String warning() {
+        String builtFor = builtFor();
+        String version = package$.MODULE$.SPARK_VERSION();
+        if (version.equals(builtFor)) return "";
+        return "the rules of streamsql are not active: they are built for Spark " + builtFor + ", and this is " + version;
+    }
+
+    private static String builtFor() {
+        try {
+            InputStream file = Rules.class.getResourceAsStream(BUILT_FOR);
+            BufferedReader lines = new BufferedReader(new InputStreamReader(file, StandardCharsets.UTF_8));
+            try {
+                return lines.readLine();
+            } finally {
+                lines.close();
+            }
+        } catch (IOException unreadable) {
+            return "no version";
+        }
+    }
+
+    /** How often a rule has failed since the start of this JVM, so that Spark's own plan was used. */
+    public static long fallbacks() {
+        return FALLBACKS.get();
+    }
+
+    /** Logs and counts the failure of a rule. Throws what is no failure of the rule itself. */
+    static void fellBack(Class rule, Throwable failure) {
+        boolean own = failure instanceof Exception || failure instanceof LinkageError;
+        if (!own || failure instanceof InterruptedException) throw unchecked(failure);
+        FALLBACKS.incrementAndGet();
+        LOG.warn("the rule " + rule.getSimpleName() + " failed, and Spark's own plan is used", failure);
     }
 
     /** A rule, the same for all sessions. */
@@ -43,36 +97,16 @@ public class Rules implements SparkSessionExtensionsProvider {
         }
     }
 
-    public static class Physical extends ColumnarRule {
-        private final Guarded rule;
-
-        Physical(Guarded rule) {
-            this.rule = rule;
-        }
-
-        public Rule preColumnarTransitions() {
-            return rule;
-        }
-    }
-
-    /** A rule that leaves a plan as it is where Spark's classes are not those that it was written for. */
+    /** A rule that leaves a plan as it is where it is switched off, or fails. */
     public abstract static class Guarded extends Rule {
-        protected abstract TreeNode changed(TreeNode plan);
-
-        /** Name of the setting that turns the rule off; null for none. */
-        protected String setting() {
-            return null;
-        }
+        protected abstract LogicalPlan changed(LogicalPlan plan);
 
         public TreeNode apply(TreeNode plan) {
-            if (setting() != null && SQLConf.get().getConfString(setting(), "on").equals("off")) {
-                return plan;
-            }
+            if (SQLConf.get().getConfString(SETTING, "on").equals("off")) return plan;
             try {
-                return changed(plan);
-            } catch (LinkageError otherSpark) {
-                return plan;
-            } catch (RuntimeException otherSpark) {
+                return changed((LogicalPlan) plan);
+            } catch (Throwable failure) {
+                fellBack(getClass(), failure);
                 return plan;
             }
         }
@@ -83,36 +117,6 @@ public class Rules implements SparkSessionExtensionsProvider {
         public boolean isDefinedAt(Object node) {
             return true;
         }
-    }
-
-    /** Whether a plan has a node of a class: most have none, and to ask costs less than transformUp. */
-    static boolean has(TreeNode plan, Class type) {
-        boolean found = type.isInstance(plan);
-        for (Iterator all = plan.children().iterator(); !found && all.hasNext();) {
-            found = has((TreeNode) all.next(), type);
-        }
-        return found;
-    }
-
-    /** Whether an expression of a plan, or of a part of it, has a node of a class. */
-    static boolean uses(SparkPlan plan, Class type) {
-        boolean found = false;
-        for (Iterator all = plan.expressions().iterator(); !found && all.hasNext();) {
-            found = has((TreeNode) all.next(), type);
-        }
-        for (Iterator all = plan.children().iterator(); !found && all.hasNext();) {
-            found = uses((SparkPlan) all.next(), type);
-        }
-        return found;
-    }
-
-    /** A node with other children; the same node if they are the same. */
-    static TreeNode with(TreeNode node, List children) {
-        boolean differs = false;
-        for (int i = 0; i < children.size(); i++) {
-            differs = differs || children.get(i) != node.children().apply(i);
-        }
-        return differs ? node.withNewChildren(seq(children)) : node;
     }
 
     static Seq seq(List list) {

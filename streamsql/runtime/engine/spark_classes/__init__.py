@@ -1,8 +1,6 @@
 """Classes of the console in Spark's JVM: a Hadoop file system for local files that starts no process for
-each file that it creates, and rules over Spark's plans (Rules.java). Event times are counted where Spark
-reads them for a watermark, split_part needs no regular expression, and JSON of files and messages is read as
-bytes. RowSpool.java hands over large results. SessionStart.java starts a session without MLlib.
-ScalaLambdas.java writes classes for the start-up cache; EarlyClasses.java starts Spark where there is none.
+each file that it creates, rules over Spark's plans (Rules.java), with which JSON of files and messages is
+read as bytes, and RowSpool.java, which hands over large results.
 
 The sources are the java files here; the jar has what Janino, the compiler in Spark's own jars, makes of them:
 
@@ -15,22 +13,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-EARLY_CLASSES = "streamsql.EarlyClasses"
 LOCAL_FILES = "streamsql.LocalFiles"
 ROW_SPOOL = "streamsql.RowSpool"
-SCALA_LAMBDAS = "streamsql.ScalaLambdas"
-SESSION_START = "streamsql.SessionStart"
-JSON_LINES = "spark.streamsql.jsonLines"
-"""The setting that turns the rules of JsonLines.java and JsonMessages.java off."""
-EXTENSIONS = {"META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": ("streamsql.Rules\n")}
-"""By its path in the jar, the file with which Java's ServiceLoader hands Spark the rules."""
+RULES = "streamsql.Rules"
+SWITCH = "spark.streamsql.rules"
+"""The setting of Spark that switches the rules off in a session: what SET streamsql.rules sets."""
+SPARK_VERSION = "4.3.0"
+"""The version of Spark that the jar is built for: the rules are active on no other."""
+RESOURCES = {
+    "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": f"{RULES}\n",
+    "streamsql/spark-version": f"{SPARK_VERSION}\n",
+}
+"""By their paths in the jar, the files with which Java's ServiceLoader hands Spark the rules, and from which
+the rules read the version that they are built for.
+"""
 SOURCES = tuple(
     Path(__file__).with_name(f"{name}.java")
     for name in (
-        "CurrentTimes",
-        "EarlyClasses",
-        "EventTimes",
-        "FewRows",
         "FileLines",
         "JsonLine",
         "JsonLines",
@@ -38,9 +37,6 @@ SOURCES = tuple(
         "LocalFiles",
         "RowSpool",
         "Rules",
-        "ScalaLambdas",
-        "SessionStart",
-        "SplitByCharacter",
     )
 )
 JAR = Path(__file__).with_name("spark_classes.jar")
