@@ -41,7 +41,10 @@ def test_the_numbers_of_queries(console: Console, tmp_path: Path, eventually: Ca
     endpoint = open_endpoint(console.session.parts, "0")
     try:
         assert endpoint.url.startswith("http://127.0.0.1:")
-        assert list(scraped(endpoint.url)) == [("streamsql_spark_running", None)]
+        assert list(scraped(endpoint.url)) == [
+            ("streamsql_spark_running", None),
+            ("streamsql_rule_fallbacks_total", None),
+        ]
         console.run(
             "CREATE STREAM words (word STRING, at TIMESTAMP) USING values WITH WATERMARK at DELAY '1 minute';"
             "CREATE LIVE TABLE counts AS SELECT word, window.start AS s, count(*) AS n FROM words GROUP BY word, window(at, '1 minute');"

@@ -13,6 +13,7 @@ from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, SPECS, Prefe
 from streamsql.errors import InputFault, NameFault, StreamsqlError, UsageFault
 from streamsql.language.short_forms import EDIT, FORMAT, LAST, LIST, SHORT, VERBOSE, expand, listing
 from streamsql.output.error_text import format_error
+from streamsql.runtime.engine.settings import Settings, rules_setting
 
 
 def test_every_default_is_a_value_that_can_be_set() -> None:
@@ -353,3 +354,12 @@ def test_every_short_form_is_a_statement_that_can_be_read() -> None:
                 continue
             (written,) = split_script(Source("short", made or ""))
             parse(written, {})
+
+
+def test_rules_that_are_off_in_the_config_file_are_off_in_spark() -> None:
+    preferences = Preferences()
+    assert rules_setting(preferences) == {}
+    preferences.set("rules", "false", CONFIG_FILE)
+    settings = Settings.make("local[1]", {}, rules_setting(preferences))
+    assert settings.start_conf()["spark.streamsql.rules"] == "off"
+    assert ("spark.streamsql.rules", "off", CONFIG_FILE) in settings.rows()

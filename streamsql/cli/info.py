@@ -12,6 +12,7 @@ from streamsql.config.folders import cache_folder
 from streamsql.config.preferences import CONSOLE, Preferences
 from streamsql.language.grammar import grammar_folder
 from streamsql.runtime.engine import jvm
+from streamsql.runtime.engine.spark_classes import SPARK_VERSION
 from streamsql.runtime.engine.warm_engine import warm_status
 
 
@@ -32,6 +33,7 @@ def info_text(preferences: Preferences, config: ConfigFile, fault: str = "") -> 
         "java": java_info,
         "start cache": cached,
         "warm engine": warm_status(cache_folder()),
+        "rules": _rules(preferences),
         "platform": platform.platform(),
         "config": _config(preferences, config, fault),
         "grammars": str(grammar_folder()),
@@ -39,6 +41,15 @@ def info_text(preferences: Preferences, config: ConfigFile, fault: str = "") -> 
         "spark log": str(cache_folder() / "spark.log"),
     }
     return json.dumps(facts, indent=2)
+
+
+def _rules(preferences: Preferences) -> str:
+    """Whether the rules of the console over Spark's plans are active."""
+    if preferences["rules"] == "off":
+        return "off (the preference rules)"
+    installed = _version("pyspark")
+    fits = "on" if installed == SPARK_VERSION else "off"
+    return f"{fits}: built for Spark {SPARK_VERSION}, and pyspark is {installed}"
 
 
 def _config(preferences: Preferences, config: ConfigFile, fault: str) -> dict[str, object]:

@@ -296,15 +296,16 @@ def _session(
 
 def _settings(options: argparse.Namespace, preferences: Preferences, config_file: ConfigFile) -> Settings:
     """The settings of Spark that the flags and the config file choose."""
-    from streamsql.runtime.engine.settings import Settings
+    from streamsql.runtime.engine.settings import Settings, rules_setting
 
     given = name_value_pairs(options.conf, "--conf")
     for flag, key in (("packages", "spark.jars.packages"), ("jars", "spark.jars")):
         if getattr(options, flag):
             given[key] = getattr(options, flag)
+    configured = config_file.spark | rules_setting(preferences)
     if options.server:
-        return Settings.of_server(options.server.shown, given, config_file.spark)
-    return Settings.make(preferences["master"], given, config_file.spark, preferences.origin("master"))
+        return Settings.of_server(options.server.shown, given, configured)
+    return Settings.make(preferences["master"], given, configured, preferences.origin("master"))
 
 
 def _start_early(settings: Settings, preferences: Preferences, sources: list[Source]) -> None:

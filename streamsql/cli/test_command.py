@@ -15,7 +15,7 @@ from streamsql.errors import EXIT_INTERRUPTED, Cancelled, UsageFault
 from streamsql.output.colors import is_terminal, wants_color
 from streamsql.output.printer import Printer
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.engine.settings import Settings, rules_setting
 from streamsql.testing.cases import Case, chosen, collect, files_of_tests
 from streamsql.testing.reports import TapReport, TextReport, junit
 from streamsql.testing.runner import Outcome, run_cases
@@ -98,7 +98,9 @@ def _sessions(options: argparse.Namespace, preferences: Preferences, config: Con
         if getattr(options, flag):
             given[key] = getattr(options, flag)
     master = preferences["master"]
-    settings = Settings.make(master, given, config.spark, preferences.origin("master"))
+    settings = Settings.make(
+        master, given, config.spark | rules_setting(preferences), preferences.origin("master")
+    )
     return SessionFactory(settings, preferences["java"], name_value_pairs(options.define, "-D"))
 
 

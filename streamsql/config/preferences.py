@@ -61,6 +61,7 @@ SPECS: dict[str, Spec] = {
         Spec("refresh", "0.5", "seconds between two refreshes of a live view", "seconds"),
         Spec("stages", "on", "run a query in stages that Spark refuses on streams", "choice", ON_OFF),
         Spec("event_times", "on", "measure event times as they come", "choice", ON_OFF),
+        Spec("rules", "on", "read JSON in Spark by the console's own reader", "choice", ON_OFF),
         Spec("offline", "off", "fetch no packages for connectors", "choice", ON_OFF),
         Spec("warm", "off", "how long a started Spark waits for the next console, or off", "period"),
         Spec(

@@ -19,7 +19,7 @@ from streamsql.runtime import script_queries
 from streamsql.runtime.background_news import BackgroundNews
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
-from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.engine.settings import Settings, rules_setting
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.parts import Newest
 from streamsql.runtime.session import Session, StatementSession
@@ -36,7 +36,7 @@ class ClientSession(StatementSession):
     ) -> None:
         base = session.parts
         self._base: Settings = base.settings
-        own = replace(base.settings, changed=dict(base.settings.changed))
+        own = replace(base.settings, changed=base.settings.changed | rules_setting(preferences))
         parts = replace(
             base,
             config=replace(base.config, interactive=interactive, preferences=preferences),

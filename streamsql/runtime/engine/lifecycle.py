@@ -16,7 +16,9 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.cluster import ClusterWatch, check_master, servers
 from streamsql.runtime.engine.cluster_cores import await_workers, fit_partitions, tune_executors
 from streamsql.runtime.engine.events import ClusterNews, Events, SparkLost, SparkStarted
+from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.settings import Settings
+from streamsql.runtime.engine.spark_classes import RULES
 
 POLL = 0.1
 CANCEL_AGAIN = (0.2, 0.5, 1, 2, 5, 10, 20)
@@ -44,6 +46,14 @@ def own_session(spark: Any) -> Any:
     changed in one is not seen in the other.
     """
     return type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+
+
+def _rules_warning(spark: Any) -> str:
+    """Why the console's rules are not active in a Spark; empty where they are, or that is not known."""
+    try:
+        return str(java_class(spark, RULES).warning())
+    except Exception:
+        return ""
 
 
 @dataclass
@@ -168,6 +178,8 @@ class Engine:
             await_workers(spark)
             fit_partitions(spark, self.settings)
         self.events.publish(SparkStarted(spark))
+        if warning := _rules_warning(spark):
+            self.events.publish(ClusterNews(warning))
         if servers(master):
             news = lambda words: self.events.publish(ClusterNews(words))  # noqa: E731
             ClusterWatch(spark, master, news, lambda cause: self._give_up(attempt, cause))

@@ -6,8 +6,9 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, CONSOLE, SET
+from streamsql.config.preferences import COMMAND_LINE, CONFIG_FILE, CONSOLE, SET, Preferences
 from streamsql.errors import UsageFault
+from streamsql.runtime.engine.spark_classes import SWITCH
 from streamsql.secrets import SPARK_PATTERN, redact_option
 
 
@@ -82,6 +83,11 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def rules_setting(preferences: Preferences) -> dict[str, str]:
+    """The setting of Spark for the preference `rules`; none while the rules are on."""
+    return {} if preferences["rules"] == "on" else {SWITCH: preferences["rules"]}
 
 
 CONNECT = "sc://"

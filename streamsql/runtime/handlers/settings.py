@@ -7,10 +7,14 @@ from streamsql.errors import NameFault, did_you_mean, nearest
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.session import Define, Reset, Set
 from streamsql.results import Done, Result
+from streamsql.runtime.engine.spark_classes import SWITCH
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table
 from streamsql.runtime.parts import SessionParts
 from streamsql.secrets import redact_option
+
+_RULES = "rules"
+"""The preference that a setting of Spark hands on to the rules in its JVM."""
 
 
 def _set(parts: SessionParts, statement: Set) -> Result:
@@ -20,6 +24,8 @@ def _set(parts: SessionParts, statement: Set) -> Result:
     key = statement.key.value
     if is_preference(key):
         value = parts.config.preferences.set(key, statement.value, span=statement.key.span)
+        if spec_of(key).name == _RULES:
+            _set_in_spark(parts, SWITCH, value)
         return Done(message=f"{key.casefold()} = {value}")
     if not key.startswith("spark."):
         raise NameFault(
@@ -28,10 +34,14 @@ def _set(parts: SessionParts, statement: Set) -> Result:
             span=statement.key.span,
             code="UNKNOWN_SETTING",
         )
-    if parts.engine.started or parts.engine.starting:
-        parts.spark.conf.set(key, statement.value)
-    parts.settings.changed[key] = statement.value
+    _set_in_spark(parts, key, statement.value)
     return Done(message=f"{key} = {redact_option(key, statement.value)}")
+
+
+def _set_in_spark(parts: SessionParts, key: str, value: str) -> None:
+    if parts.engine.started or parts.engine.starting:
+        parts.spark.conf.set(key, value)
+    parts.settings.changed[key] = value
 
 
 def _nearest_setting(parts: SessionParts, key: str) -> str:
@@ -59,19 +69,25 @@ def _reset(parts: SessionParts, statement: Reset) -> Result:
     preferences = parts.config.preferences
     keys = [statement.key.value] if statement.key else [*parts.settings.changed, *preferences.changed()]
     for key in keys:
-        if is_preference(key):
-            preferences.reset(key, statement.key.span if statement.key else None)
+        if not is_preference(key):
+            _reset_in_spark(parts, key)
             continue
-        parts.settings.changed.pop(key, None)
-        if parts.store:
-            parts.store.withheld.pop(key, None)
-        before = parts.settings.start_conf().get(key)
-        if parts.engine.started:
-            if before is None:
-                parts.spark.conf.unset(key)
-            else:
-                parts.spark.conf.set(key, before)
+        preferences.reset(key, statement.key.span if statement.key else None)
+        if spec_of(key).name == _RULES:
+            _reset_in_spark(parts, SWITCH)
     return Done(message=f"reset: {', '.join(keys)}" if keys else "nothing was set")
+
+
+def _reset_in_spark(parts: SessionParts, key: str) -> None:
+    parts.settings.changed.pop(key, None)
+    if parts.store:
+        parts.store.withheld.pop(key, None)
+    before = parts.settings.start_conf().get(key)
+    if parts.engine.started:
+        if before is None:
+            parts.spark.conf.unset(key)
+        else:
+            parts.spark.conf.set(key, before)
 
 
 def _define(parts: SessionParts, statement: Define) -> Result:

@@ -11,6 +11,8 @@ from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from streamsql.runtime.engine.java_classes import java_class
+from streamsql.runtime.engine.spark_classes import RULES
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.progress import Reports
 from streamsql.runtime.queries.run import GOING_ON, Running
@@ -65,6 +67,22 @@ class QueryMetrics:
         spark = GaugeMetricFamily("streamsql_spark_running", "whether Spark runs: 1 or 0")
         spark.add_metric([], float(self.parts.engine.started))
         yield spark
+        fallbacks = CounterMetricFamily(
+            "streamsql_rule_fallbacks", "failures of the console's rules, after which Spark's plan was used"
+        )
+        failures = self._fallbacks()
+        if failures is not None:
+            fallbacks.add_metric([], failures)
+        yield fallbacks
+
+    def _fallbacks(self) -> float | None:
+        """How often rules have failed in the Spark that runs; None without one, or on a server."""
+        if not self.parts.engine.started or self.parts.server() is not None:
+            return None
+        try:
+            return float(java_class(self.parts.spark, RULES).fallbacks())
+        except Exception:  # Spark has ended
+            return None
 
     def _values(self, running: Running | None) -> dict[str, float]:
         if running is None:
