@@ -19,6 +19,7 @@ from test_explain import program
 from streamsql.errors import InputFault, QueryFault, StreamsqlError
 from streamsql.output.error_text import format_error
 from streamsql.results import Text
+from streamsql.runtime.embedded.jdbc_writer import JdbcTable
 
 STREAM = "CREATE STREAM s (word STRING, n INT) USING values;\n"
 PASSWORD = "hush-hush"
@@ -334,3 +335,162 @@ def test_a_secret_stands_in_options_only(console: Console) -> None:
     said = format_error(caught.value)
     assert "${env:HOME} is not allowed here, because its value would be shown" in said
     assert "use it in the options of CREATE STREAM, CREATE SINK, PREVIEW and SHOW TOPICS" in said
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_key_with_null_is_a_key(console: Console, database: Database) -> None:
+    console.run(
+        STREAM
+        + database.sink("totals", "totals", "word")
+        + "INSERT INTO totals OUTPUT MODE UPDATE SELECT word, sum(n) AS total FROM s GROUP BY word;"
+        "INSERT INTO s VALUES (NULL, 10), ('a', 1); AWAIT QUERY totals IDLE;"
+        "INSERT INTO s VALUES (NULL, 5); AWAIT QUERY totals IDLE;"
+    )
+    assert sorted(database.query("SELECT coalesce(word, '-'), total FROM totals")) == [("-", 15), ("a", 1)]
+    console.run("VERIFY QUERY totals;")
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_key_of_several_columns_with_null(console: Console, database: Database) -> None:
+    """Rows of one micro-batch and of several, with NULL in one column, the other, or both."""
+    console.run(
+        "CREATE STREAM pairs (a STRING, b INT, n INT) USING values;"
+        + database.sink("newest", "newest", "b, a")
+        + "INSERT INTO newest SELECT a, b, n FROM pairs;"
+        "INSERT INTO pairs VALUES ('x', NULL, 1), ('x', NULL, 2), (NULL, 1, 3), (NULL, NULL, 4), ('x', 1, 5);"
+        "AWAIT QUERY newest IDLE;"
+        "INSERT INTO pairs VALUES ('x', NULL, 6), (NULL, NULL, 7), (NULL, 2, 8); AWAIT QUERY newest IDLE;"
+    )
+    rows = database.query("SELECT coalesce(a, '-'), coalesce(b, 0), n FROM newest")
+    assert sorted(rows) == [("-", 0, 7), ("-", 1, 3), ("-", 2, 8), ("x", 0, 6), ("x", 1, 5)]
+
+
+@pytest.mark.usefixtures("processes")
+def test_different_texts_are_different_keys(console: Console, database: Database) -> None:
+    console.run(
+        STREAM + database.sink("t", "exact", "word") + "INSERT INTO t SELECT word, n FROM s;"
+        "INSERT INTO s VALUES ('a', 1), ('A', 2), ('a ', 3), ('', 4), ('é', 5), ('é', 6); AWAIT QUERY t IDLE;"
+        "INSERT INTO s VALUES ('A', 7); AWAIT QUERY t IDLE;"
+    )
+    rows = database.query("SELECT '<' || word || '>', n FROM exact")
+    assert sorted(rows) == sorted([("<a>", 1), ("<A>", 7), ("<a >", 3), ("<>", 4), ("<é>", 5), ("<é>", 6)])
+
+
+@pytest.mark.parametrize("value", ["text", "number"])
+@pytest.mark.usefixtures("processes")
+def test_a_key_that_the_database_cannot_tell_apart_fails(
+    console: Console, database: Database, value: str
+) -> None:
+    key = "CAST(unhex(word) AS STRING)" if value == "text" else "double(word)"
+    console.run(
+        STREAM + database.sink("t", "t", "k") + f"INSERT INTO t SELECT {key} AS k, n FROM s;"
+        f"INSERT INTO s VALUES ('{'61' if value == 'text' else '0.0'}', 1); AWAIT QUERY t IDLE;"
+        f"INSERT INTO s VALUES ('{'FF' if value == 'text' else 'NaN'}', 2);"
+    )
+    if value == "number" and "postgresql" in database.options:
+        console.run("INSERT INTO s VALUES ('NaN', 3), ('-0.0', 4); AWAIT QUERY t IDLE;")
+        assert sorted(database.query("SELECT CAST(k + 0 AS TEXT), n FROM t")) == [(0, 4), ("NaN", 3)]
+        return
+    says = (
+        "the KEY column k has text that is no UTF-8"
+        if value == "text"
+        else "NaN, which SQLite takes for NULL"
+    )
+    with pytest.raises(QueryFault, match=f"query t failed: the table t: .*{says}") as raised:
+        console.run("AWAIT QUERY t;")
+    assert "SQLSTATE" not in raised.value.message
+    assert len(database.query("SELECT n FROM t")) == 1
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_table_that_takes_different_texts_for_one_key_is_refused(
+    console: Console, database: Database
+) -> None:
+    kind = "CHAR(4)" if "postgresql" in database.options else "TEXT COLLATE NOCASE"
+    database.query(f"CREATE TABLE loose (word {kind} UNIQUE, n INTEGER)")
+    console.run(
+        STREAM + database.sink("t", "loose", "word") + "INSERT INTO t SELECT word, n FROM s;"
+        "INSERT INTO s VALUES ('a', 1);"
+    )
+    with pytest.raises(QueryFault, match="takes different texts in its KEY column word for the same"):
+        console.run("AWAIT QUERY t;")
+    assert database.query("SELECT n FROM loose") == []
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_long_or_quoted_name_of_a_table(console: Console, database: Database) -> None:
+    """PostgreSQL cuts names at 63 characters: the staging table must not be the table itself."""
+    for name in ("t" * 63, '"My table"'):
+        console.run(
+            STREAM + database.sink("t", name, "word") + "INSERT INTO t SELECT word, n FROM s;"
+            "INSERT INTO s VALUES ('a', 1); AWAIT QUERY t IDLE;"
+            "INSERT INTO s VALUES ('a', 2), ('b', 3); AWAIT QUERY t IDLE;"
+        )
+        assert sorted(database.query(f"SELECT word, n FROM {name}")) == [("a", 2), ("b", 3)]
+        console.reset()
+    left = "SELECT count(*) FROM " + (
+        "pg_tables WHERE tablename LIKE '%staging%'"
+        if "postgresql" in database.options
+        else "sqlite_master WHERE name LIKE '%staging%'"
+    )
+    assert database.query(left) == [(0,)]
+
+
+def test_inserts_of_the_same_moment_have_staging_tables_of_their_own() -> None:
+    """Two INSERTs without a query write into one table."""
+    table = JdbcTable("shop.totals")
+    names = {table._staging("") for _ in range(50)}
+    assert len(names) == 50
+    assert all(name.startswith("shop.streamsql_staging_") and len(name) < 63 for name in names)
+    assert JdbcTable('"a.b"')._staging("q").startswith("streamsql_")
+    assert JdbcTable('shop."a.b"')._staging("q").startswith("shop.streamsql_")
+    assert table._staging("q") == table._staging("q") != JdbcTable("shop.others")._staging("q")
+
+
+@pytest.mark.parametrize(
+    "value, kind, hint",
+    [
+        ("named_struct('a', n)", "STRUCT<a: INT>", "to_json(v) AS v"),
+        ("map(word, n)", "MAP<STRING, INT>", "to_json(v) AS v"),
+        ("parse_json(word)", "VARIANT", "to_json(v) AS v"),
+        ("make_ym_interval(n)", "INTERVAL YEAR TO MONTH", "string(v) AS v"),
+    ],
+)
+@pytest.mark.usefixtures("processes")
+def test_a_type_that_no_database_has_is_refused_before_the_start(
+    console: Console, database: Database, value: str, kind: str, hint: str
+) -> None:
+    console.run(STREAM + database.sink("t", "typed"))
+    for stop in ("", " TRIGGER AVAILABLE NOW"):
+        with pytest.raises(StreamsqlError) as raised:
+            console.run(f"INSERT INTO t{stop} SELECT {value} AS v FROM s;")
+        assert raised.value.message == f"the column v is {kind}, which this database has no type for"
+        assert raised.value.hint == hint
+    console.run(
+        f"INSERT INTO t SELECT {hint.replace('(v)', f'({value})')} FROM s;"
+        "INSERT INTO s VALUES ('1', 1); AWAIT QUERY t IDLE;"
+    )
+    assert len(database.query("SELECT v FROM typed")) == 1
+
+
+VALUES = {
+    "TIMESTAMP '9999-12-31 23:59:59'": "9999-12-31 23:59:59",
+    "DATE '2024-02-29'": "2024-02-29",
+    "12345678901234567890.123456789012345678BD": "12345678901234567890.123456789012345678",
+    "CAST(NULL AS STRING)": None,
+    "'Zürich 東京'": "Zürich 東京",
+    "9223372036854775807L": "9223372036854775807",
+}
+
+
+@pytest.mark.usefixtures("processes")
+def test_values_of_many_types_are_written(console: Console, database: Database) -> None:
+    """What the sink reads back is what Spark casts to a text."""
+    columns = ", ".join(f"{value} AS c{n}" for n, value in enumerate(VALUES))
+    texts = ", ".join(f"CAST(c{n} AS STRING)" for n in range(len(VALUES)))
+    console.run(
+        STREAM + database.sink("t", "many") + f"INSERT INTO t SELECT {columns} FROM s;"
+        "INSERT INTO s VALUES ('1', 1); AWAIT QUERY t IDLE;"
+    )
+    console.run("VERIFY QUERY t;")
+    assert console.rows(f"SELECT {texts} FROM (SELECT {columns});") == [tuple(VALUES.values())]

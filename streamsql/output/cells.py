@@ -12,7 +12,7 @@ from typing import Any
 
 from streamsql.errors import cells
 from streamsql.output.control_characters import ESCAPED
-from streamsql.results import unique_names
+from streamsql.results import Pairs, unique_names
 
 NULL = "NULL"
 
@@ -23,7 +23,7 @@ def text(value: Any, *, null: str = NULL) -> str:
         return null
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, dict):
+    if isinstance(value, (dict, Pairs)):
         return "{" + ", ".join(f"{_inner(k)}: {_inner(v)}" for k, v in value.items()) + "}"
     if hasattr(value, "asDict"):
         return text(_fields(value))
@@ -137,6 +137,9 @@ def plain(value: Any) -> Any:
         return near if Decimal(repr(near)) == value else format(value, "f")
     if isinstance(value, dict):
         return {text(k): plain(v) for k, v in value.items()}
+    if isinstance(value, Pairs):
+        names = unique_names(text(k) for k, _ in value.pairs)
+        return {name: plain(v) for name, (_, v) in zip(names, value.pairs, strict=True)}
     if hasattr(value, "asDict"):
         return plain(_fields(value))
     if isinstance(value, (list, tuple)):

@@ -55,5 +55,5 @@ class Changes(Refresh):
 
     def writer(self, mode: str) -> Program:
         """The part of the program that writes all rows of the result as new ones, once."""
-        whole = Var("result").call("toArrow")
+        whole = Call(Var("to_arrow"), (Var("result"),))
         return (Assign("", self.changes(Var("result").attr("schema")).call("take", whole, 0)),)

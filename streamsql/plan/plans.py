@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from streamsql.calls import Assign, Node, Program, Var
+from streamsql.calls import Assign, Call, Node, Program, Var
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import tracks_asynchronously
 from streamsql.connectors.memory import rows_variable
@@ -363,7 +363,7 @@ class Refresh(Run):
 
     def writer(self, mode: str) -> Program:
         rows = Var(rows_variable(self.sink.name))
-        return (Assign("", rows.call("take", Var("result").call("toArrow"), 0)),)
+        return (Assign("", rows.call("take", Call(Var("to_arrow"), (Var("result"),)), 0)),)
 
 
 @dataclass(frozen=True)

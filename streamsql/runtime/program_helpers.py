@@ -7,8 +7,8 @@ import importlib
 import inspect
 from typing import Any
 
-# Name in a program → its module in embedded/. These modules import nothing of the console, since EXPLAIN
-# PYSPARK prints their definitions into stand-alone programs.
+# Name in a program → its module in embedded/. These modules import only one another, since EXPLAIN PYSPARK
+# prints their definitions into stand-alone programs.
 HELPERS = {
     "remove_other": "python_code",
     "load_module": "python_code",
@@ -18,6 +18,16 @@ HELPERS = {
     "JdbcTable": "jdbc_writer",
     "LiveFiles": "live_files",
     "kept_in": "live_files",
+    "touched": "carried_values",
+    "carried": "carried_values",
+    "given_back": "carried_values",
+    "carried_type": "carried_values",
+    "carried_schema": "carried_values",
+    "rebuilt": "carried_values",
+    "columns_rebuilt": "carried_values",
+    "key_text": "carried_values",
+    "to_arrow": "carried_values",
+    "to_frame": "carried_values",
     "RowsAt": "live_rows",
     "LiveRows": "live_rows",
     "Snapshots": "snapshots",
@@ -46,6 +56,8 @@ HELPERS = {
     "avro_schema": "registry_codecs",
     "avro_type": "registry_codecs",
 }
+OWN = "streamsql"
+"""The package of the modules, whose definitions are printed in place of their imports."""
 
 
 def helper(name: str) -> Any:
@@ -65,7 +77,8 @@ def sources(names: frozenset[str]) -> tuple[str, str]:
     imports: dict[str, None] = {}
     for module in dict.fromkeys(HELPERS[name] for name in wanted):
         tree = ast.parse(inspect.getsource(importlib.import_module(f"streamsql.runtime.embedded.{module}")))
-        imports |= {ast.unparse(n): None for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))}
+        found = [n for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
+        imports |= {line: None for n in found if (line := ast.unparse(n)).split()[1].partition(".")[0] != OWN}
     order = [name for name in HELPERS if name in wanted]
     return (
         "".join(f"{line}\n" for line in sorted(imports)),

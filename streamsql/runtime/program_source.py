@@ -22,9 +22,9 @@ from streamsql.runtime.program_helpers import sources
 from streamsql.secrets import redact_option
 
 SHOW_BATCH = """
-def show_batch(batch, batch_id):
+def show_batch(batch, batch_id, most=20):
     print(f"-- batch {batch_id}")
-    batch.show(truncate=False)
+    batch.show(most, truncate=False)
     batch.write.format("noop").mode("append").save()  # computes all rows: else Spark does not save its state
 
 """

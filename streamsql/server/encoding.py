@@ -93,7 +93,7 @@ def encode_value(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {MARK: "float", "v": str(value)}
-    if isinstance(value, dict):
+    if isinstance(value, (dict, results.Pairs)):
         return {MARK: "dict", "v": [[encode_value(k), encode_value(v)] for k, v in value.items()]}
     if hasattr(value, "asDict"):  # a row of Spark
         names = results.unique_names(value.__fields__)
@@ -116,7 +116,7 @@ _ENCODED: dict[type, tuple[str, Callable[[Any], Any]]] = {
     bytearray: ("bytes", lambda v: base64.b64encode(v).decode()),
 }
 _DECODED: dict[str, Callable[[Any], Any]] = {
-    "dict": lambda v: {decode(k): decode(x) for k, x in v},
+    "dict": lambda v: results.map_of((decode(k), decode(x)) for k, x in v),
     "float": float,
     "decimal": Decimal,
     "datetime": dt.datetime.fromisoformat,

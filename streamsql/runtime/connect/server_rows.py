@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from streamsql.language.tokens import quote_name
+from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 
@@ -69,7 +70,7 @@ class ServerRows:
         whole = self.mode == "complete"
         before, count = self._table, int(self._frame.count())
         skipped = 0 if whole else max(0, count - MOST)
-        after = self._frame.offset(skipped).limit(MOST).toArrow()
+        after = to_arrow(self._frame.offset(skipped).limit(MOST))
         new = after if whole or before is None else after.slice(max(0, self._total() - skipped))
         with self._lock:
             self._seen, self.last_batch = seen, batch

@@ -11,18 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streamsql.runtime.embedded.carried_values import key_text, to_frame
+
 
 def identified(rows: Any, keys: Sequence[str] = ()) -> Any:
     """A DataFrame with two more columns: __row tells its rows apart, __key the values of its keys."""
 
-    def digest(names: str) -> str:
-        micros = "yyyy-MM-dd HH:mm:ss.SSSSSS"
-        options = f"map('timeZone', 'UTC', 'timestampFormat', '{micros}', 'timestampNTZFormat', '{micros}')"
-        return f"unhex(md5(to_json(struct({names}), {options})))"
-
-    named = ", ".join("`" + key.replace("`", "``") + "`" for key in keys)
-    of_keys = digest(named) if keys else digest("*")
-    return rows.selectExpr("*", f"{digest('*')} AS __row", f"{of_keys} AS __key")
+    whole = f"unhex(md5({key_text(rows.schema)}))"
+    of_keys = f"unhex(md5({key_text(rows.schema, keys)}))" if keys else whole
+    return rows.selectExpr("*", f"{whole} AS __row", f"{of_keys} AS __key")
 
 
 def columns_of_changes(schema: Any) -> Any:
@@ -151,7 +148,7 @@ class Changes:
                 columns.append(pa.chunked_array([chunk for part in each for chunk in part.chunks], kind))
                 schema = schema.add(f"{side}{n}", field.dataType)
         flat = pa.table(columns, names=schema.names).combine_chunks()
-        rows = self.spark.createDataFrame(flat, schema)
+        rows = to_frame(self.spark, flat, schema)
 
         def row(side: str) -> Any:
             return F.struct(*(F.col(f"{side}{n}").alias(field.name) for n, field in enumerate(fields)))
@@ -167,4 +164,4 @@ class Changes:
         ops = ["-D"] * gone.num_rows + ["-U", "+U"] * was.num_rows + ["+I"] * came.num_rows
         rows = rows.drop_columns([self.ROW, self.BY]).add_column(0, "_op", pa.array(ops, pa.string()))
         # In one chunk: Spark ends a partition of an Arrow table at an empty one.
-        return self.spark.createDataFrame(rows.combine_chunks(), columns_of_changes(self.schema))
+        return to_frame(self.spark, rows.combine_chunks(), columns_of_changes(self.schema))

@@ -1,5 +1,8 @@
 """Database tables as sinks. EXPLAIN PYSPARK prints this code, so it is self-contained."""
 
+import hashlib
+import uuid
+
 
 class JdbcTable:
     """Writes rows into a table of a database; with a key, a row replaces the row with the same key.
@@ -15,6 +18,7 @@ class JdbcTable:
         self.table = table
         self.key = list(key)
         self.options = {}
+        self._compared = False
 
     def option(self, name, value):
         self.options[name] = value
@@ -45,15 +49,15 @@ class JdbcTable:
                 # It is computed nevertheless: the state of the query may not have been saved then.
                 rows.write.format("noop").mode("append").save()
                 return
-            staging = f"{self.table}_staging_{query[:8] or 'insert'}"
+            staging = self._staging(query)
             kept = rows.drop(self.OP) if changes else rows
             self._make_target(kept, connection)
             self._run(connection, f"DROP TABLE IF EXISTS {staging}")
             self._make_table(rows, staging, connection)
             self._save(rows if changes else self._newest(rows), staging)
             connection.setAutoCommit(False)
-            if changes:
-                self._delete(staging, connection)
+            if self.key:
+                self._delete(staging, connection, changes)
             self._run(connection, self._take_over(kept, staging, changes))
             if query:
                 forget = f"DELETE FROM {self.NOTES} WHERE query = ? AND target = ?"
@@ -67,15 +71,28 @@ class JdbcTable:
             java = getattr(error, "java_exception", None)
             if java is None:
                 raise
-            while java.getCause() is not None:
-                java = java.getCause()
-            why = java.getMessage() or ""
-            if " " not in why:  # for an unknown host Java's message is only its name
-                why = f"{java.getClass().getSimpleName()} {why}"
-            raise RuntimeError(f"the table {self.table}: {why}") from None
+            raise RuntimeError(f"the table {self.table}: {self._reason(java)}") from None
         finally:
             if connection is not None:
                 connection.close()  # rolls back an open transaction
+
+    def _reason(self, java):
+        """What an exception of Java says that its causes end with."""
+        while java.getCause() is not None:
+            java = java.getCause()
+        why = java.getMessage() or ""
+        if " " not in why:  # for an unknown host Java's message is only its name
+            return f"{java.getClass().getSimpleName()} {why}"
+        return why.removeprefix("[USER_RAISED_EXCEPTION] ").partition(" SQLSTATE: P0001")[0]
+
+    def _staging(self, query):
+        """The name of the staging table of one writer, in the schema of the table: databases cut long names.
+        A query that starts again has the same, so that it removes what is left of a failed run.
+        """
+        writer = hashlib.md5(f"{self.table} {query or uuid.uuid4()}".encode()).hexdigest()
+        quoted = self.table.rfind('"', 0, -1) if self.table.endswith('"') else len(self.table)
+        schema = self.table[: self.table.rfind(".", 0, quoted) + 1]
+        return f"{schema}streamsql_staging_{writer[:24]}"
 
     def _jvm(self, spark):
         return spark.sparkContext._jvm
@@ -122,13 +139,42 @@ class JdbcTable:
             statement = connection.prepareStatement(f"SELECT 1 FROM {self.table} WHERE 1 = 0")
             statement.executeQuery()
             statement.close()
-        except Exception:
+            self._check_keys(rows, connection)
+        except Exception as error:
+            if getattr(error, "java_exception", None) is None:
+                raise
             self._make_table(rows, self.table, connection)
             if self.key:
                 name = self.table.replace(".", "_").replace('"', "") + "_key"
                 self._run(
                     connection, f"CREATE UNIQUE INDEX {name} ON {self.table} ({self._listed(self.key)})"
                 )
+
+    def _check_keys(self, rows, connection):
+        """Raise RuntimeError when the table takes different texts for one key: by its collation or type."""
+        texts = [
+            f.name
+            for f in rows.schema.fields
+            if self._is_key(f.name) and "string" in f.dataType.simpleString()
+        ]
+        for name in () if self._compared else texts:
+            values = " UNION ALL ".join(f"SELECT {text}" for text in ("'a'", "'A'", "'a '"))
+            first = f"SELECT {self._listed([name])} AS k FROM {self.table} WHERE 1 = 0"
+            keys = f"SELECT DISTINCT k FROM ({first} UNION ALL {values}) a"
+            try:
+                different = self._number(connection, f"SELECT count(*) FROM ({keys}) b")
+            except Exception:
+                continue  # no column of text: the database says so when rows come
+            if different < 3:
+                raise RuntimeError(
+                    f"the table {self.table} takes different texts in its KEY column {name} for the same:"
+                    " 'a' and 'A', or 'a' and 'a '; give the column a type and a collation that compare texts"
+                    " exactly"
+                )
+        self._compared = True
+
+    def _is_key(self, name):
+        return name.casefold() in {k.casefold() for k in self.key}
 
     def _make_table(self, rows, table, connection):
         """Create a table with Spark's types; Spark's own writer fails for databases without a dialect."""
@@ -141,7 +187,21 @@ class JdbcTable:
     def _save(self, rows, table):
         if self.options["url"].startswith("jdbc:sqlite:"):
             rows = rows.coalesce(1)  # SQLite allows one writer at a time
+        rows = rows.selectExpr(*(self._as_key(f) for f in rows.schema.fields))
         rows.write.format("jdbc").options(**self.options).option("dbtable", table).mode("append").save()
+
+    def _as_key(self, field):
+        """The expression of a column in which a key that the database would take for another one fails."""
+        column = "`" + field.name.replace("`", "``") + "`"
+        kind = field.dataType.simpleString() if self._is_key(field.name) else ""
+        says = f"the KEY column {field.name} has ".replace("\\", "\\\\").replace("'", "\\'")
+        if "string" in kind:
+            wrong = "text that is no UTF-8, which is not told apart: write hex(…) or base64(…) of it"
+            return f"IF(is_valid_utf8({column}), {column}, raise_error('{says}{wrong}')) AS {column}"
+        if kind in ("double", "float") and self.options["url"].startswith("jdbc:sqlite:"):
+            wrong = "NaN, which SQLite takes for NULL"
+            return f"IF(isnan({column}), raise_error('{says}{wrong}'), {column}) AS {column}"
+        return column
 
     def _newest(self, rows):
         """The last of the rows with equal keys, since the database accepts only one."""
@@ -157,14 +217,14 @@ class JdbcTable:
     def _listed(self, names):
         return ", ".join(self.dialect.quoteIdentifier(n) for n in names)
 
-    def _delete(self, staging, connection):
-        """Delete the rows that are gone. A row with NULL in its key conflicts with none: it is deleted, too,
-        before its new values are added.
+    def _delete(self, staging, connection, changes):
+        """Delete the rows that changes say are gone. A row with NULL in its key conflicts with none: it is
+        deleted, too, before its new values are added.
         """
-        keys = self._listed(self.key)
-        op = self._listed([self.OP])
-        gone = f"SELECT {keys} FROM {staging} WHERE {op} = '-D'"
-        self._run(connection, f"DELETE FROM {self.table} WHERE ({keys}) IN ({gone})")
+        if changes:
+            keys, op = self._listed(self.key), self._listed([self.OP])
+            gone = f"SELECT {keys} FROM {staging} WHERE {op} = '-D'"
+            self._run(connection, f"DELETE FROM {self.table} WHERE ({keys}) IN ({gone})")
         columns = [self._listed([k]) for k in self.key]
         null = " OR ".join(f"s.{c} IS NULL" for c in columns)
         if self._number(connection, f"SELECT count(*) FROM {staging} s WHERE {null}"):

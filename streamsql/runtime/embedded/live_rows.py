@@ -6,6 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streamsql.runtime.embedded.carried_values import key_text, to_arrow, to_frame
+
 
 class RowsAt:
     """The rows of a live table after one of its micro-batches: an immutable Arrow table, None before the
@@ -25,7 +27,7 @@ class RowsAt:
     def frame(self, spark, limit=None):
         """A DataFrame of the rows, of at most `limit` of them if it is given."""
         if self.table is None:
-            return spark.createDataFrame([], self.schema)
+            return to_frame(spark, None, self.schema)
         if limit is not None:
             return self.handed(spark, self.table.slice(0, limit), self.schema)
         if self._frame[0] is not spark:
@@ -35,13 +37,13 @@ class RowsAt:
     def handed(self, spark, table, schema):
         """A DataFrame of an Arrow table."""
         if not table.num_rows:
-            return spark.createDataFrame([], schema)
+            return to_frame(spark, None, schema)
         if table.column(0).num_chunks > 1 + table.num_rows // 5_000:
             # Each chunk would be a task.
             table = table.combine_chunks()
         # Without empty chunks: Spark leaves out what stands behind one of them.
         batches = [batch for batch in table.to_batches() if batch.num_rows]
-        frame = spark.createDataFrame(pa.Table.from_batches(batches, table.schema), schema)
+        frame = to_frame(spark, pa.Table.from_batches(batches, table.schema), schema)
         # A partition has 10,000 rows, which are few for a task.
         tasks = max(spark.sparkContext.defaultParallelism, table.num_rows // 100_000)
         return frame.coalesce(tasks) if table.num_rows > 100_000 else frame
@@ -91,7 +93,7 @@ class LiveRows:
             # It is computed nevertheless: the state of the query may not have been saved then.
             batch.write.format("noop").mode("append").save()
             return
-        self.take(self._newest((batch if keyed else self.keyed(batch)).toArrow()), batch_id)
+        self.take(self._newest(to_arrow(batch if keyed else self.keyed(batch))), batch_id)
 
     def take(self, new, batch_id, whole=False):
         """Apply the rows of one micro-batch; whole: they replace all rows."""
@@ -122,18 +124,8 @@ class LiveRows:
         """The rows with the text of their keys, without the columns that are only keys."""
         if self.keys is None:
             return frame
-        return frame.selectExpr("*", f"{self._key_text()} AS {self.KEY}").drop(*self.hidden)
-
-    def _key_text(self):
-        """An expression that turns a key of any types into a unique string."""
-        if not self.keys:
-            return "''"
-        names = ", ".join("`" + k.replace("`", "``") + "`" for k in self.keys)
-        micros = "yyyy-MM-dd HH:mm:ss.SSSSSS"
-        # In UTC: an hour of the session's time zone may come twice.
-        zone = f"'timeZone', '{self.zone}', " if self.zone else ""
-        options = f"map({zone}'timestampFormat', '{micros}', 'timestampNTZFormat', '{micros}')"
-        return f"to_json(struct({names}), {options})"
+        key = key_text(frame.schema, self.keys, self.zone) if self.keys else "''"
+        return frame.selectExpr("*", f"{key} AS {self.KEY}").drop(*self.hidden)
 
     def _newest(self, new):
         """The rows of a batch; with `one`, only the last of those with equal keys."""

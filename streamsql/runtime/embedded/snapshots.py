@@ -4,6 +4,8 @@ these classes into its programs, so they stand alone.
 
 import threading
 
+from streamsql.runtime.embedded.carried_values import to_arrow
+
 
 class Snapshots:
     """The newest rows of live tables, in groups: the tables of a group are fed by one query, and their
@@ -108,7 +110,7 @@ class Refreshing:
         for number, (rows, compute, inputs) in enumerate(self._steps):
             values = [at.get(id(each)) for each in inputs]
             if None not in values and used.get(number) != values:
-                rows.take(compute(*values).toArrow(), rows.last_batch + 1)
+                rows.take(to_arrow(compute(*values)), rows.last_batch + 1)
                 used[number] = values
                 done += 1
             if number in used:

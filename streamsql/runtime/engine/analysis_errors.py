@@ -107,6 +107,8 @@ def explained(
         return Explained(
             f"{what} is neither aggregated nor in GROUP BY", proposal=grouped[0], span=grouped[1]
         )
+    if condition == "UNSUPPORTED_TIME_TYPE":
+        return Explained("the type TIME is switched off", USE_TIME)
     if condition == "INVALID_ARRAY_INDEX":
         return Explained(message, "list[0] is the first element; element_at(list, 1) counts from 1")
     if condition == "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE":
@@ -130,6 +132,7 @@ def explained(
     return Explained(message)
 
 
+USE_TIME = "SET spark.sql.timeType.enabled = true; switches it on"
 _COLUMNS_OF_OTHERS = {
     "rowpartition": "ROWPARTITION of ksqlDB is _partition of a stream USING kafka",
     "rowoffset": "ROWOFFSET of ksqlDB is _offset of a stream USING kafka",

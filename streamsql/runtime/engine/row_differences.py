@@ -8,6 +8,8 @@ from collections.abc import Hashable, Sequence
 from decimal import Decimal
 from typing import Any
 
+from streamsql.results import Pairs
+
 Row = tuple[Any, ...]
 DOUBLE, FLOAT = 9, 6
 """The digits that count in floating-point numbers of 64 and of 32 bits."""
@@ -74,7 +76,7 @@ def _key(value: Any) -> Hashable:
     """Equal values have equal keys."""
     if isinstance(value, (tuple, list)):
         return tuple(map(_key, value))
-    if isinstance(value, dict):
+    if isinstance(value, (dict, Pairs)):
         return frozenset((_key(k), _key(v)) for k, v in value.items())
     if isinstance(value, bytearray):
         return bytes(value)

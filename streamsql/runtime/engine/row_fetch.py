@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -13,10 +14,10 @@ from typing import Any
 
 from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.interval_texts import with_texts
 from streamsql.runtime.engine.java_classes import java_class
-from streamsql.runtime.engine.row_values import collect, columns_in_zone, in_zone, is_numeric, python_values
+from streamsql.runtime.engine.row_values import collect, column_values, is_numeric, row_values, zone_of
 from streamsql.runtime.engine.spark_classes import ROW_SPOOL
+from streamsql.runtime.engine.spark_texts import with_texts
 
 AT_ONCE = 10_000
 """A result of which Spark knows that it has at most so many rows is fetched whole."""
@@ -55,8 +56,7 @@ def fetch(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Excepti
 def fetch_rows(frame: Any, cancel: CancelToken, failed: Callable[[Exception], Exception]) -> Rows | RowStream:
     """The same without a call of the JVM: each row as Spark hands it over."""
     began = time.monotonic()
-    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
-    blocks, first = _of_rows(frame, in_zone(frame.schema, zone), cancel), list[tuple[Any, ...]]()
+    blocks, first = _of_rows(frame, cancel), list[tuple[Any, ...]]()
     while len(first) <= FIRST:
         block = next(blocks, None)
         if block is None:
@@ -70,13 +70,9 @@ def kept_rows(live: Any, spark: Any, cancel: CancelToken) -> Rows:
     """The rows of a live table (LiveRows) as those of its DataFrame, mostly without a job of Spark, and
     without pandas, which PySpark imports to make one.
     """
-    now = live.now()
-    if not all(_has_arrow_form(f.dataType) for f in now.schema.fields):
-        return collect(now.frame(spark))
-    began = time.monotonic()
-    zone = spark.conf.get("spark.sql.session.timeZone")
+    now, began = live.now(), time.monotonic()
     batches = [] if now.table is None else now.table.to_batches()
-    blocks = _of_batches(iter(batches), columns_in_zone(now.schema, zone), cancel)
+    blocks = _of_batches(iter(batches), now.schema, _zone(spark), cancel)
     rows = [row for block in blocks for row in block]
     return Rows((), *_columns(now, rows), time.monotonic() - began)
 
@@ -121,27 +117,30 @@ def _translated(
 
 def _blocks(frame: Any, cancel: CancelToken) -> Iterator[Block]:
     """The rows in blocks; nothing is computed before the first is asked for."""
-    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
     if all(_has_arrow_form(f.dataType) for f in frame.schema.fields):
-        return _of_batches(_record_batches(frame, cancel), columns_in_zone(frame.schema, zone), cancel)
-    return _of_rows(frame, in_zone(frame.schema, zone), cancel)
+        batches = _record_batches(frame, cancel)
+        return _of_batches(batches, frame.schema, _zone(frame.sparkSession), cancel)
+    return _of_rows(frame, cancel)
 
 
-def _of_rows(frame: Any, to_zone: Callable[[Any], Any], cancel: CancelToken) -> Iterator[Block]:
-    rows = with_texts(frame).toLocalIterator()
-    while block := [tuple(to_zone(row)) for row in islice(rows, BLOCK)]:
+def _zone(session: Any) -> dt.tzinfo:
+    """The session time zone."""
+    return zone_of(session.conf.get("spark.sql.session.timeZone"))
+
+
+def _of_rows(frame: Any, cancel: CancelToken) -> Iterator[Block]:
+    rows, values = with_texts(frame).toLocalIterator(), row_values(frame.schema)
+    while block := [values(row) for row in islice(rows, BLOCK)]:
         cancel.check()
         yield block
 
 
-def _of_batches(
-    batches: Iterator[Any], to_zone: list[Callable[[list[Any]], list[Any]]], cancel: CancelToken
-) -> Iterator[Block]:
+def _of_batches(batches: Iterator[Any], schema: Any, zone: dt.tzinfo, cancel: CancelToken) -> Iterator[Block]:
     for batch in batches:
         for start in range(0, batch.num_rows, BLOCK):
             cancel.check()
-            columns = map(python_values, batch.slice(start, BLOCK).columns)
-            values = (convert(column) for convert, column in zip(to_zone, columns, strict=True))
+            columns = zip(batch.slice(start, BLOCK).columns, schema.fields, strict=True)
+            values = [column_values(column, field.dataType, zone) for column, field in columns]
             yield list(zip(*values, strict=True))
 
 

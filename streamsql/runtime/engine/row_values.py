@@ -1,4 +1,8 @@
-"""Rows of Spark as Python values, with timestamps in the session time zone."""
+"""Rows of Spark as Python values, with timestamps in the session time zone.
+
+A value that Python has no object for is its text: a date or time before the year 1 or after 9999 as Spark
+casts it to a STRING, a TIME, an interval of months, a VARIANT as JSON.
+"""
 
 from __future__ import annotations
 
@@ -7,118 +11,161 @@ import math
 import re
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from streamsql.results import Rows, unique_names
-from streamsql.runtime.engine.interval_texts import interval_text, is_unreadable, with_texts
+from streamsql.results import Rows, map_of, unique_names
+from streamsql.runtime.engine.far_times import day, local_time, time_of_day
+from streamsql.runtime.engine.spark_texts import interval_text, with_texts
+
+Values = Sequence[Any]
 
 
 def collect(frame: Any) -> Rows:
     """The rows of a DataFrame as Python values, timestamps in the session time zone."""
     began = time.monotonic()
     fields = frame.schema.fields
-    to_zone = in_zone(frame.schema, frame.sparkSession.conf.get("spark.sql.session.timeZone"))
-    rows = [tuple(to_zone(row)) for row in with_texts(frame).collect()]
+    values = row_values(frame.schema)
+    rows = [values(row) for row in with_texts(frame).collect()]
     numeric = tuple(is_numeric(f.dataType) for f in fields)
     return Rows((), tuple(f.name for f in fields), rows, numeric, time.monotonic() - began)
 
 
-def in_zone(kind: Any, zone: str) -> Callable[[Any], Any]:
-    """A function that converts collected values of a Spark type (with timestamps in this process's zone)
-    to a session time zone, structs to dicts, and a row to a list.
-    """
-    from pyspark.sql import types
-
-    if isinstance(kind, types.StructType):
-        inner = [_nested(f.dataType, zone) for f in kind.fields]
-        return lambda row: row if row is None else [f(v) for f, v in zip(inner, row, strict=True)]
-    return _nested(kind, zone)
+# ---- rows that PySpark has collected ------------------------------------------------------------
 
 
-def columns_in_zone(kind: Any, zone: str) -> list[Callable[[list[Any]], list[Any]]]:
-    """The same for the columns of rows: for each a function that converts its values."""
-    return [_each(_nested(field.dataType, zone)) for field in kind.fields]
+def row_values(schema: Any) -> Callable[[Iterable[Any]], tuple[Any, ...]]:
+    """A function that converts a collected row of `with_texts`. schema: of the DataFrame without texts."""
+    inner = [_collected(f.dataType) for f in schema.fields]
+    return lambda row: tuple(f(v) for f, v in zip(inner, row, strict=True))
 
 
-def _each(convert: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
-    return _as_it_is if convert is _as_it_is else lambda values: list(map(convert, values))
+def _collected(kind: Any) -> Callable[[Any], Any]:
+    """A function that converts collected values of a Spark type."""
+    from pyspark.sql import types as t
+
+    if isinstance(kind, t.StructType):
+        names = unique_names(f.name for f in kind.fields)
+        inner = [_collected(f.dataType) for f in kind.fields]
+        return _unless_null(lambda row: {n: f(v) for n, f, v in zip(names, inner, row, strict=True)})
+    if isinstance(kind, t.ArrayType):
+        element = _collected(kind.elementType)
+        return _unless_null(lambda items: [element(item) for item in items])
+    if isinstance(kind, t.MapType):
+        key, value = _collected(kind.keyType), _collected(kind.valueType)
+
+        def pairs(entries: Any) -> Any:
+            entries = entries.items() if isinstance(entries, dict) else entries
+            return map_of((key(k), value(v)) for k, v in entries)
+
+        return _unless_null(pairs)
+    convert: Callable[[Any], Any] | None = next(
+        (function for kinds, function in _of_texts() if isinstance(kind, kinds)), None
+    )
+    return _as_it_is if convert is None else _unless_null(convert)
+
+
+def _of_texts() -> tuple[tuple[Any, Callable[[Any], Any]], ...]:
+    from pyspark.sql import types as t
+
+    return (
+        ((t.TimestampType, t.TimestampNTZType), lambda text: _read(text, dt.datetime.fromisoformat)),
+        (t.DateType, lambda text: _read(text, dt.date.fromisoformat)),
+        ((t.YearMonthIntervalType, t.CalendarIntervalType), interval_text),
+        (t.FloatType, shortest),
+    )
+
+
+def _read(text: str, read: Callable[[str], Any]) -> Any:
+    """A date or time; the text where Python has no such year."""
+    try:
+        return read(text)
+    except ValueError:
+        return text
+
+
+def _unless_null(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else convert(value)
 
 
 def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _nested(kind: Any, zone: str) -> Callable[[Any], Any]:
-    from pyspark.sql import types
+# ---- columns of Arrow ---------------------------------------------------------------------------
 
-    if isinstance(kind, types.TimestampType):
-        there = zone_of(zone)
-        return lambda v: v if v is None else v.astimezone(there).replace(tzinfo=None)
-    if isinstance(kind, types.StructType):
+
+def column_values(column: Any, kind: Any, zone: dt.tzinfo) -> list[Any]:
+    """The values of an Arrow column of `to_arrow`. kind: its Spark type; zone: for timestamps. Bytes of a
+    STRING that are no UTF-8 (a CAST of BINARY) become �.
+    """
+    import pyarrow as pa
+    from pyspark.sql import types as t
+
+    if isinstance(column, pa.ChunkedArray):
+        return [value for chunk in column.chunks for value in column_values(chunk, kind, zone)]
+    if isinstance(kind, t.VariantType):
+        return list(column.field("json").to_pylist())
+    if isinstance(kind, t.StructType):
         names = unique_names(f.name for f in kind.fields)
-        fields = [(name, _nested(f.dataType, zone)) for name, f in zip(names, kind.fields, strict=True)]
+        parts = [
+            column_values(c, f.dataType, zone) for c, f in zip(column.flatten(), kind.fields, strict=True)
+        ]
+        rows = zip(*parts, strict=True) if parts else [()] * len(column)
+        values = [dict(zip(names, row, strict=True)) for row in rows]
+        return _with_nulls(column, values)
+    if isinstance(kind, t.ArrayType):
+        return _in_lists(column, lambda items: column_values(items, kind.elementType, zone))
+    if isinstance(kind, t.MapType):
 
-        def struct(v: Any) -> Any:
-            if v is None:
-                return None
-            inside = v.values() if isinstance(v, dict) else v  # Arrow gives a dict
-            return {name: f(x) for (name, f), x in zip(fields, inside, strict=True)}
+        def entries(items: Any) -> Iterable[Any]:
+            keys, values = items.flatten()
+            return zip(
+                column_values(keys, kind.keyType, zone),
+                column_values(values, kind.valueType, zone),
+                strict=True,
+            )
 
-        return struct
-    if isinstance(kind, types.ArrayType):
-        element = _nested(kind.elementType, zone)
-        return lambda v: v if v is None else [element(x) for x in v]
-    if isinstance(kind, types.MapType):
-        key, value = _nested(kind.keyType, zone), _nested(kind.valueType, zone)
-        # Arrow gives a map as a list of pairs.
-        return lambda v: (
-            v if v is None else {key(k): value(x) for k, x in (v.items() if isinstance(v, dict) else v)}
-        )
-    if isinstance(kind, types.FloatType):
-        return lambda v: v if v is None else shortest(v)
-    return interval_text if is_unreadable(kind) else _as_it_is
+        return [None if pairs is None else map_of(pairs) for pairs in _in_lists(column, entries)]
+    return _simple_values(column, kind, zone)
 
 
-def python_values(column: Any) -> list[Any]:
-    """The values of an Arrow column. Bytes of a STRING that are no UTF-8 (a CAST of BINARY) become �."""
+def _with_nulls(column: Any, values: list[Any]) -> list[Any]:
+    if not column.null_count:
+        return values
+    return [v if valid else None for v, valid in zip(values, column.is_valid().to_pylist(), strict=True)]
+
+
+def _in_lists(column: Any, convert: Callable[[Any], Iterable[Any]]) -> list[Any]:
+    """Lists of the converted items of a list or map column."""
+    offsets = column.offsets.to_pylist()
+    items = list(convert(column.values.slice(offsets[0], offsets[-1] - offsets[0])))
+    starts = [offset - offsets[0] for offset in offsets]
+    return _with_nulls(column, [items[a:b] for a, b in zip(starts, starts[1:], strict=False)])
+
+
+def _simple_values(column: Any, kind: Any, zone: dt.tzinfo) -> list[Any]:
+    import pyarrow as pa
+    from pyspark.sql import types as t
+
+    if isinstance(kind, (t.TimestampType, t.TimestampNTZType)):
+        own = zone if isinstance(kind, t.TimestampType) else dt.UTC
+        return [None if v is None else local_time(v, own) for v in column.cast(pa.int64()).to_pylist()]
+    if isinstance(kind, t.DateType):
+        return [None if v is None else day(v) for v in column.cast(pa.int32()).to_pylist()]
+    if isinstance(kind, t.TimeType):
+        return [None if v is None else time_of_day(v) for v in column.cast(pa.int64()).to_pylist()]
+    if isinstance(kind, t.FloatType):
+        return [None if v is None else shortest(v) for v in column.to_pylist()]
+    if isinstance(kind, (t.YearMonthIntervalType, t.CalendarIntervalType)):
+        return [interval_text(v) for v in column.to_pylist()]
     try:
         return list(column.to_pylist())
     except UnicodeDecodeError:
-        return [_decoded(v, column.type) for v in column.cast(_with_bytes(column.type)).to_pylist()]
-
-
-def _with_bytes(kind: Any) -> Any:
-    """An Arrow type with BINARY in place of STRING."""
-    import pyarrow as pa
-
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return pa.binary() if pa.types.is_string(kind) else pa.large_binary()
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _with_bytes(field.type)) for field in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(_with_bytes(kind.value_type))
-    if pa.types.is_map(kind):
-        return pa.map_(_with_bytes(kind.key_type), _with_bytes(kind.item_type))
-    return kind
-
-
-def _decoded(value: Any, kind: Any) -> Any:
-    """A value of a type of `_with_bytes`, as one of the Arrow type itself."""
-    import pyarrow as pa
-
-    if value is None:
-        return None
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return value.decode(errors="replace")
-    if pa.types.is_struct(kind):
-        return {field.name: _decoded(value[field.name], field.type) for field in kind}
-    if pa.types.is_list(kind):
-        return [_decoded(item, kind.value_type) for item in value]
-    if pa.types.is_map(kind):
-        return [(_decoded(k, kind.key_type), _decoded(v, kind.item_type)) for k, v in value]
-    return value
+        large = pa.types.is_large_string(column.type)
+        bytes_of = column.cast(pa.large_binary() if large else pa.binary()).to_pylist()
+        return [None if v is None else v.decode(errors="replace") for v in bytes_of]
 
 
 def shortest(number: float) -> float:

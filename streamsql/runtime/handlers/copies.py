@@ -20,7 +20,7 @@ from streamsql.plan.basic_plans import Plan
 from streamsql.plan.row_plans import CopyRows, Summary
 from streamsql.results import Copied, Done, Result, Rows, counted
 from streamsql.runtime.engine.row_fetch import fetch
-from streamsql.runtime.engine.row_values import in_zone, is_numeric
+from streamsql.runtime.engine.row_values import collect, is_numeric
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.queries import rows_of_stream
@@ -145,9 +145,8 @@ def summary_of(frame: Any) -> Rows:
     wanted = [F.count(F.lit(1))]
     for at, field in enumerate(fields):
         wanted += [F.expr(text.format(c=f"c{at}")) for text in _measures(field.dataType)]
-    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
     result = columns.agg(*(w.alias(f"m{n}") for n, w in enumerate(wanted)))
-    count, *values = in_zone(result.schema, zone)(result.first())
+    count, *values = collect(result).rows[0]
     rows = []
     for at, field in enumerate(fields):
         least, most, unique, avg, std, quartiles, there = values[at * 7 : at * 7 + 7]

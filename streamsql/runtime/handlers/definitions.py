@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from streamsql.calls import Assign, Node, evaluate
 from streamsql.connectors.option_values import not_kept, placed
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink, Stream
-from streamsql.errors import InputFault, Note
+from streamsql.errors import InputFault, Note, RuleFault
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.language.tokens import quote_name
@@ -18,9 +19,11 @@ from streamsql.plan import plans
 from streamsql.plan.stand_ins import given_stream, kept_sink, without_source
 from streamsql.plan.statements.definitions import check_watermark
 from streamsql.results import Done, Result
+from streamsql.runtime.engine.analysis_errors import USE_TIME
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.preflight.file_names import check_file_names
 from streamsql.runtime.preflight.function_kinds import WHAT
 from streamsql.runtime.preflight.local_paths import check_path
 from streamsql.runtime.preflight.python_code_checks import check_code
@@ -38,6 +41,7 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
         plan = without_source(plan)
     if plan.path:
         check_path(plan.path)
+        check_file_names(plan.stream, plan.path.span)
     if plan.code:
         check_code(plan.code, plan.stream.option("folder"), connector(Name(plan.stream.connector)), "read")
     entry, notes = with_schema_file(plan.stream, plan.schema_file), tuple[Note, ...]()
@@ -51,6 +55,7 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
         check_watermark(entry.watermark, columns)
         listed = ", ".join(f"{c.name} {c.type}" for c in entry.columns)
         notes = (Note("COLUMNS_INFERRED", f"columns of {name}, as inferred and recorded: {listed}"),)
+    _check_types(parts, entry)
     if parts.config.stand_ins:
         entry = given_stream(entry)
     if entry.connector == "values":
@@ -58,6 +63,23 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
     plan = replace(plan, stream=placed(entry) if parts.store else entry)
     parts.update(plan.applied)
     return Done((*notes, *_not_kept(parts, entry)), f"stream {name} created")
+
+
+_TIME = re.compile(r"\bTIME\b(?=\s*([(,>]|$))", re.IGNORECASE)
+
+
+def _check_types(parts: SessionParts, stream: Stream) -> None:
+    """Raise RuleFault for a column whose type Spark refuses as it is set."""
+    for column in stream.columns:
+        if not _TIME.search(column.type):
+            continue
+        if parts.spark.conf.get("spark.sql.timeType.enabled", "false") != "true":
+            raise RuleFault(
+                f"column {column.name} is a TIME, and that type is switched off",
+                hint=USE_TIME,
+                span=column.span if column.span.end else None,
+                code="UNSUPPORTED_TYPE",
+            )
 
 
 def _without_rows(parts: SessionParts, name: str) -> tuple[Note, ...]:

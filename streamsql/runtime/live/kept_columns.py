@@ -22,7 +22,9 @@ def fitted(table: Any, schema: Any, keys: Sequence[str] = (), own: Sequence[str 
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    wanted = list(to_arrow_schema(schema, timezone="UTC"))
+    from streamsql.runtime.embedded.carried_values import carried_schema
+
+    wanted = list(to_arrow_schema(carried_schema(schema), timezone="UTC"))
     places = {n: table.field(n) for n in range(table.num_columns)}
     others = [n for n, field in places.items() if field.name in own]
     rows = [field for n, field in places.items() if n not in others]
@@ -50,12 +52,40 @@ def _cast(column: Any, wanted: pa.DataType) -> Any:
     """The column in another type that holds its values as they are; None where there are others."""
     import pyarrow as pa
 
+    if _is_variant(column.type) and pa.types.is_struct(wanted):
+        return _carried_variants(column, wanted)
     if not _holds(column.type, wanted):
         return None
     try:
         return column.cast(wanted)
     except pa.ArrowException:
         return None
+
+
+def _is_variant(kind: pa.DataType) -> bool:
+    """Whether a column has VARIANT values as PySpark's Arrow does, which earlier versions have kept."""
+    from pyarrow import types
+
+    return types.is_struct(kind) and [kind.field(n).name for n in range(kind.num_fields)] == [
+        "value",
+        "metadata",
+    ]
+
+
+def _carried_variants(column: Any, wanted: Any) -> Any:
+    """The values of such a column as `to_arrow` gives them."""
+    import pyarrow as pa
+    from pyspark.sql.types import VariantVal
+
+    parts = []
+    for chunk in column.chunks:
+        texts = [str(VariantVal(v["value"], v["metadata"])) for v in chunk.to_pylist()]
+        places = pa.array(range(len(chunk) + 1), pa.int32())
+        one_each = pa.ListArray.from_arrays(places, chunk, type=wanted.field("variant").type)
+        parts.append(
+            pa.StructArray.from_arrays([one_each, pa.array(texts, pa.string())], fields=list(wanted))
+        )
+    return pa.chunked_array(parts, wanted)
 
 
 def _holds(old: pa.DataType, new: pa.DataType) -> bool:

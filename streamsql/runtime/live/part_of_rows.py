@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from streamsql.plan.plans import LivePart
+from streamsql.runtime.embedded.carried_values import to_frame
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
@@ -52,7 +53,7 @@ def _frame(at: RowsAt, table: Any, names: list[str], spark: Any) -> Any:
     fields = {field.name: field for field in at.schema.fields}
     schema = type(at.schema)([fields[name] for name in names])
     if not table.num_rows:
-        return spark.createDataFrame([], schema)
+        return to_frame(spark, None, schema)
     return at.handed(spark, table.select(names), schema)
 
 

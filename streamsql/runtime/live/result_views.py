@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from streamsql.results import Snapshot, Status
 from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
-from streamsql.runtime.engine.row_values import in_zone, is_numeric, python_values
+from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_of
 from streamsql.runtime.queries.run import Running
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class TableView:
         self.rows = rows
         self.columns = tuple(f.name for f in rows.schema.fields)
         self.numeric = tuple(is_numeric(f.dataType) for f in rows.schema.fields)
-        self._values = in_zone(rows.schema, zone)
+        self._zone = zone
         self._sorted: tuple[Any, Any] = (None, None)
         self._frozen: tuple[Any, int] | None = None
         self._taken: tuple[Any, Snapshot] = (None, Snapshot())
@@ -65,7 +65,7 @@ class TableView:
         if first is None:
             first = 0 if self.rows.mode == "complete" or order else max(0, total - count)
         first = max(0, min(first, total - 1))
-        rows = values(table.slice(first, count), self._values)
+        rows = values(table.slice(first, count), self.rows.schema, self._zone)
         return Snapshot(
             self.columns,
             self.numeric,
@@ -87,10 +87,11 @@ class TableView:
         return self._sorted[1]
 
 
-def values(table: Any, convert: Callable[[Any], Any]) -> list[tuple[Any, ...]]:
-    """The rows of a small Arrow table as Python values."""
-    columns = [python_values(column) for column in table.columns]
-    return [tuple(convert(row)) for row in zip(*columns, strict=True)]
+def values(table: Any, schema: Any, zone: str) -> list[tuple[Any, ...]]:
+    """The rows of a small Arrow table as Python values. schema: of the columns; zone: of the session."""
+    columns = zip(table.columns, schema.fields, strict=True)
+    own = zone_of(zone)
+    return list(zip(*(column_values(c, f.dataType, own) for c, f in columns), strict=True))
 
 
 def _sort(table: Any, by: Sequence[tuple[str, bool]]) -> Any:
@@ -126,7 +127,7 @@ class ChangesView:
         self.rows = rows
         self.columns = ("op", *(f.name for f in rows.schema.fields))
         self.numeric = (False, *(is_numeric(f.dataType) for f in rows.schema.fields))
-        self._values = in_zone(rows.schema, zone)
+        self._zone = zone
         self._lock = threading.Lock()
         self._changes: deque[tuple[int, tuple[Any, ...]]] = deque(maxlen=KEPT_CHANGES)
         """Each with its micro-batch."""
@@ -186,7 +187,7 @@ class ChangesView:
         return self._keyed(before, new)
 
     def _rows(self, table: Any) -> list[tuple[Any, ...]]:
-        return values(self.rows.shown(table), self._values)
+        return values(self.rows.shown(table), self.rows.schema, self._zone)
 
     def _keyed(self, before: Any, new: Any) -> list[tuple[Any, ...]]:
         import pyarrow.compute as pc
@@ -199,7 +200,7 @@ class ChangesView:
         stays = new[self.rows.kept].to_pylist() if self.rows.kept else [True] * new.num_rows
         for key, row, there in zip(new[self.rows.KEY].to_pylist(), self._rows(new), stays, strict=True):
             earlier = old.pop(key, [])
-            if row in earlier and there:
+            if there and repr(row) in map(repr, earlier):  # NaN is not equal to itself
                 continue
             if not there:
                 changes += [("-D", *r) for r in earlier]

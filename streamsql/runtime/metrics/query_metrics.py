@@ -130,10 +130,13 @@ def _report(running: Running | None) -> dict[str, Any]:
 
 
 def watermark_lag(watermark: str) -> float | None:
-    """The seconds from a watermark to now; None without one."""
+    """The seconds from a watermark to now; None without one, or for a year that Python does not have."""
     if not watermark or watermark.startswith("1970-01-01T00:00:00"):
         return None
-    return time.time() - datetime.fromisoformat(watermark).timestamp()
+    try:
+        return time.time() - datetime.fromisoformat(watermark).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def behind(source: dict[str, Any]) -> dict[str, float]:

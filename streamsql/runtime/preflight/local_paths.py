@@ -21,6 +21,15 @@ def check_path(path: Name) -> None:
     text = path.value.removeprefix("file://").removeprefix("file:")
     if "://" in text:
         return
+    if os.path.isdir(text) and any(c in os.path.abspath(text) for c in "*?[]{}\\"):
+        raise InputFault(
+            f"the folder {os.path.abspath(text)} cannot be read as a stream",
+            detail="Spark takes one of []{}?*\\ in the path of a folder for a part of a pattern, which does"
+            " not match this folder",
+            hint="rename the folder",
+            span=path.span,
+            code="PATTERN_IN_NAME",
+        )
     if any(c in text for c in "*?[{"):
         return
     if os.path.isfile(text):

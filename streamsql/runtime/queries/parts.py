@@ -21,6 +21,7 @@ from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.plans import Reads
 from streamsql.results import Result
 from streamsql.runtime.checkpoints.batch_history import KeptBatches
+from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.cluster_cores import fit_partitions
 from streamsql.runtime.engine.events import Events
@@ -36,7 +37,7 @@ from streamsql.runtime.queries.query_runs import Queries
 from streamsql.runtime.queries.run import Running
 
 SHOWN = 20
-"""The number of rows of a micro-batch that the sink `console` shows."""
+"""The number of rows of a micro-batch that the sink `console` shows without numRows."""
 
 P = TypeVar("P", bound="QueryParts")
 
@@ -191,9 +192,9 @@ class QueryParts:
             env[rows_variable(table.name)] = PartOfRows(rows, reads.part) if reads.part else rows
         return env
 
-    def _show_batch(self, batch: Any, batch_id: int) -> None:
-        rows = collect(batch.limit(SHOWN))
-        if len(rows.rows) == SHOWN:
+    def _show_batch(self, batch: Any, batch_id: int, most: int = SHOWN) -> None:
+        rows = collect(batch.limit(most))
+        if len(rows.rows) == most:
             # There may be more rows, and Spark saves the state of a micro-batch only if all are computed.
             batch.write.format("noop").mode("append").save()
         self.show_batch(replace(rows, notes=(Note("MICRO_BATCH", f"batch {batch_id}"),)), batch_id)
@@ -204,7 +205,7 @@ class QueryParts:
         if rows is None:
             rows = helper("LiveRows")(frame.schema, "append", None, DEFAULT_RETAIN)
             self.live[f"{name.casefold()}$$"] = rows
-        rows.take(frame.toArrow(), rows.last_batch + 1)
+        rows.take(to_arrow(frame), rows.last_batch + 1)
 
     @contextmanager
     def own_state_provider(self, program: Program) -> Iterator[None]:

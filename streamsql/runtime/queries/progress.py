@@ -75,7 +75,7 @@ class Reports:
         self.late = 0
         self.malformed = 0
         self.ended = self.claimed = False
-        self._tell: Callable[[dict[str, Any]], object] = lambda report: None
+        self._tells: list[Callable[[dict[str, Any]], object]] = []
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._arrived: deque[tuple[float, int]] = deque(maxlen=KEPT)
@@ -104,14 +104,15 @@ class Reports:
         self._arrived.append((time.monotonic(), rows))
         with self._lock:
             self.last.append(report)
-            self._tell(report)
+            for of in self._tells:
+                of(report)
 
     def tell(self, of: Callable[[dict[str, Any]], object]) -> None:
         """Call a function with every report so far, then with each new one."""
         with self._lock:
             for report in list(self.last):
                 of(report)
-            self._tell = of
+            self._tells.append(of)
 
     @property
     def waiting(self) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -97,6 +98,14 @@ class Running:
         self.stopped = True
         self.ending.begin()
         return self.ending
+
+    def fail(self, fault: QueryFault) -> None:
+        """End the query with a fault that the console has found."""
+        if self.source and self.span:
+            fault.at(self.source, self.span)
+        self.fault = fault
+        with suppress(Exception):  # Spark has ended, and the query with it
+            self.handle.stop()
 
     def status(self) -> str:
         """running, stopping (its last micro-batch runs), restarting (it failed and waits for its

@@ -24,6 +24,8 @@ from streamsql.runtime.engine.package_loader import is_there
 from streamsql.runtime.engine.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.engine.spark_errors import query_fault
 from streamsql.runtime.preflight.connectivity import check_servers
+from streamsql.runtime.preflight.database_types import check_database_types
+from streamsql.runtime.preflight.file_names import check_file_names, follow_file_names
 from streamsql.runtime.preflight.kafka_topics import check_sink_topics
 from streamsql.runtime.preflight.local_paths import check_alone, check_log
 from streamsql.runtime.preflight.registry_subjects import register_schemas
@@ -66,6 +68,7 @@ def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Ru
         return _start_stages(parts, plan, replaces)
     if isinstance(plan, Changes):
         schema = analysed(parts, plan)
+        check_database_types(parts.spark, plan.sink, type(schema)(schema.fields[:-2]))
         parts.cancel.check()
         return launch_changes(parts, plan, schema)
     try:
@@ -152,6 +155,9 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
             known = plan.query.name.casefold() in parts.catalog.queries
             notes = check_unchanged(plan, folder, facts(), parts.spark.conf, known=known)
         register_schemas(((t.sink, t.rows) for t in plan.targets), env)
+        for target in plan.targets:
+            if target.sink.connector == "jdbc":
+                check_database_types(parts.spark, target.sink, evaluate(target.rows, env).schema)
         parts.cancel.check()  # what follows stops the old query or moves its checkpoint
         if replaces:
             forget_query(parts, plan.query.name)
@@ -170,11 +176,20 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
         code = parts.modules.digests(plan.reads.functions)
         beside = lambda running: write_late(parts, running, env)  # noqa: E731
         running = parts.queries.launch(plan, env, choice, facts, code, beside, folder)
+        _follow_files(running)
         running.notes = (*notes, *running.notes)
         running.reports.output = output or running.reports.output
     if not plan.transient:
         running.reports.tell(parts.kept.follow(running.name))
     return running
+
+
+def _follow_files(running: Running) -> None:
+    """Fail a query that reads a file with a name that Spark takes for a pattern."""
+    plan = running.plan
+    reported = follow_file_names(running.name, plan.reads.streams, plan.checkpoint, running.fail)
+    if reported is not None:
+        running.reports.tell(reported)
 
 
 def _checked(parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...]) -> dict[str, Any]:
@@ -183,6 +198,8 @@ def _checked(parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...]) -> dict
     entries: tuple[Stream | Sink, ...] = (*plan.reads.streams, *sinks, *late)
     check_secrets(entries, plan.query.text)
     check_servers(entries)
+    for stream in plan.reads.streams:
+        check_file_names(stream)
     needs = plan.program + plan.writer("append") + (plan.late.program if plan.late else ())
     env = parts.env(needs, plan.reads)
     check_drivers(parts, (*sinks, *late))

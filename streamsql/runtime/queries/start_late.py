@@ -6,7 +6,6 @@ from typing import Any
 
 from streamsql.calls import evaluate, run
 from streamsql.definitions import Sink
-from streamsql.errors import QueryFault
 from streamsql.plan.plans import Run
 from streamsql.runtime.queries.kept_rows import rows_to_write
 from streamsql.runtime.queries.late_writes import LateWrites
@@ -36,15 +35,6 @@ def write_late(parts: QueryParts, running: Running, env: dict[str, Any]) -> None
     if running.plan.late is None:
         return
 
-    def fail(fault: QueryFault) -> None:
-        if running.source and running.span:
-            fault.at(running.source, running.span)
-        running.fault = fault
-        try:
-            running.handle.stop()
-        except Exception:
-            pass  # Spark has ended, and the query with it
-
     running.late = LateWrites(
         running.name,
         running.plan.late.sink.name,
@@ -53,6 +43,6 @@ def write_late(parts: QueryParts, running: Running, env: dict[str, Any]) -> None
         running.reports,
         running.catch_up,
         lambda token: parts.under(token).env((), running.plan.reads),
-        fail,
+        running.fail,
     )
     running.late.start(parts.events)

@@ -12,6 +12,7 @@ from streamsql.errors import EngineFault, QueryFault, StreamsqlError
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.limits import raised_limit
+from streamsql.runtime.embedded.carried_values import to_arrow
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.spark_errors import may_be_lost, spark_lost, translate
@@ -141,7 +142,7 @@ def computed(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt
                 hint=f"START QUERY {name};",
                 code="WRONG_COLUMNS",
             )
-        table = frame.limit(limit + 1).toArrow()
+        table = to_arrow(frame.limit(limit + 1))
         if table.num_rows > limit:
             raise EngineFault(
                 f"its result has more than {limit} row{'' if limit == 1 else 's'}",

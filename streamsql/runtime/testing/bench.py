@@ -8,7 +8,6 @@ from streamsql.errors import QueryFault, StreamsqlError, TimeFault
 from streamsql.language.statements.base import Statement
 from streamsql.results import Result
 from streamsql.runtime.engine.cancel import CancelToken
-from streamsql.runtime.engine.row_values import in_zone
 from streamsql.runtime.live.result_views import KEPT_CHANGES, ChangesView, values
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
@@ -91,7 +90,7 @@ class Bench:
             return []
         if name.endswith("$$"):
             rows = self.session.live[name]
-            inserted = values(rows.rows()[0], in_zone(rows.schema, self.zone))
+            inserted = values(rows.rows()[0], rows.schema, self.zone)
             return [("+I", *row) for row in inserted[-new:]]
         snapshot = self._views[name][1].take(KEPT_CHANGES, 0, None)
         return list(snapshot.rows)[len(snapshot.rows) - new :]

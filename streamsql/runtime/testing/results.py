@@ -16,7 +16,7 @@ from streamsql.language.values_rows import rows_of_values
 from streamsql.plan import planner, plans
 from streamsql.results import Result, Rows, RowStream
 from streamsql.runtime.engine.row_differences import DOUBLE, FLOAT
-from streamsql.runtime.engine.row_values import collect, in_zone
+from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.live.result_views import values
 from streamsql.runtime.testing.bench import Bench
@@ -121,7 +121,7 @@ def _kept(bench: Bench, sink: Sink, name: Name) -> Table:
 def _in_columns(rows: Any, names: list[str], zone: str) -> list[Row]:
     """The rows of one writer in the columns of a sink; a column that it has not is NULL."""
     table = rows.rows()[0]
-    there = [] if table is None else values(table, in_zone(rows.schema, zone))
+    there = [] if table is None else values(table, rows.schema, zone)
     own = [f.name for f in rows.schema.fields]
     if own == names or len(own) == len(names) and not set(own) & set(names):
         return [tuple(row) for row in there]

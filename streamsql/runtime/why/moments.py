@@ -8,6 +8,7 @@ import datetime as dt
 import re
 from typing import Any
 
+from streamsql.runtime.engine.far_times import local_time
 from streamsql.runtime.engine.row_values import zone_of
 
 _REPORTED = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,3}))?\d*Z\Z")
@@ -36,16 +37,8 @@ def mark(report: dict[str, Any]) -> int | None:
 
 def shown(moment: int, zone: str) -> str:
     """A moment in a session time zone ("": that of the machine), as Spark reads it: 2024-05-01 12:20:00."""
-    days, rest = divmod(moment, 86_400_000)
-    cycles = (days + 719_162) // _CYCLE if not -500_000 < days < 2_900_000 else 0
-    try:
-        local = dt.datetime.fromtimestamp((days - cycles * _CYCLE) * 86_400 + rest / 1_000, dt.UTC)
-        local = local.astimezone(zone_of(zone) if zone else None)
-    except (ValueError, OverflowError, OSError):
-        return f"{moment} ms since 1970"
-    text = local.strftime("-%m-%d %H:%M:%S")
-    fraction = f".{moment % 1_000:03}" if moment % 1_000 else ""
-    return f"{local.year + cycles * 400:04}{text}{fraction}"
+    local = local_time(moment // 1_000 * 1_000_000, zone_of(zone) if zone else None)
+    return f"{local}.{moment % 1_000:03}" if moment % 1_000 else str(local)
 
 
 def to_second(moment: int, zone: str) -> str:
