@@ -24,6 +24,7 @@ CODES = {
     "NOT_AS_EXPECTED": "an EXPECT of a test does not hold",
     # of single errors
     "ALREADY_EXISTS": "there is already an entry of that name",
+    "AMBIGUOUS_KEY": "rows of a result that are not the same have the same KEY",
     "AMBIGUOUS_STATE": "it is not clear which of several states is meant",
     "BAD_ADDRESS": "an address of this machine cannot be read or opened",
     "BAD_ARGUMENT": "an argument of a table function or a backslash command is missing or not as it takes it",
@@ -67,6 +68,7 @@ CODES = {
     "NOT_DETACHED": "the console cannot become a server",
     "SERVER_LOST": "the server has ended",
     "SERVER_VERSION": "the server is of another version",
+    "TOO_MANY_STAGES": "a query would need more stages than one may have",
     "TOO_MANY_CLIENTS": "the server serves as many clients or calls as it may",
     MALFORMED_MESSAGE: "a message, or a row of a file, cannot be read in its format",
     "MISSING_COLUMNS": "a stream needs columns that are not declared and cannot be inferred",
@@ -153,6 +155,7 @@ NOTES = {
     "DELAY_TOO_LONG": "the delay of a watermark is many times as long as the latest row needs",
     "DELAY_TOO_SHORT": "rows arrive later than the delay of the watermark",
     "FIRST_ROW_KEPT": "row_number() over a stream keeps the first row to arrive",
+    "JOINED_ONCE": "a streaming query takes a live table as it is when the query starts",
     "LATENESS_OF_MICRO_BATCHES": "of a source that cannot be read again, micro-batches tell the lateness",
     "LATE_ROWS_OF_JOIN": "late rows that are dropped behind a join are not listed",
     "LONG_RANGE": "the time range of a join is much longer than rows may be late",

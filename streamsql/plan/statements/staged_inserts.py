@@ -8,6 +8,8 @@ from streamsql.connectors import debezium
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Sink
 from streamsql.errors import RuleFault, Span, StreamsqlError
+from streamsql.language.nested_queries import joins_in_the_optimizer
+from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.insert import Insert
 from streamsql.language.tokens import quote_name
@@ -46,7 +48,7 @@ def insert_with_stages(plan: Plan, statement: Insert, sinks: tuple[Sink, ...], c
     """The plan of an INSERT with what runs if Spark refuses a query that only Spark reads."""
     if not isinstance(plan, Run) or isinstance(plan, Refresh) or statement.output_mode is not None:
         return plan
-    if plan.shape.known or not sinks:
+    if not sinks or (plan.shape.known and not joins_in_the_optimizer(read_query(statement.query.text))):
         return plan
     if _runs_by_itself(statement, sinks, context):
         run = with_stages(plan, sinks[0], statement.query, context, inserts=True)
@@ -69,11 +71,18 @@ def insert_again(query: Query, sink: Sink, body: Fragment, context: Context, spa
     return staged(replace(query, inputs=()), sink, body, whole, fault, inserts=True)
 
 
-def _runs_by_itself(statement: Insert, sinks: tuple[Sink, ...], context: Context) -> bool:
-    """Whether an INSERT may run in stages: into one sink that takes changes, without clauses of a query of
-    Spark's own. A query that Spark runs for another sink is not given to one that can only append.
+def may_run_in_stages(statement: Insert, sinks: tuple[Sink, ...]) -> bool:
+    """Whether the clauses and the sinks of an INSERT let it run in stages: one sink that takes changes, and
+    no clause of a streaming query.
     """
-    if len(sinks) > 1 or statement.late or statement.checkpoint or not takes_changes(sinks[0]):
+    return len(sinks) == 1 and not statement.late and not statement.checkpoint and takes_changes(sinks[0])
+
+
+def _runs_by_itself(statement: Insert, sinks: tuple[Sink, ...], context: Context) -> bool:
+    """Whether an INSERT runs in stages when Spark refuses it. A query that Spark runs for another sink is not
+    given to one that can only append.
+    """
+    if not may_run_in_stages(statement, sinks):
         return False
     sink, query = sinks[0], Query("stage", ("stage",), statement.query.text)
     return not _only_appends(sink) or not runs_as_stage(query, sink, context)(statement.query.text)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from streamsql.error_codes import OUTPUT_MODE
 from streamsql.errors import RuleFault, StreamsqlError
+from streamsql.language.nested_queries import joins_in_the_optimizer
+from streamsql.language.query import read_query
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
 from streamsql.runtime.engine.java_classes import java_class
@@ -16,10 +19,15 @@ _MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
 
 def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
     """The first output mode of a plan that Spark accepts for its result. Raises RuleFault."""
+    _check_maps(plan, result)
     refusals: list[StreamsqlError] = []
     for choice in plan.choices:
         trigger = plan.query.trigger.kind if plan.query.trigger else ""
         refusal = spark_verdict(spark, result, choice.mode, trigger)
+        if refusal is None and _may_gain_joins(plan):
+            unplanned = _refused_by_the_planner(spark, result, plan)
+            if unplanned is not None:
+                raise unplanned
         if refusal is None and choice.mode == "complete" and not (plan.shape.known or plan.mode_span):
             refusal = _loses_rows(result)
         if refusal is None:
@@ -27,6 +35,73 @@ def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
         refusals.append(placed(refusal, plan))
     # A refusal in every output mode tells more than a refusal in one.
     raise next((r for r in refusals if r.code != OUTPUT_MODE), refusals[0])
+
+
+def _check_maps(plan: Run, result: Any) -> None:
+    """Raise RuleFault for groups by a map whose values may be NULL and are numbers or the like: Spark's
+    generated code takes NULL there for 0, and puts the groups together.
+    """
+    texts = [plan.query.text, *(stream.query for stream in plan.reads.streams if stream.query)]
+    maps = any(c.type.upper().startswith("MAP") for stream in plan.reads.streams for c in stream.columns)
+    if not maps and not any("map" in word for text in texts for word in read_query(text).words):
+        return
+    nodes = streaming_nodes(result._jdf.queryExecution().analyzed())
+    for keys in (node.groupingExpressions() for node in nodes if node.nodeName() == "Aggregate"):
+        for at in range(keys.size()):
+            kind = keys.apply(at).dataType()
+            if kind.typeName() != "map" or not kind.valueContainsNull():
+                continue
+            if kind.valueType().typeName() in ("string", "binary", "array", "map", "struct", "variant"):
+                continue
+            raise RuleFault(
+                "groups by a map whose values may be NULL are not told apart",
+                detail="Spark puts the groups of the values NULL and 0 together",
+                hint="GROUP BY map_entries(m)",
+                span=plan.body_span,
+                code="WRONG_TYPE",
+            )
+
+
+def _may_gain_joins(plan: Run) -> bool:
+    """Whether Spark's optimizer may add joins or aggregations to a query, or to one of its streams."""
+    texts = [plan.query.text, *(stream.query for stream in plan.reads.streams if stream.query)]
+    return not plan.query.together and any(joins_in_the_optimizer(read_query(text)) for text in texts)
+
+
+def _refused_by_the_planner(spark: Any, result: Any, plan: Run) -> RuleFault | None:
+    """The refusal of a streaming DataFrame that Spark's checks accept and its planner does not: the optimizer
+    makes a join of the stream with itself, or an aggregation, of a query in an expression or of LATERAL.
+    """
+    logical = result._jdf.queryExecution().analyzed()
+    optimizer = result._jdf.sparkSession().sessionState().optimizer()
+    analyzed, optimized = (list(streaming_nodes(p)) for p in (logical, optimizer.execute(logical)))
+    shared = any(node.nodeName() == "WithCTE" for node in analyzed)
+    grouping = ("Aggregate", "Distinct", "Deduplicate")
+    before, after = (sum(node.nodeName() in grouping for node in nodes) for nodes in (analyzed, optimized))
+    keys = java_class(spark, "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys")
+    joins = [
+        n for n in optimized if n.nodeName() == "Join" and n.left().isStreaming() and n.right().isStreaming()
+    ]
+    fine = all(keys.unapply(n).isDefined() and not n.joinType().toString().startswith("Exist") for n in joins)
+    if fine and (after <= before or (shared and before)):
+        return None
+    return RuleFault(
+        "Spark does not run this query on a stream",
+        detail="a query in an expression, LATERAL or EXCEPT ALL becomes an aggregation of the stream, or a "
+        "join of the stream with itself, when Spark plans it",
+        hint="leave OUTPUT MODE out: then it runs in stages" if plan.mode_span else "",
+        span=plan.body_span,
+        code="NOT_ON_STREAMS",
+    )
+
+
+def streaming_nodes(plan: Any) -> Iterator[Any]:
+    """The nodes of a plan of Spark whose rows are those of a stream."""
+    if plan.isStreaming():
+        yield plan
+    children = plan.children()
+    for at in range(children.size()):
+        yield from streaming_nodes(children.apply(at))
 
 
 def _loses_rows(result: Any) -> RuleFault | None:
