@@ -16,6 +16,11 @@ HELPERS = {
     "load": "python_code",
     "data_source": "python_code",
     "JdbcTable": "jdbc_writer",
+    "only_owner": "durable_files",
+    "write_file": "durable_files",
+    "make_folder": "durable_files",
+    "remove_file": "durable_files",
+    "sync_folder": "durable_files",
     "LiveFiles": "live_files",
     "kept_in": "live_files",
     "RowsAt": "live_rows",
@@ -65,9 +70,15 @@ def sources(names: frozenset[str]) -> tuple[str, str]:
     imports: dict[str, None] = {}
     for module in dict.fromkeys(HELPERS[name] for name in wanted):
         tree = ast.parse(inspect.getsource(importlib.import_module(f"streamsql.runtime.embedded.{module}")))
-        imports |= {ast.unparse(n): None for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))}
+        outside = (n for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom)) and not _of_helpers(n))
+        imports |= {ast.unparse(n): None for n in outside}
     order = [name for name in HELPERS if name in wanted]
     return (
         "".join(f"{line}\n" for line in sorted(imports)),
         "".join("\n" + inspect.getsource(helper(name)) + "\n" for name in order),
     )
+
+
+def _of_helpers(node: ast.Import | ast.ImportFrom) -> bool:
+    """Whether an import gets other helpers, whose definitions are in the program itself."""
+    return isinstance(node, ast.ImportFrom) and str(node.module).startswith("streamsql.runtime.embedded.")

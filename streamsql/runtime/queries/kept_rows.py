@@ -8,30 +8,49 @@ from streamsql.errors import RuleFault
 from streamsql.language.tokens import quote_name
 from streamsql.plan.plans import Run
 from streamsql.runtime.checkpoints.query_marker import ANEW
-from streamsql.runtime.live.journal import LiveTables
+from streamsql.runtime.live.journal import LiveTables, UnfitRows
 from streamsql.runtime.live.kept_columns import Misfit
+from streamsql.runtime.live.recorded_progress import Recorded, misfit
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
 
 
-def rows_to_write(live: LiveTables, name: str, fresh: LiveRows, plan: Run) -> LiveRows:
+def check_rows(live: LiveTables, name: str, plan: Run, recorded: Recorded, *, kept: bool) -> None:
+    """Raise UnfitRows when a query cannot continue the rows of a live table that it writes. kept: whether it
+    goes on with the rows that are there; else it begins without rows.
+    """
+    reason = misfit(live.get(name.casefold()) if kept else None, recorded)
+    if reason:
+        fault = live.unusable(name, UnfitRows(reason))
+        if not kept:
+            fault.hint = "add FROM BEGINNING before its SELECT, or name another folder as its CHECKPOINT"
+        fault.span = plan.body_span
+        raise fault
+
+
+def rows_to_write(live: LiveTables, name: str, fresh: LiveRows, plan: Run, recorded: Recorded) -> LiveRows:
     """The rows of a live table that is written from now on: those that are there, with the columns of the
-    query as it is now, or fresh ones. Raises RuleFault for rows that it does not continue.
+    query as it is now, or fresh ones. Raises RuleFault or UnfitRows for rows that it does not continue.
     """
     key = name.casefold()
     known: LiveRows | None = live.get(key)
+    if known is not None or recorded.begun:
+        check_rows(live, name, plan, recorded, kept=True)
     if known is None:
         live.begin(key, fresh)
         return fresh
     was, now = _how(known), _how(fresh)
     if was != now:
         raise _not_continued(name, plan, f"they were kept {was}, and now it keeps them {now}")
+    if known.query is None and known.last_batch >= 0:
+        known.query = recorded.query  # an earlier version has written them
+        live.renew(key)
     if (known.retain, _columns(known)) != (fresh.retain, _columns(fresh)):
         try:
             live.fit(key, fresh.schema, fresh.retain)
-        except Misfit as misfit:
-            raise _not_continued(name, plan, f"its column {misfit} has other values now") from None
+        except Misfit as column:
+            raise _not_continued(name, plan, f"its column {column} has other values now") from None
     return known
 
 

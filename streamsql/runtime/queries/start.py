@@ -23,13 +23,14 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.package_loader import is_there
 from streamsql.runtime.engine.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.engine.spark_errors import query_fault
+from streamsql.runtime.live.recorded_progress import FROM_NOW, Recorded, of_checkpoint, of_late_rows
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.preflight.kafka_topics import check_sink_topics
 from streamsql.runtime.preflight.local_paths import check_alone, check_log
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.few_rows import few_rows
-from streamsql.runtime.queries.kept_rows import rows_to_write
+from streamsql.runtime.queries.kept_rows import check_rows, rows_to_write
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import Output, TableOutput
 from streamsql.runtime.queries.query_waits import POLL
@@ -39,9 +40,6 @@ from streamsql.runtime.queries.start_changes import launch_changes
 from streamsql.runtime.queries.start_late import begin_late, late_sinks, write_late
 from streamsql.runtime.queries.start_refresh import analysed, await_first, changed_input, launch_refresh
 from streamsql.runtime.workspace.owned_folders import claim, private_folder, remove
-
-FROM_NOW = "streamsql.from_now"
-"""The file in a checkpoint whose first micro-batch has passed over the input that was there."""
 
 
 def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -> Running:
@@ -154,6 +152,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
             known = plan.query.name.casefold() in parts.catalog.queries
             notes = check_unchanged(plan, folder, facts(), parts.spark.conf, known=known, chosen=few.changed)
         register_schemas(((t.sink, t.rows) for t in plan.targets), env)
+        _check_rows(parts, plan, late, folder, replaces)
         parts.cancel.check()  # what follows stops the old query or moves its checkpoint
         if replaces:
             forget_query(parts, plan.query.name)
@@ -166,8 +165,8 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
             _make_private(plan)
             if begun < 0:
                 folder.remove_unfinished()
-        output = _keep_rows(parts, plan, choice, env)
-        begin_late(parts, plan, env)
+        output = _keep_rows(parts, plan, choice, env, of_checkpoint(folder))
+        begin_late(parts, plan, env, of_late_rows(folder))
         _add_keys(plan, env)
         code = parts.modules.digests(plan.reads.functions)
         beside = lambda running: write_late(parts, running, env)  # noqa: E731
@@ -192,7 +191,24 @@ def _checked(parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...]) -> dict
     return env
 
 
-def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any]) -> Output | None:
+def _check_rows(
+    parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...], folder: Folder, replaces: bool
+) -> None:
+    """Raise UnfitRows when the checkpoint has rows that its live tables do not have, or the other way round.
+    A new query, whose live tables begin without rows, may name a checkpoint that has progress.
+    """
+    if plan.transient or plan.begins in ("now", "beginning") or (replaces and not plan.query.checkpoint):
+        return
+    kept = not replaces and plan.query.name.casefold() in parts.catalog.queries
+    for table in plan.live:
+        check_rows(parts.live, table.name, plan, of_checkpoint(folder), kept=kept)
+    for table in (sink for sink in late if sink.is_live):
+        check_rows(parts.live, table.name, plan, of_late_rows(folder), kept=kept)
+
+
+def _keep_rows(
+    parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any], recorded: Recorded
+) -> Output | None:
     """Put the rows of the live tables that the query writes into env: the existing rows, or new ones.
     Returns the counter of the rows that this run writes; None if it has other sinks, too.
     """
@@ -202,7 +218,7 @@ def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str
         if plan.transient:
             rows = parts.live[table.name.casefold()] = fresh
         else:
-            rows = rows_to_write(parts.live, table.name, fresh, plan)
+            rows = rows_to_write(parts.live, table.name, fresh, plan, recorded)
         env[step.name] = rows
         others = (w for w in rows.watchers if not isinstance(getattr(w, "__self__", None), TableOutput))
         rows.watchers[:] = list(others)

@@ -8,6 +8,7 @@ from streamsql.calls import evaluate, run
 from streamsql.definitions import Sink
 from streamsql.errors import QueryFault
 from streamsql.plan.plans import Run
+from streamsql.runtime.live.recorded_progress import Recorded
 from streamsql.runtime.queries.kept_rows import rows_to_write
 from streamsql.runtime.queries.late_writes import LateWrites
 from streamsql.runtime.queries.parts import QueryParts
@@ -19,7 +20,7 @@ def late_sinks(plan: Run) -> tuple[Sink, ...]:
     return (plan.late.sink,) if plan.late else ()
 
 
-def begin_late(parts: QueryParts, plan: Run, env: dict[str, Any]) -> None:
+def begin_late(parts: QueryParts, plan: Run, env: dict[str, Any], recorded: Recorded) -> None:
     """Put the writer of late rows into env; the checkpoint records where it begins. Raises exceptions of
     Spark where the sink declares other columns.
     """
@@ -27,7 +28,8 @@ def begin_late(parts: QueryParts, plan: Run, env: dict[str, Any]) -> None:
         return
     run(plan.late.steps, env)
     for step in plan.late.keeping:
-        env[step.name] = rows_to_write(parts.live, plan.late.sink.name, evaluate(step.node, env), plan)
+        fresh = evaluate(step.node, env)
+        env[step.name] = rows_to_write(parts.live, plan.late.sink.name, fresh, plan, recorded)
     run(plan.late.beginning, env)
 
 

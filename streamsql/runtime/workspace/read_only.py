@@ -47,7 +47,7 @@ class SharedTables(LiveTables):
             return default
         with self._taking:
             journal = self._journal(name)
-            rows = self.read(name, lambda: journal.refresh(self.loaded(name)))
+            rows = self.read(name, lambda: journal.refresh(self.loaded(name), lambda: self.record(name)))
             if rows is None:
                 self.pop(name, None)
                 return default

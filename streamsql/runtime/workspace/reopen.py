@@ -204,6 +204,7 @@ def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
         "streams": {Path(places.values(s)).name for s in catalog.streams},
     }
     try:
+        owned_folders.clear_removed(workspace / "run")
         owned_folders.adopt(workspace / "run", known)
         moved = owned_folders.put_into_trash(workspace, known)
     except OSError as error:
