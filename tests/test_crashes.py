@@ -1,0 +1,168 @@
+"""A crash, or a disk that fails, at each step that writes: the rows are right afterwards, or the start is
+refused with what to type, and that works.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import drop_tables
+from test_reopened import Opened
+
+from streamsql.errors import StreamsqlError
+from streamsql.runtime.embedded import durable_files
+
+DEFINED = """
+CREATE STREAM s (k STRING, n INT) USING values;
+CREATE LIVE TABLE t AS SELECT k, sum(n) AS n FROM s GROUP BY k;
+INSERT INTO s VALUES ('a', 1), ('b', 2); AWAIT QUERY t IDLE;
+INSERT INTO s VALUES ('a', 3); AWAIT QUERY t IDLE; STOP QUERY t;
+"""
+FEED = "INSERT INTO s VALUES ('c', 4); AWAIT QUERY t IDLE;"
+CREATE = "CREATE OR REPLACE LIVE TABLE t AS SELECT k, max(n) AS n FROM s GROUP BY k;"
+STATEMENTS = {
+    "start": f"START QUERY t; {FEED} STOP QUERY t;",
+    "from beginning": f"START QUERY t FROM BEGINNING; {FEED} STOP QUERY t;",
+    "from now": f"START QUERY t FROM NOW; {FEED} STOP QUERY t;",
+    "replace": f"{CREATE} {FEED} STOP QUERY t;",
+    "drop": "DROP LIVE TABLE t;",
+}
+STEPS = ("open", "fsync", "replace", "mkdir", "unlink")
+
+
+class Crash(BaseException):
+    """The process is killed here."""
+
+
+class Disk:
+    """In place of `os` where files are written: fails at a step, and at all later ones. at: the number of the
+    step, None for none; error: what it raises, made anew each time.
+    """
+
+    def __init__(self, at: int | None, error: Any) -> None:
+        self.at, self.error, self.count = at, error, 0
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(os, name)
+        if name not in STEPS:
+            return real
+
+        def step(*arguments: Any, **named: Any) -> Any:
+            self.count += 1
+            if self.failed:
+                raise self.error()
+            return real(*arguments, **named)
+
+        return step
+
+    @property
+    def failed(self) -> bool:
+        return self.at is not None and self.count >= self.at
+
+
+class Base:
+    """A workspace with a live table that is stopped. Each test begins with it as it was, in the same folder: a
+    checkpoint has the absolute paths of the files that were read.
+    """
+
+    def __init__(self, folder: Path, spark: Any) -> None:
+        self.folder, self.spark = folder / "w", spark
+        self._whole = folder / "whole"
+        console = Opened(self.folder, spark)
+        console.run(DEFINED)
+        console.session.close()
+        shutil.copytree(self.folder, self._whole)
+
+    def opened(self) -> Opened:
+        """A console on the workspace as it was."""
+        shutil.rmtree(self.folder)
+        shutil.copytree(self._whole, self.folder)
+        return Opened(self.folder, self.spark)
+
+
+@pytest.fixture(scope="module")
+def base(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Base:
+    return Base(tmp_path_factory.mktemp("base"), spark)
+
+
+@pytest.fixture(autouse=True)
+def clean(spark: Any) -> Iterator[None]:
+    yield
+    drop_tables(spark)
+
+
+def leave(console: Opened, spark: Any) -> None:
+    """What the end of a process does: its queries run no longer, and nothing is written."""
+    for query in spark.streams.active:
+        query.stop()
+    console.session.queries.close()
+
+
+def again(refused: StreamsqlError) -> str:
+    """What the hint of a refused start says that can be typed."""
+    assert refused.code in ("ROWS_NOT_OF_CHECKPOINT", "ROWS_NOT_READ", "CHECKPOINT_CHANGED"), refused
+    assert refused.hint.startswith("START QUERY t "), refused.hint
+    assert "FROM BEGINNING" in refused.hint
+    return "START QUERY t FROM BEGINNING;"
+
+
+def check_rows(console: Opened) -> str:
+    """Start the query, in the way that is proposed if it is refused, and compare its rows with a batch. Returns
+    how it went on.
+    """
+    if not console.rows("SHOW LIVE TABLES;"):
+        console.run(CREATE)
+        how = "created again"
+    else:
+        try:
+            console.run("START QUERY t;")
+            how = "started"
+        except StreamsqlError as refused:
+            console.run(again(refused))
+            how = refused.code
+    console.run("INSERT INTO s VALUES ('d', 5); AWAIT QUERY t IDLE;")
+    verified = console.run("VERIFY QUERY t;")
+    assert verified
+    rows = dict(console.rows("SELECT * FROM t;"))
+    assert rows["d"] == 5
+    return how
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.parametrize("kind", ["crash", "failing disk"])
+def test_rows_are_right_whichever_step_is_the_last(
+    spark: Any, base: Base, monkeypatch: pytest.MonkeyPatch, statement: str, kind: str
+) -> None:
+    error = Crash if kind == "crash" else lambda: OSError(errno.EIO, os.strerror(errno.EIO))
+    outcomes = list[str]()
+    at = 0
+    while True:
+        at += 1
+        console = base.opened()
+        disk = Disk(at, error)
+        monkeypatch.setattr(durable_files, "os", disk)
+        told = ""
+        try:
+            for result in console.run(STATEMENTS[statement]):
+                told += " ".join(note.code for note in getattr(result, "notes", ()))
+        except (Crash, StreamsqlError, OSError) as stopped:
+            assert disk.failed, stopped
+            told = str(stopped)
+        failed = disk.failed
+        monkeypatch.setattr(durable_files, "os", os)
+        leave(console, spark)
+        reopened = Opened(base.folder, spark)
+        outcomes.append(check_rows(reopened))
+        reopened.session.close()
+        if not failed:
+            break
+        assert told or kind == "crash", f"step {at} failed in silence"
+    print(f"{statement}, {kind}: {outcomes}")
+    assert outcomes[-1] == ("created again" if statement == "drop" else "started")
+    assert at > 3
