@@ -38,16 +38,14 @@ def move(old, new):
         sync_folder(os.path.dirname(old))
 
 
-def make_folder(path, mode=0o700):
-    """Create a folder that only its owner can read, and those above it, unless they exist. mode: of the
-    folder; those above have the default. Raises OSError.
-    """
+def make_folder(path):
+    """Create a folder that only its owner can read, and those above it, unless they exist. Raises OSError."""
     if os.path.isdir(path):
         return
     above = os.path.dirname(os.path.abspath(path))
-    make_folder(above, 0o777)
+    make_folder(above)
     try:
-        os.mkdir(path, mode)
+        os.mkdir(path, 0o700)
     except FileExistsError:
         if not os.path.isdir(path):
             raise

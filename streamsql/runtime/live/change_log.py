@@ -14,10 +14,10 @@ from typing import Any
 
 from streamsql.errors import EngineFault, RuleFault
 from streamsql.language.tokens import quote_name
-from streamsql.runtime.embedded.durable_files import move, remove_file, sync_folder, write_file
+from streamsql.runtime.embedded.durable_files import make_folder, move, remove_file, sync_folder, write_file
 from streamsql.runtime.live.kept_columns import Misfit, fitted
 from streamsql.runtime.workspace.formats import CHANGES, check_version
-from streamsql.runtime.workspace.owned_folders import claim, private_folder
+from streamsql.runtime.workspace.owned_folders import claim
 
 KIND = "kind.json"
 
@@ -62,7 +62,7 @@ class ChangeLog:
         """Begin without rows. Raises OSError."""
         self.forget()
         claim(self.folder.parent)
-        private_folder(self.folder)
+        make_folder(self.folder)
         self._write_kind(_kind(schema, keys) | {"query": self.query})
 
     def open(self, name: str, schema: Any, keys: tuple[str, ...], *, accept: bool = False) -> None:

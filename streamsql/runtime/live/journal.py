@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from streamsql.connectors.base import Places
 from streamsql.errors import EngineFault
 from streamsql.language.tokens import quote_name
-from streamsql.runtime.embedded.durable_files import write_file
+from streamsql.runtime.embedded.durable_files import make_folder, write_file
 from streamsql.runtime.embedded.live_files import LiveFiles
 from streamsql.runtime.engine.pyspark_import import import_pyspark
 from streamsql.runtime.live.kept_columns import Misfit, fitted
@@ -60,6 +60,7 @@ class Journal(LiveFiles):
     def begin(self, rows: LiveRows) -> None:
         """Persist the current rows and all later ones. Replaces what was persisted before. Raises OSError."""
         remove(self.folder)
+        make_folder(self.folder)
         claim(self.folder)
         with rows.held():
             self.newest = -1

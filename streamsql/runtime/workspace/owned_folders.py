@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from streamsql.errors import EngineFault
-from streamsql.runtime.embedded.durable_files import make_folder, move, only_owner, write_file
+from streamsql.runtime.embedded.durable_files import move, only_owner, write_file
 
 MARK = ".streamsql.json"
 """Begins with a dot, so that Spark does not read it as data."""
@@ -31,7 +31,8 @@ private = only_owner
 
 def private_folder(folder: Path) -> None:
     """Create a folder that only its owner can read, unless it exists. Raises OSError."""
-    make_folder(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def is_owned(folder: Path) -> bool:
@@ -52,7 +53,7 @@ def claim(folder: Path) -> None:
             hint=f"check its content, then move it away: mv '{folder}' …",
             code="FOLDER_IN_USE",
         )
-    private_folder(folder.parent)
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     private_folder(folder)
     mark(folder)
 
