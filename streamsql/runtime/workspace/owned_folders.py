@@ -47,7 +47,7 @@ def claim(folder: Path) -> None:
     """
     if is_owned(folder):
         return
-    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or not _is_begun(folder))):
         raise EngineFault(
             f"{folder} is in the way: streamsql did not create it",
             hint=f"check its content, then move it away: mv '{folder}' …",
@@ -56,6 +56,11 @@ def claim(folder: Path) -> None:
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     private_folder(folder)
     mark(folder)
+
+
+def _is_begun(folder: Path) -> bool:
+    """Whether a folder is empty, or has only what a crash has left of its mark."""
+    return all(path.name == f"{MARK}.part" for path in folder.iterdir())
 
 
 def mark(folder: Path) -> None:
