@@ -289,17 +289,3 @@ def test_a_query_of_changes_without_its_record_is_refused(opened: Open, tmp_path
     assert "FROM BEGINNING   writes all rows again" in refused.value.hint
     again.run("START QUERY q FROM BEGINNING; AWAIT QUERY q IDLE;")
     assert again.rows("SELECT * FROM log;") == [("+I", "a", 1)]
-
-
-def test_a_new_query_on_a_checkpoint_with_progress_needs_a_word(opened: Open, tmp_path: Path) -> None:
-    """A live table would have only the rows that come from now on."""
-    console = opened()
-    insert = f"INSERT INTO t AS QUERY q CHECKPOINT '{tmp_path}/ck' SELECT k, n FROM s;"
-    console.run(STREAM + "CREATE SINK t USING memory; INSERT INTO s VALUES ('a', 1);")
-    console.run(insert + "AWAIT QUERY q IDLE; DROP QUERY q;")
-    with pytest.raises(StreamsqlError) as refused:
-        console.run(insert)
-    assert refused.value.code == "ROWS_NOT_OF_CHECKPOINT"
-    assert "add FROM BEGINNING before its SELECT" in refused.value.hint
-    console.run(insert.replace("QUERY q ", "QUERY q FROM BEGINNING ") + "AWAIT QUERY q IDLE;")
-    assert console.rows("SELECT * FROM t;") == [("a", 1)]
