@@ -5,12 +5,21 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 from test_reopened import Open, Opened, opened  # noqa: F401  the fixture
 
 from streamsql.errors import StreamsqlError
+from streamsql.runtime.embedded.live_files import LiveFiles
+from streamsql.runtime.embedded.live_rows import LiveRows
+from streamsql.runtime.live.journal import Journal, UnfitRows, UnreadableRows
+from streamsql.runtime.live.recorded_progress import Recorded
+from streamsql.runtime.live.result_views import ChangesView
 
 STREAM = "CREATE STREAM s (k STRING, n INT) USING values;"
 TABLES = {
@@ -36,7 +45,8 @@ def feed(console: Opened, *values: str) -> None:
 
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     """The checkpoint and the rows of t."""
-    return tmp_path / "w/run/queries/t/checkpoint", tmp_path / "w/run/live/t"
+    current = tmp_path / "w/run/queries/t/current"
+    return current / "checkpoint", current / "rows/t"
 
 
 def drop_checkpoint(checkpoint: Path, rows: Path) -> None:
@@ -253,7 +263,7 @@ def test_late_rows_are_refused_without_their_files(opened: Open, tmp_path: Path)
     assert len(first.rows("SELECT * FROM late;")) == 1
     assert len(opened().rows("SELECT * FROM late;")) == 1
     again = opened()
-    shutil.rmtree(tmp_path / "w/run/live/late")
+    shutil.rmtree(tmp_path / "w/run/queries/t/current/rows/late")
     for statement in ("START QUERY t;", "SELECT * FROM late;"):
         with pytest.raises(StreamsqlError, match="the rows of late do not fit the checkpoint") as refused:
             again.run(statement)
@@ -280,7 +290,7 @@ def test_a_query_of_changes_without_its_record_is_refused(opened: Open, tmp_path
     first.run(STREAM + CHANGES + "INSERT INTO s VALUES ('a', 1); AWAIT QUERY ALL IDLE;")
     assert first.rows("SELECT * FROM log;") == [("+I", "a", 1)]
     again = opened()
-    HARMED[harm](tmp_path / "w/run/queries/q")
+    HARMED[harm](tmp_path / "w/run/queries/q/current")
     again.run("START QUERY sums;")
     with pytest.raises(StreamsqlError) as refused:
         again.run("START QUERY q;")
@@ -289,3 +299,75 @@ def test_a_query_of_changes_without_its_record_is_refused(opened: Open, tmp_path
     assert "FROM BEGINNING   writes all rows again" in refused.value.hint
     again.run("START QUERY q FROM BEGINNING; AWAIT QUERY q IDLE;")
     assert again.rows("SELECT * FROM log;") == [("+I", "a", 1)]
+
+
+# ---- without Spark --------------------------------------------------------------------------------
+
+
+def keyed_rows() -> LiveRows:
+    return LiveRows(StructType().add("k", "string").add("n", "long"), "update", ["k"], 1_000)
+
+
+def batch(key: str, n: int) -> pa.Table:
+    return pa.table({"k": [key], "n": pa.array([n], pa.int64()), LiveRows.KEY: [key]})
+
+
+def test_a_reader_never_takes_a_micro_batch_without_the_one_before(tmp_path: Path) -> None:
+    """A folder that is listed while another console writes may show the newer of two files only."""
+    rows = keyed_rows()
+    Journal(tmp_path / "t").begin(rows)
+    rows.take(batch("a", 1), 0)
+    reader = Journal(tmp_path / "t")
+    taken = reader.refresh(None)
+    assert taken is not None and taken.last_batch == 0
+    rows.take(batch("b", 2), 1)
+    rows.take(batch("a", 3), 2)
+    (tmp_path / "t/1.new").rename(tmp_path / "hidden")
+    with pytest.raises(
+        UnreadableRows, match=r"the file of micro-batch 1, which 2\.new continues, is missing"
+    ):
+        reader.refresh(taken)
+    assert taken.last_batch == 0
+    (tmp_path / "hidden").rename(tmp_path / "t/1.new")
+    again = reader.refresh(taken)
+    assert again is not None and again.rows()[0].to_pydict() == {"k": ["b", "a"], "n": [2, 3]}
+
+
+def test_the_files_of_a_live_table_stay_few_and_can_go_back(tmp_path: Path) -> None:
+    rows, folder = keyed_rows(), tmp_path / "t"
+    journal = Journal(folder)
+    journal.begin(rows)
+    for number in range(250):
+        rows.take(batch(f"k{number % 3}", number) if number % 5 else batch("x", 0).slice(0, 0), number)
+    assert len(list(folder.iterdir())) < 2 * LiveFiles.COMPACT + 60
+    whole = Journal(folder).load()
+    assert whole is not None and whole.last_batch == 249
+    assert sorted(whole.rows()[0].to_pylist(), key=str) == sorted(rows.rows()[0].to_pylist(), key=str)
+    # Spark's checkpoint has lost micro-batches, fewer than the files cover.
+    rows.query = "9a4d7b0e-77a5-4e5f-8a6e-0f6f0c9e4d11"
+    journal.write_all(249, rows.table, rows)
+    rows.take(batch("y", 1), 250)
+    rows.take(batch("z", 1), 251)
+    back = Journal(folder).load(lambda: Recorded(rows.query, 250, 250, begun=True))
+    assert back is not None and back.last_batch == 250
+    assert {row["k"] for row in back.rows()[0].to_pylist()} == {"k0", "k1", "k2", "y"}
+    with pytest.raises(UnfitRows, match="its rows end with micro-batch -1|it has no rows|cannot"):
+        Journal(folder).load(lambda: Recorded(rows.query, 100, 100, begun=True))
+
+
+def test_the_changes_of_a_view_end_with_the_newest_row() -> None:
+    """Also when a micro-batch comes while the view is made."""
+    rows = keyed_rows()
+    rows.take(batch("a", 1), 0)
+    next_batch = threading.Thread(target=lambda: rows.take(batch("a", 2), 1))
+
+    def watch(tell: Callable[..., None]) -> object:
+        current = LiveRows.watch(rows, tell)
+        next_batch.start()
+        next_batch.join(0.2)  # it does not end before the view has its first rows
+        return current
+
+    rows.watch = watch  # type: ignore[method-assign]
+    view = ChangesView(rows, "UTC")
+    next_batch.join()
+    assert view.take(10, 0, None).rows == [("+I", "a", 1), ("-U", "a", 1), ("+U", "a", 2)]

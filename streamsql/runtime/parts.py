@@ -78,8 +78,13 @@ def _live_tables(
         return writers[0].owner or writers[0].name if writers else name
 
     tables = SharedTables if config.read_only else LiveTables
+
+    def home(name: str) -> str:
+        writers = current.snapshot.writers_of(name)
+        return places.rows(name, writers[0].name) if len(writers) == 1 else ""
+
     return tables(
-        places if config.store else None,
+        home if config.store else None,
         lambda name: name in current.snapshot.sinks,
         feeding,
         lambda name: _recorded(name, current.snapshot, places) if server() is None else None,
@@ -95,8 +100,7 @@ def _recorded(table: str, catalog: Catalog, places: Places) -> Recorded | None:
         return None
     query = writers[0]
     if query.inputs:
-        written = Path(places.checkpoint(query.name)).parent / "written"
-        return None if query.live_table else of_changes(written)
+        return None if query.live_table else of_changes(Path(places.written(query.name)))
     folder = query.checkpoint or places.checkpoint(query.name)
     if not is_local(folder):
         return None

@@ -1,7 +1,8 @@
 """Records in a checkpoint the query that created it, and reports before a start what has changed since.
 
 Beside Spark's own files a checkpoint folder contains the marker streamsql.json: the query's name and text,
-and the result of `facts_of`. Spark ignores it.
+and the result of `facts_of`. Spark ignores it. It is written once the query runs: Spark refuses to begin in a
+folder that holds a file. The generation around the checkpoint holds a marker, too, which is written before.
 """
 
 from __future__ import annotations
@@ -41,11 +42,16 @@ class Folder:
     """A folder on any file system that Spark supports."""
 
     def __init__(self, spark: Any, folder: str) -> None:
-        self._jvm = spark._jvm
+        self._spark, self._jvm = spark, spark._jvm
         self._path = java_class(spark, "org.apache.hadoop.fs.Path")
         self._io = java_class(spark, "org.apache.commons.io.IOUtils")
         self.path = self._path(folder)
         self.files = self.path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+
+    @property
+    def above(self) -> Folder:
+        """The folder that this one is in."""
+        return Folder(self._spark, str(self.path.getParent().toString()))
 
     def read(self, name: str) -> str:
         """The text of a file; empty if it does not exist."""
@@ -161,8 +167,8 @@ def _marker(folder: Folder) -> dict[str, Any] | None:
 
 
 def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[str, str]) -> None:
-    """Record in a checkpoint folder the query that owns it, and its Python code (digests by module). A
-    failure to write is ignored.
+    """Record in a checkpoint folder the query that owns it, and its Python code (digests by module). Raises
+    OSError, exceptions of Java.
     """
     known = {
         "version": CHECKPOINT,
@@ -171,10 +177,7 @@ def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[st
         "facts": facts,
         "code": code,
     }
-    try:
-        folder.write(MARKER, json.dumps(known))
-    except Exception:
-        pass
+    folder.write(MARKER, json.dumps(known))
 
 
 def facts_now(plan: Run, mode: str, frame: Any) -> dict[str, Any]:
@@ -198,7 +201,7 @@ def check_unchanged(
     if folder.newest("offsets") < 0:
         return ()
     try:
-        owner = _marker(folder) or {}
+        owner = _marker(folder) or (None if plan.query.checkpoint else _marker(folder.above)) or {}
     except Exception as error:
         if plan.begins == "accept":
             return (

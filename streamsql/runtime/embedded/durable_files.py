@@ -38,6 +38,15 @@ def move(old, new):
         sync_folder(os.path.dirname(old))
 
 
+def point(link, target):
+    """Let a symbolic link lead to a target, in place of the link of that name. Raises OSError."""
+    part = f"{link}.part"
+    remove_file(part)
+    os.symlink(target, part)
+    os.replace(part, link)
+    sync_folder(os.path.dirname(link))
+
+
 def make_folder(path):
     """Create a folder that only its owner can read, and those above it, unless they exist. Raises OSError."""
     if os.path.isdir(path):

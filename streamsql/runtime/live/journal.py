@@ -8,6 +8,7 @@ file before; rows that do not fit the checkpoint are refused.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from copy import deepcopy
@@ -15,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamsql.connectors.base import Places
 from streamsql.errors import EngineFault
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.embedded.durable_files import make_folder, write_file
@@ -53,7 +53,7 @@ class Journal(LiveFiles):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._seen = (0, 0)
+        self._seen = (-1, -1)
         self._own: tuple[str | None, ...] = ()
         self._schema: Any = None
 
@@ -190,21 +190,21 @@ class Journal(LiveFiles):
 class LiveTables(dict[str, "LiveRows"]):
     """The rows of all live tables, by folded name.
 
-    places: where they are persisted; None when they need not outlive the console. With places, `get`
-    also returns the rows that an earlier console persisted. known: whether a name is in the catalog.
-    feeding: the query that writes a live table; record: what that has recorded about its micro-batches.
-    on_begin: called when a live table begins without rows.
+    home: gives the folder in which the rows of a live table are; None when rows need not outlive the
+    console. With it, `get` also returns the rows that an earlier console persisted. known: whether a name is
+    in the catalog. feeding: the query that writes a live table; record: what that has recorded about its
+    micro-batches. on_begin: called when a live table begins without rows.
     """
 
     def __init__(
         self,
-        places: Places | None,
+        home: Callable[[str], str] | None,
         known: Callable[[str], bool],
         feeding: Callable[[str], str] = lambda name: name,
         record: Callable[[str], Recorded | None] = lambda name: None,
     ) -> None:
         super().__init__()
-        self.places = places
+        self.home = home
         self.known = known
         self.feeding = feeding
         self.record = record
@@ -214,8 +214,8 @@ class LiveTables(dict[str, "LiveRows"]):
     def get(self, name: str, default: Any = None) -> Any:
         """The rows of a live table; default if it has none. Raises UnreadableRows, UsageFault."""
         rows = super().get(name)
-        if rows is None and self.places is not None and self.known(name):
-            journal = self._journal(name)
+        journal = self._journal(name) if rows is None and self.known(name) else None
+        if journal is not None:
             rows = self.read(name, lambda: journal.load(lambda: self.record(name)))
             if rows is not None:
                 journal.cut(rows.last_batch)
@@ -244,11 +244,12 @@ class LiveTables(dict[str, "LiveRows"]):
         """The rows of a live table if they are in memory. Reads no file."""
         return super().get(name)
 
-    def begin(self, name: str, rows: LiveRows) -> None:
-        """Add a new live table."""
+    def begin(self, name: str, rows: LiveRows, folder: Path) -> None:
+        """Add a new live table. folder: where its rows are kept, if rows outlive the console."""
         self[name] = rows
-        if self.places is not None:
-            self._journal(name).begin(rows)
+        if self.home is not None:
+            self._journals[name] = Journal(folder)
+            self._journals[name].begin(rows)
         self.on_begin()
 
     def fit(self, name: str, schema: Any, retain: int) -> None:
@@ -263,14 +264,13 @@ class LiveTables(dict[str, "LiveRows"]):
                 rows.table = fitted(rows.table, schema, rows.keys or (), (rows.KEY, rows.kept))
             rows.schema, rows.retain = schema, retain
             rows.version += 1
-            if self.places is not None:
-                self._journal(name).note_kind(rows)
+            if name in self._journals:
+                self._journals[name].note_kind(rows)
 
     def forget(self, name: str) -> None:
-        """Remove a live table and its persisted rows."""
+        """Forget the rows of a live table. Its files are removed with the generation of its query."""
         self.pop(name, None)
-        if self.places is not None:
-            remove(self._journal(name).folder)
+        self._journals.pop(name, None)
 
     def follow(self, name: str) -> Callable[[], None]:
         """Follow what another console writes; here nothing is. Returns the function that ends it."""
@@ -278,11 +278,16 @@ class LiveTables(dict[str, "LiveRows"]):
 
     def renew(self, name: str) -> None:
         """Persist the rows of an earlier version of the console in the form of this one."""
-        if self.places is not None:
-            self._journal(name).renew(self[name])
+        if name in self._journals:
+            self._journals[name].renew(self[name])
 
-    def _journal(self, name: str) -> Journal:
-        assert self.places is not None
-        if name not in self._journals:
-            self._journals[name] = Journal(Path(self.places.live(name)))
-        return self._journals[name]
+    def _journal(self, name: str) -> Journal | None:
+        """The files of a live table in the generation that is in use now; None when it has none."""
+        home = self.home(name) if self.home else ""
+        if not home:
+            return None
+        folder = Path(os.path.realpath(home))
+        known = self._journals.get(name)
+        if known is None or known.folder != folder:
+            known = self._journals[name] = Journal(folder)
+        return known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streamsql.errors import RuleFault
@@ -11,6 +12,8 @@ from streamsql.runtime.checkpoints.query_marker import ANEW
 from streamsql.runtime.live.journal import LiveTables, UnfitRows
 from streamsql.runtime.live.kept_columns import Misfit
 from streamsql.runtime.live.recorded_progress import Recorded, misfit
+from streamsql.runtime.queries.new_generations import Generation
+from streamsql.runtime.workspace.generations import rows_in
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
@@ -29,22 +32,28 @@ def check_rows(live: LiveTables, name: str, plan: Run, recorded: Recorded, *, ke
         raise fault
 
 
-def rows_to_write(live: LiveTables, name: str, fresh: LiveRows, plan: Run, recorded: Recorded) -> LiveRows:
-    """The rows of a live table that is written from now on: those that are there, with the columns of the
-    query as it is now, or fresh ones. Raises RuleFault or UnfitRows for rows that it does not continue.
+def rows_to_write(
+    live: LiveTables,
+    name: str,
+    fresh: LiveRows,
+    plan: Run,
+    record: Callable[[], Recorded],
+    generation: Generation,
+) -> LiveRows:
+    """The rows of a live table that is written from now on: those that are there (`check_rows` has passed),
+    with the columns of the query as it is now, or fresh ones. record: reads what the query has recorded.
+    Raises RuleFault for rows that it does not continue.
     """
     key = name.casefold()
-    known: LiveRows | None = live.get(key)
-    if known is not None or recorded.begun:
-        check_rows(live, name, plan, recorded, kept=True)
+    known: LiveRows | None = None if generation.new else live.get(key)
     if known is None:
-        live.begin(key, fresh)
+        live.begin(key, fresh, rows_in(generation.folder, name))
         return fresh
     was, now = _how(known), _how(fresh)
     if was != now:
         raise _not_continued(name, plan, f"they were kept {was}, and now it keeps them {now}")
     if known.query is None and known.last_batch >= 0:
-        known.query = recorded.query  # an earlier version has written them
+        known.query = record().query  # an earlier version has written them
         live.renew(key)
     if (known.retain, _columns(known)) != (fresh.retain, _columns(fresh)):
         try:

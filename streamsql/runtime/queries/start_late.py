@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from streamsql.calls import evaluate, run
@@ -11,6 +12,7 @@ from streamsql.plan.plans import Run
 from streamsql.runtime.live.recorded_progress import Recorded
 from streamsql.runtime.queries.kept_rows import rows_to_write
 from streamsql.runtime.queries.late_writes import LateWrites
+from streamsql.runtime.queries.new_generations import Generation
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.run import Running
 
@@ -20,7 +22,9 @@ def late_sinks(plan: Run) -> tuple[Sink, ...]:
     return (plan.late.sink,) if plan.late else ()
 
 
-def begin_late(parts: QueryParts, plan: Run, env: dict[str, Any], recorded: Recorded) -> None:
+def begin_late(
+    parts: QueryParts, plan: Run, env: dict[str, Any], record: Callable[[], Recorded], generation: Generation
+) -> None:
     """Put the writer of late rows into env; the checkpoint records where it begins. Raises exceptions of
     Spark where the sink declares other columns.
     """
@@ -29,7 +33,8 @@ def begin_late(parts: QueryParts, plan: Run, env: dict[str, Any], recorded: Reco
     run(plan.late.steps, env)
     for step in plan.late.keeping:
         fresh = evaluate(step.node, env)
-        env[step.name] = rows_to_write(parts.live, plan.late.sink.name, fresh, plan, recorded)
+        name = plan.late.sink.name
+        env[step.name] = rows_to_write(parts.live, name, fresh, plan, record, generation)
     run(plan.late.beginning, env)
 
 

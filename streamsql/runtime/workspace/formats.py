@@ -7,7 +7,7 @@ from typing import Any
 
 from streamsql.errors import UsageFault
 
-WORKSPACE = 1
+WORKSPACE = 2
 STATUS = 2
 LIVE_TABLE = 4
 CHANGES = 1

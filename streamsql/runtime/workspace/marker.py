@@ -50,6 +50,11 @@ def check(folder: Path, *, trusted: bool = False) -> bool:
         raise _unreadable(folder, error) from None
 
 
+def is_of_now(folder: Path) -> bool:
+    """Whether a workspace has a marker of this version. Raises OSError."""
+    return (_read(folder / MARKER) or {}).get("version") == WORKSPACE
+
+
 def write(folder: Path) -> None:
     """Write the marker of a workspace, atomically."""
     content = json.dumps({"kind": "workspace", "version": WORKSPACE}) + "\n"

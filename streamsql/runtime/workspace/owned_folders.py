@@ -91,8 +91,9 @@ def remove(folder: Path) -> bool:
 def clear_removed(run: Path) -> None:
     """Remove the files that a crash has left of removed folders."""
     for kind in KINDS:
-        for left in (run / kind).glob(f"{_REMOVED}*"):
-            shutil.rmtree(left, ignore_errors=True)
+        for left in ((run / kind).glob(f"{depth}{_REMOVED}*") for depth in ("", "*/")):
+            for folder in left:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def adopt(run: Path, known: dict[str, set[str]]) -> None:
