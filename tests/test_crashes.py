@@ -228,23 +228,23 @@ def test_rows_are_right_whichever_step_is_the_last(
         """What happens when step `at` fails: how the query goes on afterwards."""
         console, disk = base.opened(), Disk(at, broken if kind == "failing disk" else Crash)
         monkeypatch.setattr(durable_files, "os", disk)
-        told = ""
+        message = ""
         try:
             for result in console.run(STATEMENTS[statement]):
-                told += " ".join(note.code for note in getattr(result, "notes", ()))
+                message += " ".join(note.code for note in getattr(result, "notes", ()))
         except (Crash, StreamsqlError, OSError) as stopped:
             assert disk.failed, stopped
-            told = str(stopped)
+            message = str(stopped)
         monkeypatch.setattr(durable_files, "os", os)
         leave(console, spark)
         if kind == "loss of power":
             disk.lose()
-        assert told or at is None or kind != "failing disk", f"step {at} failed in silence"
+        assert message or at is None or kind != "failing disk", f"step {at} failed in silence"
         reopened = Opened(base.folder, spark)
         try:
             return check_rows(reopened), disk
         except (AssertionError, StreamsqlError) as wrong:
-            wrong.add_note(f"after a failure at step {at}: {told}")
+            wrong.add_note(f"after a failure at step {at}: {message}")
             raise
         finally:
             reopened.session.close()

@@ -75,9 +75,9 @@ class LiveFiles:
     def files(self, upto=None):
         """(micro-batch, file) pairs of the files with rows, beginning with the newest that holds all rows."""
         named = [(int(f.stem), f) for f in self.folder.glob("*.*") if f.suffix in (".all", ".new")]
-        known = sorted(pair for pair in named if upto is None or pair[0] <= upto)
-        whole = max((n for n, f in known if f.suffix == ".all"), default=-1)
-        return [(n, f) for n, f in known if n > whole or (n == whole and f.suffix == ".all")]
+        files = sorted(pair for pair in named if upto is None or pair[0] <= upto)
+        whole = max((n for n, f in files if f.suffix == ".all"), default=-1)
+        return [(n, f) for n, f in files if n > whole or (n == whole and f.suffix == ".all")]
 
     def read(self, file):
         """(the Arrow table, the id of the query, the number of the file before) of a file; the latter two are

@@ -287,7 +287,7 @@ class LiveTables(dict[str, "LiveRows"]):
         if not home:
             return None
         folder = Path(os.path.realpath(home))
-        known = self._journals.get(name)
-        if known is None or known.folder != folder:
-            known = self._journals[name] = Journal(folder)
-        return known
+        journal = self._journals.get(name)
+        if journal is None or journal.folder != folder:
+            journal = self._journals[name] = Journal(folder)
+        return journal

@@ -83,19 +83,19 @@ def of_checkpoint(checkpoint: CheckpointFolder) -> Recorded:
 
 def of_late_rows(checkpoint: CheckpointFolder) -> Recorded:
     """The record of the late rows of a streaming query: the notes of LateRowsWriter. Raises OSError."""
-    query, noted = _id(checkpoint), list(checkpoint.names(LATE_ROWS))
-    known = [int(number) for _, dash, number in (name.partition("-") for name in noted) if dash]
+    query, notes = _id(checkpoint), list(checkpoint.names(LATE_ROWS))
+    numbers = [int(number) for _, dash, number in (name.partition("-") for name in notes) if dash]
     own = str(uuid.uuid5(uuid.UUID(query), LATE_ROWS)) if query else ""
-    return Recorded(own, -1, max(known, default=-1), bool(known))
+    return Recorded(own, -1, max(numbers, default=-1), bool(numbers))
 
 
 def of_changes(folder: Path) -> Recorded:
     """The record of a query over live tables: the folder of its ChangeLog. Raises OSError, ValueError."""
     written, names = LocalCheckpoint(str(folder)), os.listdir(folder) if folder.is_dir() else []
     versions = [name.partition(".")[::2] for name in names]
-    known = [int(version) for version, kind in versions if kind in ("all", "next")]
+    numbers = [int(version) for version, kind in versions if kind in ("all", "next")]
     query = str(json.loads(written.read("kind.json") or "{}").get("query", ""))
-    return Recorded(query, -1, max(known, default=-1), any(kind == "all" for _, kind in versions))
+    return Recorded(query, -1, max(numbers, default=-1), any(kind == "all" for _, kind in versions))
 
 
 def is_local(checkpoint: str) -> bool:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
 
 
-def check_rows(live: LiveTables, name: str, plan: Run, recorded: Recorded, *, kept: bool) -> None:
-    """Raise UnfitRows when a query cannot continue the rows of a live table that it writes. kept: whether it
+def check_rows(live: LiveTables, name: str, plan: Run, recorded: Recorded, *, continued: bool) -> None:
+    """Raise UnfitRows when a query cannot continue the rows of a live table that it writes. continued: it
     goes on with the rows that are there; else it begins without rows.
     """
-    reason = misfit(live.get(name.casefold()) if kept else None, recorded)
+    reason = misfit(live.get(name.casefold()) if continued else None, recorded)
     if reason:
         fault = live.unusable(name, UnfitRows(reason))
-        if not kept:
+        if not continued:
             fault.hint = "add FROM BEGINNING before its SELECT, or name another folder as its CHECKPOINT"
         fault.span = plan.body_span
         raise fault

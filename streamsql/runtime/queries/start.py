@@ -164,7 +164,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
             notes = check_unchanged(plan, folder, facts(), parts.spark.conf, known=known, chosen=few.changed)
         register_schemas(((t.sink, t.rows) for t in plan.targets), env)
         if plan.begins not in ("now", "beginning"):
-            _check_rows(parts, plan, late, folder, kept=old is not None and not replaces)
+            _check_rows(parts, plan, late, folder, continued=old is not None and not replaces)
         parts.cancel.check()  # what follows stops the old query or moves its checkpoint
         if replaces:
             forget_query(parts, plan.query.name, files=False)
@@ -203,17 +203,17 @@ def _checked(parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...]) -> dict
 
 
 def _check_rows(
-    parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...], folder: Folder, *, kept: bool
+    parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...], folder: Folder, *, continued: bool
 ) -> None:
     """Raise UnfitRows when the checkpoint has rows that its live tables do not have, or the other way round.
-    kept: the query goes on with its generation; a new one may name a checkpoint that has progress.
+    continued: the query goes on with its generation; a new one may name a checkpoint that has progress.
     """
-    if not kept and not plan.query.checkpoint:
+    if not continued and not plan.query.checkpoint:
         return
     for table in plan.live:
-        check_rows(parts.live, table.name, plan, of_checkpoint(folder), kept=kept)
+        check_rows(parts.live, table.name, plan, of_checkpoint(folder), continued=continued)
     for table in (sink for sink in late if sink.is_live):
-        check_rows(parts.live, table.name, plan, of_late_rows(folder), kept=kept)
+        check_rows(parts.live, table.name, plan, of_late_rows(folder), continued=continued)
 
 
 def _keep_rows(

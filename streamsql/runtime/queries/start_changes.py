@@ -41,7 +41,7 @@ def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running
         else:
             log.open(name, schema, plan.keys, accept=plan.begins == "accept")
             for table in plan.live:
-                check_rows(parts.live, table.name, plan, of_changes(log.folder), kept=True)
+                check_rows(parts.live, table.name, plan, of_changes(log.folder), continued=True)
         env = _env(parts, plan, schema, log, generation)
     changes = evaluate(plan.changes(Var("schema"), query=log.query), env)
     changes.table, changes.last_batch = log.rows, log.version

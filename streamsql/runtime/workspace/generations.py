@@ -103,18 +103,18 @@ def move_over(places: Places, query: str, tables: tuple[str, ...]) -> None:
     live tables that the query writes. A crash on the way does no harm: the next call goes on. Raises OSError.
     """
     generations = Generations(places.query(query))
-    known = generations.folder
+    folder_of_query = generations.folder
     older = {
-        known / "checkpoint": "checkpoint",
-        known / "written": "written",
+        folder_of_query / "checkpoint": "checkpoint",
+        folder_of_query / "written": "written",
         **{Path(places.folder) / "live" / file_name(t): f"rows/{file_name(t)}" for t in tables},
     }
     older = {folder: place for folder, place in older.items() if _is_to_be_moved(folder)}
-    first = known / "1"
+    first = folder_of_query / "1"
     begun = first / "moved_over"
     if not (older or begun.exists()) or generations.current is not None:
         return
-    for folder in (known, first):
+    for folder in (folder_of_query, first):
         make_folder(folder)
         claim(folder)
     write_file(begun, lambda file: None)
@@ -123,5 +123,5 @@ def move_over(places: Places, query: str, tables: tuple[str, ...]) -> None:
         move(folder, first / place)
     if (first / "checkpoint").is_dir():
         # The state of a stateful processor has the absolute paths of its schemas.
-        point(known / "checkpoint", f"{first.name}/checkpoint")
+        point(folder_of_query / "checkpoint", f"{first.name}/checkpoint")
     generations.publish(first)
