@@ -91,7 +91,7 @@ def test_spark_submit_continues_from_the_checkpoint_of_the_console(console: Cons
     ]
     assert "import streamsql" not in (folder / "query_copy.py").read_text()
     assert "pyspark==" in (folder / "requirements.txt").read_text()
-    checkpoint = console.session.places.checkpoint("copy")
+    checkpoint = os.path.realpath(console.session.places.checkpoint("copy"))
     assert f"spark-submit query_copy.py --checkpoint {checkpoint}\n" in (folder / "README.md").read_text()
     (tmp_path / "shouting.py").unlink()  # the folder has it
     feed(tmp_path, "2.csv", SECOND)

@@ -44,7 +44,7 @@ def snapshot(folder: Path) -> dict[str, object]:
 
 
 def marked(**more: object) -> None:
-    Path("w/streamsql.json").write_text(json.dumps({"kind": "workspace", "version": 1} | more))
+    Path("w/streamsql.json").write_text(json.dumps({"kind": "workspace", "version": 2} | more))
 
 
 def catalog(text: str = "") -> None:
@@ -143,7 +143,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: put("streamsql.json", '{"query": "q", "text": ""}'),
         "is not the marker of one",
     ),
-    "a marker of a later version": (with_version("streamsql.json", 2), "written by a later version"),
+    "a marker of a later version": (with_version("streamsql.json", 3), "written by a later version"),
     "a marker without a usable version": (with_version("streamsql.json", "x"), "written by a later version"),
     "a status of a later version": (
         with_version("status.json", STATUS + 1),
@@ -269,7 +269,7 @@ def test_empty_and_new_folders_become_workspaces_for_their_owner_only(tmp_path: 
         made = [Path(folder), *Path(folder).rglob("*")]
         assert {"streamsql.json", "catalog.sql", "status.json", "run"} <= {p.name for p in made}
         assert not [str(p) for p in made if p.stat().st_mode & 0o077]
-        assert json.loads(Path(folder, "streamsql.json").read_text()) == {"kind": "workspace", "version": 1}
+        assert json.loads(Path(folder, "streamsql.json").read_text()) == {"kind": "workspace", "version": 2}
         assert json.loads(Path(folder, "status.json").read_text())["version"] == STATUS
 
 

@@ -233,7 +233,7 @@ def test_what_is_dropped_stays_gone(opened: Open, tmp_path: Path) -> None:
     assert not [name for name in ("copied", "counts", "short") if name in at_once]
     again = opened(started=False)
     assert again.words == [f"{tmp_path}/w holds 1 stream, 1 sink"]
-    assert not any((tmp_path / "w" / "run" / "live").iterdir())
+    assert list((tmp_path / "w" / "run" / "queries").iterdir()) == []
     assert again.notes == []
 
 
@@ -434,9 +434,9 @@ def test_checkpoints_and_rows_are_for_their_owner_only(opened: Open, tmp_path: P
         *run.iterdir(),
         *(f for kind in run.iterdir() for f in kind.iterdir()),
     ]
-    assert {f.name for f in folders} >= {"queries", "live", "streams", "counts", "copied", "words", "er"}
+    assert {f.name for f in folders} >= {"queries", "streams", "counts", "copied", "words", "er"}
     assert [str(f) for f in folders if f.stat().st_mode & 0o077] == []
-    rows = list((run / "live" / "counts").iterdir())
+    rows = list((run / "queries" / "counts" / "current" / "rows" / "counts").iterdir())
     assert rows and [str(f) for f in rows if f.stat().st_mode & 0o077] == []
 
 
@@ -462,8 +462,8 @@ def test_what_a_later_version_has_written_is_refused_and_stays(opened: Open, tmp
         "CREATE LIVE TABLE t AS SELECT n FROM s; AWAIT QUERY t IDLE;"
     )
     again = opened()
-    for name in ("live/t/kind.json", "queries/t/checkpoint/streamsql.json"):
-        file = tmp_path / "w" / "run" / name
+    for name in ("rows/t/kind.json", "checkpoint/streamsql.json"):
+        file = tmp_path / "w/run/queries/t/current" / name
         written = file.read_text()
         file.write_text(re.sub(r'"version": \d+', '"version": 99', written))
         file.with_name(f".{file.name}.crc").unlink(missing_ok=True)  # Spark's checksum of what was there
@@ -485,7 +485,7 @@ def test_rows_that_cannot_be_read_are_not_taken_for_none(opened: Open, tmp_path:
         "CREATE LIVE TABLE sums AS SELECT sum(n) AS s FROM t; AWAIT QUERY sums IDLE;"
     )
     again = opened()
-    folder = tmp_path / "w/run/live/t"
+    folder = tmp_path / "w/run/queries/q/current/rows/t"
     file = folder / "kind.json" if "kind" in harm else next(folder.glob("*.new"))
     file.write_bytes(file.read_bytes()[:-9])
     if harm == "no kind.json":
@@ -495,7 +495,7 @@ def test_rows_that_cannot_be_read_are_not_taken_for_none(opened: Open, tmp_path:
         with pytest.raises(StreamsqlError, match="^the rows of t cannot be read$") as refused:
             again.run(statement)
         assert refused.value.hint == hint
-        assert "run/live/t: " in refused.value.detail
+        assert "run/queries/q/1/rows/t: " in refused.value.detail
     told = {row[0]: (row[1], row[-1]) for row in again.rows("SHOW LIVE TABLES;")}
     assert told["t"] == (None, f"its rows cannot be read; {hint}")
     assert told["sums"][0] == 1

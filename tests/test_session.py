@@ -195,7 +195,7 @@ def test_events_reach_their_subscribers_only() -> None:
 def test_reports_are_written_on_another_thread_in_their_order_and_none_is_lost(tmp_path: Path) -> None:
     kept = KeptBatches(Places(str(tmp_path)), lasting=True)
     add = kept.follow("q")
-    file = Path(kept.places.checkpoint("q")).parent / FILE
+    file = Path(kept.places.query("q")) / FILE
     os.mkfifo(file)  # a disk on which every write waits
     for n in range(300):
         add({"id": "x", "batchId": n, "numInputRows": n, "durationMs": {"triggerExecution": 5}})
@@ -222,14 +222,13 @@ def test_rows_of_another_console_are_taken_up_once(tmp_path: Path, hurried: None
     from streamsql.runtime.embedded.live_rows import LiveRows
     from streamsql.runtime.live.journal import LiveTables
 
-    places = Places(str(tmp_path))
-    owner = LiveTables(places, lambda name: True)
+    owner = LiveTables(lambda name: str(tmp_path / name), lambda name: True)
     schema = StructType.fromJson(
         {"type": "struct", "fields": [{"name": "n", "type": "integer", "nullable": True, "metadata": {}}]}
     )
     rows = LiveRows(schema, "append", None, 1000)
-    owner.begin("t", rows)
-    reader = SharedTables(places, lambda name: True)
+    owner.begin("t", rows, tmp_path / "t")
+    reader = SharedTables(lambda name: str(tmp_path / name), lambda name: True)
     end = reader.follow("t")
     for batch in range(30):
         rows.take(pa.table({"n": pa.array([batch], pa.int32())}), batch)

@@ -99,15 +99,25 @@ class Places:
     folder: str
     scratch: str = ""
 
+    def query(self, query: str) -> str:
+        """The folder of a query, with its generations (runtime/workspace/generations.py)."""
+        return f"{self.folder}/queries/{file_name(query)}"
+
     def checkpoint(self, query: str) -> str:
-        return f"{self.folder}/queries/{file_name(query)}/checkpoint"
+        """The checkpoint in the generation in use."""
+        return f"{self.query(query)}/current/checkpoint"
 
     def transient(self, query: str) -> str:
-        """The checkpoint of a query that lives as long as its statement."""
-        return f"{self.scratch or self.folder}/queries/{file_name(query)}/checkpoint"
+        """The checkpoint of a query that lives as long as its statement: in its only generation."""
+        return f"{self.scratch or self.folder}/queries/{file_name(query)}/1/checkpoint"
 
-    def live(self, table: str) -> str:
-        return f"{self.folder}/live/{file_name(table)}"
+    def rows(self, table: str, query: str) -> str:
+        """The rows of a live table that a query writes, in the generation in use."""
+        return f"{self.query(query)}/current/rows/{file_name(table)}"
+
+    def written(self, query: str) -> str:
+        """What a query over live tables has written, in the generation in use."""
+        return f"{self.query(query)}/current/written"
 
     def values(self, stream: str) -> str:
         return f"{self.folder}/streams/{file_name(stream)}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from streamsql.calls import run
-from streamsql.catalog import CurrentCatalog
+from streamsql.catalog import Catalog, CurrentCatalog
 from streamsql.connectors.base import Places
 from streamsql.language.statements.base import Statement
 from streamsql.plan import planner, plans
@@ -22,6 +23,14 @@ from streamsql.runtime.engine.temporary_views import Deferred, TemporaryViews
 from streamsql.runtime.engine.warm_seconds import warm_seconds
 from streamsql.runtime.hosting import Hosting
 from streamsql.runtime.live.journal import LiveTables
+from streamsql.runtime.live.recorded_progress import (
+    Recorded,
+    is_local,
+    local,
+    of_changes,
+    of_checkpoint,
+    of_late_rows,
+)
 from streamsql.runtime.live.refreshes import Refreshes
 from streamsql.runtime.preflight.function_kinds import Modules
 from streamsql.runtime.queries.parts import QueryParts
@@ -61,13 +70,42 @@ def _packages(config: Config, engine: Engine) -> Packages:
     return Packages(config.settings.start_conf, config.cache, offline, engine.say)
 
 
-def _live_tables(config: Config, places: Places, current: CurrentCatalog) -> LiveTables:
+def _live_tables(
+    config: Config, places: Places, current: CurrentCatalog, server: Callable[[], ConnectServer | None]
+) -> LiveTables:
     def feeding(name: str) -> str:
         writers = current.snapshot.writers_of(name)
         return writers[0].owner or writers[0].name if writers else name
 
     tables = SharedTables if config.read_only else LiveTables
-    return tables(places if config.store else None, lambda name: name in current.snapshot.sinks, feeding)
+
+    def home(name: str) -> str:
+        writers = current.snapshot.writers_of(name)
+        return places.rows(name, writers[0].name) if len(writers) == 1 else ""
+
+    return tables(
+        home if config.store else None,
+        lambda name: name in current.snapshot.sinks,
+        feeding,
+        lambda name: _recorded(name, current.snapshot, places) if server() is None else None,
+    )
+
+
+def _recorded(table: str, catalog: Catalog, places: Places) -> Recorded | None:
+    """What the query of a live table has recorded about its micro-batches; None where that needs Spark, or
+    where the rows are computed anew at each start. Raises OSError, ValueError.
+    """
+    writers = catalog.writers_of(table)
+    if len(writers) != 1:
+        return None
+    query = writers[0]
+    if query.inputs:
+        return None if query.live_table else of_changes(Path(places.written(query.name)))
+    folder = query.checkpoint or places.checkpoint(query.name)
+    if not is_local(folder):
+        return None
+    of = of_late_rows if query.late.casefold() == table.casefold() else of_checkpoint
+    return of(local(folder))
 
 
 def local_engine(config: Config, events: Events, spark: Any) -> Engine:
@@ -92,7 +130,7 @@ def session_parts(config: Config, spark: Any = None, backend: Backend | None = N
     backend = backend or Backend()
     events, current, settings, places = Events(), CurrentCatalog(), config.settings, _places(config)
     engine = backend.engine(config, events, spark)
-    live = _live_tables(config, places, current)
+    live = _live_tables(config, places, current, backend.server)
     queries = Queries(events, Refreshes(live, current))
 
     temporary = TemporaryViews(

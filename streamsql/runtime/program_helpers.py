@@ -16,6 +16,11 @@ HELPERS = {
     "load": "python_code",
     "data_source": "python_code",
     "JdbcTable": "jdbc_writer",
+    "only_owner": "durable_files",
+    "write_file": "durable_files",
+    "make_folder": "durable_files",
+    "remove_file": "durable_files",
+    "sync_folder": "durable_files",
     "LiveFiles": "live_files",
     "kept_in": "live_files",
     "touched": "carried_values",
@@ -56,10 +61,6 @@ HELPERS = {
     "avro_schema": "registry_codecs",
     "avro_type": "registry_codecs",
 }
-OWN = "streamsql"
-"""The package of the modules, whose definitions are printed in place of their imports."""
-
-
 def helper(name: str) -> Any:
     """The function or class of that name."""
     return getattr(importlib.import_module(f"streamsql.runtime.embedded.{HELPERS[name]}"), name)
@@ -77,10 +78,15 @@ def sources(names: frozenset[str]) -> tuple[str, str]:
     imports: dict[str, None] = {}
     for module in dict.fromkeys(HELPERS[name] for name in wanted):
         tree = ast.parse(inspect.getsource(importlib.import_module(f"streamsql.runtime.embedded.{module}")))
-        found = [n for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
-        imports |= {line: None for n in found if (line := ast.unparse(n)).split()[1].partition(".")[0] != OWN}
+        outside = (n for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom)) and not _of_helpers(n))
+        imports |= {ast.unparse(n): None for n in outside}
     order = [name for name in HELPERS if name in wanted]
     return (
         "".join(f"{line}\n" for line in sorted(imports)),
         "".join("\n" + inspect.getsource(helper(name)) + "\n" for name in order),
     )
+
+
+def _of_helpers(node: ast.Import | ast.ImportFrom) -> bool:
+    """Whether an import gets other helpers, whose definitions are in the program itself."""
+    return isinstance(node, ast.ImportFrom) and str(node.module).startswith("streamsql.runtime.embedded.")

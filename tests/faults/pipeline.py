@@ -154,7 +154,7 @@ class Pipeline:
     # ---- how the queries stand on disk ----------------------------------------------------
 
     def _logs(self, query: str) -> tuple[int, int]:
-        checkpoint = self.folder / "w" / "run" / "queries" / query / "checkpoint"
+        checkpoint = self.folder / "w" / "run" / "queries" / query / "current" / "checkpoint"
         commits = newest(checkpoint / "commits")  # first: what is committed has offsets for sure
         return newest(checkpoint / "offsets"), commits
 
@@ -169,7 +169,7 @@ class Pipeline:
     def sink_has(self, query: str, batch: int) -> bool:
         """Whether the sink of a query holds that micro-batch already."""
         if query == "counts":
-            kept = self.folder / "w" / "run" / "live" / "counts"
+            kept = self.folder / "w" / "run" / "queries" / "counts" / "current" / "rows" / "counts"
             return any((kept / f"{batch}{end}").exists() for end in (".new", ".all"))
         if query == "totals":
             try:

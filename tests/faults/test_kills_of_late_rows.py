@@ -67,7 +67,7 @@ def test_late_rows_are_written_once_after_kills(tmp_path: Path) -> None:
             console.until(lambda console=console: console.said("started: a, b"))
         clicks.feed()
         # Late rows are being written: they are noted, and not yet known to be in the sink.
-        noted = tmp_path / "w" / "run" / "queries" / query / "checkpoint" / "late_rows"
+        noted = tmp_path / "w" / "run" / "queries" / query / "current" / "checkpoint" / "late_rows"
         console.until(lambda noted=noted: any(noted.glob("begun-*")), 0.002)
         jvm = console.jvm()
         console.kill("both", jvm)

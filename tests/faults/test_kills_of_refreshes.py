@@ -102,7 +102,7 @@ def test_refreshes_and_changes_go_on_after_a_kill(tmp_path: Path) -> None:
             console.until(lambda console=console: console.said("started: counts"))
         clicks.feed()
         # A difference is being written: its rows are noted, and not yet known to be in the sink.
-        written = tmp_path / "w" / "run" / "queries" / moment / "written"
+        written = tmp_path / "w" / "run" / "queries" / moment / "current" / "written"
         console.until(lambda written=written: any(written.glob("*.next")), 0.002)
         jvm = console.jvm()
         console.kill("both", jvm)

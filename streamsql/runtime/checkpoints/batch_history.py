@@ -120,7 +120,7 @@ class KeptBatches:
 
     def of(self, query: str) -> Kept:
         """The micro-batches of a query; of one that another console runs, their current state."""
-        folder = Path(self.places.checkpoint(query)).parent
+        folder = Path(self.places.query(query))
         return self._all.get(query.casefold()) or Kept(folder / FILE if self.lasting else None)
 
     def follow(self, query: str) -> Callable[[dict[str, Any]], object]:

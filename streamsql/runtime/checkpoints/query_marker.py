@@ -1,12 +1,14 @@
 """Records in a checkpoint the query that created it, and reports before a start what has changed since.
 
 Beside Spark's own files a checkpoint folder contains the marker streamsql.json: the query's name and text,
-and the result of `facts_of`. Spark ignores it.
+and the result of `facts_of`. Spark ignores it. It is written once the query runs: Spark refuses to begin in a
+folder that holds a file. The generation around the checkpoint holds a marker, too, which is written before.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -18,7 +20,9 @@ from streamsql.plan.plans import Run
 from streamsql.plan.streaming.query_changes import REFUSED, Change, changes, facts_of
 from streamsql.runtime.checkpoints.checkpoint_log import MARKER
 from streamsql.runtime.checkpoints.hadoop_files import names_in
+from streamsql.runtime.embedded.durable_files import remove_file, write_file
 from streamsql.runtime.engine.java_classes import java_class
+from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.workspace.formats import CHECKPOINT, check_version
 
 _KEPT = {
@@ -38,11 +42,16 @@ class Folder:
     """A folder on any file system that Spark supports."""
 
     def __init__(self, spark: Any, folder: str) -> None:
-        self._jvm = spark._jvm
+        self._spark, self._jvm = spark, spark._jvm
         self._path = java_class(spark, "org.apache.hadoop.fs.Path")
         self._io = java_class(spark, "org.apache.commons.io.IOUtils")
         self.path = self._path(folder)
         self.files = self.path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+
+    @property
+    def above(self) -> Folder:
+        """The folder that this one is in."""
+        return Folder(self._spark, str(self.path.getParent().toString()))
 
     def read(self, name: str) -> str:
         """The text of a file; empty if it does not exist."""
@@ -56,19 +65,37 @@ class Folder:
             stream.close()
 
     def write(self, name: str, text: str) -> None:
-        stream = self.files.create(self._path(self.path, name), True)
+        """Create or replace a file at once, so that a crash leaves no part of it. Raises OSError, and
+        exceptions of Java.
+        """
+        content = text.encode()
+        if self.files.getUri().getScheme() == "file":
+            place = os.path.join(self.files.makeQualified(self.path).toUri().getPath(), name)
+            remove_file(os.path.join(os.path.dirname(place), f".{os.path.basename(place)}.crc"))
+            write_file(place, lambda out: out.write(content))
+        else:
+            self._write_elsewhere(name, content)
+
+    def _write_elsewhere(self, name: str, content: bytes) -> None:
+        """`write` on any file system of Hadoop."""
+        part, file = self._path(self.path, f"{name}.part"), self._path(self.path, name)
+        stream = self.files.create(part, True)
         try:
-            stream.write(bytearray(text.encode()))
+            stream.write(bytearray(content))
         finally:
             stream.close()
+        if self.files.rename(part, file):
+            return
+        self.files.delete(file, False)  # not every file system replaces a file
+        if not self.files.rename(part, file):
+            raise OSError(f"{file.toString()} cannot be written")
 
     def add(self, name: str, text: str) -> None:
         """Write a new file at once, so that no reader sees a part of it. Raises OSError if it exists."""
-        part, file = self._path(self.path, f"{name}.part"), self._path(self.path, name)
-        self.write(f"{name}.part", text)
-        if self.files.exists(file) or not self.files.rename(part, file):
-            self.files.delete(part, False)
-            raise OSError(f"{file.toString()} cannot be written")
+        file = self._path(self.path, name)
+        if self.files.exists(file):
+            raise OSError(f"{file.toString()} exists")
+        self.write(name, text)
 
     def newest(self, log: str) -> int:
         """The number of the newest micro-batch in one of Spark's logs; -1 when there is none."""
@@ -77,6 +104,11 @@ class Folder:
             return -1
         names = (name.partition(".")[0] for name in names_in(self._jvm, self.files, folder))
         return max((int(name) for name in names if name.isdigit()), default=-1)
+
+    def names(self, folder: str) -> list[str]:
+        """The names of the files in a folder; none if it does not exist."""
+        path = self._path(self.path, folder)
+        return names_in(self._jvm, self.files, path) if self.files.exists(path) else []
 
     def has(self, name: str) -> bool:
         return bool(self.files.exists(self._path(self.path, name)))
@@ -113,17 +145,30 @@ def _is_unfinished(name: str) -> bool:
 
 
 def read_marker(folder: Folder) -> dict[str, Any]:
-    """The record of the query that owns a checkpoint folder; empty without one."""
+    """The record of the query that owns a checkpoint folder; empty without one, or where it is damaged (which
+    `check_unchanged` reports).
+    """
     try:
-        content = json.loads(folder.read(MARKER) or "{}")
-    except Exception:  # it does not exist or cannot be read, which the start itself reports
+        return _marker(folder) or {}
+    except Exception:
         return {}
-    return content if isinstance(content, dict) else {}
+
+
+def _marker(folder: Folder) -> dict[str, Any] | None:
+    """The record of the query that owns a checkpoint folder; None without one. Raises ValueError when it is
+    damaged, exceptions of Java when it cannot be read.
+    """
+    if not folder.has(MARKER):
+        return None
+    content = json.loads(folder.read(MARKER))
+    if not isinstance(content, dict) or not isinstance(content.get("facts", {}), dict):
+        raise ValueError("it is no record of a query")
+    return content
 
 
 def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[str, str]) -> None:
-    """Record in a checkpoint folder the query that owns it, and its Python code (digests by module). A
-    failure to write is ignored.
+    """Record in a checkpoint folder the query that owns it, and its Python code (digests by module). Raises
+    OSError, exceptions of Java.
     """
     known = {
         "version": CHECKPOINT,
@@ -132,10 +177,7 @@ def write_marker(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[st
         "facts": facts,
         "code": code,
     }
-    try:
-        folder.write(MARKER, json.dumps(known))
-    except Exception:
-        pass
+    folder.write(MARKER, json.dumps(known))
 
 
 def facts_now(plan: Run, mode: str, frame: Any) -> dict[str, Any]:
@@ -156,7 +198,14 @@ def check_unchanged(
     """
     if folder.newest("offsets") < 0:
         return ()
-    owner = read_marker(folder)
+    try:
+        owner = _marker(folder) or (None if plan.query.checkpoint else _marker(folder.above)) or {}
+    except Exception as error:
+        if plan.begins == "accept":
+            return (
+                Note("CHANGE_ACCEPTED", "the record of the query in its checkpoint is damaged; accepted"),
+            )
+        raise _damaged(plan, error, known=known) from error
     check_version(owner, CHECKPOINT, f"the checkpoint {plan.checkpoint}")
     then = owner.get("facts")
     if then is None:
@@ -181,19 +230,35 @@ def _changed(plan: Run, owner: str, changed: list[Change], *, refused: bool, kno
         if refused
         else "Spark would resume without a warning, and mix old results with those of the changed query"
     )
-    where = (
-        f"START QUERY {quote_name(name)} with"
-        if known
-        else "the unchanged statement, or add before its SELECT"
-    )
-    ways = ANEW if refused else (*ANEW, "ACCEPT CHANGES   resumes from the old checkpoint")
+    where = "" if known else "the unchanged statement, or "
     return RuleFault(
         f"{whose} has changed since its checkpoint was created",
         detail="\n".join([*(c.what for c in changed), means]),
-        hint="\n".join([f"{where} one of", *ways]),
+        hint=where + _ways(plan, known=known, resumes=not refused),
         span=plan.body_span,
         code="CHECKPOINT_CHANGED",
     )
+
+
+def _damaged(plan: Run, error: Exception, *, known: bool) -> RuleFault:
+    """The fault of a marker that cannot be read."""
+    reason = str(error) if isinstance(error, ValueError) else translate(error).message
+    return RuleFault(
+        f"the checkpoint of {plan.query.owner or plan.query.name} has a damaged record of its query",
+        detail=f"{plan.checkpoint}/{MARKER} cannot be read: {reason}\n"
+        "so it is not known whether the query has changed since its checkpoint was created",
+        hint=_ways(plan, known=known, resumes=True),
+        span=plan.body_span,
+        code="DAMAGED_CHECKPOINT",
+    )
+
+
+def _ways(plan: Run, *, known: bool, resumes: bool) -> str:
+    """What can be typed where the query of a checkpoint is not the one that is to be started."""
+    name = plan.query.owner or plan.query.name
+    where = f"START QUERY {quote_name(name)} with" if known else "add before its SELECT"
+    ways = (*ANEW, "ACCEPT CHANGES   resumes from the old checkpoint") if resumes else ANEW
+    return "\n".join([f"{where} one of", *ways])
 
 
 def _kept(folder: Folder, facts: dict[str, Any], settings: Any) -> Iterator[Note]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from streamsql.errors import UsageFault
+from streamsql.runtime.embedded.durable_files import write_file
 from streamsql.runtime.workspace.formats import CONNECT_RECORD
-from streamsql.runtime.workspace.owned_folders import private
 
 _VERSION = 1
 
@@ -70,10 +69,8 @@ class SessionRecord:
             "instance": self.instance,
             "queries": {name: asdict(query) for name, query in self.queries.items()},
         }
-        part = self.folder / f"{CONNECT_RECORD}.part"
-        with open(part, "w", encoding="utf-8", opener=private) as out:
-            out.write(json.dumps(known, indent=1) + "\n")
-        os.replace(part, self.folder / CONNECT_RECORD)
+        text = json.dumps(known, indent=1) + "\n"
+        write_file(self.folder / CONNECT_RECORD, lambda out: out.write(text.encode()))
 
 
 def check_record(folder: Path, server: str) -> None:

@@ -57,9 +57,9 @@ class LiveRows:
     rows of an updated group (a join after the aggregation may produce several); with `one`, only the last
     row of each key is kept. hidden: columns that are only keys; kept: a column that says whether a row is
     in the result: a group without such rows is removed. Neither is shown. strict: more than `retain` rows
-    in mode append are an error. keep, if it is set, is called before the rows change: (batch_id, the
-    table after the micro-batch, its rows); watchers are called afterwards: (the table before, after, its
-    rows).
+    in mode append are an error. query: the id of the query (in its checkpoint) whose micro-batches these
+    are, None before the first. keep, if it is set, is called before the rows change: (batch_id, the table
+    after the micro-batch, its rows); watchers are called afterwards: (the table before, after, its rows).
     """
 
     KEY = "__live_key"
@@ -76,6 +76,7 @@ class LiveRows:
         self.strict = strict
         self.one = one
         self.zone = "UTC"
+        self.query: Any = None
         self.last_batch = -1
         self.version = 0
         self.dropped = 0
@@ -87,8 +88,14 @@ class LiveRows:
 
     def feed(self, batch, batch_id, keyed=False):
         """Apply one micro-batch; one that was applied before is skipped (exactly once). keyed: its rows have
-        the text of their keys.
+        the text of their keys. Raises ValueError for a micro-batch of another checkpoint.
         """
+        query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+        if self.query not in (None, query):
+            raise ValueError(
+                "[ROWS_NOT_OF_CHECKPOINT] the rows are of another checkpoint than the micro-batches that come"
+            )
+        self.query = query
         if batch_id <= self.last_batch:
             # It is computed nevertheless: the state of the query may not have been saved then.
             batch.write.format("noop").mode("append").save()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,7 +49,8 @@ class Job:
     def checkpoints(self) -> dict[str, str]:
         """The folders of the console's checkpoints, by the flag of the program's argument."""
         return {
-            self.arguments.checkpoint(run.query.name).flag: in_full(run.checkpoint)
+            self.arguments.checkpoint(run.query.name).flag: in_full(run.query.checkpoint)
+            or os.path.realpath(run.checkpoint)
             for run in (*self.feeding, self.query)
             if run.query.name in self.arguments.queries
         }

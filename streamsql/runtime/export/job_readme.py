@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from importlib import metadata
 
-from streamsql.connectors.option_values import in_full
 from streamsql.runtime.export.job import Job
 from streamsql.secrets import redact_option
 
@@ -75,11 +75,12 @@ def _of_job(job: Job, settings: dict[str, str]) -> str:
         and redact_option(key, value) == value
     ]
     anew = [f"--{flag} /new/folder" for flag in job.checkpoints]
+    places = job.arguments.places
     taken = [f"--{flag} {shlex.quote(place)}" for flag, place in job.checkpoints.items()]
     for run in (*job.feeding, job.query):
         for table in run.live if run.query.name in job.arguments.queries else ():
             flag = job.arguments.rows_of(table.name).flag
-            taken.append(f"--{flag} {shlex.quote(in_full(job.arguments.places.live(table.name)))}")
+            taken.append(f"--{flag} {shlex.quote(os.path.realpath(places.rows(table.name, run.query.name)))}")
     text = f"\n## {name}\n\nA new start:\n\n{_command(job, options, anew)}"
     if not job.keeps_in_step:
         text += f"\nResuming the query of the console:\n\n{_command(job, options, taken)}"

@@ -233,7 +233,7 @@ class Previewer:
             parts.queries.stop(running, parts.cancel, 0)
             parts.queries.forget(name)
             parts.live.pop(name, None)
-            remove(Path(plan.checkpoint).parent)
+            remove(Path(plan.checkpoint).parents[1])
         if arrived.rows < least:
             text = f"{stream.connector or stream.name}: rows that arrived within {PATIENCE:.0f} seconds"
             self.notes.append(Note("TIME_LIMITED", text))

@@ -176,7 +176,7 @@ def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> 
         parts.queries.stop(running, parts.cancel, 0)
         parts.queries.forget(name)
         parts.live.pop(name.casefold(), None)
-        remove(Path(plan.checkpoint).parent)
+        remove(Path(plan.checkpoint).parents[1])
 
 
 def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statements.StartQuery) -> Result:

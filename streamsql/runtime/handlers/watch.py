@@ -22,7 +22,8 @@ from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.why.live_verdict import LiveVerdict
 from streamsql.runtime.why.moments import millis, to_second
-from streamsql.runtime.workspace.owned_folders import remove
+from streamsql.runtime.workspace.generations import Generations, rows_in
+from streamsql.runtime.workspace.owned_folders import mark, remove
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
@@ -168,7 +169,10 @@ def _follow(plan: plans.Run, parts: SessionParts, name: str) -> Live:
 
     def keep() -> str:
         parts.current.update(lambda catalog: catalog.having(plan.sink, plan.query))
-        parts.live.begin(name, rows)
+        generation = Path(plan.checkpoint).parent
+        mark(generation)
+        parts.live.begin(name, rows, rows_in(generation, name))
+        Generations(generation.parent).publish(generation)
         parts.workspace.save()
         kept.append(name)
         return (
@@ -183,7 +187,7 @@ def _follow(plan: plans.Run, parts: SessionParts, name: str) -> Live:
         parts.queries.stop(running, parts.cancel, 0)
         parts.queries.forget(name)
         parts.live.forget(name)
-        remove(Path(plan.checkpoint).parent)
+        remove(Path(plan.checkpoint).parents[1])
         return "" if over else STOPPED
 
     live = live_of(SELECT, rows, lambda: running, parts)

@@ -12,13 +12,30 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from streamsql.errors import RuleFault
+from streamsql.errors import EngineFault, RuleFault
 from streamsql.language.tokens import quote_name
+from streamsql.runtime.embedded.durable_files import make_folder, move, remove_file, sync_folder, write_file
 from streamsql.runtime.live.kept_columns import Misfit, fitted
 from streamsql.runtime.workspace.formats import CHANGES, check_version
-from streamsql.runtime.workspace.owned_folders import claim, private, private_folder
+from streamsql.runtime.workspace.owned_folders import claim
 
 KIND = "kind.json"
+
+
+class UnreadableChanges(EngineFault):
+    """What a query over live tables has written into its sink is not known any more."""
+
+    def __init__(self, name: str, folder: Path, error: Exception) -> None:
+        missing = isinstance(error, FileNotFoundError)
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        super().__init__(
+            f"what {name} has written into its sink is not known",
+            detail=f"{folder}: {'the record of it is gone' if missing else reason}",
+            hint=f"START QUERY {quote_name(name)} with one of\n"
+            "FROM BEGINNING   writes all rows again\n"
+            "FROM NOW         writes only what changes from now on",
+            code="ROWS_NOT_READ",
+        )
 
 
 class ChangeLog:
@@ -34,59 +51,70 @@ class ChangeLog:
         self.pending: tuple[int, Any] | None = None
 
     def forget(self) -> None:
-        """Remove what is known: the next version has all rows."""
-        for file in self.folder.glob("*.*"):
-            file.unlink()
+        """Remove what is known: the next version has all rows. Raises OSError."""
+        if self.folder.is_dir():
+            # First what says that the others are known; `begin_new` removes those that a crash leaves.
+            for file in sorted(self.folder.glob("*.*"), key=lambda file: file.name != KIND):
+                file.unlink()
+                sync_folder(self.folder)
+
+    def begin_new(self, schema: Any, keys: tuple[str, ...]) -> None:
+        """Begin without rows. Raises OSError."""
+        self.forget()
+        claim(self.folder.parent)
+        make_folder(self.folder)
+        self._write_kind(_kind(schema, keys) | {"query": self.query})
 
     def open(self, name: str, schema: Any, keys: tuple[str, ...], *, accept: bool = False) -> None:
-        """Read what is known, or begin. accept: rows with other columns go on with those of now. Raises
-        RuleFault when rows with other columns or keys were written, UsageFault when a later version of the
-        console has written them.
+        """Read what is known. accept: rows with other columns go on with those of now. Raises RuleFault when
+        rows with other columns or keys were written, UsageFault when a later version of the console has
+        written them, UnreadableChanges when they are missing or damaged.
         """
-        kind = {"version": CHANGES, "schema": schema.jsonValue(), "keys": list(keys)}
+        import pyarrow as pa
+
+        kind = _kind(schema, keys)
         try:
             known = json.loads((self.folder / KIND).read_text("utf-8"))
-        except FileNotFoundError:
-            claim(self.folder.parent)
-            private_folder(self.folder)
-            self._write(KIND, json.dumps(kind | {"query": self.query}).encode())
-            return
-        check_version(known, CHANGES, str(self.folder / KIND))
-        changed, fits = known["schema"] != kind["schema"], known["keys"] == kind["keys"]
-        if changed and not (accept and fits) or not fits:
-            raise _changed(name, fits)
-        self.query = known["query"]
-        try:
+            check_version(known, CHANGES, str(self.folder / KIND))
+            changed, fits = known["schema"] != kind["schema"], known["keys"] == kind["keys"]
+            if changed and not (accept and fits) or not fits:
+                raise _changed(name, fits)
+            self.query = known["query"]
             for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.all")):
                 self.version, self.rows = version, fitted(_read(file), schema, keys)
             for version, file in sorted((int(f.stem), f) for f in self.folder.glob("*.next")):
-                self.pending = (version, fitted(_read(file), schema, keys))
+                if version > self.version:
+                    self.pending = (version, fitted(_read(file), schema, keys))
         except Misfit:
             raise _changed(name, fits=False) from None
+        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            raise UnreadableChanges(name, self.folder, error) from error
         if changed:
-            self._write(KIND, json.dumps(known | kind).encode())
+            self._write_kind(known | kind)
 
     def begin(self, version: int, rows: Any) -> None:
-        """Rows are about to be written."""
+        """Rows are about to be written. Raises OSError."""
         import pyarrow as pa
 
-        part = self.folder / "part"
-        with open(part, "wb", opener=private) as sink, pa.ipc.new_file(sink, rows.schema) as writer:
-            writer.write_table(rows)
-        part.replace(self.folder / f"{version}.next")
+        def write(sink: Any) -> None:
+            with pa.ipc.new_file(sink, rows.schema) as writer:
+                writer.write_table(rows)
+
+        write_file(self.folder / f"{version}.next", write)
 
     def done(self, version: int) -> None:
-        """Rows are written."""
-        (self.folder / f"{version}.next").replace(self.folder / f"{version}.all")
+        """Rows are written. Raises OSError."""
+        move(self.folder / f"{version}.next", self.folder / f"{version}.all")
         for file in self.folder.glob("*.all"):
             if int(file.stem) < version:
-                file.unlink()
+                remove_file(file)
 
-    def _write(self, name: str, data: bytes) -> None:
-        part = self.folder / "part"
-        with open(part, "wb", opener=private) as out:
-            out.write(data)
-        part.replace(self.folder / name)
+    def _write_kind(self, kind: dict[str, Any]) -> None:
+        write_file(self.folder / KIND, lambda out: out.write(json.dumps(kind).encode()))
+
+
+def _kind(schema: Any, keys: tuple[str, ...]) -> dict[str, Any]:
+    return {"version": CHANGES, "schema": schema.jsonValue(), "keys": list(keys)}
 
 
 def _changed(name: str, fits: bool) -> RuleFault:

@@ -1,26 +1,30 @@
 """Persists the rows of live tables, so that a workspace restores them when it is opened.
 
 A micro-batch is written here before Spark commits it. A micro-batch that is retried after a failure has
-a number that already exists, and is skipped. So the rows always match the checkpoint.
+a number that already exists, and is skipped. The files carry the id of the checkpoint and the number of the
+file before; rows that do not fit the checkpoint are refused.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamsql.connectors.base import Places
 from streamsql.errors import EngineFault
 from streamsql.language.tokens import quote_name
+from streamsql.runtime.embedded.durable_files import make_folder, write_file
 from streamsql.runtime.embedded.live_files import LiveFiles
 from streamsql.runtime.engine.pyspark_import import import_pyspark
 from streamsql.runtime.live.kept_columns import Misfit, fitted
+from streamsql.runtime.live.recorded_progress import Recorded, misfit
 from streamsql.runtime.workspace.formats import LIVE_TABLE, check_version
-from streamsql.runtime.workspace.owned_folders import claim, private, remove
+from streamsql.runtime.workspace.owned_folders import claim, remove
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
@@ -33,7 +37,15 @@ class UnreadableRows(EngineFault):
     checkpoint says that they have been written.
     """
 
-    code = "ROWS_NOT_READ"
+
+class UnfitRows(UnreadableRows):
+    """The persisted rows of a live table do not fit the checkpoint of its query."""
+
+
+Record = Callable[[], "Recorded | None"]
+"""Reads what a query has recorded about its micro-batches; None where that cannot be read without Spark, or
+where the rows do not depend on it.
+"""
 
 
 class Journal(LiveFiles):
@@ -41,19 +53,28 @@ class Journal(LiveFiles):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._seen = (0, 0)
+        self._seen = (-1, -1)
         self._own: tuple[str | None, ...] = ()
         self._schema: Any = None
 
     def begin(self, rows: LiveRows) -> None:
-        """Persist the current rows and all later ones. Replaces what was persisted before."""
+        """Persist the current rows and all later ones. Replaces what was persisted before. Raises OSError."""
         remove(self.folder)
+        make_folder(self.folder)
         claim(self.folder)
         with rows.held():
+            self.newest = -1
             self.note_kind(rows)
             self.follow(rows)
             if rows.table is not None:
-                self.write(f"{rows.last_batch}.all", rows.table)
+                self.write_all(rows.last_batch, rows.table, rows)
+
+    def renew(self, rows: LiveRows) -> None:
+        """Persist the rows that an earlier version of the console has written in the form of this one."""
+        with rows.held():
+            if rows.table is not None:
+                self.write_all(rows.last_batch, rows.table, rows)
+            self.note_kind(rows)
 
     def note_kind(self, rows: LiveRows) -> None:
         """Write what the rows are. Files with other columns are fitted when they are read."""
@@ -69,18 +90,37 @@ class Journal(LiveFiles):
             "hidden": rows.hidden,
         }
         self._own, self._schema = (rows.KEY, rows.kept), rows.schema
-        part = self.folder / "part"
-        with open(part, "w", encoding="utf-8", opener=private) as out:
-            out.write(json.dumps(kind))
-        part.replace(self.folder / "kind.json")
+        write_file(self.folder / "kind.json", lambda out: out.write(json.dumps(kind).encode()))
 
     def read(self, file: Path) -> Any:
-        return fitted(super().read(file), self._schema, own=self._own)
+        table, query, before = super().read(file)
+        return fitted(table, self._schema, own=self._own), query, before
 
-    def load(self) -> LiveRows | None:
-        """The persisted rows; None when there are none. Raises UnreadableRows, and UsageFault when a later
-        version has written them.
+    def load(self, record: Record = lambda: None) -> LiveRows | None:
+        """The persisted rows; None when there are none. They go back to the newest micro-batch that is
+        recorded: Spark computes those after it again. Raises UnreadableRows, UnfitRows, and UsageFault when a
+        later version has written them.
         """
+        before = self._recorded(record)
+        rows = self._restored()
+        now = self._recorded(record)
+        if before is None or now is None:
+            return rows
+        if rows is not None and rows.query == now.query and rows.last_batch > now.planned:
+            rows = self._restored(now.planned)
+        # Another console may write at this moment: a micro-batch is planned, then written, then committed.
+        reason = misfit(rows, replace(now, written=before.written, begun=before.begun))
+        if reason:
+            raise UnfitRows(reason)
+        return rows
+
+    def _recorded(self, record: Record) -> Recorded | None:
+        try:
+            return record()
+        except (OSError, ValueError) as error:
+            raise UnreadableRows(f"the checkpoint of its query cannot be read: {error}") from error
+
+    def _restored(self, upto: int | None = None) -> LiveRows | None:
         import pyarrow as pa
 
         import_pyspark()  # Spark may be starting on another thread
@@ -105,38 +145,38 @@ class Journal(LiveFiles):
             )
             if kind.get("version", 0) < _KEYS_IN_UTC:
                 rows.zone = ""  # its keys have times in the session's time zone
-            self._own, self._schema = (rows.KEY, rows.kept), rows.schema
-            self.restore(rows)
+            self._own, self._schema, self.newest = (rows.KEY, rows.kept), rows.schema, -1
+            self.restore(rows, upto)
             rows.retain = kind["retain"]
-        except (OSError, ValueError, KeyError, pa.ArrowException, Misfit) as error:
+        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException, Misfit) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else error
             raise UnreadableRows(f"{self.folder}: {reason}") from error
         return rows
 
-    def refresh(self, known: LiveRows | None) -> LiveRows | None:
+    def refresh(self, known: LiveRows | None, record: Record = lambda: None) -> LiveRows | None:
         """The rows that another console has written so far; None and errors as in `load`.
 
         known: the rows that were loaded before; new micro-batches are added to them.
         """
+        import pyarrow as pa
+
         identity = self._identity()
         if known is None or self._seen != identity:
             self._seen = identity
-            return self._load_while_written()
+            return self._load_while_written(record)
         try:
-            for batch, file in self.files():
-                if batch > known.last_batch:
-                    known.take(self.read(file), batch, whole=file.suffix == ".all")
-        except (OSError, ValueError):  # the files have just been compacted
-            return self._load_while_written()
+            self.restore(known)
+        except (OSError, ValueError, Misfit, pa.ArrowException):  # a file is just being written or removed
+            return self._load_while_written(record)
         return known
 
-    def _load_while_written(self) -> LiveRows | None:
+    def _load_while_written(self, record: Record) -> LiveRows | None:
         for _ in range(4):
             try:
-                return self.load()
+                return self.load(record)
             except UnreadableRows:
                 continue
-        return self.load()
+        return self.load(record)
 
     def _identity(self) -> tuple[int, int]:
         """Identifies this live table: it differs after the table was dropped and created again."""
@@ -150,31 +190,35 @@ class Journal(LiveFiles):
 class LiveTables(dict[str, "LiveRows"]):
     """The rows of all live tables, by folded name.
 
-    places: where they are persisted; None when they need not outlive the console. With places, `get`
-    also returns the rows that an earlier console persisted. known: whether a name is in the catalog.
-    feeding: the query that writes a live table. on_begin: called when a live table begins without rows.
+    home: gives the folder in which the rows of a live table are; None when rows need not outlive the
+    console. With it, `get` also returns the rows that an earlier console persisted. known: whether a name is
+    in the catalog. feeding: the query that writes a live table; record: what that has recorded about its
+    micro-batches. on_begin: called when a live table begins without rows.
     """
 
     def __init__(
         self,
-        places: Places | None,
+        home: Callable[[str], str] | None,
         known: Callable[[str], bool],
         feeding: Callable[[str], str] = lambda name: name,
+        record: Callable[[str], Recorded | None] = lambda name: None,
     ) -> None:
         super().__init__()
-        self.places = places
+        self.home = home
         self.known = known
         self.feeding = feeding
+        self.record = record
         self.on_begin: Callable[[], object] = lambda: None
         self._journals: dict[str, Journal] = {}
 
     def get(self, name: str, default: Any = None) -> Any:
         """The rows of a live table; default if it has none. Raises UnreadableRows, UsageFault."""
         rows = super().get(name)
-        if rows is None and self.places is not None and self.known(name):
-            journal = self._journal(name)
-            rows = self.read(name, journal.load)
+        journal = self._journal(name) if rows is None and self.known(name) else None
+        if journal is not None:
+            rows = self.read(name, lambda: journal.load(lambda: self.record(name)))
             if rows is not None:
+                journal.cut(rows.last_batch)
                 journal.follow(rows)
                 self[name] = rows
         return default if rows is None else rows
@@ -184,21 +228,28 @@ class LiveTables(dict[str, "LiveRows"]):
         try:
             return load()
         except UnreadableRows as error:
-            raise UnreadableRows(
-                f"the rows of {name} cannot be read",
-                detail=error.message,
-                hint=f"START QUERY {quote_name(self.feeding(name))} FROM BEGINNING; computes them again",
-            ) from error
+            raise self.unusable(name, error) from error
+
+    def unusable(self, name: str, why: UnreadableRows) -> UnreadableRows:
+        """The error of a statement that needs rows which cannot be used, with what gets the rows back."""
+        unfit = isinstance(why, UnfitRows)
+        return type(why)(
+            f"the rows of {name} {'do not fit the checkpoint of its query' if unfit else 'cannot be read'}",
+            detail=why.message,
+            hint=f"START QUERY {quote_name(self.feeding(name))} FROM BEGINNING; computes them again",
+            code="ROWS_NOT_OF_CHECKPOINT" if unfit else "ROWS_NOT_READ",
+        )
 
     def loaded(self, name: str) -> LiveRows | None:
         """The rows of a live table if they are in memory. Reads no file."""
         return super().get(name)
 
-    def begin(self, name: str, rows: LiveRows) -> None:
-        """Add a new live table."""
+    def begin(self, name: str, rows: LiveRows, folder: Path) -> None:
+        """Add a new live table. folder: where its rows are kept, if rows outlive the console."""
         self[name] = rows
-        if self.places is not None:
-            self._journal(name).begin(rows)
+        if self.home is not None:
+            self._journals[name] = Journal(folder)
+            self._journals[name].begin(rows)
         self.on_begin()
 
     def fit(self, name: str, schema: Any, retain: int) -> None:
@@ -213,21 +264,30 @@ class LiveTables(dict[str, "LiveRows"]):
                 rows.table = fitted(rows.table, schema, rows.keys or (), (rows.KEY, rows.kept))
             rows.schema, rows.retain = schema, retain
             rows.version += 1
-            if self.places is not None:
-                self._journal(name).note_kind(rows)
+            if name in self._journals:
+                self._journals[name].note_kind(rows)
 
     def forget(self, name: str) -> None:
-        """Remove a live table and its persisted rows."""
+        """Forget the rows of a live table. Its files are removed with the generation of its query."""
         self.pop(name, None)
-        if self.places is not None:
-            remove(self._journal(name).folder)
+        self._journals.pop(name, None)
 
     def follow(self, name: str) -> Callable[[], None]:
         """Follow what another console writes; here nothing is. Returns the function that ends it."""
         return lambda: None
 
-    def _journal(self, name: str) -> Journal:
-        assert self.places is not None
-        if name not in self._journals:
-            self._journals[name] = Journal(Path(self.places.live(name)))
-        return self._journals[name]
+    def renew(self, name: str) -> None:
+        """Persist the rows of an earlier version of the console in the form of this one."""
+        if name in self._journals:
+            self._journals[name].renew(self[name])
+
+    def _journal(self, name: str) -> Journal | None:
+        """The files of a live table in the generation that is in use now; None when it has none."""
+        home = self.home(name) if self.home else ""
+        if not home:
+            return None
+        folder = Path(os.path.realpath(home))
+        journal = self._journals.get(name)
+        if journal is None or journal.folder != folder:
+            journal = self._journals[name] = Journal(folder)
+        return journal

@@ -134,9 +134,10 @@ class ChangesView:
         self._count = 0
         self._version = 0
         self._still: deque[tuple[int, tuple[Any, ...]]] | None = None
-        current = rows.watch(self._batch)
-        if current is not None:
-            self._batch(None, current, current)
+        with self._lock:  # a micro-batch that comes at this moment is added after the current rows
+            current = rows.watch(self._batch)
+            if current is not None:
+                self._add(self._differences(None, current, current))
 
     def freeze(self, still: bool) -> None:
         with self._lock:
@@ -174,9 +175,12 @@ class ChangesView:
         except Exception:
             changes = []  # an error of a reader must never fail the query
         with self._lock:
-            self._changes.extend((self.rows.last_batch, change) for change in changes)
-            self._count += len(changes)
-            self._version += 1
+            self._add(changes)
+
+    def _add(self, changes: list[tuple[Any, ...]]) -> None:
+        self._changes.extend((self.rows.last_batch, change) for change in changes)
+        self._count += len(changes)
+        self._version += 1
 
     def _differences(self, before: Any, after: Any, new: Any) -> list[tuple[Any, ...]]:
         if self.rows.mode == "complete":

@@ -120,7 +120,7 @@ class Queries:
         if changed:
             running.notes = (Note("CODE_CHANGED", _CHANGED.format(" and ".join(changed))),)
         if facts is not None:
-            running.mark = lambda: write_marker(folder, plan, facts(), code)
+            running.mark = lambda: _mark(folder, plan, facts(), code)
             if not plan.transient:
                 running.mark()
         return running
@@ -312,6 +312,14 @@ class Queries:
             cancel.check()
             self.refreshes.wait(running.handle, time_left(running, deadline, "busy"))
         running.status()
+
+
+def _mark(folder: Folder, plan: Run, facts: dict[str, Any], code: dict[str, str]) -> None:
+    """Record the query in its checkpoint. Where that fails, the generation still says which query runs."""
+    try:
+        write_marker(folder, plan, facts, code)
+    except Exception:
+        pass
 
 
 def _of_stage(fault: StreamsqlError, owner: Running, catalog: Catalog) -> QueryFault:

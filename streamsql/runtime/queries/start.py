@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from streamsql.calls import evaluate, run
+from streamsql.calls import evaluate
 from streamsql.connectors.base import ASYNC_INTERVAL, ASYNC_PROGRESS
 from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.option_values import check_secrets
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink, Stream
-from streamsql.errors import Cancelled, EngineFault, Note, RuleFault
+from streamsql.errors import EngineFault, Note, RuleFault
 from streamsql.language.statements.base import Name
 from streamsql.plan import plans
 from streamsql.plan.changes import Changes
 from streamsql.plan.streaming.rules import Choice
-from streamsql.runtime.checkpoints.query_marker import Folder, check_unchanged, facts_now
+from streamsql.runtime.checkpoints.query_marker import Folder, check_unchanged, facts_now, write_marker
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.package_loader import is_there
 from streamsql.runtime.engine.settings import LOCAL_CHECKPOINTS
-from streamsql.runtime.engine.spark_errors import query_fault
+from streamsql.runtime.live.recorded_progress import Recorded, of_checkpoint, of_late_rows
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.preflight.database_types import check_database_types
 from streamsql.runtime.preflight.file_names import check_file_names, follow_file_names
@@ -31,19 +31,17 @@ from streamsql.runtime.preflight.local_paths import check_alone, check_log
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.first_rows import give_first_rows
-from streamsql.runtime.queries.kept_rows import rows_to_write
+from streamsql.runtime.queries.kept_rows import check_rows, rows_to_write
+from streamsql.runtime.queries.new_generations import Generation, generation_of, in_generation, in_use
 from streamsql.runtime.queries.parts import QueryParts
+from streamsql.runtime.queries.pass_over import pass_over
 from streamsql.runtime.queries.progress import Output, TableOutput
-from streamsql.runtime.queries.query_waits import POLL
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.stage_frames import check_stages
 from streamsql.runtime.queries.start_changes import launch_changes
 from streamsql.runtime.queries.start_late import begin_late, late_sinks, write_late
 from streamsql.runtime.queries.start_refresh import analysed, await_first, changed_input, launch_refresh
-from streamsql.runtime.workspace.owned_folders import claim, private_folder, remove
-
-FROM_NOW = "streamsql.from_now"
-"""The file in a checkpoint whose first micro-batch has passed over the input that was there."""
+from streamsql.runtime.workspace.owned_folders import private_folder, remove
 
 
 def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -> Running:
@@ -54,9 +52,15 @@ def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -
         known = parts.queries.all.get(plan.query.name.casefold())
         if known is not None and not replaces and known.status() == "running":
             return known  # another client, or a server that resumes it, was faster
+        stages = parts.catalog.stages_of(plan.query.name) if replaces else ()
         if isinstance(plan, plans.Refresh):
-            return _start_refresh(parts, plan, replaces)
-        return _start(parts, plan, replaces)
+            running = _start_refresh(parts, plan, replaces)
+        else:
+            running = _start(parts, plan, replaces)
+        left = {stage.name for stage in stages} - {s.name for s in parts.catalog.stages_of(plan.query.name)}
+        for name in left:
+            remove(Path(parts.places.query(name)))
+        return running
 
 
 def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Running:
@@ -78,7 +82,7 @@ def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Ru
         raise error if replaces else changed_input(error, plan) from error
     parts.cancel.check()
     if replaces:
-        forget_query(parts, plan.query.name)
+        forget_query(parts, plan.query.name, files=False)
     running = launch_refresh(parts, plan, schema)
     if replaces:
         try:
@@ -108,7 +112,7 @@ def _start_stages(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Run
         with parts.own_state_provider(plan.program):
             check_stages(parts, plan)
         parts.cancel.check()
-        forget_query(parts, plan.query.name)
+        forget_query(parts, plan.query.name, files=False)
     parts.current.update(plan.with_stages)
     started = list[Running]()
     try:
@@ -138,8 +142,13 @@ def _start_stages(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Run
 def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
     late = late_sinks(plan)
     env = _checked(parts, plan, late)
-    folder = Folder(parts.spark, plan.checkpoint)
+    old = in_use(parts, plan)
     anew = replaces or plan.begins in ("now", "beginning")
+    if old is not None:
+        plan = in_generation(plan, old)
+    else:
+        anew = anew or not plan.query.checkpoint
+    folder = Folder(parts.spark, plan.checkpoint)
     begun = -1 if anew else folder.newest("offsets")
     check_logs(parts, (t.sink for t in plan.targets), keeps=not plan.feeds_batches, begun=begun)
     check_logs(parts, late, keeps=False, begun=begun)
@@ -159,22 +168,23 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
         for target in plan.targets:
             if target.sink.connector == "jdbc":
                 check_database_types(parts.spark, target.sink, evaluate(target.rows, env).schema)
+        if plan.begins not in ("now", "beginning"):
+            _check_rows(parts, plan, late, folder, continued=old is not None and not replaces)
         parts.cancel.check()  # what follows stops the old query or moves its checkpoint
         if replaces:
-            forget_query(parts, plan.query.name)
-        if not plan.query.checkpoint:
-            claim(Path(plan.checkpoint).parent)
-        _set_checkpoint_manager(parts, plan.checkpoint)
-        if plan.begins in ("now", "beginning"):
-            notes = _begin_anew(parts, plan, choice, env, folder)
-        else:
-            _make_private(plan)
-            if begun < 0:
-                folder.remove_unfinished()
-        output = _keep_rows(parts, plan, choice, env)
-        begin_late(parts, plan, env)
+            forget_query(parts, plan.query.name, files=False)
+        with generation_of(parts, plan, None if anew else old) as generation:
+            plan = in_generation(plan, generation.folder)
+            folder = Folder(parts.spark, plan.checkpoint)
+            env["checkpoint"] = lambda name: str(generation.folder / "checkpoint")
+            notes = (*notes, *_prepare_checkpoint(parts, plan, choice, env, folder, old))
+            record = functools.partial(of_checkpoint, folder)
+            output = _keep_rows(parts, plan, choice, env, record, generation)
+            begin_late(parts, plan, env, functools.partial(of_late_rows, folder), generation)
+            code = parts.modules.digests(plan.reads.functions)
+            if generation.new and not plan.transient:
+                write_marker(Folder(parts.spark, str(generation.folder)), plan, facts(), code)
         _add_keys(plan, env)
-        code = parts.modules.digests(plan.reads.functions)
         beside = lambda running: write_late(parts, running, env)  # noqa: E731
         running = parts.queries.launch(plan, env, choice, facts, code, beside, folder)
         _follow_files(running)
@@ -208,7 +218,28 @@ def _checked(parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...]) -> dict
     return env
 
 
-def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any]) -> Output | None:
+def _check_rows(
+    parts: QueryParts, plan: plans.Run, late: tuple[Sink, ...], folder: Folder, *, continued: bool
+) -> None:
+    """Raise UnfitRows when the checkpoint has rows that its live tables do not have, or the other way round.
+    continued: the query goes on with its generation; a new one may name a checkpoint that has progress.
+    """
+    if not continued and not plan.query.checkpoint:
+        return
+    for table in plan.live:
+        check_rows(parts.live, table.name, plan, of_checkpoint(folder), continued=continued)
+    for table in (sink for sink in late if sink.is_live):
+        check_rows(parts.live, table.name, plan, of_late_rows(folder), continued=continued)
+
+
+def _keep_rows(
+    parts: QueryParts,
+    plan: plans.Run,
+    choice: Choice,
+    env: dict[str, Any],
+    record: Callable[[], Recorded],
+    generation: Generation,
+) -> Output | None:
     """Put the rows of the live tables that the query writes into env: the existing rows, or new ones.
     Returns the counter of the rows that this run writes; None if it has other sinks, too.
     """
@@ -218,7 +249,7 @@ def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str
         if plan.transient:
             rows = parts.live[table.name.casefold()] = fresh
         else:
-            rows = rows_to_write(parts.live, table.name, fresh, plan)
+            rows = rows_to_write(parts.live, table.name, fresh, plan, record, generation)
         if len(plan.targets) == 1 and not plan.feeds_batches:
             give_first_rows(parts, plan, choice.mode, env, rows)
         env[step.name] = rows
@@ -253,64 +284,33 @@ def _make_private(plan: plans.Run) -> None:
         private_folder(Path(plan.checkpoint))
 
 
-def _begin_anew(
-    parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any], folder: Folder
+def _prepare_checkpoint(
+    parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any], folder: Folder, old: Path | None
 ) -> tuple[Note, ...]:
-    """Move an old checkpoint aside and remove the rows of its live tables. FROM NOW also skips the
-    available input. Returns notes.
+    """Create the folder of the checkpoint. A folder of the user's is moved aside for FROM BEGINNING and FROM
+    NOW; FROM NOW also skips the available input. old: the generation that was in use. Returns notes.
     """
-    aside = folder.set_aside()
+    _set_checkpoint_manager(parts, plan.checkpoint)
+    begins = plan.begins in ("now", "beginning")
+    aside = ""
+    if begins and plan.query.checkpoint:
+        aside = folder.set_aside()
+    elif begins and old is not None:
+        aside = str(old / "checkpoint")
     _make_private(plan)
-    for table in (*plan.live, *late_sinks(plan)):
-        parts.live.forget(table.name.casefold())
+    if not begins and folder.newest("offsets") < 0:
+        folder.remove_unfinished()
     if plan.begins == "now":
-        _pass_over(parts, plan, choice, env)
+        pass_over(parts, plan, choice, env)
     return (Note("CHECKPOINT_KEPT", f"the old checkpoint is kept as {aside}"),) if aside else ()
 
 
-def _pass_over(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any]) -> None:
-    """Advance a new checkpoint to the current end of the input: see Run.passing_over."""
-    *steps, last = plan.passing_over(choice.mode)
-    run(tuple(steps), env)
-    if _reads_more(env["result"]._jdf.queryExecution().analyzed()):
-        raise RuleFault(
-            "FROM NOW needs a query that reads only streams of the console",
-            detail="this query reads a stream that only Spark knows",
-            hint="CREATE STREAM … USING … for it, or omit FROM NOW",
-            span=plan.body_span,
-            code="FOREIGN_STREAM",
-        )
-    run((last,), env)
-    handle = env["query"]
-    try:
-        while not handle.awaitTermination(POLL):
-            parts.cancel.check()
-    except Cancelled:
-        handle.stop()
-        Folder(parts.spark, plan.checkpoint).set_aside()
-        raise
-    except Exception as error:
-        raise query_fault(error, plan.query.name) from error
-    Folder(parts.spark, plan.checkpoint).write(FROM_NOW, "")
-    run(plan.program, env)
-
-
-def _reads_more(plan: Any) -> bool:
-    """Whether a plan has a streaming source whose rows are not filtered out."""
-    if not plan.isStreaming() or (
-        plan.getClass().getSimpleName() == "Filter" and plan.condition().sql() == "false"
-    ):
-        return False
-    children = plan.children()
-    if not children.size():
-        return True
-    return any(_reads_more(children.apply(i)) for i in range(children.size()))
-
-
-def forget_query(parts: QueryParts, name: str) -> None:
-    """Stop a query; remove its definition, the console's own checkpoint and its live rows."""
+def forget_query(parts: QueryParts, name: str, *, files: bool = True) -> None:
+    """Stop a query, and remove its definition, its rows in memory and its generations. files: False keeps the
+    generations, beside which a query of that name begins a new one.
+    """
     for stage in parts.catalog.stages_of(name):
-        forget_query(parts, stage.name)
+        forget_query(parts, stage.name, files=files)
         parts.undefine("sinks", stage.name)
     running = parts.queries.all.get(name.casefold())
     if running:
@@ -323,7 +323,8 @@ def forget_query(parts: QueryParts, name: str) -> None:
         parts.undefine("queries", name)
         for fed in (*query.sinks, query.late):
             parts.live.forget(fed.casefold())
-        remove(Path(parts.places.checkpoint(query.name)).parent)
+        if files:
+            remove(Path(parts.places.query(query.name)))
 
 
 def check_logs(parts: QueryParts, sinks: Iterable[Sink], *, keeps: bool, begun: int = -1) -> None:

@@ -10,12 +10,15 @@ from streamsql.calls import Var, evaluate
 from streamsql.plan.changes import Changes as ChangesPlan
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import own_session
-from streamsql.runtime.live.change_log import ChangeLog
+from streamsql.runtime.live.change_log import ChangeLog, UnreadableChanges
+from streamsql.runtime.live.recorded_progress import of_changes
 from streamsql.runtime.program_helpers import helper
-from streamsql.runtime.queries.kept_rows import rows_to_write
+from streamsql.runtime.queries.kept_rows import check_rows, rows_to_write
+from streamsql.runtime.queries.new_generations import Generation, generation_of
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.queries.start_refresh import computed, keep_refreshed
+from streamsql.runtime.workspace.generations import Generations
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import RowsAt
@@ -23,16 +26,23 @@ if TYPE_CHECKING:
 
 def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running:
     """Start to write what changes in the result; after a restart, since it was written last. schema: of the
-    result. Raises RuleFault when rows with other columns were written.
+    result. Raises RuleFault when rows with other columns were written, UnreadableChanges when it is not known
+    which rows were written.
     """
     name = plan.query.name
-    log = ChangeLog(Path(parts.places.checkpoint(name)).parent / "written")
-    if plan.begins in ("beginning", "now") or name.casefold() not in parts.catalog.queries:
-        log.forget()
-        for table in plan.live:
-            parts.live.forget(table.name.casefold())
-    log.open(name, schema, plan.keys, accept=plan.begins == "accept")
-    env = _env(parts, plan, schema)
+    anew = plan.begins in ("beginning", "now") or name.casefold() not in parts.catalog.queries
+    old = None if anew else Generations(parts.places.query(name)).current
+    if old is None and not anew:
+        raise UnreadableChanges(name, Path(parts.places.written(name)), FileNotFoundError())
+    with generation_of(parts, plan, old) as generation:
+        log = ChangeLog(generation.folder / "written")
+        if generation.new:
+            log.begin_new(schema, plan.keys)
+        else:
+            log.open(name, schema, plan.keys, accept=plan.begins == "accept")
+            for table in plan.live:
+                check_rows(parts.live, table.name, plan, of_changes(log.folder), continued=True)
+        env = _env(parts, plan, schema, log, generation)
     changes = evaluate(plan.changes(Var("schema"), query=log.query), env)
     changes.table, changes.last_batch = log.rows, log.version
     changes.begin, changes.keep = log.begin, lambda version, rows: log.done(version)
@@ -52,12 +62,16 @@ def launch_changes(parts: QueryParts, plan: ChangesPlan, schema: Any) -> Running
     return keep_refreshed(parts, plan, changes, compute)
 
 
-def _env(parts: QueryParts, plan: ChangesPlan, schema: Any) -> dict[str, Any]:
+def _env(
+    parts: QueryParts, plan: ChangesPlan, schema: Any, log: ChangeLog, generation: Generation
+) -> dict[str, Any]:
     """The variables of the program that writes changes, with the rows of a live table that takes them."""
     env = parts.env(plan.writer("changes"), plan.reads, own_session(parts.spark))
     env |= {"schema": schema, "LiveRows": helper("LiveRows")}
     for table, step in zip(plan.live, plan.rows(Var("schema")), strict=True):
-        env[step.name] = rows_to_write(parts.live, table.name, evaluate(step.node, env), plan)
+        fresh = evaluate(step.node, env)
+        record = lambda: of_changes(log.folder)  # noqa: E731
+        env[step.name] = rows_to_write(parts.live, table.name, fresh, plan, record, generation)
     return env
 
 

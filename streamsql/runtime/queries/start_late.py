@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from streamsql.calls import evaluate, run
 from streamsql.definitions import Sink
 from streamsql.plan.plans import Run
+from streamsql.runtime.live.recorded_progress import Recorded
 from streamsql.runtime.queries.kept_rows import rows_to_write
 from streamsql.runtime.queries.late_writes import LateWrites
+from streamsql.runtime.queries.new_generations import Generation
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.run import Running
 
@@ -18,7 +21,9 @@ def late_sinks(plan: Run) -> tuple[Sink, ...]:
     return (plan.late.sink,) if plan.late else ()
 
 
-def begin_late(parts: QueryParts, plan: Run, env: dict[str, Any]) -> None:
+def begin_late(
+    parts: QueryParts, plan: Run, env: dict[str, Any], record: Callable[[], Recorded], generation: Generation
+) -> None:
     """Put the writer of late rows into env; the checkpoint records where it begins. Raises exceptions of
     Spark where the sink declares other columns.
     """
@@ -26,7 +31,9 @@ def begin_late(parts: QueryParts, plan: Run, env: dict[str, Any]) -> None:
         return
     run(plan.late.steps, env)
     for step in plan.late.keeping:
-        env[step.name] = rows_to_write(parts.live, plan.late.sink.name, evaluate(step.node, env), plan)
+        fresh = evaluate(step.node, env)
+        name = plan.late.sink.name
+        env[step.name] = rows_to_write(parts.live, name, fresh, plan, record, generation)
     run(plan.late.beginning, env)
 
 

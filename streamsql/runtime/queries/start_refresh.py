@@ -21,10 +21,12 @@ from streamsql.runtime.live.journal import UnreadableRows
 from streamsql.runtime.live.kept_columns import Misfit
 from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
+from streamsql.runtime.queries.new_generations import generation_of, in_use
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import QueryReported
 from streamsql.runtime.queries.query_waits import POLL
 from streamsql.runtime.queries.run import Running
+from streamsql.runtime.workspace.generations import rows_in
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.changes import Changes
@@ -60,7 +62,8 @@ def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Runni
     """Start to keep it up to date; rows of earlier stay until then if the columns of now can hold them."""
     key, table = plan.query.name.casefold(), plan.sink
     try:
-        known = parts.live.get(key)
+        # Of a new query there are none: those in the folder of its name are of the query that it replaces.
+        known = parts.live.get(key) if key in parts.catalog.queries else None
     except UnreadableRows:
         known = None  # all of them are computed now
     if known is not None and known.schema != schema:
@@ -73,7 +76,8 @@ def launch_refresh(parts: QueryParts, plan: plans.Refresh, schema: Any) -> Runni
         if plan.transient:
             parts.live[key] = known
         else:
-            parts.live.begin(key, known)
+            with generation_of(parts, plan, in_use(parts, plan)) as generation:
+                parts.live.begin(key, known, rows_in(generation.folder, plan.query.name))
     rows: LiveRows = known
 
     def compute(inputs: Mapping[str, RowsAt], cancel: CancelToken) -> Any:

@@ -53,8 +53,8 @@ class Workspace:
 
     def _take(self, trusted: bool) -> None:
         """Check the folder again, now that the lock is held, and write the marker and the holder."""
-        if not marker.check(self.folder, trusted=trusted) or not (self.folder / marker.MARKER).exists():
-            marker.write(self.folder)
+        if not marker.check(self.folder, trusted=trusted) or not marker.is_of_now(self.folder):
+            marker.write(self.folder)  # before anything is moved: an earlier version refuses it from now on
         with contextlib.suppress(OSError):  # on a full disk others do not see who holds it
             write_holder(self.folder)
         self.run = self.folder / "run"

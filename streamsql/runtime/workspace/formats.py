@@ -7,9 +7,9 @@ from typing import Any
 
 from streamsql.errors import UsageFault
 
-WORKSPACE = 1
+WORKSPACE = 2
 STATUS = 2
-LIVE_TABLE = 3
+LIVE_TABLE = 4
 CHANGES = 1
 CONNECT_RECORD = "connect.json"
 """The name of a file, not a version: a workspace whose queries run on a Spark Connect server has it."""

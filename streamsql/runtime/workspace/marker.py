@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.errors import UsageFault
+from streamsql.runtime.embedded.durable_files import write_file
 from streamsql.runtime.workspace.formats import STATUS, WORKSPACE, check_version
-from streamsql.runtime.workspace.owned_folders import KINDS, TRASH, private
+from streamsql.runtime.workspace.owned_folders import KINDS, TRASH
 
 MARKER = "streamsql.json"
 HEAD = "-- The definitions of a streamsql workspace, written by the console."
@@ -49,14 +50,15 @@ def check(folder: Path, *, trusted: bool = False) -> bool:
         raise _unreadable(folder, error) from None
 
 
+def is_of_now(folder: Path) -> bool:
+    """Whether a workspace has a marker of this version. Raises OSError."""
+    return (_read(folder / MARKER) or {}).get("version") == WORKSPACE
+
+
 def write(folder: Path) -> None:
     """Write the marker of a workspace, atomically."""
-    part = folder / (MARKER + ".part")
-    with open(part, "w", encoding="utf-8", opener=private) as out:
-        out.write(json.dumps({"kind": "workspace", "version": WORKSPACE}) + "\n")
-        out.flush()
-        os.fsync(out.fileno())
-    part.replace(folder / MARKER)
+    content = json.dumps({"kind": "workspace", "version": WORKSPACE}) + "\n"
+    write_file(folder / MARKER, lambda out: out.write(content.encode()))
 
 
 def _unreadable(folder: Path, error: OSError) -> UsageFault:

@@ -8,22 +8,25 @@ import errno
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
 from streamsql.errors import EngineFault
+from streamsql.runtime.embedded.durable_files import move, only_owner, write_file
 
 MARK = ".streamsql.json"
 """Begins with a dot, so that Spark does not read it as data."""
 KINDS = ("queries", "live", "streams")
 """The folders of `run`, each with a folder for each query, live table or stream."""
 TRASH = "trash"
+_REMOVED = ".removed-"
+"""How the name of a folder begins once it is removed; no name of a query, live table or stream does."""
 
 
-def private(path: str, flags: int) -> int:
-    """An opener for files that only their owner may read."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+private = only_owner
+"""An opener for files that only their owner may read."""
 
 
 def private_folder(folder: Path) -> None:
@@ -44,7 +47,7 @@ def claim(folder: Path) -> None:
     """
     if is_owned(folder):
         return
-    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or not _is_begun(folder))):
         raise EngineFault(
             f"{folder} is in the way: streamsql did not create it",
             hint=f"check its content, then move it away: mv '{folder}' …",
@@ -55,23 +58,42 @@ def claim(folder: Path) -> None:
     mark(folder)
 
 
+def _is_begun(folder: Path) -> bool:
+    """Whether a folder is empty, or has only what a crash has left of its mark."""
+    return all(path.name == f"{MARK}.part" for path in folder.iterdir())
+
+
 def mark(folder: Path) -> None:
     """Write the mark file of a folder."""
     try:
-        with open(folder / MARK, "w", encoding="utf-8", opener=private) as out:
-            out.write(json.dumps({"kind": folder.parent.name, "version": 1}))
+        kind = json.dumps({"kind": folder.parent.name, "version": 1}).encode()
+        write_file(folder / MARK, lambda out: out.write(kind))
     except OSError as error:
-        # On a full disk the file exists but is empty; that is enough.
-        if error.errno != errno.ENOSPC or not is_owned(folder):
+        if error.errno != errno.ENOSPC:
             raise
+        # On a full disk an empty file is enough.
+        os.close(private(str(folder / MARK), os.O_WRONLY | os.O_CREAT))
 
 
 def remove(folder: Path) -> bool:
-    """Remove a folder if the console created it. Returns whether it did."""
+    """Remove a folder if the console created it. Returns whether it did. Raises OSError.
+
+    One rename takes it out of use; if its files are not all removed, `clear_removed` does so later.
+    """
     owned = is_owned(folder)
     if owned:
-        shutil.rmtree(folder, ignore_errors=True)
+        gone = folder.with_name(f"{_REMOVED}{uuid.uuid4().hex}")
+        move(folder, gone)
+        shutil.rmtree(gone, ignore_errors=True)
     return owned
+
+
+def clear_removed(run: Path) -> None:
+    """Remove the files that a crash has left of removed folders."""
+    for kind in KINDS:
+        for left in ((run / kind).glob(f"{depth}{_REMOVED}*") for depth in ("", "*/")):
+            for folder in left:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def adopt(run: Path, known: dict[str, set[str]]) -> None:
@@ -95,7 +117,7 @@ def _looks_like(folder: Path, kind: str) -> bool:
     if kind == "queries":
         return all(n.startswith(("checkpoint", "batches.jsonl")) for n in names)
     if kind == "live":
-        return all(n in ("kind.json", "part") or n.endswith((".all", ".new")) for n in names)
+        return all(n in ("kind.json", "part") or n.endswith((".all", ".new", ".none")) for n in names)
     return all(n.startswith((".", "_")) or n.endswith(".parquet") for n in names)
 
 

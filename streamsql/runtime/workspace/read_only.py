@@ -43,11 +43,13 @@ class SharedTables(LiveTables):
     def get(self, name: str, default: Any = None) -> Any:
         if name in self and not self.known(name):
             return self[name]  # a SELECT of this console's own
-        if self.places is None or not self.known(name):
+        if not self.known(name):
             return default
         with self._taking:
             journal = self._journal(name)
-            rows = self.read(name, lambda: journal.refresh(self.loaded(name)))
+            if journal is None:
+                return default
+            rows = self.read(name, lambda: journal.refresh(self.loaded(name), lambda: self.record(name)))
             if rows is None:
                 self.pop(name, None)
                 return default

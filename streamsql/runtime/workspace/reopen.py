@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streamsql.catalog import Catalog, CurrentCatalog
+from streamsql.connectors.base import file_name
 from streamsql.definitions import Function, Table
-from streamsql.errors import NameFault, Note
+from streamsql.errors import EngineFault, NameFault, Note
 from streamsql.language.parser import parse
 from streamsql.language.spark_definitions import definition_of, in_default
 from streamsql.language.statements.base import Statement
@@ -22,6 +23,7 @@ from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.workspace import owned_folders
 from streamsql.runtime.workspace.catalog_file import CATALOG
 from streamsql.runtime.workspace.folder import holder
+from streamsql.runtime.workspace.generations import Generations, move_over
 from streamsql.runtime.workspace.store import STATUS, Store
 from streamsql.runtime.workspace.trust import can_run_code
 
@@ -66,6 +68,7 @@ def reopen(parts: SessionParts) -> Reopened:
             store.unread.append(written.text.rstrip(";") + ";")
             kept = f"kept in {store.folder / CATALOG}: {_start(written.text)}"
             warnings.append(f"{translate(error).message}; {kept}")
+    warnings += _move_over(parts)
     notes = [] if store.unread else _clear_up(parts, store.folder)
     return Reopened(_words(parts, store), (*_withheld(store), *notes), tuple(warnings), _stopped(parts))
 
@@ -112,11 +115,20 @@ def _follow(parts: SessionParts, store: Store) -> Reopened:
         if parts.engine.started:
             parts.temporary.restore(parts.spark)
 
-    warnings = read()
+    warnings = [*read(), *_of_earlier_version(parts)]
     parts.events.subscribe(StatementBegins, lambda event: again())
     who = holder(store.folder)
     words = (*_words(parts, store), f"read-only: it is held by {who}" if who else "read-only")
     return Reopened(words, tuple(_withheld(store)), tuple(warnings), _stopped(parts))
+
+
+def _of_earlier_version(parts: SessionParts) -> Iterator[str]:
+    """A warning if the folders of an earlier version were not moved over yet."""
+    queries = (Generations(parts.places.query(name)) for name in parts.catalog.queries)
+    older = Path(parts.places.folder, "live")
+    if older.is_dir() and any(q.folder.is_dir() and q.current is None for q in queries):
+        yield "the rows of live tables are not shown: an earlier version of streamsql has written them"
+        yield "opened once without --read-only, the workspace has the form of this version"
 
 
 def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
@@ -203,18 +215,37 @@ def _function(function: Function, store: Store) -> Function:
     return replace(function, **(known | store.functions.get(function.name.casefold(), {})))
 
 
+def _move_over(parts: SessionParts) -> Iterator[str]:
+    """Give the folders of an earlier version the form of this one. Returns warnings."""
+    catalog = parts.catalog
+    try:
+        owned_folders.adopt(Path(parts.places.folder), _folders_of(parts))
+    except OSError as error:
+        yield f"the folders of an earlier version cannot be marked: {error}"
+    for query in catalog.queries.values():
+        try:
+            move_over(parts.places, query.name, tuple(filter(None, (*query.sinks, query.late))))
+        except (OSError, EngineFault) as error:
+            yield f"the folders of {query.name} are those of an earlier version and cannot be moved: {error}"
+
+
+def _folders_of(parts: SessionParts) -> dict[str, set[str]]:
+    """The names of the folders that entries of the catalog use, by kind."""
+    catalog, places = parts.catalog, parts.places
+    return {
+        "queries": {Path(places.query(q)).name for q in catalog.queries},
+        "live": {file_name(s) for s in catalog.sinks},
+        "streams": {Path(places.values(s)).name for s in catalog.streams},
+    }
+
+
 def _clear_up(parts: SessionParts, workspace: Path) -> list[Note]:
     """Move the folders of queries, live tables and streams that no longer exist into the trash. Returns
     notes.
     """
-    catalog, places = parts.catalog, parts.places
-    known = {
-        "queries": {Path(places.checkpoint(q)).parent.name for q in catalog.queries},
-        "live": {Path(places.live(s)).name for s in catalog.sinks},
-        "streams": {Path(places.values(s)).name for s in catalog.streams},
-    }
+    known = _folders_of(parts) | {"live": set()}  # those that are used were moved over
     try:
-        owned_folders.adopt(workspace / "run", known)
+        owned_folders.clear_removed(workspace / "run")
         moved = owned_folders.put_into_trash(workspace, known)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()

@@ -7,7 +7,6 @@ not run it: streams and sinks are defined, and so are queries, which are stopped
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
@@ -21,13 +20,13 @@ from streamsql.language.names_read import names_in_query, relations_of
 from streamsql.language.redaction import holds_secret
 from streamsql.language.script import Written
 from streamsql.language.statements.base import Statement
+from streamsql.runtime.embedded.durable_files import write_file
 from streamsql.runtime.queries.restart_policy import Failure
 from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.workspace.catalog_file import CATALOG, read_statements
 from streamsql.runtime.workspace.formats import STATUS as STATUS_VERSION
 from streamsql.runtime.workspace.formats import check_version
 from streamsql.runtime.workspace.marker import HEAD
-from streamsql.runtime.workspace.owned_folders import private
 from streamsql.secrets import redact_option
 
 LEFT, LOST = "left", "lost"
@@ -151,13 +150,7 @@ class Store:
         """Write a file atomically, if its text has changed."""
         if self._last.get(name) == text:
             return
-        file = self.folder / name
-        part = file.with_name(name + ".part")
-        with open(part, "w", encoding="utf-8", newline="", opener=private) as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        part.replace(file)
+        write_file(self.folder / name, lambda out: out.write(text.encode()))
         self._last[name] = text
 
 

@@ -39,7 +39,7 @@ def begun(folder: Path) -> set[Path]:
     """The micro-batches that have begun: their offsets are written. They stay, so that none is missed while
     the processors are busy with others; that one is under way can be over before it is seen.
     """
-    return set((folder / "w" / "run" / "queries").glob("*/checkpoint/offsets/[0-9]*"))
+    return set((folder / "w" / "run" / "queries").glob("*/current/checkpoint/offsets/[0-9]*"))
 
 
 @pytest.mark.timeout(1800)
