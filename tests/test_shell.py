@@ -27,6 +27,7 @@ from streamsql.output.printer import Printer
 from streamsql.results import Live
 from streamsql.shell.completion.complete import complete
 from streamsql.shell.editing import History, is_complete
+from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.progress import in_one_line
 from streamsql.shell.prompt import Prompt
 from streamsql.shell.statement_runner import Desk
@@ -167,7 +168,7 @@ def test_a_paste_without_brackets_keeps_its_own_indentation(
 
 
 def desk_of(console: Console, shown: StringIO) -> Desk:
-    return Desk(console.session, Printer("csv", shown, shown), threading.Event(), {})
+    return Desk(console.session, Printer("csv", shown, shown), Interrupt(), {})
 
 
 @pytest.mark.usefixtures("processes")
@@ -201,7 +202,7 @@ def test_commands_of_psql_that_are_no_statements(
 
 def test_the_ending_of_a_file_says_its_format(console: Console, tmp_path: Path) -> None:
     shown = StringIO()
-    desk = Desk(console.session, Printer("table", shown, shown), threading.Event(), {})
+    desk = Desk(console.session, Printer("table", shown, shown), Interrupt(), {})
     written = {
         "csv": "a,b\n1,\n",
         "tsv": "a\tb\n1\t\\N\n",

@@ -34,6 +34,7 @@ from streamsql.shell.echo import no_echo, set_echo
 from streamsql.shell.editing import History, is_complete
 from streamsql.shell.greeting import PROMPT
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
+from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.lost_terminal import is_lost, let_go
 from streamsql.shell.word_wrap import WordWrap
 
@@ -92,7 +93,7 @@ class Prompt:
         self._signals = {True: 0, False: 0}
         self.resume = resume
         self.options = options
-        self.interrupted = threading.Event()
+        self.interrupted = Interrupt()
         self.leaving = False
         self.hung_up = False
         self.multiline = False
@@ -308,6 +309,11 @@ class Prompt:
                 lambda: app.exit(exception=EOFError) if app.is_running and not app.is_done else None
             )
 
+    def _end_if_told(self) -> None:
+        """As a prompt begins: end it if a signal came before, when `_end_prompt` found none."""
+        if self.leaving:
+            self._end_prompt()
+
     def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
         """Report a defect of the console in one line; the prompt continues."""
         name = failed.thread.name if failed.thread else "a thread"
@@ -320,7 +326,7 @@ class Prompt:
             try:
                 self.interrupted.clear()
                 with self.messages.terminal.prompting(sys.stdout):
-                    text = self.prompt.prompt(PROMPT, default=text)
+                    text = self.prompt.prompt(PROMPT, default=text, pre_run=self._end_if_told)
                 emptied = 0
                 if self._interrupted_at_once():
                     self.interrupted.set()
@@ -366,7 +372,7 @@ class Prompt:
         question = f"{summary.running} {'query' if one else 'queries'} running; {choices}"
         try:
             with self.messages.terminal.prompting(sys.stdout):
-                answer = prompt(question, **self.options).strip().casefold()
+                answer = prompt(question, pre_run=self._end_if_told, **self.options).strip().casefold()
         except (EOFError, KeyboardInterrupt):
             return False
         if self.detach and answer in ("d", "detach"):

@@ -44,6 +44,7 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.shell.asked_views import AskedViews
 from streamsql.shell.background_events import Announcer
 from streamsql.shell.editing import edit
+from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.progress import ProgressLine
 from streamsql.shell.prompt_commands import (
     check_text_file,
@@ -74,7 +75,7 @@ class Desk:
     """
 
     def __init__(
-        self, session: ConsoleSession, printer: Printer, interrupted: threading.Event, options: dict[str, Any]
+        self, session: ConsoleSession, printer: Printer, interrupted: Interrupt, options: dict[str, Any]
     ) -> None:
         self.session = session
         self.printer = printer
