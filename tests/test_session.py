@@ -99,11 +99,11 @@ def test_the_catalog_is_read_while_others_change_it(hurried: None) -> None:
 def test_a_cancel_token_stays_set() -> None:
     before, after = threading.Event(), threading.Event()
     token = CancelToken()
-    token.on_cancel(before.set)
+    token.on_cancel(before.set, of=before)
     token.check()
     assert not before.is_set()
     token.cancel()
-    token.on_cancel(after.set)
+    token.on_cancel(after.set, of=after)
     assert token.cancelled and after.is_set() and before.wait(60)
     for act in (token.check, lambda: token.wait(60)):
         with pytest.raises(Cancelled):

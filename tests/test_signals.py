@@ -157,7 +157,7 @@ def test_a_signal_just_before_the_prompt_is_shown_ends_it(
     shown = StringIO()
     with create_pipe_input() as keys:
         printer = Printer("table", shown, shown)
-        shell = Prompt(lambda: (Mock(open=lambda: []), printer), printer, input=keys, output=DummyOutput())
+        shell = Prompt(lambda: (Mock(open=list), printer), printer, input=keys, output=DummyOutput())
         show = shell.prompt.prompt
 
         def signal_first(*arguments: Any, **options: Any) -> str:
