@@ -267,6 +267,7 @@ def _session(
     """
     from streamsql.cli.remote import session_of
     from streamsql.config.folders import cache_folder
+    from streamsql.guard import log_to
     from streamsql.runtime.session_config import Config
     from streamsql.runtime.workspace.store import Store
 
@@ -285,6 +286,7 @@ def _session(
         read_only=options.read_only or options.check,
         trusted=options.trust_workspace,
     )
+    log_to(config.log)
     session = session_of(options, config)
     if options.metrics and not options.check:
         from streamsql.runtime.metrics.endpoint import open_endpoint

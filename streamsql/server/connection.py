@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import Any
 
 from streamsql.errors import EngineFault, Source, StreamsqlError
+from streamsql.guard import internal
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.results import Copied, Live, Result, RowStream, discard
@@ -114,7 +115,7 @@ class ClientConnection:
         except StreamsqlError as error:
             self._fail(number, error)
         except Exception as error:  # a defect of the server must not leave its client waiting
-            self._fail(number, EngineFault(f"{type(error).__name__}: {error}", code="INTERNAL_ERROR"))
+            self._fail(number, internal(error))
         finally:
             self._tokens.pop(number, None)
             self._calls.release()

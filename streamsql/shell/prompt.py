@@ -28,6 +28,7 @@ from prompt_toolkit.search import accept_search
 
 from streamsql.config.folders import state_folder
 from streamsql.errors import EXIT_INTERRUPTED, EngineFault, Source, StreamsqlError
+from streamsql.guard import informing, internal
 from streamsql.output.messages import Messages
 from streamsql.output.window import window
 from streamsql.shell.echo import no_echo, set_echo
@@ -55,7 +56,10 @@ class _Completer(Completer):
         from streamsql.shell.completion.complete import complete
 
         session, text, position = self.desk().session, document.text, document.cursor_position
-        for candidate in complete(text, position, session.catalog, session.columns, session.query_state):
+        offered = informing(
+            lambda: list(complete(text, position, session.catalog, session.columns, session.query_state)), ()
+        )
+        for candidate in offered:
             yield Completion(candidate.text, -candidate.length, display_meta=candidate.kind)
 
 
@@ -233,6 +237,9 @@ class Prompt:
 
     def toolbar(self) -> StyleAndTextTuples:
         """The toolbar: Spark's state, the running and failed queries, their rate. Does not call Spark."""
+        return informing(self._toolbar, [])
+
+    def _toolbar(self) -> StyleAndTextTuples:
         desk = self._desk
         if desk is None:
             return [("", " starting…")]
@@ -317,8 +324,8 @@ class Prompt:
     def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
         """Report a defect of the console in one line; the prompt continues."""
         name = failed.thread.name if failed.thread else "a thread"
-        fact = f"{name}: {failed.exc_type.__name__}: {failed.exc_value}"
-        self.messages.error(EngineFault(fact, code="INTERNAL_ERROR"))
+        fault = internal(failed.exc_value or failed.exc_type())
+        self.messages.error(EngineFault(f"{name}: {fault.message}", code=fault.code))
 
     def _loop(self) -> int:
         emptied, text = 0, ""
