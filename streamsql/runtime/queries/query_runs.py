@@ -14,6 +14,7 @@ from typing import Any
 from streamsql.calls import evaluate, run
 from streamsql.catalog import Catalog
 from streamsql.errors import Cancelled, NameFault, Note, QueryFault, StreamsqlError
+from streamsql.guard import log
 from streamsql.plan.limits import raised_limit
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
@@ -212,8 +213,11 @@ class Queries:
                 running.late.join(POLL)
         except StreamsqlError:
             raise
-        except Exception:
-            pass  # the JVM has ended, and the query with it
+        except Exception as error:
+            if running.is_active():  # private parts of Spark are used, which this Spark may not have
+                log(error, f"{running.name} is stopped within its micro-batch, which is retried on restart")
+                return False
+            # the JVM has ended, and the query with it
         running.status()
         return True
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 from streamsql.errors import InputFault, NameFault, QueryFault, RuleFault, SyntaxFault
+from streamsql.guard import log
 from streamsql.plan.planner import start_plan
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event
@@ -67,15 +68,22 @@ class RestartSupervisor:
             self._wake.clear()
             if self._closed:
                 return
-            if self._news() and not self._closed:
-                self._save_status()
-            for running in self.parts.queries.all.values():
-                if running.again_at is not None and running.again_at <= datetime.now():
-                    self._start(running)
+            try:
+                self._work()
+            except Exception as error:  # the thread serves all queries
+                log(error, "the status of the queries is not saved")
+
+    def _work(self) -> None:
+        """Save the status of queries that have ended, and start those whose time has come."""
+        if self._news() and not self._closed:
+            self._save_status()
+        for running in self.parts.queries.all.values():
+            if running.again_at is not None and running.again_at <= time.monotonic():
+                self._start(running)
 
     def _until_the_next(self) -> float | None:
         times = [q.again_at for q in self.parts.queries.all.values() if q.again_at is not None]
-        return max(0.0, (min(times) - datetime.now()).total_seconds()) if times else None
+        return max(0.0, min(times) - time.monotonic()) if times else None
 
     def _news(self) -> bool:
         """Whether a query has ended since the last call."""
