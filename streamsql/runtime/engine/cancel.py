@@ -6,10 +6,21 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from streamsql.errors import Cancelled
 
+POLL = 0.1
+"""The seconds between two looks at the token while a lock is waited for."""
 _NUMBERS = itertools.count(1)
+
+
+class _Lock(Protocol):
+    """A Lock or an RLock."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+
+    def release(self) -> None: ...
 
 
 class CancelToken:
@@ -76,6 +87,19 @@ class CancelToken:
         """Raise Cancelled when the token is set."""
         if self.cancelled:
             raise Cancelled(message)
+
+    @contextmanager
+    def holding(self, lock: _Lock) -> Iterator[None]:
+        """A context that holds a lock, which another statement may hold for long. Raises Cancelled when the
+        token is set before the lock is free.
+        """
+        while not lock.acquire(timeout=POLL):
+            self.check()
+        try:
+            self.check()
+            yield
+        finally:
+            lock.release()
 
     def wait(self, seconds: float) -> None:
         """Wait for some seconds. Raises Cancelled as soon as the token is set."""

@@ -29,7 +29,9 @@ def _set(parts: SessionParts, statement: Set) -> Result:
             code="UNKNOWN_SETTING",
         )
     if parts.engine.started or parts.engine.starting:
-        parts.spark.conf.set(key, statement.value)
+        conf = parts.spark.conf
+        with parts.cancel.holding(parts.queries.starting):  # a start may set it, and restore what it was
+            conf.set(key, statement.value)
     parts.settings.changed[key] = statement.value
     return Done(message=f"{key} = {redact_option(key, statement.value)}")
 
@@ -67,10 +69,11 @@ def _reset(parts: SessionParts, statement: Reset) -> Result:
             parts.store.withheld.pop(key, None)
         before = parts.settings.start_conf().get(key)
         if parts.engine.started:
-            if before is None:
-                parts.spark.conf.unset(key)
-            else:
-                parts.spark.conf.set(key, before)
+            with parts.cancel.holding(parts.queries.starting):  # as above
+                if before is None:
+                    parts.spark.conf.unset(key)
+                else:
+                    parts.spark.conf.set(key, before)
     return Done(message=f"reset: {', '.join(keys)}" if keys else "nothing was set")
 
 

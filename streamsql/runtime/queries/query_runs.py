@@ -165,7 +165,7 @@ class Queries:
         """
         word = running.status()
         if word == "restarting":
-            with self.starting:
+            with cancel.holding(self.starting):
                 now = self.all.get(running.name.casefold(), running)
                 if now is running:
                     running.give_up()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamsql.errors import InputFault, NameFault, QueryFault, RuleFault, SyntaxFault
+from streamsql.errors import Cancelled, InputFault, NameFault, QueryFault, RuleFault, SyntaxFault
 from streamsql.guard import log
 from streamsql.plan.planner import start_plan
 from streamsql.runtime.engine.cancel import CancelToken
@@ -70,6 +70,8 @@ class RestartSupervisor:
                 return
             try:
                 self._work()
+            except Cancelled:
+                return  # the session is being closed
             except Exception as error:  # the thread serves all queries
                 log(error, "the status of the queries is not saved")
 
@@ -102,7 +104,7 @@ class RestartSupervisor:
     def _start(self, running: Running) -> None:
         """Restart a failed query. A restart that fails counts as a failure of the query."""
         queries, key = self.parts.queries, running.name.casefold()
-        with queries.starting:
+        with self.parts.cancel.holding(queries.starting):
             query = self.parts.catalog.queries.get(key)
             if self._closed or query is None or queries.all.get(key) is not running or not running.again_at:
                 return  # it was stopped, started or dropped meanwhile
