@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -14,11 +15,12 @@ from unittest.mock import MagicMock, Mock
 import pytest
 from conftest import Console
 
-from streamsql.errors import Cancelled
+from streamsql.errors import Cancelled, TimeFault
 from streamsql.plan.lowering.stateful_calls import CHOICES, STATE_PROVIDER
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
+from streamsql.runtime.why.probes import Probes
 
 
 def test_a_token_ends_the_jobs_of_many_refreshes_once() -> None:
@@ -50,17 +52,85 @@ def test_work_that_is_done_is_not_cancelled() -> None:
     assert not done.is_set()
 
 
+# ---- with Spark: nothing grows --------------------------------------------------------------------
+
+TIMES = int(os.environ.get("STREAMSQL_TIMES", "8"))
+"""How often the work of each kind is done after the first time; thousands by hand."""
+BUSY = """
+import os, time
+
+def write(batch, batch_id):
+    while not os.path.exists("FOLDER/over"):
+        time.sleep(0.05)
+"""
+
+
 def kept() -> tuple[int, int]:
     """(the threads, the open files and sockets) of this process."""
     return threading.active_count(), len(os.listdir("/proc/self/fd"))
 
 
-def settled(most: tuple[int, int]) -> tuple[int, int]:
-    """What is kept, once it is at most that much, or after 10 s: what has ended may be closed a moment later."""
-    deadline = time.monotonic() + 10
-    while any(now > limit for now, limit in zip(kept(), most, strict=True)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return kept()
+def assert_flat(work: Callable[[], object]) -> None:
+    """Do some work many times: at the end, not more is kept than after the first times."""
+    for _ in range(3):
+        work()
+    before = kept()
+    for _ in range(TIMES):
+        work()
+    deadline = time.monotonic() + 20  # what has ended may be closed a moment later
+    while (now := kept()) and any(n > b + 2 for n, b in zip(now, before, strict=True)):
+        assert time.monotonic() < deadline, f"(threads, files): {before} before, {now} after {TIMES} times"
+        gc.collect()
+        time.sleep(0.1)
+
+
+def test_refreshes_keep_nothing(console: Console) -> None:
+    console.run(
+        "CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE a AS SELECT count(*) AS c FROM s;"
+        "CREATE LIVE TABLE b AS SELECT c FROM a;"
+    )
+    assert_flat(lambda: console.run("INSERT INTO s VALUES (1); AWAIT QUERY b IDLE;"))
+    token = console.session.queries.all["b"].handle._cancel
+    assert console.rows("SELECT c FROM b;") == [(TIMES + 3,)]
+    assert len(token._actions) <= 1
+
+
+def test_probes_of_why_keep_nothing(console: Console) -> None:
+    console.run(
+        "CREATE STREAM s (n INT, at TIMESTAMP) USING values WITH WATERMARK at DELAY '1 hour';"
+        "CREATE LIVE TABLE t AS SELECT n FROM s WHERE n > 5; INSERT INTO s VALUES (1, now());"
+        "AWAIT QUERY t IDLE;"
+    )
+    token = CancelToken()
+    probes = Probes(console.session.parts.under(token))
+    assert_flat(lambda: probes.row("SELECT count(*) FROM s"))
+    assert probes.row("SELECT count(*) FROM s") is not None
+    assert len(token._actions) <= 1
+    assert_flat(lambda: console.run("WHY QUERY t;"))
+
+
+def test_starts_and_stops_keep_nothing(console: Console) -> None:
+    console.run("CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE t AS SELECT n FROM s;")
+    assert_flat(lambda: console.run("STOP QUERY t; START QUERY t; AWAIT QUERY t IDLE;"))
+
+
+def test_a_busy_query_that_is_awaited_keeps_nothing(console: Console, tmp_path: Path) -> None:
+    (tmp_path / "cellar_of_threads.py").write_text(BUSY.replace("FOLDER", str(tmp_path)))
+    console.run(
+        "CREATE STREAM s (n INT) USING values; CREATE SINK o USING foreach_batch OPTIONS "
+        f"(function 'cellar_of_threads.write', folder '{tmp_path}'); INSERT INTO o AS QUERY q SELECT n FROM s;"
+        "INSERT INTO s VALUES (1);"
+    )
+
+    def awaits() -> None:
+        with pytest.raises(TimeFault):
+            console.run("AWAIT QUERY q IDLE TIMEOUT INTERVAL 0.2 SECONDS;")
+
+    try:
+        assert_flat(awaits)
+    finally:
+        (tmp_path / "over").touch()
+    console.run("AWAIT QUERY q IDLE;")
 
 
 # ---- waits that Ctrl-C ends, and settings that one program at a time sets -------------------------

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 
@@ -282,8 +283,8 @@ class Queries:
                 if running.is_refresh:
                     self._wait_for_refresh(running, cancel, idle=idle, deadline=deadline, tell=tell)
                     break
-                done = idle_event(running) if idle else None
-                wait_one(running, done, deadline, cancel, tell)
+                with idle_event(running) if idle else nullcontext() as done:
+                    wait_one(running, done, deadline, cancel, tell)
                 if done and running.is_active():
                     break
             if running.status() == "FAILED" and running.fault:
