@@ -108,6 +108,14 @@ def test_history_is_private_and_keeps_no_secrets(tmp_path: Path) -> None:
     assert list(History(path).load_history_strings()) == ["SELECT 1;"]
 
 
+def test_without_a_folder_for_it_the_history_is_that_of_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("no folder")
+    history = History(tmp_path / "state" / "streamsql" / "history")
+    history.append_string("SELECT 1;")
+    assert history.get_strings() == ["SELECT 1;"]
+    assert list(history.load_history_strings()) == []
+
+
 @contextmanager
 def typing(console: Console, keys: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """What is printed when somebody types keys and then leaves."""

@@ -111,12 +111,14 @@ print(hung)
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_signal_at_each_line_of_the_main_thread_is_obeyed() -> None:
     """A handler interrupts the main thread wherever it is, also while it holds the lock of what it waits for."""
     done = subprocess.run([sys.executable, "-c", AT_EACH_LINE], capture_output=True, text=True, timeout=200)
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_script_ends_though_nobody_reads_what_it_prints(number: signal.Signals, tmp_path: Path) -> None:
     """The statement is blocked while it holds the terminal, which the last warning needs."""
@@ -171,3 +173,20 @@ def test_a_signal_just_before_the_prompt_is_shown_ends_it(
             threading.excepthook = thread_failed
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_second_signal_at_the_prompt_ends_it_at_once_with_143(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGUSR1 is how the process that waits for the console passes SIGTERM on."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    ended = list[int]()
+    monkeypatch.setattr(os, "_exit", ended.append)
+    with create_pipe_input() as keys:
+        printer = Printer("table", StringIO(), StringIO())
+        shell = Prompt(lambda: (Mock(), printer), printer, input=keys, output=DummyOutput())
+        shell._on_signal(number, None)
+        assert ended == []
+        shell._on_signal(number, None)
+        assert ended == [143]

@@ -121,7 +121,12 @@ def _preferences(options: argparse.Namespace) -> tuple[Preferences, ConfigFile]:
     config = ConfigFile() if options.no_config else read_config(options.config, preferences)
     for name in _PREFERENCES:
         if getattr(options, name) is not None:
-            preferences.set(name, getattr(options, name), COMMAND_LINE)
+            try:
+                preferences.set(name, getattr(options, name), COMMAND_LINE)
+            except StreamsqlError as error:
+                raise UsageFault(
+                    error.message, detail=error.detail, hint=error.hint, code=error.code
+                ) from None
     return preferences, config
 
 

@@ -27,7 +27,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.search import accept_search
 
 from streamsql.config.folders import state_folder
-from streamsql.errors import EXIT_INTERRUPTED, EngineFault, Source, StreamsqlError
+from streamsql.errors import EngineFault, Source, StreamsqlError
 from streamsql.guard import informing, internal
 from streamsql.output.messages import Messages
 from streamsql.output.window import window
@@ -299,7 +299,7 @@ class Prompt:
             self._signals[number == signal.SIGUSR1] += 1
         if max(self._signals.values()) > 1:
             set_echo(True)
-            os._exit(EXIT_INTERRUPTED)
+            os._exit(128 + signal.SIGTERM)
         self.leaving = True
         self.interrupted.set()
         self._end_prompt()
