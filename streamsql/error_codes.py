@@ -62,7 +62,7 @@ CODES = {
     "FOLDER_IN_USE": "a folder holds what another query or program has written",
     "FOREIGN_STREAM": "a query reads a stream that Spark knows and the console does not",
     "FRAME_TOO_LARGE": "a message between a client and its server is too large",
-    "INTERNAL_ERROR": "an error that the console does not expect",
+    "INTERNAL": "an error that the console does not expect",
     "IN_USE": "an entry cannot be dropped, because another uses it",
     "LIMIT_REACHED": "a result has more rows than its live table keeps",
     "NOT_A_SERVER": "the console is no server",

@@ -115,6 +115,24 @@ def test_a_range_that_fits_the_delays_is_not_advised_on() -> None:
     assert advice(joined) == []
 
 
+JOINED = """CREATE STREAM e (id INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY '{0}';
+CREATE STREAM f (id INT, ft TIMESTAMP) USING values WITH WATERMARK ft DELAY '{0}';
+CREATE LIVE TABLE t AS SELECT e.id FROM e JOIN f ON e.id = f.id AND ft BETWEEN ts AND ts + INTERVAL {1}"""
+
+
+def test_streams_without_delay_are_joined_on_a_range() -> None:
+    assert "LONG_RANGE" not in [n.code for n in advice(JOINED.format("0 seconds", "1 HOUR"))]
+
+
+@pytest.mark.parametrize(
+    ("length", "proposed"),
+    [("7 DAYS", "1 HOUR"), ("1 HOUR", "1 MINUTE"), ("30 MINUTES", "1 MINUTE"), ("20 SECONDS", "1 SECOND")],
+)
+def test_the_proposed_range_is_shorter(length: str, proposed: str) -> None:
+    (note,) = [n for n in advice(JOINED.format("100 milliseconds", length)) if n.code == "LONG_RANGE"]
+    assert f"AND ft <= ts + INTERVAL {proposed} in its condition" in note.text
+
+
 def fix(notes: list[Note], code: str, start: str, end: str) -> str:
     """The part of the note of that code which is to be typed; fails if there is another number of them."""
     [text] = [n.text for n in notes if n.code == code]

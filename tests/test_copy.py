@@ -5,15 +5,23 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import re
+import stat
+import threading
 from decimal import Decimal
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from conftest import Console
 
 from streamsql.config.preferences import Preferences
-from streamsql.errors import InputFault, RuleFault, StreamsqlError
+from streamsql.connectors import registry
+from streamsql.errors import EngineFault, InputFault, RuleFault, StreamsqlError
 from streamsql.language.short_forms import expand
+from streamsql.language.statements.base import Name
+from streamsql.output.copy_file import copy_to_file
 from streamsql.output.printer import Printer
 from streamsql.results import Copied, Rows
 
@@ -168,3 +176,53 @@ def test_json_arrows_are_answered_with_what_spark_has(console: Console, written:
     assert refused.value.hint == own
     assert console.rows(f"SELECT {own} AS x FROM t;") in ([('{"b":5}',)], [("5",)], [("7",)])
     assert console.rows("SELECT transform(array(1), x -> 'a') AS x;") == [(["a"],)]
+
+
+def into(path: str) -> Copied:
+    return Copied(rows=Rows((), ("n",), ((1,), (2,)), frozenset()), path=path)
+
+
+def test_a_symbolic_link_and_the_mode_of_a_file_stay(tmp_path: Path) -> None:
+    file, link = tmp_path / "data.csv", tmp_path / "newest.csv"
+    file.write_text("old")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    assert copy_to_file(into(str(link)), lambda: None) == f"2 rows copied to {link}"
+    assert link.is_symlink() and file.read_text() == "n\n1\n2\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["data.csv", "newest.csv"]
+
+
+def test_a_fifo_is_written_into(tmp_path: Path) -> None:
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+    read = list[str]()
+    reader = threading.Thread(target=lambda: read.append(fifo.read_text()), daemon=True)
+    reader.start()
+    copy_to_file(into(str(fifo)), lambda: None)
+    reader.join(60)
+    assert read == ["n\n1\n2\n"]
+    assert fifo.is_fifo()
+
+
+@pytest.mark.parametrize("path", ["/", "."])
+def test_a_folder_is_not_written(path: str) -> None:
+    with pytest.raises(InputFault, match=f"cannot write {re.escape(path)}: is a directory"):
+        copy_to_file(into(path), lambda: None)
+
+
+def test_a_plug_in_that_cannot_be_loaded_breaks_no_other_connector(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("broken", "no_such_module_of_a_plug_in:Broken", "streamsql.connectors")
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+    for cached in (registry.connectors, registry._broken):
+        cached.cache_clear()
+    try:
+        assert registry.connector(Name("rate")).name == "rate"
+        with pytest.raises(EngineFault) as caught:
+            registry.connector(Name("broken"))
+        assert caught.value.message == "the plug-in of the connector broken cannot be loaded"
+        assert "no_such_module_of_a_plug_in" in caught.value.detail
+    finally:
+        monkeypatch.undo()
+        for cached in (registry.connectors, registry._broken):
+            cached.cache_clear()

@@ -164,7 +164,7 @@ def check(text: str) -> bool:
     try:
         out = formatted(text)
     except StreamsqlError as error:
-        assert error.code != "INTERNAL_ERROR", ascii(text)
+        assert error.code != "INTERNAL", ascii(text)
         return False
     assert content(out) == content(text), ascii(text)
     assert list(names(out)) == list(names(text)), ascii(text)

@@ -19,6 +19,7 @@ from scripts import run_here
 from streamsql.errors import Source, StreamsqlError
 from streamsql.output.printer import Printer
 from streamsql.results import Preview, Rows
+from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.statement_runner import Desk
 
 
@@ -268,7 +269,7 @@ def test_in_a_script_rows_are_data_and_the_proposal_is_words(spark: Any, tmp_pat
 def test_at_the_prompt_the_proposal_waits_in_the_history(console: Console, tmp_path: Path) -> None:
     write(tmp_path / "in", "a.json", {"a": 1})
     shown = StringIO()
-    desk = Desk(console.session, Printer("table", shown, shown), threading.Event(), {})
+    desk = Desk(console.session, Printer("table", shown, shown), Interrupt(), {})
     assert desk.execute(f"PREVIEW USING json OPTIONS (path '{tmp_path}/in');")
     assert desk.offered.startswith("CREATE STREAM in (a BIGINT)")
     assert desk.offered in shown.getvalue()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from streamsql.output.printer import Printer
 from streamsql.results import Rows, Text
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings
+from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.statement_runner import Desk
 from streamsql.testing.cases import collect
 from streamsql.testing.runner import run_case
@@ -50,7 +50,7 @@ def test_a_session_shows_what_is_written(
 ) -> None:
     monkeypatch.chdir(ROOT)
     shown = StringIO()
-    desk = Desk(console.session, Printer("table", shown, shown), threading.Event(), {})
+    desk = Desk(console.session, Printer("table", shown, shown), Interrupt(), {})
     for typed in re.findall(r"^sql> (.*(?:\n\.\.\.\. .*)*)", session, re.MULTILINE):
         shown.write(f"sql> {typed}\n")
         assert desk.execute(typed.replace("\n.... ", "\n"))

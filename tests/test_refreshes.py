@@ -334,6 +334,35 @@ def test_snapshots_that_come_while_it_is_computed_are_skipped_and_counted() -> N
     tables.refreshes.close()
 
 
+@pytest.mark.parametrize("place", ["_round", "_due"])
+def test_an_unexpected_exception_ends_one_table_and_the_others_are_refreshed(
+    place: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tables = Tables()
+    tables.fed("q", "r")
+    tables.fed("p", "s")
+    works = getattr(tables.refreshes, place)
+
+    def sometimes(members: list[Refresher], at: Any) -> Any:
+        if any(member.key.startswith("bad") for member in members):
+            raise ZeroDivisionError("division by zero")
+        return works(members, at)
+
+    monkeypatch.setattr(tables.refreshes, place, sometimes)
+    for number in range(5):  # more than there are workers
+        tables.live["r"].take(rows_of(number), number)
+        bad = tables.over(f"bad{number}", ("r",), lambda r: r)
+        assert bad.awaitTermination(30)
+        fault = bad.exception()
+        assert isinstance(fault, StreamsqlError) and fault.code == "INTERNAL"
+        assert fault.message == "ZeroDivisionError: division by zero"
+    assert "[INTERNAL] a statement or a query fails: division by zero" in caplog.text
+    tables.live["s"].take(rows_of(7), 0)
+    good = tables.over("good", ("s",), lambda s: s)
+    assert tables.settle(good) == [7]
+    tables.refreshes.close()
+
+
 def test_a_snapshot_that_is_counted_after_it_was_taken_leaves_nothing_behind() -> None:
     tables = Tables()
     tables.fed("q", "r")

@@ -6,9 +6,12 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from conftest import Console
@@ -22,6 +25,7 @@ from streamsql.errors import Cancelled, QueryFault, RuleFault, Source, SyntaxFau
 from streamsql.results import Text
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import recurs
+from streamsql.runtime.queries import restart_policy, run
 
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;\n"
 SINK = """
@@ -249,3 +253,22 @@ def test_when_its_jvm_dies_spark_is_started_again(tmp_path: Path) -> None:
     _, words = process.communicate(timeout=60)
     assert process.returncode == 0, words
     assert "warning: query copy ended with Spark: its JVM " in words
+
+
+def test_a_restart_is_not_late_when_summer_time_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait is measured by a clock that nobody sets; the time that is shown is that of the clock then."""
+    moment = datetime(2026, 10, 25, 0, 59, 30, tzinfo=UTC).timestamp()  # 02:59:30, a minute later 02:00:30
+    clock = Mock(time=lambda: moment, monotonic=lambda: 1000.0)
+    monkeypatch.setattr(restart_policy, "time", clock)
+    monkeypatch.setattr(run, "time", clock)
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        rule = Mock(times=3, every="1 minute")
+        failed = Mock(stopped=False, certain=False, tries=0, plan=Mock(query=Mock(restart=rule)))
+        failed.again_at = restart_policy.next_start(failed, worked=True)
+        assert failed.again_at == 1060.0
+        assert run.Running.when_again(failed) == "it restarts at 02:00:30 (attempt 1 of 3)"
+    finally:
+        monkeypatch.undo()
+        time.tzset()

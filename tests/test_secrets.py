@@ -15,12 +15,12 @@ from test_python_source import SOURCE
 from streamsql.catalog import Catalog
 from streamsql.connectors.registry import connectors
 from streamsql.errors import Source, StreamsqlError, UsageFault
+from streamsql.guard import log_to
 from streamsql.language.parser import parse, split_script
 from streamsql.language.redaction import redact
 from streamsql.output.error_text import format_error
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
-from streamsql.runtime.engine.jvm import _log_to
 from streamsql.secrets import LOG_PATTERNS, is_secret_key, redact_text
 from streamsql.shell.editing import History
 
@@ -207,7 +207,7 @@ def test_messages_are_without_secrets_from_the_beginning(tmp_path: Path) -> None
 def test_logs_hold_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", [])
-    _log_to(tmp_path / "spark.log")
+    log_to(tmp_path / "spark.log")
     logging.getLogger("x").error("jdbc:postgresql://joe:Hunter2x@h?password=%s", "Hunter2x")
     root.handlers[0].close()
     logged = (tmp_path / "spark.log").read_text()

@@ -45,7 +45,7 @@ from streamsql.server import listener as listener_module
 from streamsql.server.address import SOCKET, connect, has_socket, listen
 from streamsql.server.calls import PROTOCOL, Calls
 from streamsql.server.client import RemoteSession
-from streamsql.server.encoding import Message, decode
+from streamsql.server.encoding import MARK, Message, decode
 from streamsql.server.frames import MAGIC, Disconnected, FrameSocket
 from streamsql.server.listener import Server
 from streamsql.server.registry import register, servers, status_of
@@ -427,6 +427,37 @@ def test_calls_that_are_none_cut_a_client_off(host: Host) -> None:
     assert frames.receive(10)[0]["protocol"] == PROTOCOL
     frames.send({"id": 7, "call": "os.system", "args": []})
     assert frames.receive(10)[0]["error"]["code"] == "BAD_FRAME"
+    frames.close()
+
+
+DEEP = "[" * 900 + "]" * 900
+ODD = {
+    "a list for a mark": b'{"id": 7, "call": "execute", "args": [{"f": [1]}]}',
+    "an infinite number of a call": b'{"id": Infinity, "call": "execute", "args": []}',
+    "900 levels": b'{"id": 7, "call": "execute", "args": ' + DEEP.encode() + b"}",
+    "a decimal that is none": b'{"id": 7, "call": "execute", "args": [{"MARK": "decimal", "v": "one"}]}'.replace(
+        b"MARK", MARK.encode()
+    ),
+}
+
+
+@pytest.mark.parametrize("header", ODD.values(), ids=ODD)
+def test_a_call_with_odd_values_is_answered(host: Host, header: bytes) -> None:
+    frames = host.raw()
+    frames.send({**GREETING, "preferences": {}})
+    assert frames.receive(10)[0]["protocol"] == PROTOCOL
+    frames.connection.sendall(struct.pack(">4sII", MAGIC, len(header), 0) + header)
+    assert "error" in frames.receive(10)[0]
+    frames.close()
+    assert rows_of(host.attach(), "SELECT 1;") == [(1,)]
+
+
+@pytest.mark.parametrize("preferences", [[1], 7, "x", {"session": 3}, {"session": [1]}])
+def test_a_greeting_with_odd_values_is_refused_in_words(host: Host, preferences: Any) -> None:
+    frames = host.raw()
+    frames.send({**GREETING, "preferences": preferences})
+    answer, _ = frames.receive(10)
+    assert answer["error"]["code"] == "BAD_FRAME"
     frames.close()
 
 

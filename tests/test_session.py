@@ -30,6 +30,7 @@ from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.read_only import SharedTables
 from streamsql.shell import statement_runner
+from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.statement_runner import Desk
 
 
@@ -98,11 +99,11 @@ def test_the_catalog_is_read_while_others_change_it(hurried: None) -> None:
 def test_a_cancel_token_stays_set() -> None:
     before, after = threading.Event(), threading.Event()
     token = CancelToken()
-    token.on_cancel(before.set)
+    token.on_cancel(before.set, of=before)
     token.check()
     assert not before.is_set()
     token.cancel()
-    token.on_cancel(after.set)
+    token.on_cancel(after.set, of=after)
     assert token.cancelled and after.is_set() and before.wait(60)
     for act in (token.check, lambda: token.wait(60)):
         with pytest.raises(Cancelled):
@@ -130,7 +131,7 @@ def test_a_statement_that_does_not_respond_to_ctrl_c_changes_nothing_afterwards(
         f"open({str(begun)!r}, 'w').close()\nopen({str(go_on)!r}).close()\ndef one():\n    return 1\n"
     )
     session.variables["here"] = str(tmp_path)
-    shown, interrupted = StringIO(), threading.Event()
+    shown, interrupted = StringIO(), Interrupt()
     desk = Desk(session, Printer("table", shown, shown), interrupted, {})
 
     def press_ctrl_c() -> None:

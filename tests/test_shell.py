@@ -27,6 +27,7 @@ from streamsql.output.printer import Printer
 from streamsql.results import Live
 from streamsql.shell.completion.complete import complete
 from streamsql.shell.editing import History, is_complete
+from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.progress import in_one_line
 from streamsql.shell.prompt import Prompt
 from streamsql.shell.statement_runner import Desk
@@ -107,6 +108,14 @@ def test_history_is_private_and_keeps_no_secrets(tmp_path: Path) -> None:
     assert list(History(path).load_history_strings()) == ["SELECT 1;"]
 
 
+def test_without_a_folder_for_it_the_history_is_that_of_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("no folder")
+    history = History(tmp_path / "state" / "streamsql" / "history")
+    history.append_string("SELECT 1;")
+    assert history.get_strings() == ["SELECT 1;"]
+    assert list(history.load_history_strings()) == []
+
+
 @contextmanager
 def typing(console: Console, keys: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """What is printed when somebody types keys and then leaves."""
@@ -167,7 +176,7 @@ def test_a_paste_without_brackets_keeps_its_own_indentation(
 
 
 def desk_of(console: Console, shown: StringIO) -> Desk:
-    return Desk(console.session, Printer("csv", shown, shown), threading.Event(), {})
+    return Desk(console.session, Printer("csv", shown, shown), Interrupt(), {})
 
 
 @pytest.mark.usefixtures("processes")
@@ -201,7 +210,7 @@ def test_commands_of_psql_that_are_no_statements(
 
 def test_the_ending_of_a_file_says_its_format(console: Console, tmp_path: Path) -> None:
     shown = StringIO()
-    desk = Desk(console.session, Printer("table", shown, shown), threading.Event(), {})
+    desk = Desk(console.session, Printer("table", shown, shown), Interrupt(), {})
     written = {
         "csv": "a,b\n1,\n",
         "tsv": "a\tb\n1\t\\N\n",

@@ -10,6 +10,7 @@ from streamsql.cli.unknown_columns import UnknownColumns
 from streamsql.cli.unknown_tables import UnknownTables, queries_of
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.errors import Note, Source, StreamsqlError
+from streamsql.guard import internal
 from streamsql.language.lexical import misspelt_clause
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
@@ -141,6 +142,10 @@ class _Reader:
             source = included(statement, written, self.opened) if isinstance(statement, SourceFile) else None
         except StreamsqlError as error:
             return self._failed(error.at(written.source, written.span))
+        except OSError:
+            raise  # the reader of the output is gone
+        except Exception as error:
+            return self._failed(internal(error).at(written.source, written.span))
         if source is None:
             return not isinstance(statement, Exit)
         self.opened.append(written.source.name)

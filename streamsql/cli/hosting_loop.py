@@ -64,6 +64,9 @@ class HostingLoop:
         threading.Thread(target=self._begin, args=(begin,), daemon=True, name="begin").start()
         waited = STATUS_EVERY
         while not self.server.ended.wait(STEP):
+            if self._signals:
+                self.server.stop()
+                break
             waited += STEP
             if waited >= STATUS_EVERY:
                 waited = 0.0
@@ -91,10 +94,12 @@ class HostingLoop:
             self.server.stop()
 
     def _on_signal(self, number: int, frame: object) -> None:
+        """Count the signal; `run` looks for it. A handler interrupts the main thread at any step, also while
+        that holds the lock of an Event: setting the Event here would wait for that lock for ever.
+        """
         self._signals += 1
         if self._signals > 1:
             os._exit(128 + number)  # a second signal is obeyed at once
-        self.server.stop()
 
     def _close(self) -> None:
         closing = threading.Thread(target=self.session.close, args=(LEAVING,), daemon=True, name="close")

@@ -121,7 +121,12 @@ def _preferences(options: argparse.Namespace) -> tuple[Preferences, ConfigFile]:
     config = ConfigFile() if options.no_config else read_config(options.config, preferences)
     for name in _PREFERENCES:
         if getattr(options, name) is not None:
-            preferences.set(name, getattr(options, name), COMMAND_LINE)
+            try:
+                preferences.set(name, getattr(options, name), COMMAND_LINE)
+            except StreamsqlError as error:
+                raise UsageFault(
+                    error.message, detail=error.detail, hint=error.hint, code=error.code
+                ) from None
     return preferences, config
 
 
@@ -267,6 +272,7 @@ def _session(
     """
     from streamsql.cli.remote import session_of
     from streamsql.config.folders import cache_folder
+    from streamsql.guard import log_to
     from streamsql.runtime.session_config import Config
     from streamsql.runtime.workspace.store import Store
 
@@ -285,6 +291,7 @@ def _session(
         read_only=options.read_only or options.check,
         trusted=options.trust_workspace,
     )
+    log_to(config.log)
     session = session_of(options, config)
     if options.metrics and not options.check:
         from streamsql.runtime.metrics.endpoint import open_endpoint

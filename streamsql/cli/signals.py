@@ -8,6 +8,8 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
 
 from streamsql.errors import Source, StreamsqlError, TimeFault
 from streamsql.language.parser import parse, split_script
@@ -52,7 +54,11 @@ class Supervisor:
         self.failure: BaseException | None = None
         self.signal = 0
         self.killed = False
-        self.wake = threading.Event()
+        self._woken = SimpleQueue[None]()
+        """Gets an item at a signal and at the end of the script. Not an Event: a handler interrupts the main
+        thread at any step, also while that holds the lock of the Event that it waits for, and `Event.set`
+        would wait for that lock for ever. The `put` of a SimpleQueue may interrupt its `get`.
+        """
 
     def run(self) -> int:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -67,6 +73,8 @@ class Supervisor:
             worker.join(LAST_STATEMENT)
             if not in_time:
                 raise TimeFault(f"the script was not done after {self.timeout:g} s", hint="--timeout SECONDS")
+            # The statement may hold the terminal for ever: nobody reads what it prints.
+            _within(LAST_STATEMENT, self._report)
             return self._code_of_signal()
         self._end_queries()
         if self.failure:
@@ -77,18 +85,21 @@ class Supervisor:
         """The exit code after a signal: 0 only if nothing but queries was still running, and they stopped as
         told; the failure of an earlier statement takes precedence.
         """
-        told = self.signal != signal.SIGINT and self.runner.only_queries_left
-        self.runner.report_failures()
         if self.runner.failure_code:
             return self.runner.failure_code
-        if told and not self.killed:
-            return 0
-        if self.signal != signal.SIGINT:
-            with contextlib.suppress(OSError):  # a terminal that hung up
+        return 0 if self._ended_as_told() else 128 + self.signal
+
+    def _ended_as_told(self) -> bool:
+        return self.signal != signal.SIGINT and self.runner.only_queries_left and not self.killed
+
+    def _report(self) -> None:
+        """Print, after a signal, which queries have failed, and that the script was not done."""
+        with contextlib.suppress(OSError):  # a terminal that hung up
+            self.runner.report_failures()
+            if not self.runner.failure_code and self.signal != signal.SIGINT and not self._ended_as_told():
                 self.runner.printer.warn(
                     f"{signal.Signals(self.signal).name} was received before the script was done"
                 )
-        return 128 + self.signal
 
     def _wait(self) -> bool:
         """Wait for the script's end or a signal; False when the time is up first.
@@ -97,16 +108,17 @@ class Supervisor:
         system gave to another thread does not wake it.
         """
         deadline = math.inf if self.timeout is None else time.monotonic() + self.timeout
-        while not self.wake.wait(min(STEP, max(0.0, deadline - time.monotonic()))):
-            if time.monotonic() >= deadline:
-                return False
-        return True
+        while time.monotonic() < deadline:
+            with contextlib.suppress(Empty):
+                self._woken.get(timeout=min(STEP, max(0.0, deadline - time.monotonic())))
+                return True
+        return False
 
     def _on_signal(self, number: int, frame: object) -> None:
         if self.signal:
             os._exit(128 + number)  # a second signal is obeyed at once
         self.signal = number
-        self.wake.set()
+        self._woken.put(None)
 
     def _work(self) -> None:
         try:
@@ -114,20 +126,25 @@ class Supervisor:
         except BaseException as error:
             self.failure = error
         finally:
-            self.wake.set()
+            self._woken.put(None)
 
     def _end_queries(self) -> None:
         """Let each query finish its micro-batch; on a thread, since Spark may no longer answer."""
         session = self.runner.session
-        closing = threading.Thread(target=session.close, args=(LEAVING,), daemon=True)
-        closing.start()
-        deadline = time.monotonic() + CLOSING
-        while closing.is_alive() and time.monotonic() < deadline:
-            closing.join(STEP)  # short, as above: a second signal must be heard
-        if closing.is_alive():
+        if not _within(CLOSING, lambda: session.close(LEAVING)):
             self.runner.printer.warn(
                 f"Spark did not end within {CLOSING} s and is killed; "
                 "committed micro-batches are in the checkpoints"
             )
             self.killed = True
             session.kill()
+
+
+def _within(seconds: float, act: Callable[[], None]) -> bool:
+    """Call a function on a thread. Returns whether it has ended within some seconds; it goes on if not."""
+    work = threading.Thread(target=act, daemon=True, name="end of the script")
+    work.start()
+    deadline = time.monotonic() + seconds
+    while work.is_alive() and time.monotonic() < deadline:
+        work.join(STEP)  # short, as above: a second signal must be heard
+    return not work.is_alive()

@@ -27,7 +27,8 @@ from streamsql.connectors.rate_micro_batch import RateMicroBatch
 from streamsql.connectors.socket import Socket
 from streamsql.connectors.text import Text
 from streamsql.connectors.xml import Xml
-from streamsql.errors import NameFault, RuleFault, did_you_mean
+from streamsql.errors import EngineFault, NameFault, RuleFault, did_you_mean
+from streamsql.guard import log
 from streamsql.language.statements.base import Name
 
 _BUILT_IN: tuple[type[Connector], ...] = (
@@ -41,8 +42,18 @@ def connectors() -> dict[str, Connector]:
     """Connector name (folded) → connector."""
     by_name: dict[str, Connector] = {c.name: c() for c in _BUILT_IN}
     for point in entry_points(group="streamsql.connectors"):
-        by_name[point.name.casefold()] = point.load()()
+        try:
+            by_name[point.name.casefold()] = point.load()()
+        except Exception as error:  # of one package that is installed: the other connectors work without it
+            log(error, f"the connector {point.name} is not there")
+            _broken()[point.name.casefold()] = f"{type(error).__name__}: {error}"
     return by_name
+
+
+@cache
+def _broken() -> dict[str, str]:
+    """Name (folded) → why the plug-in of that connector cannot be loaded."""
+    return {}
 
 
 def connector(name: Name, purpose: str = "") -> Connector:
@@ -63,6 +74,13 @@ def connector(name: Name, purpose: str = "") -> Connector:
             detail=package.unreleased,
             span=name.span,
             code="PACKAGE_NOT_AVAILABLE",
+        )
+    if named is None and name.value.casefold() in _broken():
+        raise EngineFault(
+            f"the plug-in of the connector {name.value} cannot be loaded",
+            detail=_broken()[name.value.casefold()],
+            span=name.span,
+            code="MISSING_MODULE",
         )
     if named is None:
         raise NameFault(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,8 +18,8 @@ from streamsql.text_files import PACKED, open_text
 
 
 def copy_to_file(copied: Copied, check: Callable[[], None]) -> str:
-    """Write the file, complete or not at all; returns what was done. check: raises Cancelled. Raises
-    InputFault when it cannot be written, and what the query raises.
+    """Write the file, complete or not at all; a FIFO or device is written into. Returns what was done. check:
+    raises Cancelled. Raises InputFault when it cannot be written, and what the query raises.
     """
     path, rows = Path(copied.path), copied.rows
     count = 0
@@ -35,24 +37,34 @@ def copy_to_file(copied: Copied, check: Callable[[], None]) -> str:
     table = Rows((), columns, cast(Sequence[tuple[Any, ...]], all_rows()), rows.numeric)
     lines = FORMATS[copied.format](table, Style(delimiter=copied.delimiter))
     first = 1 if not copied.header and copied.format in ("csv", "tsv") else 0
-    part = path.with_name(f".{path.name}.part")
+    path = Path(os.path.realpath(path))  # what a symbolic link points to is written, and the link stays
+    part = path.parent / f".{path.name}.part"
     try:
         if not path.parent.exists():
             raise no_folder(path, copied.place)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.exists() and not path.is_file():
+            part = path  # a device or FIFO cannot be replaced: the rows are written into it
         packed = path.suffix.casefold() == PACKED
         with open_text(part, "w", packed=packed, errors="surrogatepass", newline="") as file:
             file.writelines(f"{line}\n" for line in islice(lines, first, None))
-        part.replace(path)
+        if part != path:
+            if path.exists():
+                os.chmod(part, stat.S_IMODE(path.stat().st_mode))
+            part.replace(path)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        fault = InputFault(f"cannot write {path}: {reason}", span=copied.place, code="FILE_NOT_WRITTEN")
+        fault = InputFault(
+            f"cannot write {copied.path}: {reason}", span=copied.place, code="FILE_NOT_WRITTEN"
+        )
         raise fault from None
     finally:
         if isinstance(rows, RowStream):
             rows.close()
-        if part.exists():
+        if part != path and part.exists():
             os.unlink(part)
-    return f"{counted(count, 'row')} copied to {path}"
+    return f"{counted(count, 'row')} copied to {copied.path}"
 
 
 def _blocks(rows: RowStream) -> Iterator[Sequence[tuple[Any, ...]]]:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from streamsql.errors import Cancelled, InputFault, Source, StreamsqlError
+from streamsql.guard import internal
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.statements.session import SourceFile
 from streamsql.output.printer import Printer
@@ -106,6 +107,10 @@ class ScriptRunner:
             self.printer.show(result, check=self.cancel.check)
         except StreamsqlError as error:
             return self._failed(error.at(written.source, written.span))
+        except OSError:
+            raise  # the reader of the output is gone
+        except Exception as error:
+            return self._failed(internal(error).at(written.source, written.span))
         self.detach = isinstance(result, Leave) and result.detach
         return not isinstance(result, Leave)
 

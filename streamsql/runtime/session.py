@@ -12,6 +12,7 @@ from typing import Any
 from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.errors import Cancelled, EngineFault, Note, Source, Span, StreamsqlError
+from streamsql.guard import informing
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Clear, Exit
 from streamsql.plan import planner, plans
@@ -130,9 +131,10 @@ class StatementSession:
         parts.events.publish(StatementBegins())
         if parts.config.read_only and parts.store:
             read_only.refuse(statement, parts.store.folder)
-        plan, losses = planner.plan(statement, parts.context()), parts.engine.losses
-        parts.cancel.check()
+        losses = parts.engine.losses
         try:
+            plan = planner.plan(statement, parts.context())
+            parts.cancel.check()
             result = self._dispatch(plan, statement, parts)
             news, parts.packages.news = parts.packages.news, []
             saved = parts.workspace.save() if statement.changes_workspace and plan.changes_definitions else ()
@@ -171,7 +173,7 @@ class StatementSession:
 
     def without_end(self, names: Sequence[str]) -> tuple[Note, ...]:
         """A note on queries of a script that will be awaited and do not end with their input."""
-        return script_queries.without_end(self.parts, names)
+        return informing(lambda: script_queries.without_end(self.parts, names), ())
 
     def await_queries(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
         """Wait until the queries of a script have ended, or one has failed."""
@@ -180,7 +182,7 @@ class StatementSession:
 
     def why_silent(self, names: Sequence[str], cancel: CancelToken) -> tuple[Note, ...]:
         """Why queries that have read rows have written none."""
-        return script_queries.why_silent(self.parts.under(cancel), names)
+        return informing(lambda: script_queries.why_silent(self.parts.under(cancel), names), ())
 
     def failures(self) -> list[StreamsqlError]:
         """The errors of failed queries that were not reported before."""

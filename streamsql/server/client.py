@@ -105,7 +105,7 @@ class RemoteSession:
         """(the answer, the number of the call). Raises Cancelled when the server says so."""
         number = self.calls.begin(name, arguments, reads=reads)
         self._numbers[cancel] = number
-        cancel.on_cancel(lambda: self.calls.tell("cancel", number))
+        cancel.on_cancel(lambda: self.calls.tell("cancel", number), of=self)
         try:
             return self.calls.answer(number), number
         finally:

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import Any
 
 from streamsql.errors import EngineFault, Source, StreamsqlError
+from streamsql.guard import internal
 from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.results import Copied, Live, Result, RowStream, discard
@@ -17,7 +18,7 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.session_summary import columns_of
 from streamsql.server.client_session import ClientSession
 from streamsql.server.encoding import Message, decode, encode_error
-from streamsql.server.frames import BadFrame, Disconnected, FrameSocket
+from streamsql.server.frames import Disconnected, FrameSocket
 
 NEWS_EVERY = 20.0
 """The seconds after which a call for news is answered without any."""
@@ -58,7 +59,7 @@ class ClientConnection:
                 self._take(*self.frames.receive())
         except Disconnected:
             pass
-        except (BadFrame, KeyError, TypeError, ValueError) as error:
+        except Exception as error:  # whatever values a frame has: its sender must not wait for an answer
             self.say(f"a client is cut off: {error}")
             fault = EngineFault(f"the server could not read a frame: {error}", code="BAD_FRAME")
             with contextlib.suppress(Disconnected, StreamsqlError):
@@ -114,7 +115,7 @@ class ClientConnection:
         except StreamsqlError as error:
             self._fail(number, error)
         except Exception as error:  # a defect of the server must not leave its client waiting
-            self._fail(number, EngineFault(f"{type(error).__name__}: {error}", code="INTERNAL_ERROR"))
+            self._fail(number, internal(error))
         finally:
             self._tokens.pop(number, None)
             self._calls.release()

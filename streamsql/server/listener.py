@@ -104,12 +104,12 @@ class Server:
                 frames.close()
             else:
                 self._attach(frames, hello)
-        except (BadFrame, KeyError, TypeError, ValueError) as error:
+        except (Disconnected, OSError):
+            frames.close()
+        except Exception as error:  # whatever values a greeting has: its sender must not wait for an answer
             self.say(f"a connection is refused: {error}")
             fault = EngineFault(f"the server refuses the connection: {error}", code="BAD_FRAME")
             self._refuse(frames, fault)
-        except (Disconnected, OSError):
-            frames.close()
 
     def _refuse(self, frames: FrameSocket, fault: StreamsqlError) -> None:
         with suppress(Disconnected, StreamsqlError):

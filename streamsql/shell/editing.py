@@ -59,14 +59,18 @@ def edit(text: str, messages: Messages, file: str = "") -> str:
 
 class History(FileHistory):
     """The history of statements, in a file that only its owner can read. Statements that contain a secret,
-    or begin with a blank, are not stored.
+    or begin with a blank, are not stored. Where the file cannot be made (a read-only home), statements are
+    remembered for this prompt only.
     """
 
     def __init__(self, path: Path) -> None:
-        path.parent.parent.mkdir(parents=True, exist_ok=True)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_APPEND, 0o600))
-        path.chmod(0o600)
+        try:
+            path.parent.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_APPEND, 0o600))
+            path.chmod(0o600)
+        except OSError:
+            path = Path(os.devnull)
         super().__init__(str(path))
 
     def offer(self, statement: str) -> None:

@@ -27,13 +27,15 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.search import accept_search
 
 from streamsql.config.folders import state_folder
-from streamsql.errors import EXIT_INTERRUPTED, EngineFault, Source, StreamsqlError
+from streamsql.errors import EngineFault, Source, StreamsqlError
+from streamsql.guard import informing, internal
 from streamsql.output.messages import Messages
 from streamsql.output.window import window
 from streamsql.shell.echo import no_echo, set_echo
 from streamsql.shell.editing import History, is_complete
 from streamsql.shell.greeting import PROMPT
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
+from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.lost_terminal import is_lost, let_go
 from streamsql.shell.word_wrap import WordWrap
 
@@ -54,7 +56,10 @@ class _Completer(Completer):
         from streamsql.shell.completion.complete import complete
 
         session, text, position = self.desk().session, document.text, document.cursor_position
-        for candidate in complete(text, position, session.catalog, session.columns, session.query_state):
+        offered = informing(
+            lambda: list(complete(text, position, session.catalog, session.columns, session.query_state)), ()
+        )
+        for candidate in offered:
             yield Completion(candidate.text, -candidate.length, display_meta=candidate.kind)
 
 
@@ -92,7 +97,7 @@ class Prompt:
         self._signals = {True: 0, False: 0}
         self.resume = resume
         self.options = options
-        self.interrupted = threading.Event()
+        self.interrupted = Interrupt()
         self.leaving = False
         self.hung_up = False
         self.multiline = False
@@ -232,6 +237,9 @@ class Prompt:
 
     def toolbar(self) -> StyleAndTextTuples:
         """The toolbar: Spark's state, the running and failed queries, their rate. Does not call Spark."""
+        return informing(self._toolbar, [])
+
+    def _toolbar(self) -> StyleAndTextTuples:
         desk = self._desk
         if desk is None:
             return [("", " starting…")]
@@ -291,7 +299,7 @@ class Prompt:
             self._signals[number == signal.SIGUSR1] += 1
         if max(self._signals.values()) > 1:
             set_echo(True)
-            os._exit(EXIT_INTERRUPTED)
+            os._exit(128 + signal.SIGTERM)
         self.leaving = True
         self.interrupted.set()
         self._end_prompt()
@@ -308,11 +316,16 @@ class Prompt:
                 lambda: app.exit(exception=EOFError) if app.is_running and not app.is_done else None
             )
 
+    def _end_if_told(self) -> None:
+        """As a prompt begins: end it if a signal came before, when `_end_prompt` found none."""
+        if self.leaving:
+            self._end_prompt()
+
     def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
         """Report a defect of the console in one line; the prompt continues."""
         name = failed.thread.name if failed.thread else "a thread"
-        fact = f"{name}: {failed.exc_type.__name__}: {failed.exc_value}"
-        self.messages.error(EngineFault(fact, code="INTERNAL_ERROR"))
+        fault = internal(failed.exc_value or failed.exc_type())
+        self.messages.error(EngineFault(f"{name}: {fault.message}", code=fault.code))
 
     def _loop(self) -> int:
         emptied, text = 0, ""
@@ -320,7 +333,7 @@ class Prompt:
             try:
                 self.interrupted.clear()
                 with self.messages.terminal.prompting(sys.stdout):
-                    text = self.prompt.prompt(PROMPT, default=text)
+                    text = self.prompt.prompt(PROMPT, default=text, pre_run=self._end_if_told)
                 emptied = 0
                 if self._interrupted_at_once():
                     self.interrupted.set()
@@ -366,7 +379,7 @@ class Prompt:
         question = f"{summary.running} {'query' if one else 'queries'} running; {choices}"
         try:
             with self.messages.terminal.prompting(sys.stdout):
-                answer = prompt(question, **self.options).strip().casefold()
+                answer = prompt(question, pre_run=self._end_if_told, **self.options).strip().casefold()
         except (EOFError, KeyboardInterrupt):
             return False
         if self.detach and answer in ("d", "detach"):

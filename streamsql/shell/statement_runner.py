@@ -12,7 +12,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from streamsql.errors import EngineFault, Note, QueryFault, Source, StreamsqlError
+from streamsql.errors import Note, QueryFault, Source, StreamsqlError
+from streamsql.guard import internal
 from streamsql.language.formatting.format_script import format_script
 from streamsql.language.lexical import cut_at_commands, trailing_command
 from streamsql.language.parser import split_script
@@ -44,6 +45,7 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.shell.asked_views import AskedViews
 from streamsql.shell.background_events import Announcer
 from streamsql.shell.editing import edit
+from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.progress import ProgressLine
 from streamsql.shell.prompt_commands import (
     check_text_file,
@@ -74,7 +76,7 @@ class Desk:
     """
 
     def __init__(
-        self, session: ConsoleSession, printer: Printer, interrupted: threading.Event, options: dict[str, Any]
+        self, session: ConsoleSession, printer: Printer, interrupted: Interrupt, options: dict[str, Any]
     ) -> None:
         self.session = session
         self.printer = printer
@@ -309,7 +311,7 @@ class Desk:
                 outcome.append(act(cancel))
             except Exception as error:  # a defect of the console must not end it
                 if not cancel.abandoned:
-                    self.printer.error(EngineFault(f"{type(error).__name__}: {error}", code="INTERNAL_ERROR"))
+                    self.printer.error(internal(error))
 
         work = threading.Thread(target=work_on, daemon=True, name="statement")
         began = time.monotonic()

@@ -279,7 +279,7 @@ def _check_unchanged(source: Source, out: str) -> None:
                 "the script cannot be formatted without a change of its tokens",
                 hint="it is left as it is; please report it",
                 span=Span(start, max(start + 1, end)),
-                code="INTERNAL_ERROR",
+                code="INTERNAL",
             ).at(source)
 
 

@@ -9,6 +9,7 @@ from streamsql.connectors.base import ALL_MODES
 from streamsql.connectors.registry import connector, connectors
 from streamsql.definitions import Query, Sink
 from streamsql.errors import Note, RuleFault
+from streamsql.guard import informing
 from streamsql.language.statements.base import Name
 from streamsql.plan.context import Context, reads_of
 from streamsql.plan.lowering.shape import Op, Shape
@@ -81,7 +82,8 @@ def _checked_targets(parts: QueryParts, names: tuple[Name, ...]) -> tuple[tuple[
 def _advice(parts: QueryParts, shape: Shape, choices: list[rules.Choice]) -> tuple[Note, ...]:
     """The cautions of the lowering, and what else is worth knowing before the start."""
     streams = parts.sources.streams.values()
-    return (*parts.sources.cautions, *advice(parts.body.text, shape, choices[0].mode, streams))[:MOST]
+    notes = informing(lambda: advice(parts.body.text, shape, choices[0].mode, streams), ())
+    return (*parts.sources.cautions, *notes)[:MOST]
 
 
 def _choices(

@@ -19,6 +19,8 @@ ADVICE = frozenset({"FIRST_WINDOW", "UNBOUNDED_STATE", "LONG_RANGE", "WATERMARK_
 """The codes of these notes."""
 LONG = 100
 """How many times as long as the delays a time range is called long."""
+_SHORTER = (("1 HOUR", 3600), ("1 MINUTE", 60), ("1 SECOND", 1))
+"""The time ranges that are proposed instead of a longer one, with their seconds; the first shorter one."""
 _NOON = 12 * 60
 
 
@@ -181,7 +183,9 @@ def _has_keys(text: str) -> bool:
 def _long_range(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note]:
     """A join whose time range is much longer than rows of its streams can be late."""
     delays = [seconds(s.watermark.delay) for s in streams if s.watermark]
-    if len(delays) < 2 or not any(op.kind == "join" and all(op.sides) and op.timed for op in shape.ops):
+    if len(delays) < 2 or not max(delays):
+        return  # no row may be late: a range has nothing to be compared with
+    if not any(op.kind == "join" and all(op.sides) and op.timed for op in shape.ops):
         return
     body = read_query(text).body
     for join in (j for block in _blocks(body) for j in block.joins) if body else ():
@@ -191,10 +195,14 @@ def _long_range(text: str, shape: Shape, streams: list[Stream]) -> Iterator[Note
         if width <= LONG * max(delays):
             continue
         widest = max(ranges, key=lambda p: durations_in(p.small.text) + durations_in(p.big.text))
+        length = durations_in(widest.small.text) + durations_in(widest.big.text)
+        shorter = next((words for words, of in _SHORTER if of < length), "")
+        if not shorter:
+            continue
         small, big = widest.small.terms()[0][1].text, widest.big.terms()[0][1].text
-        narrow = f"{small} - INTERVAL 1 HOUR <= {big}"
+        narrow = f"{small} - INTERVAL {shorter} <= {big}"
         if durations_in(widest.big.text):
-            narrow = f"{small} <= {big} + INTERVAL 1 HOUR"
+            narrow = f"{small} <= {big} + INTERVAL {shorter}"
         yield Note(
             "LONG_RANGE",
             "the join keeps rows in state for the length of its time range, "

@@ -226,7 +226,7 @@ class ConnectEngine(Engine):
             with suppress(Exception):
                 spark.interruptTag(cancel.jobs)
 
-        cancel.on_cancel(interrupt)
+        cancel.on_cancel(interrupt, of=self)
 
     def functions(self) -> Any:
         from pyspark.sql.connect import functions

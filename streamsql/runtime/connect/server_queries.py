@@ -61,7 +61,7 @@ class ServerQueries:
 
     def start(self, parts: SessionParts, plan: Run) -> Running:
         """Start a query in the first output mode that the server accepts. Raises faults."""
-        with parts.queries.starting:
+        with parts.cancel.holding(parts.queries.starting):
             env = parts.env(plan.program, plan.reads)
             run(plan.program, env)
             parts.cancel.check()

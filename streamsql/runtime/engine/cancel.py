@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
 
 from streamsql.errors import Cancelled
 
+POLL = 0.1
+"""The seconds between two looks at the token while a lock is waited for."""
 _NUMBERS = itertools.count(1)
+
+
+class _Lock(Protocol):
+    """A Lock or an RLock."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+
+    def release(self) -> None: ...
 
 
 class CancelToken:
@@ -28,27 +40,46 @@ class CancelToken:
         self.happened = ""
         self._event = threading.Event()
         self._lock = threading.Lock()
-        self._actions: list[Callable[[], None]] = []
+        self._actions: dict[object, Callable[[], None]] = {}
 
     @property
     def cancelled(self) -> bool:
         return self._event.is_set()
 
     def cancel(self) -> None:
-        """Cancel the statement. Returns at once: the actions of `on_cancel` may wait for Spark, and run on
-        their own threads.
+        """Cancel the statement. Returns at once: the actions may wait for Spark, and run on their own
+        threads.
         """
         with self._lock:
             self._event.set()
-            actions, self._actions = self._actions, []
-        for act in actions:
+            actions, self._actions = self._actions, {}
+        for act in actions.values():
             threading.Thread(target=act, daemon=True, name="cancel").start()
 
-    def on_cancel(self, act: Callable[[], None]) -> None:
-        """Call a function when the token is set; if it is set already, now on this thread."""
+    @contextmanager
+    def calling(self, act: Callable[[], None]) -> Iterator[None]:
+        """A context in which a function is called when the token is set; if it is set already, now on this
+        thread.
+        """
+        key = object()
+        self._call(key, act)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._actions.pop(key, None)
+
+    def on_cancel(self, act: Callable[[], None], of: object) -> None:
+        """Call a function when the token is set, as `calling` does, for as long as the token lives. of: whose
+        action it is. It replaces the one before of the same owner: the token of a live table lives for hours,
+        and each refresh sets the action that ends its jobs.
+        """
+        self._call(of, act)
+
+    def _call(self, key: object, act: Callable[[], None]) -> None:
         with self._lock:
             if not self.cancelled:
-                self._actions.append(act)
+                self._actions[key] = act
                 return
         act()
 
@@ -56,6 +87,19 @@ class CancelToken:
         """Raise Cancelled when the token is set."""
         if self.cancelled:
             raise Cancelled(message)
+
+    @contextmanager
+    def holding(self, lock: _Lock) -> Iterator[None]:
+        """A context that holds a lock, which another statement may hold for long. Raises Cancelled when the
+        token is set before the lock is free.
+        """
+        while not lock.acquire(timeout=POLL):
+            self.check()
+        try:
+            self.check()
+            yield
+        finally:
+            lock.release()
 
     def wait(self, seconds: float) -> None:
         """Wait for some seconds. Raises Cancelled as soon as the token is set."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamsql.guard import log_to
 from streamsql.runtime.engine import aot_cache
 from streamsql.runtime.engine.aot_cache import build_cache, cache_status
 from streamsql.runtime.engine.java import Java, JavaNotFound, SparkStartError, find_java, spark_home
@@ -33,7 +34,6 @@ from streamsql.runtime.engine.package_loader import prepare_for_added_jars
 from streamsql.runtime.engine.pyspark_import import import_arrow, import_pyspark
 from streamsql.runtime.engine.start_failures import Crash, size_of, start_failure
 from streamsql.runtime.engine.warm_engine import WAREHOUSE, Wanted, keep_at_exit, take, wanted_engine
-from streamsql.secrets import redact_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,7 +148,7 @@ def start_session(
     """
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    _log_to(log)
+    log_to(log)
     if threading.current_thread() is not threading.main_thread():
         return _start_session(conf, log, cache, java, warm)
     outcome: list[Any] = []
@@ -165,23 +165,6 @@ def start_session(
     if isinstance(outcome[0], BaseException):
         raise outcome[0]
     return outcome[0]
-
-
-def _log_to(log: Path) -> None:
-    """Write the log of Python libraries into the JVM's log file, unless logging is configured: the
-    terminal is for the console only.
-    """
-    root = logging.getLogger()
-    if not root.handlers:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        handler = logging.FileHandler(log, encoding="utf-8", delay=True)
-        handler.setFormatter(_Formatter())
-        root.addHandler(handler)
-
-
-class _Formatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return redact_text(super().format(record))
 
 
 def forget_session() -> None:

@@ -288,7 +288,7 @@ class Engine:
                 again.daemon = True
                 again.start()
 
-        cancel.on_cancel(end_jobs)
+        cancel.on_cancel(end_jobs, of=self)
 
     def functions(self) -> Any:
         """The module with Spark's functions, for programs."""

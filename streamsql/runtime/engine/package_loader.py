@@ -60,7 +60,7 @@ class Packages:
 
     def load(self, spark: Any, package: Package, cancel: CancelToken) -> None:
         """Load a package if Spark does not have it. Raises as `provide`."""
-        with self._lock:
+        with cancel.holding(self._lock):
             if not is_there(spark, package.probe):
                 self._add(spark, package, cancel)
 

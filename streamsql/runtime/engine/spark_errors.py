@@ -8,6 +8,7 @@ from typing import Any
 
 from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.errors import EngineFault, InputFault, QueryFault, Span, StreamsqlError
+from streamsql.guard import internal
 from streamsql.language.lexical import word_at
 from streamsql.language.statements.base import Statement
 from streamsql.runtime.engine.analysis_errors import explained
@@ -147,8 +148,7 @@ def _translated(error: BaseException, text: str, known: Iterable[str]) -> Stream
             detail="it could be loaded when the sink, stream or function was created",
             code="BAD_PYTHON_CODE",
         )
-    fact = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
-    return EngineFault(fact, code="INTERNAL_ERROR")
+    return internal(error)
 
 
 def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:

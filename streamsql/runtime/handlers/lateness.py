@@ -8,6 +8,7 @@ from typing import Any
 from streamsql.calls import run
 from streamsql.definitions import Stream
 from streamsql.errors import InputFault, Note
+from streamsql.guard import informing
 from streamsql.language.durations import seconds
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.checkpoint import Owner
@@ -55,7 +56,7 @@ def _lateness(parts: SessionParts, plan: Lateness, statement: ShowLateness) -> R
             span=statement.name.span,
             code="NO_RECORDS",
         )
-    notes = _advice(stream, measured, delay)
+    notes = informing(lambda: _advice(stream, measured, delay), ())
     if plan.chart:
         return replace(_chart(measured), notes=notes)
     zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))
@@ -89,7 +90,10 @@ def _as_reported(parts: SessionParts, plan: Lateness, statement: ShowLateness, a
     delay = seconds(stream.watermark.delay)
     measured = _of_micro_batches(times, delay)
     text = f"{again}: all rows of a micro-batch count as late as its latest"
-    notes = (Note("LATENESS_OF_MICRO_BATCHES", text), *_advice(stream, measured, delay))
+    notes = (
+        Note("LATENESS_OF_MICRO_BATCHES", text),
+        *informing(lambda: _advice(stream, measured, delay), ()),
+    )
     if plan.chart and measured.compared:
         return replace(_chart(measured), notes=notes)
     zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))

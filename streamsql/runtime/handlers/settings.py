@@ -40,7 +40,9 @@ def _set(parts: SessionParts, statement: Set) -> Result:
 
 def _set_in_spark(parts: SessionParts, key: str, value: str) -> None:
     if parts.engine.started or parts.engine.starting:
-        parts.spark.conf.set(key, value)
+        conf = parts.spark.conf
+        with parts.cancel.holding(parts.queries.starting):  # a start may set it, and restore what it was
+            conf.set(key, value)
     parts.settings.changed[key] = value
 
 
@@ -84,10 +86,11 @@ def _reset_in_spark(parts: SessionParts, key: str) -> None:
         parts.store.withheld.pop(key, None)
     before = parts.settings.start_conf().get(key)
     if parts.engine.started:
-        if before is None:
-            parts.spark.conf.unset(key)
-        else:
-            parts.spark.conf.set(key, before)
+        with parts.cancel.holding(parts.queries.starting):  # as above
+            if before is None:
+                parts.spark.conf.unset(key)
+            else:
+                parts.spark.conf.set(key, before)
 
 
 def _define(parts: SessionParts, statement: Define) -> Result:

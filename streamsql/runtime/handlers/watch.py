@@ -151,7 +151,7 @@ def _two_columns(name: Name, rows: LiveRows) -> tuple[str, str]:
 
 def follow(plan: plans.Run, parts: SessionParts) -> Live:
     """A SELECT over a stream at a prompt: its query runs while the result is shown."""
-    with parts.queries.starting:  # another client may look for a name, too
+    with parts.cancel.holding(parts.queries.starting):  # another client may look for a name, too
         name = _free_name(parts)
         parts.queries.reserved.add(name)
     try:

@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from streamsql.catalog import Catalog, CurrentCatalog
+from streamsql.guard import internal
 from streamsql.runtime.embedded.snapshots import Snapshots
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.live.refresher import Refresher
@@ -133,17 +134,33 @@ class Refreshes:
     def _run(self) -> None:
         with self._changed:
             while not self._closed:
-                self._follow()
-                for members in self._components():
-                    if self._busy & {m.key for m in members}:
-                        continue
-                    at = self._roots(members)
-                    if self._due(members, dict(at)):
-                        self._busy |= {m.key for m in members}
-                        for member in members:
-                            member.dispatched()
-                        self._give_work(members, at)
+                try:
+                    self._follow()
+                    for members in self._components():
+                        if not self._busy & {m.key for m in members}:
+                            self._dispatch(members)
+                except Exception as error:  # it concerns all tables: none would be refreshed any more
+                    self._fail(list(self._members.values()), error)
                 self._changed.wait()
+
+    def _dispatch(self, members: list[Refresher]) -> None:
+        """Begin a round of tables that read each other, if it would compute something."""
+        try:
+            at = self._roots(members)
+            if not self._due(members, dict(at)):
+                return
+            for member in members:
+                member.dispatched()
+        except Exception as error:
+            return self._fail(members, error)
+        self._busy |= {m.key for m in members}
+        self._give_work(members, at)
+
+    def _fail(self, members: list[Refresher], error: Exception) -> None:
+        """End tables with an unexpected exception: the thread that met it goes on with the others."""
+        fault = internal(error)
+        for member in members:
+            self.fail(member, fault)
 
     def _give_work(self, members: list[Refresher], at: dict[str, RowsAt]) -> None:
         self._tasks.put((members, at))
@@ -156,6 +173,8 @@ class Refreshes:
             members, at = self._tasks.get()
             try:
                 self._round(members, at)
+            except Exception as error:
+                self._fail(members, error)
             finally:
                 with self._changed:
                     self._busy -= {m.key for m in members}

@@ -87,7 +87,7 @@ def _drain(running: Running, parts: QueryParts, timeout: float | None) -> None:
         raise _not_all(running)
     if running.status() != "stopped":
         return  # it ended by itself
-    with queries.starting:
+    with parts.cancel.holding(queries.starting):
         plan = start_plan(parts.catalog.queries[name], parts.context())
         plan = replace(plan, query=replace(plan.query, trigger=Trigger("available_now")))
         last = start_query(parts, plan)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamsql.guard import informing
+
 DELAY = 100
 """The milliseconds between two questions of an idle query."""
 
@@ -20,25 +22,33 @@ class IdlePolling:
     def __init__(self, streams: Any) -> None:
         self._streams = streams
         self._own_delays: dict[str, int] = {}
+        self._works = True
+        """Whether Spark has the private field; a query without it asks as often as it did."""
 
     def idle(self, query_id: Any) -> None:
         """Spark has reported a query as idle, by its UUID of the JVM."""
+        if self._works:
+            self._works = informing(lambda: self._slow_down(query_id), False)
+
+    def _slow_down(self, query_id: Any) -> bool:
+        """Let an idle query ask less often. Returns True."""
         key = query_id.toString()
         query = self._streams.get(query_id)
         if key in self._own_delays or query is None:
-            return
+            return True
         execution = query.streamingQuery()
         own = execution.pollingDelayMs()
         if own < DELAY:
-            self._own_delays[key] = own
             _set_delay(execution, DELAY)
+            self._own_delays[key] = own
+        return True
 
     def has_rows(self, query_id: str) -> None:
         """A micro-batch of a query has read rows."""
         own = self._own_delays.pop(query_id, None)
         query = self._streams.get(query_id) if own is not None else None
         if query is not None:
-            _set_delay(query.streamingQuery(), own)
+            informing(lambda: _set_delay(query.streamingQuery(), own), None)
 
     def ended(self, query_id: str) -> None:
         self._own_delays.pop(query_id, None)

@@ -210,12 +210,19 @@ class QueryParts:
     @contextmanager
     def own_state_provider(self, program: Program) -> Iterator[None]:
         """Restores the session's state store settings afterwards. A program may set them (stateful
-        processors and real-time mode do); a query that is started inside keeps the program's.
+        processors and real-time mode do); a query that is started inside keeps the program's. Only one
+        program at a time may set them, and none while a query is started, which would take them over: so
+        the lock of the starts is held. Raises Cancelled.
         """
         reads = reads_state(program)  # reading state may set the format
-        before = {key: self.spark.conf.get(key) for key, step in CHOICES.items() if step in program or reads}
-        try:
+        keys = [key for key, step in CHOICES.items() if step in program or reads]
+        if not keys:
             yield
-        finally:
-            for key, value in before.items():
-                self.spark.conf.set(key, value)
+            return
+        with self.cancel.holding(self.queries.starting):
+            before = {key: self.spark.conf.get(key) for key in keys}
+            try:
+                yield
+            finally:
+                for key, value in before.items():
+                    self.spark.conf.set(key, value)

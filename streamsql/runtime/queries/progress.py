@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from streamsql.connectors.messages import COUNTED
+from streamsql.guard import informing
 from streamsql.runtime.engine.events import Event, Events
 from streamsql.runtime.queries.advance_counts import counted_once, without_advances
 from streamsql.runtime.queries.callback_connections import CallbackConnections
@@ -194,7 +195,7 @@ class Monitor:
             _Listener(self, IdlePolling(streams), CallbackConnections(context._gateway))
         )
         streams.addListener(wrapper)
-        self._bus = _queue(context._jsc.sc().listenerBus())
+        self._bus = informing(lambda: _queue(context._jsc.sc().listenerBus()), None)
 
     def run(self, run_id: str) -> Reports:
         """The reports of a run; empty for a run that has not reported yet."""
@@ -219,6 +220,8 @@ class Monitor:
         """Wait until all reports that Spark has sent are received; returns whether they are. For statements,
         never for a key press.
         """
+        if self._bus is None:
+            return False  # this Spark has no such field: reports are used as they come
         try:
             return bool(self._bus.waitUntilEmpty(int(time.time() * 1000) + milliseconds))
         except Exception:
@@ -227,7 +230,7 @@ class Monitor:
 
 def _queue(bus: Any) -> Any:
     """The queue of Spark's listener bus that holds the events of streaming queries. Others, such as that of
-    the status of jobs, are hardly ever empty where many queries run.
+    the status of jobs, are hardly ever empty where many queries run. Uses a private field of Spark.
     """
     field = bus.getClass().getDeclaredField("queues")
     field.setAccessible(True)

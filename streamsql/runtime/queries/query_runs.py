@@ -8,12 +8,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 
 from streamsql.calls import evaluate, run
 from streamsql.catalog import Catalog
 from streamsql.errors import Cancelled, NameFault, Note, QueryFault, StreamsqlError
+from streamsql.guard import log
 from streamsql.plan.limits import raised_limit
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
@@ -164,7 +166,7 @@ class Queries:
         """
         word = running.status()
         if word == "restarting":
-            with self.starting:
+            with cancel.holding(self.starting):
                 now = self.all.get(running.name.casefold(), running)
                 if now is running:
                     running.give_up()
@@ -212,8 +214,11 @@ class Queries:
                 running.late.join(POLL)
         except StreamsqlError:
             raise
-        except Exception:
-            pass  # the JVM has ended, and the query with it
+        except Exception as error:
+            if running.is_active():  # private parts of Spark are used, which this Spark may not have
+                log(error, f"{running.name} is stopped within its micro-batch, which is retried on restart")
+                return False
+            # the JVM has ended, and the query with it
         running.status()
         return True
 
@@ -278,8 +283,8 @@ class Queries:
                 if running.is_refresh:
                     self._wait_for_refresh(running, cancel, idle=idle, deadline=deadline, tell=tell)
                     break
-                done = idle_event(running) if idle else None
-                wait_one(running, done, deadline, cancel, tell)
+                with idle_event(running) if idle else nullcontext() as done:
+                    wait_one(running, done, deadline, cancel, tell)
                 if done and running.is_active():
                     break
             if running.status() == "FAILED" and running.fault:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from streamsql.language.durations import seconds
@@ -31,8 +32,8 @@ class Failure:
         return cls(now, running.batch, running.fault.message if running.fault else "")
 
 
-def next_start(running: Running, *, worked: bool) -> datetime | None:
-    """When a query that has just failed is restarted; None: never.
+def next_start(running: Running, *, worked: bool) -> float | None:
+    """When a query that has just failed is restarted, by time.monotonic(); None: never.
 
     worked: it completed a micro-batch before, which resets the count. A fault that is certain to recur
     is not retried.
@@ -45,4 +46,4 @@ def next_start(running: Running, *, worked: bool) -> datetime | None:
     if running.tries >= rule.times:
         return None
     every = seconds(rule.every)
-    return datetime.now() + timedelta(seconds=min(every * 2**running.tries, max(every, LONGEST)))
+    return time.monotonic() + min(every * 2**running.tries, max(every, LONGEST))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
-from streamsql.errors import InputFault, NameFault, QueryFault, RuleFault, SyntaxFault
+from streamsql.errors import Cancelled, InputFault, NameFault, QueryFault, RuleFault, SyntaxFault
+from streamsql.guard import log
 from streamsql.plan.planner import start_plan
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.events import Event
@@ -67,15 +68,24 @@ class RestartSupervisor:
             self._wake.clear()
             if self._closed:
                 return
-            if self._news() and not self._closed:
-                self._save_status()
-            for running in self.parts.queries.all.values():
-                if running.again_at is not None and running.again_at <= datetime.now():
-                    self._start(running)
+            try:
+                self._work()
+            except Cancelled:
+                return  # the session is being closed
+            except Exception as error:  # the thread serves all queries
+                log(error, "the status of the queries is not saved")
+
+    def _work(self) -> None:
+        """Save the status of queries that have ended, and start those whose time has come."""
+        if self._news() and not self._closed:
+            self._save_status()
+        for running in self.parts.queries.all.values():
+            if running.again_at is not None and running.again_at <= time.monotonic():
+                self._start(running)
 
     def _until_the_next(self) -> float | None:
         times = [q.again_at for q in self.parts.queries.all.values() if q.again_at is not None]
-        return max(0.0, (min(times) - datetime.now()).total_seconds()) if times else None
+        return max(0.0, min(times) - time.monotonic()) if times else None
 
     def _news(self) -> bool:
         """Whether a query has ended since the last call."""
@@ -94,7 +104,7 @@ class RestartSupervisor:
     def _start(self, running: Running) -> None:
         """Restart a failed query. A restart that fails counts as a failure of the query."""
         queries, key = self.parts.queries, running.name.casefold()
-        with queries.starting:
+        with self.parts.cancel.holding(queries.starting):
             query = self.parts.catalog.queries.get(key)
             if self._closed or query is None or queries.all.get(key) is not running or not running.again_at:
                 return  # it was stopped, started or dropped meanwhile

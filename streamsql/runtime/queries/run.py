@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,9 +33,9 @@ class Running:
     that Spark has sent are received. notes: to be shown with the result of the start. stopped: a
     statement has stopped it; late: what ON LATE INTO does; aborted: its last micro-batch was aborted;
     ending: the stop after the current micro-batch. certain: its fault is certain to recur. tries: the number
-    of restarts in a row before this run; again_at: the time of the next one. on_fault: called once the fault
-    of the query is known. ended_with_spark: it would still run, had Spark not ended. mark: records the query
-    in its checkpoint, so that it can be resumed.
+    of restarts in a row before this run; again_at: when the next one is, by time.monotonic(). on_fault: is
+    called once the fault of the query is known. ended_with_spark: it would still run, had Spark not ended.
+    mark: records the query in its checkpoint, so that it can be resumed.
     """
 
     plan: Run
@@ -55,7 +56,7 @@ class Running:
     fault: StreamsqlError | None = None
     certain: bool = False
     tries: int = 0
-    again_at: datetime | None = None
+    again_at: float | None = None
     on_fault: Callable[[Running], None] = lambda running: None
     reported: bool = False
     explained: bool = False
@@ -198,7 +199,9 @@ class Running:
         rule, at = self.plan.query.restart, self.again_at
         if rule is None or at is None:
             return ""
-        return f"it restarts at {at:%H:%M:%S} (attempt {self.tries + 1} of {rule.times})"
+        # The clock as it will be then: a change to or from summer time may come before.
+        clock = datetime.fromtimestamp(time.time() + at - time.monotonic())
+        return f"it restarts at {clock:%H:%M:%S} (attempt {self.tries + 1} of {rule.times})"
 
     def progress(self, last: int = 1) -> list[dict[str, Any]]:
         """The newest progress reports of Spark, oldest first, as JSON values."""

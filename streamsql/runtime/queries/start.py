@@ -48,7 +48,7 @@ def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -
     """Start a query. replaces: it takes the place of one with its name, which is stopped only after all
     checks of the new one have passed. Raises faults, Cancelled, or exceptions of Spark.
     """
-    with parts.queries.starting:
+    with parts.cancel.holding(parts.queries.starting):
         known = parts.queries.all.get(plan.query.name.casefold())
         if known is not None and not replaces and known.status() == "running":
             return known  # another client, or a server that resumes it, was faster

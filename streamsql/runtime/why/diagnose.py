@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from streamsql.definitions import Stream
+from streamsql.guard import informing
 from streamsql.language.tokens import quote_name
 from streamsql.runtime.why.evidence import Evidence, StreamEvidence
 from streamsql.runtime.why.filter_situation import filtered_out
@@ -59,7 +60,7 @@ def diagnose(evidence: Evidence) -> Verdict:
     """Why a query gives no rows. Raises Cancelled."""
     for number, situation in enumerate(SITUATIONS):
         evidence.parts.cancel.check()
-        verdict = situation(evidence)
+        verdict = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once
         if verdict is not None:
             more = (*_beside(evidence, number, verdict), *_not_examined(evidence))
             return replace(verdict, facts=(*verdict.facts, *more))
@@ -70,7 +71,7 @@ def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[str]
     """The same of a stream by itself. reading: the queries that read it."""
     for situation in (no_data, unreadable, wrong_times, filtered_out):
         evidence.parts.cancel.check()
-        verdict = situation(evidence)
+        verdict = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once
         if verdict is not None:
             return verdict
     return _there(evidence, stream, reading)
@@ -112,6 +113,6 @@ def _beside(evidence: Evidence, number: int, verdict: Verdict) -> list[tuple[str
     if verdict.healthy or not evidence.took_input or verdict.situation == "EVENT_TIME_WRONG":
         return []
     later = [s for s in SITUATIONS[number + 1 :] if s in _ALSO]
-    situations = (situation(evidence) for situation in later)
+    situations = (informing(lambda: s(evidence), None) for s in later)  # noqa: B023
     also: list[tuple[str, object]] = [("also", other.sentence) for other in situations if other is not None]
     return also[:1]

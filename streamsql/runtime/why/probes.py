@@ -57,13 +57,13 @@ class Probes:
     def collect(self, frame: Any) -> list[Any] | None:
         """The rows of a static DataFrame, in time. Raises Cancelled."""
         parts, token = self.parts, CancelToken()
-        parts.cancel.on_cancel(token.cancel)
         parts.engine.run_jobs_of(token, parts.spark)
         timer = threading.Timer(PATIENCE, token.cancel)
         timer.daemon = True
         timer.start()
         try:
-            return list(frame.collect())
+            with parts.cancel.calling(token.cancel):
+                return list(frame.collect())
         except Exception:
             parts.cancel.check()
             self.late = self.late or token.cancelled

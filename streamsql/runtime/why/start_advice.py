@@ -7,6 +7,7 @@ from itertools import islice
 from statistics import median
 
 from streamsql.errors import Note
+from streamsql.guard import informing
 from streamsql.language.durations import seconds
 from streamsql.language.tokens import quote_name
 from streamsql.plan.streaming.advice import ADVICE, MOST
@@ -32,7 +33,7 @@ ENOUGH = 3
 def start_advice(parts: SessionParts, running: Running) -> tuple[Note, ...]:
     """Notes on a query that has just started: with those of its plan, MOST of them."""
     planned = sum(note.code in ADVICE for note in running.plan.notes)
-    return tuple(islice(_all(parts, running), max(0, MOST - planned)))
+    return informing(lambda: tuple(islice(_all(parts, running), max(0, MOST - planned))), ())
 
 
 def _all(parts: SessionParts, running: Running) -> Iterator[Note]:
