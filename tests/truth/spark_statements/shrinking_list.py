@@ -53,3 +53,5 @@ class ShrinkingList:
 
 FAILS_TODAY = ShrinkingList(Path(__file__).parent / "fails_today.txt")
 """What `--check` refuses or changes."""
+DIFFERS_TODAY = ShrinkingList(Path(__file__).parent / "differs_today.txt")
+"""What the console answers otherwise than `spark.sql`."""
