@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import logging
 import random
 import shutil
@@ -17,7 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from streamsql.config.folders import cache_folder
+from maven import fetched
+
 from streamsql.runtime.engine import jvm
 
 KAFKA = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3")
@@ -26,12 +25,6 @@ USER, PASSWORD = "ann", "hush-hush"
 _SILENT = logging.getLogger("streamsql.tests.kafka")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
-
-COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
-POM = """<project><modelVersion>4.0.0</modelVersion>
-<groupId>streamsql.tests</groupId><artifactId>kafka</artifactId><version>1</version>
-<dependencies>{}</dependencies></project>"""
-DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
 
 # A small broker that is soon there. Offsets of groups and transactions have one partition, not 50.
 PROPERTIES = """
@@ -85,28 +78,6 @@ class Message(NamedTuple):
     offset: int = -1
 
 
-def _program() -> Path | None:
-    """The folder with Kafka and all that it needs, fetched once; None where Maven cannot."""
-    _, artifact, version = KAFKA[0].split(":")
-    folder = cache_folder() / "test-programs" / f"{artifact}-{version}"
-    if folder.exists() or not shutil.which("mvn"):
-        return folder if folder.exists() else None
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder.parent / "lock", "w") as lock, tempfile.TemporaryDirectory(dir=folder.parent) as making:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the tests may run on several workers
-        if folder.exists():
-            return folder
-        dependencies = "".join(DEPENDENCY.format(*p.split(":")) for p in KAFKA)
-        Path(making, "pom.xml").write_text(POM.format(dependencies))
-        command = ["mvn", "-q", "-B", COPY, "-DincludeScope=runtime", "-DoutputDirectory=lib"]
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            done = subprocess.run(command, capture_output=True, timeout=240, cwd=making)
-            if done.returncode == 0:
-                with contextlib.suppress(OSError):  # another run of the tests was quicker
-                    Path(making, "lib").rename(folder)
-    return folder if folder.exists() else None
-
-
 def _free_port() -> int:
     """A free port below those that connections going out are given: it stays free while the broker is down."""
     for port in random.sample(range(20_000, 32_000), 100):
@@ -142,7 +113,7 @@ class Broker:
     """
 
     def __init__(self, heap: str = "256m") -> None:
-        lib = _program()
+        lib = fetched(KAFKA)
         if lib is None:
             raise Unavailable("Apache Kafka cannot be fetched: mvn is missing or reaches no repository")
         if not shutil.which("openssl"):
