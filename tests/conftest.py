@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -54,7 +53,8 @@ collect_ignore_glob = ["sql_tests/*"]
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Before the workers of a whole run: the start-up cache that a user's second session has."""
-    if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
+    several = session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput")
+    if several and session.config.getoption("markexpr") != "fast":
         java, cache = find_java(), cache_folder()
         if aot_cache.enabled() and not aot_cache.complete(aot_cache.cache_file(java, cache, spark_home())):
             print("building Spark's start-up cache", flush=True)
@@ -141,21 +141,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 STARTS_A_PROCESS = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty")
 running: list[pytest.Item] = []
 """The test that runs now."""
+started: list[str] = []
+"""The processes that it has started although it has not the mark for it, on any thread."""
 
 
-def refuse_processes(event: str, arguments: tuple[Any, ...]) -> None:
+def note_process(event: str, arguments: tuple[Any, ...]) -> None:
     """An audit hook of Python: a test that is marked `fast` or `spark` starts no process."""
-    if (
-        event not in STARTS_A_PROCESS
-        or not running
-        or threading.current_thread() is not threading.main_thread()
-    ):
-        return
-    if not set(marks_of(running[0])) & {"process", "slow"}:
-        pytest.fail(f"the test starts a process ({arguments[:2]}): let it use the fixture `processes`")
+    if event in STARTS_A_PROCESS and running and not set(marks_of(running[0])) & {"process", "slow"}:
+        started.append(f"{event} {arguments[:2]}"[:300])
 
 
-sys.addaudithook(refuse_processes)
+sys.addaudithook(note_process)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -163,9 +159,12 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """What fixtures start (Spark, for all tests) is theirs; what a test starts is checked."""
     running[:] = [item]
     try:
-        return (yield)
+        outcome = yield
     finally:
         running.clear()
+        found, started[:] = list(started), []
+    assert not found, f"let the test use the fixture `processes`: it starts {found}"
+    return outcome
 
 
 @pytest.fixture(scope="session")

@@ -61,6 +61,8 @@ HELPERS = {
     "avro_schema": "registry_codecs",
     "avro_type": "registry_codecs",
 }
+
+
 def helper(name: str) -> Any:
     """The function or class of that name."""
     return getattr(importlib.import_module(f"streamsql.runtime.embedded.{HELPERS[name]}"), name)
