@@ -145,7 +145,7 @@ class JdbcTable:
                 raise
             self._make_table(rows, self.table, connection)
             if self.key:
-                name = self.table.replace(".", "_").replace('"', "") + "_key"
+                name = f"streamsql_key_{hashlib.md5(self.table.encode()).hexdigest()[:24]}"
                 self._run(
                     connection, f"CREATE UNIQUE INDEX {name} ON {self.table} ({self._listed(self.key)})"
                 )
@@ -197,7 +197,7 @@ class JdbcTable:
         says = f"the KEY column {field.name} has ".replace("\\", "\\\\").replace("'", "\\'")
         if "string" in kind:
             wrong = "text that is no UTF-8, which is not told apart: write hex(…) or base64(…) of it"
-            return f"IF(is_valid_utf8({column}), {column}, raise_error('{says}{wrong}')) AS {column}"
+            return f"IF(NOT is_valid_utf8({column}), raise_error('{says}{wrong}'), {column}) AS {column}"
         if kind in ("double", "float") and self.options["url"].startswith("jdbc:sqlite:"):
             wrong = "NaN, which SQLite takes for NULL"
             return f"IF(isnan({column}), raise_error('{says}{wrong}'), {column}) AS {column}"
