@@ -39,6 +39,7 @@ def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -
     names = {t.alias_or_name.casefold() for t in query.tree.find_all(exp.Table)} | ctes
     aliases = list(query.tree.find_all(exp.TableAlias))
     names |= {alias.name.casefold() for alias in aliases if alias.this}
+    names |= {relation.name.casefold() for relation in query.relations}  # also those inside window tables
     known, all_known = {a.alias.casefold() for a in query.tree.find_all(exp.Alias)}, True
     known |= {column.name.casefold() for alias in aliases for column in alias.args.get("columns") or ()}
     if query.tree.find(exp.Lateral):

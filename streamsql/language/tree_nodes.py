@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from streamsql.errors import Span
-from streamsql.language.reference import functions
+from streamsql.language.reference import functions, keywords
 from streamsql.language.tokens import tokenize
 
 
@@ -60,19 +60,20 @@ def names_word(tree: Any, word: str) -> bool:
 def is_plain(tree: Any) -> bool:
     """Whether a node is a column or a literal, which have no other contents."""
     exp = exp_module()
-    return isinstance(tree, (exp.Column, exp.Literal))
+    return isinstance(tree, exp.Literal) or (isinstance(tree, exp.Column) and not _is_clock_word(tree))
 
 
 def holds(tree: Any, source: str) -> Holds:
     """The contents of an expression. tree: its node; source: the text that the nodes' positions refer to."""
     exp = exp_module()
     queries = (exp.Select, exp.SetOperation)
-    clocks = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtimestamp)
     aggregate = distinct = window = generator = clock = subquery = False
     for node in tree.walk(prune=lambda n: isinstance(n, queries)):
         if isinstance(node, queries):
             subquery = True
-        elif isinstance(node, (exp.Identifier, exp.Literal, exp.Column)):
+        elif isinstance(node, exp.Column):
+            clock = clock or _is_clock_word(node)
+        elif isinstance(node, (exp.Identifier, exp.Literal)):
             continue
         elif isinstance(node, exp.Distinct):
             distinct = True
@@ -82,8 +83,7 @@ def holds(tree: Any, source: str) -> Holds:
             name = name_of(node, source)
             aggregate = aggregate or (is_aggregate(node, source) and not is_windowed(node))
             generator = generator or name in names_of_kind("generator")
-            clock = clock or isinstance(node, clocks)
-            clock = clock or (name == "unix_timestamp" and not arguments_of(node))
+            clock = clock or is_clock(node, source)
     return Holds(aggregate, distinct, window, generator, clock, subquery)
 
 
@@ -104,8 +104,35 @@ def is_aggregate(node: Any, source: str) -> bool:
     name = name_of(node, source)
     if name:
         return name in names_of_kind("agg")
-    # sqlglot records no position for the few functions that it parses by special rules.
+    # sqlglot records no position for the few functions that it parses by special rules. LIKE ANY (…) is none.
+    if isinstance(node, exp.Any):
+        return not isinstance(node.parent, (exp.Like, exp.ILike)) and not isinstance(node.this, exp.Query)
     return isinstance(node, exp.AggFunc) and not isinstance(node, exp.CombinedAggFunc)
+
+
+@cache
+def clock_functions() -> frozenset[str]:
+    """The functions of Spark's reference that give the current time, whatever their arguments."""
+    meant = "at the start of query evaluation"
+    return frozenset(name for name, function in functions().items() if meant in function.meaning)
+
+
+def is_clock(node: Any, source: str) -> bool:
+    """Whether a node is a call that gives the current time."""
+    exp = exp_module()
+    name = name_of(node, source)
+    if not name and isinstance(node, exp.Func):  # CURRENT_DATE without parentheses has no position
+        name = node.sql_name().casefold()
+    known = functions().get(name)
+    optional = known is not None and "current or specified time" in known.meaning
+    return name in clock_functions() or (optional and not arguments_of(node))
+
+
+def _is_clock_word(column: Any) -> bool:
+    """Whether what sqlglot takes for a column is a word of Spark's grammar for the current time."""
+    name = column.name
+    plain = not column.table and not column.this.args.get("quoted")
+    return plain and name.upper() in keywords() and name.casefold() in clock_functions()
 
 
 def is_windowed(node: Any) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from streamsql.calls import Assign, Node, Var, expr
+from streamsql.definitions import Stream
 from streamsql.errors import Note, RuleFault, Span
 from streamsql.language.column_patterns import check_column_patterns
 from streamsql.language.dialect_words import (
@@ -123,11 +124,13 @@ def _lower(query: Query, sources: Sources, keeps_keys: bool) -> Lowered:
         reason = problem if isinstance(problem, Unknown) else Unknown("the query is nested too deeply")
         shape, told = None, None
     for words, span in query.own_clauses:
+        streaming = any(isinstance(sources.catalog.relation(r.name), Stream) for r in query.relations)
         raise RuleFault(
             f"{words} is not supported here: {reason}",
             hint=_OWN_HINTS[words],
             span=getattr(reason, "span", span),
-            code="CLAUSE_NOT_SUPPORTED",
+            # Over tables a window table is a call of Spark's, which is supported anywhere.
+            code="NOT_ON_STREAMS" if streaming and words == WINDOW_TABLE else "CLAUSE_NOT_SUPPORTED",
         ) from None
     del sources.program[before:]
     sources.restore(kept)
@@ -194,9 +197,10 @@ def node_and_shape(text: str, sources: Sources) -> tuple[Node, Shape]:
     return lowered.node, lowered.shape
 
 
+WINDOW_TABLE = "a window table"
 _OWN_HINTS = {
     "DISTINCT ON": "put it into a sub-query: SELECT … FROM (SELECT DISTINCT ON (id) * FROM …)",
-    "a window table": "GROUP BY window(ts, '10 minutes') is Spark's form of it",
+    WINDOW_TABLE: "GROUP BY window(ts, '10 minutes') is Spark's form of it",
 }
 
 

@@ -56,6 +56,11 @@ class WindowTable:
             f"window_time {time}",
         )
 
+    def over(self, source: str) -> str:
+        """The SELECT of TUMBLE or HOP over a relation, as Spark runs it over tables."""
+        parts = f"__window.start AS {START}, __window.end AS {END}, window_time(__window) AS {TIME}"
+        return f"SELECT * EXCEPT (__window), {parts} FROM (SELECT *, {self.call} AS __window FROM {source})"
+
     def refuse(self, fact: str, detail: str = "", span: Span | None = None) -> RuleFault:
         """The error for a use that Spark does not support."""
         return RuleFault(

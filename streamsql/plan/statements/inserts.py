@@ -19,6 +19,7 @@ from streamsql.plan.lowering.sources import Sources, variable
 from streamsql.plan.plans import Plan, Refresh, Run, Target, Write
 from streamsql.plan.statements import statement_set
 from streamsql.plan.statements.change_queries import check_is_of_streams, insert_changes, writes_once
+from streamsql.plan.statements.one_query import check_one_streaming_query
 from streamsql.plan.statements.query_parts import (
     QueryParts,
     as_declared,
@@ -31,8 +32,11 @@ from streamsql.plan.statements.query_parts import (
 )
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.second_insert import check_one_query
-from streamsql.plan.statements.staged import check_nested
-from streamsql.plan.statements.staged_inserts import insert_in_stages, insert_with_stages
+from streamsql.plan.statements.staged_inserts import (
+    insert_in_stages,
+    insert_with_stages,
+    may_run_in_stages,
+)
 from streamsql.plan.statements.stale_views import stale_view
 
 
@@ -86,7 +90,10 @@ def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context)
             return insert_changes(statement, sinks, context)
         return _insert_static(statement, sinks, lowered, sources, context)
     if statement.output_mode is None:
-        check_nested(lowered, statement.query)
+        stages = may_run_in_stages(statement, sinks)
+        check_one_streaming_query(
+            lowered, sources, statement.query, context, statement.trigger, stages=stages
+        )
     parts = one_result(statement.query, sinks, sources, lowered, given)
     return _insert_query(statement, statement.targets, parts, context)
 

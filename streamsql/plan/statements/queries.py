@@ -21,6 +21,7 @@ from streamsql.plan.live_parts import live_part
 from streamsql.plan.plans import Collect, Plan, Refresh, Run, Target
 from streamsql.plan.statements.change_queries import changes_again
 from streamsql.plan.statements.inserts import insert_set_parts
+from streamsql.plan.statements.one_query import check_one_streaming_query
 from streamsql.plan.statements.query_parts import (
     QueryParts,
     check_query_free,
@@ -33,8 +34,6 @@ from streamsql.plan.statements.query_parts import (
 from streamsql.plan.statements.query_run import beginning, run_plan
 from streamsql.plan.statements.refreshes import create_refreshed, refresh_again
 from streamsql.plan.statements.staged import (
-    check_distinct,
-    check_nested,
     select_in_stages,
     select_with_stages,
     stage_run,
@@ -57,8 +56,7 @@ def _select(statement: Select, context: Context) -> Plan:
     sources, lowered = with_kept_keys(
         (shown,), "", context.sources, lambda sources: lower_fragment(statement.query, sources)
     )
-    check_nested(lowered, statement.query)
-    check_distinct(lowered, statement.query, context.catalog)
+    check_one_streaming_query(lowered, sources, statement.query, context)
     if lowered.shape.streaming:
         # With processing time there is always new work; such a query is stopped after it has read all input.
         trigger = None if lowered.shape.watches_the_clock else Trigger("available_now")
@@ -129,8 +127,8 @@ def _live_query(
             lambda s: streaming_query(body, s, context, whose, instead=view),
         )
         if mode is None:
-            check_nested(lowered, body)
-            check_distinct(lowered, body, context.catalog)
+            stages = not query.late
+            check_one_streaming_query(lowered, sources, body, context, query.trigger, stages=stages)
         parts = QueryParts(body, sources, lowered, (Target(sink, lowered.shape),))
         run = run_plan(query, parts, context, mode, late=late)
         return run if mode or query.late else with_stages(run, sink, body, context)

@@ -16,6 +16,7 @@ from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.plans import Refresh, Run, Target
 from streamsql.plan.statements.changelog_streams import check_changes
 from streamsql.plan.statements.late_writes import late_plan, without_complete
+from streamsql.plan.statements.one_query import joined_once
 from streamsql.plan.statements.query_parts import QueryParts, check_keys
 from streamsql.plan.statements.trigger_checks import check_progress, check_trigger
 from streamsql.plan.streaming import rules
@@ -59,6 +60,7 @@ def run_plan(
         late=kept,
         notes=(
             *parts.sources.notes,
+            *joined_once(parts.sources),
             *(kept.notes if kept else ()),
             *(() if transient else _advice(parts, shape, choices)),
         ),

@@ -29,7 +29,10 @@ def create_refreshed(statement: CreateLiveTable, sink: Sink, context: Context) -
     if not stale and not any(isinstance(entry, Sink) for entry in named):
         return None
     sources = context.sources()
-    lowered = lower_fragment(statement.query, sources)
+    try:
+        lowered = lower_fragment(statement.query, sources)
+    except RuleFault:
+        return None  # the plan of a query over streams says it, or has stages
     if lowered.shape.streaming:
         return None
     if stale:

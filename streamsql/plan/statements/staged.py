@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from streamsql.catalog import Catalog
-from streamsql.definitions import DEFAULT_RETAIN, Query, Sink, Stream
+from streamsql.definitions import DEFAULT_RETAIN, Query, Sink
 from streamsql.error_codes import OUTPUT_MODE, ROW_OF_EACH_KEY
 from streamsql.errors import Note, RuleFault, StreamsqlError
-from streamsql.language.query import Block, Body, read_query
 from streamsql.language.statements.base import Fragment, Trigger
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment
-from streamsql.plan.lowering.frames import STREAM_IN_EXPRESSION
 from streamsql.plan.lowering.lower import Lowered
 from streamsql.plan.lowering.shape import Shape
 from streamsql.plan.plans import Refresh, Run, Target
@@ -22,7 +19,6 @@ from streamsql.plan.statements.query_parts import QueryParts, with_kept_keys
 from streamsql.plan.statements.query_run import run_plan
 from streamsql.plan.statements.refreshes import refresh_plan
 from streamsql.plan.streaming import stages
-from streamsql.plan.streaming.refusals import DISTINCT_COUNT
 from streamsql.plan.streaming.rules import Choice
 
 SELECT = "select"
@@ -37,6 +33,8 @@ REFUSED = frozenset(
     )
 )
 """The codes of what Spark does not do on streams, and does over tables."""
+MOST_STAGES = 16
+"""The hidden live tables that one query may have."""
 
 
 def staged(
@@ -51,6 +49,17 @@ def staged(
     runs = runs_as_stage(query, sink, context)
     try:
         split = stages.split(body.text, query.name, context.catalog, runs, whole=inserts)
+    except (stages.CannotSplit, RuleFault):
+        raise fault from None
+    if len(split.stages) > MOST_STAGES:
+        raise RuleFault(
+            f"the query would run in {len(split.stages) + 1} stages, and {MOST_STAGES + 1} are the most",
+            detail="each stage is a streaming query of its own",
+            hint="live tables for parts of it: CREATE LIVE TABLE … AS …; then the query over these",
+            span=fault.span or body.span,
+            code="TOO_MANY_STAGES",
+        )
+    try:
         if not context.stages:
             if context.server is not None:
                 raise fault
@@ -88,6 +97,8 @@ def stage_run(query: Query, retain: int, context: Context) -> Run | None:
     try:
         sources, lowered = with_kept_keys((sink,), "", context.sources, lambda s: lower_fragment(body, s))
         if not lowered.shape.streaming or not lowered.shape.known or not _is_table(lowered):
+            return None
+        if sources.live:
             return None
         if any(note.code == "FIRST_ROW_KEPT" for note in sources.notes):
             return None
@@ -188,44 +199,6 @@ def insert_head(query: Query, sink: Sink) -> str:
     listed = f" ({', '.join(map(quote_name, query.columns))})" if query.columns else ""
     name = "" if query.name.casefold() == sink.name.casefold() else f" AS QUERY {quote_name(query.name)}"
     return f"INSERT INTO {quote_name(sink.name)}{listed}{name}"
-
-
-def check_nested(lowered: Lowered, body: Fragment) -> None:
-    """Raise RuleFault for a query in an expression that reads a stream: Spark does not start it."""
-    if lowered.shape.streaming and lowered.as_text == STREAM_IN_EXPRESSION:
-        raise RuleFault(
-            "a query in an expression cannot read a stream",
-            detail="Spark runs it once, over rows that are there",
-            hint="a live table of it: CREATE LIVE TABLE … AS …",
-            span=body.span,
-            code="NOT_ON_STREAMS",
-        )
-
-
-def check_distinct(lowered: Lowered, body: Fragment, catalog: Catalog) -> None:
-    """Raise RuleFault for a distinct aggregation over a stream in a query whose operations are not known."""
-    query = read_query(body.text)
-    if not lowered.shape.streaming or lowered.shape.known or query.body is None:
-        return
-    streams = [n.span for n in query.relations if isinstance(catalog.relation(n.name), Stream)]
-    for block in _blocks(query.body):
-        inputs = [r.span for r in (block.relation, *(j.relation for j in block.joins)) if r is not None]
-        reads = any(i.start <= s.start and s.end <= i.end for i in inputs for s in streams)
-        parts = [i.expression for i in block.items] + ([block.having.expression] if block.having else [])
-        if reads and any(part.aggregates_distinct for part in parts):
-            raise replace(DISTINCT_COUNT, span=body.origin.span(block.span)).fault()
-
-
-def _blocks(body: Body) -> Iterator[Block]:
-    """The SELECTs of a query, without those in expressions."""
-    for nested in (*(cte.query for cte in body.ctes), body.term, *(tail.term for tail in body.tails)):
-        if isinstance(nested, Body):
-            yield from _blocks(nested)
-            continue
-        yield nested
-        for relation in (nested.relation, *(join.relation for join in nested.joins)):
-            if relation is not None and relation.query is not None:
-                yield from _blocks(relation.query)
 
 
 def select_in_stages(body: Fragment, context: Context, fault: RuleFault) -> Refresh:

@@ -69,11 +69,18 @@ def insert_again(query: Query, sink: Sink, body: Fragment, context: Context, spa
     return staged(replace(query, inputs=()), sink, body, whole, fault, inserts=True)
 
 
-def _runs_by_itself(statement: Insert, sinks: tuple[Sink, ...], context: Context) -> bool:
-    """Whether an INSERT may run in stages: into one sink that takes changes, without clauses of a query of
-    Spark's own. A query that Spark runs for another sink is not given to one that can only append.
+def may_run_in_stages(statement: Insert, sinks: tuple[Sink, ...]) -> bool:
+    """Whether the clauses and the sinks of an INSERT let it run in stages: one sink that takes changes, and
+    no clause of a streaming query.
     """
-    if len(sinks) > 1 or statement.late or statement.checkpoint or not takes_changes(sinks[0]):
+    return len(sinks) == 1 and not statement.late and not statement.checkpoint and takes_changes(sinks[0])
+
+
+def _runs_by_itself(statement: Insert, sinks: tuple[Sink, ...], context: Context) -> bool:
+    """Whether an INSERT runs in stages when Spark refuses it. A query that Spark runs for another sink is not
+    given to one that can only append.
+    """
+    if not may_run_in_stages(statement, sinks):
         return False
     sink, query = sinks[0], Query("stage", ("stage",), statement.query.text)
     return not _only_appends(sink) or not runs_as_stage(query, sink, context)(statement.query.text)

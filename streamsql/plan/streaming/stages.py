@@ -2,13 +2,14 @@
 hidden live tables, the stages, and the rest reads those.
 
 A part is a query in parentheses, a WITH query, a side of a set operation or a SELECT without its ORDER BY
-and LIMIT. Where none of these can be a stage, the rows of the stream itself are kept.
+and LIMIT. Where none of these can be a stage, the rows of the stream itself are kept: in one stage for all
+places that read the stream so, with the rows that any of them needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streamsql.catalog import Catalog
 from streamsql.definitions import Stream
@@ -17,6 +18,7 @@ from streamsql.language.nested_queries import queries_in_parentheses, reads_all_
 from streamsql.language.query import Block, Body, Query, Relation, read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.sources import columns_of
+from streamsql.plan.lowering.window_tables import window_table
 
 
 class CannotSplit(Exception):
@@ -46,19 +48,54 @@ def split(
     """
     splitter = _Splitter(name + mark, catalog, runs)
     rest = splitter.text_over_stages(text, top=not whole)
-    if not splitter.names:
+    if not splitter.stages:
         raise CannotSplit("it reads no stream of the console")
-    return Split({stage: part for part, stage in splitter.names.items()}, rest)
+    return Split(
+        {name: part if isinstance(part, str) else part.text for name, part in splitter.stages.items()}, rest
+    )
+
+
+@dataclass
+class _Rows:
+    """The rows of a stream that a stage keeps. columns: None for all, also those that are not known; written:
+    the SELECT of the only place that reads them, which may name an alias; filters: without it, the conditions
+    of which each row meets one, None if all rows are kept.
+    """
+
+    stream: str
+    columns: tuple[str, ...] | None
+    filters: tuple[str, ...] | None
+    written: str
+
+    @property
+    def text(self) -> str:
+        """The SELECT of the stage."""
+        if self.written:
+            return self.written
+        text = f"SELECT {_listed(self.columns)} FROM {quote_name(self.stream)}"
+        return text if self.filters is None else f"{text} WHERE {' OR '.join(f'({f})' for f in self.filters)}"
+
+    def with_those_of(self, other: _Rows, known: tuple[str, ...]) -> _Rows:
+        """The rows that either needs. known: the columns of the stream, in their order."""
+        if other.text == self.text:
+            return self
+        columns = None
+        if self.columns is not None and other.columns is not None:
+            columns = tuple(c for c in known if c in {*self.columns, *other.columns})
+        filters = None
+        if self.filters is not None and other.filters is not None:
+            filters = tuple(dict.fromkeys((*self.filters, *other.filters)))
+        return _Rows(self.stream, columns, filters, "")
 
 
 class _Splitter:
-    """names: the name of each stage by its text, so that a part that is written twice is one stage."""
+    """stages: by its name the SELECT of each stage, or which rows of a stream it keeps."""
 
     def __init__(self, name: str, catalog: Catalog, runs: Callable[[str], bool]) -> None:
         self.name = name
         self.catalog = catalog
         self.runs = runs
-        self.names: dict[str, str] = {}
+        self.stages: dict[str, str | _Rows] = {}
         self.hidden = frozenset[str]()
 
     def text_over_stages(self, text: str, ctes: tuple[str, ...] = (), *, top: bool = False) -> str:
@@ -66,7 +103,7 @@ class _Splitter:
         hide streams of their names.
         """
         query = read_query(text)
-        if query.own_clauses:
+        if len(query.own_clauses) > sum(own.kind == "WindowTable" for own in query.own):
             raise CannotSplit("it has clauses that Spark does not have over tables")
         around, self.hidden = self.hidden, frozenset(map(_cte_name, ctes))
         try:
@@ -78,9 +115,24 @@ class _Splitter:
         finally:
             self.hidden = around
 
-    def stage(self, text: str) -> str:
-        """The quoted name of the stage that a text becomes."""
-        return quote_name(self.names.setdefault(text, f"{self.name}{len(self.names) + 1}"))
+    def stage(self, part: str | _Rows) -> str:
+        """The quoted name of the stage that a SELECT, or the rows of a stream, become. A SELECT that is
+        written twice is one stage, and so are all rows of a stream.
+        """
+        for name, known in self.stages.items():
+            if known == part:
+                return quote_name(name)
+            if isinstance(known, _Rows) and isinstance(part, _Rows) and known.stream == part.stream:
+                self.stages[name] = self.together(known, part)
+                return quote_name(name)
+        name = f"{self.name}{len(self.stages) + 1}"
+        self.stages[name] = part
+        return quote_name(name)
+
+    def together(self, rows: _Rows, others: _Rows) -> _Rows:
+        """The rows that either needs, as one stage."""
+        both = rows.with_those_of(others, self.columns(rows.stream) or ())
+        return both if self.runs(both.text) else replace(both, filters=None, written="")
 
     # ---- the parts ------------------------------------------------------------------------
 
@@ -131,7 +183,7 @@ class _Splitter:
             elif self.is_stream(relation.name):
                 self.rows_of(query, relation, block if len(relations) == 1 else None, edits)
             elif relation.own is not None and self.reads_stream(query, relation.span):
-                raise CannotSplit("a window table or a stateful processor is in its FROM")
+                self.window_table(query, relation, ctes, edits)
         done = Span(0, 0)
         for span in queries_in_parentheses(query):
             nested = any(_within(span, other) for other in (*inside, done))
@@ -147,7 +199,6 @@ class _Splitter:
 
     def rows_of(self, query: Query, relation: Relation, block: Block | None, edits: dict[Span, str]) -> None:
         """Keep the rows of a stream. block: the SELECT, if it reads nothing else: its WHERE filters them."""
-        stream = self.catalog.streams.get(relation.name.casefold())
         name = next((n for n in query.relations if _within(n.span, relation.span)), None)
         if name is None:
             return  # a WITH query of that name
@@ -155,22 +206,82 @@ class _Splitter:
         alias = "" if named else f" AS {quote_name(relation.name.rpartition('.')[2])}"
         if relation.watermark or relation.stream:
             raise CannotSplit(f"FROM {relation.name} has a clause of its own")
-        columns = "*" if relation.pivot else self.columns_in(query, relation.name)
+        columns = None if relation.pivot else self.columns_in(query, relation.name)
         if relation.pivot or relation.sample:
             block = None  # WHERE filters what these give
-        text = f"SELECT {columns} FROM {quote_name(relation.name)}"
-        where = block.where if block is not None else None
-        if where is not None and not where.expression.has_subquery:
-            known_as = f" AS {quote_name(relation.alias)}" if relation.alias else ""
-            filtered = f"{text}{known_as} {query.text[where.span.start : where.span.end]}"
-            if stands_alone(read_query(filtered), self.columns) and self.runs(filtered):
-                text = filtered
-        if self.runs(text):
-            edits[name.span] = self.stage(text) + alias
-        elif stream is not None and stream.query:
-            edits[name.span] = f"({self.text_over_stages(stream.query)}){alias}"
+        filtered = self.filtered(query, relation, block, columns) if block is not None else None
+        edits[name.span] = self.rows(query, relation.name, filtered, columns=columns) + alias
+
+    def filtered(
+        self, query: Query, relation: Relation, block: Block, columns: tuple[str, ...] | None
+    ) -> _Rows | None:
+        """The rows of a stream that the WHERE of the only SELECT that reads them keeps; None where a stage
+        cannot have the condition.
+        """
+        where = block.where
+        if where is None or where.expression.has_subquery:
+            return None
+        known_as = f" AS {quote_name(relation.alias)}" if relation.alias else ""
+        clause = query.text[where.span.start : where.span.end]
+        text = f"SELECT {_listed(columns)} FROM {quote_name(relation.name)}{known_as} {clause}"
+        if not stands_alone(read_query(text), self.columns) or not self.runs(text):
+            return None
+        names = {relation.alias.casefold(), relation.name.casefold(), ""}
+        places = [c for c in where.expression.columns() if c[0].casefold() in names]
+        condition = where.expression.text
+        for qualifier, column, span in sorted(places, key=lambda c: c[2].start, reverse=True):
+            if qualifier:
+                begin = where.expression.span.start
+                condition = (
+                    condition[: span.start - begin] + quote_name(column) + condition[span.end - begin :]
+                )
+        if read_query(f"SELECT {condition}").words & (names - {""}):
+            return _Rows(relation.name.casefold(), columns, None, text)  # such as alias.struct.field
+        return _Rows(relation.name.casefold(), columns, (condition,), text)
+
+    def rows(
+        self, query: Query, name: str, filtered: _Rows | None = None, *, columns: tuple[str, ...] | None
+    ) -> str:
+        """What FROM reads in place of a stream: the stage with its rows, or the query of a stream that has
+        one, in parentheses. filtered: the rows that are needed, if not all are.
+        """
+        text = f"SELECT {_listed(columns)} FROM {quote_name(name)}"
+        stream = self.catalog.streams.get(name.casefold())
+        if filtered is not None or self.runs(text):
+            return self.stage(filtered or _Rows(name.casefold(), columns, None, text))
+        if stream is not None and stream.query:
+            return f"({self.text_over_stages(stream.query)})"
+        raise CannotSplit(f"the rows of {name} cannot be kept")
+
+    def window_table(
+        self, query: Query, relation: Relation, ctes: tuple[str, ...], edits: dict[Span, str]
+    ) -> None:
+        """Keep the rows that a window table reads. Over tables, TUMBLE and HOP become calls of window()."""
+        own = relation.own
+        if own is None or own.kind != "WindowTable":
+            raise CannotSplit("a stateful processor is in its FROM")
+        call = own.node.get("WindowCall")
+        data = call.get("Data") if call else None
+        assert data
+        named, inner = data.get("RelationName"), data.get("Query")
+        place, default = data.span, ""
+        if named is not None:
+            place, default = named.span, named.value
+            source = quote_name(named.value)
+            if self.is_stream(named.value):
+                source = self.rows(query, named.value, columns=self.columns_in(query, named.value))
         else:
-            raise CannotSplit(f"the rows of {relation.name} cannot be kept")
+            assert inner is not None
+            place = inner.span
+            text = query.text[inner.span.start : inner.span.end]
+            source = self.alone(text, ctes) or self.text_over_stages(text, ctes)
+        alias = f" AS {quote_name(default)}" if default and not relation.alias else ""
+        table = window_table(query.text, own.node)
+        if table.session:
+            edits[place] = source
+            return
+        source = source if named is not None else f"({source})"
+        edits[own.span] = f"({table.over(source)}){alias}"
 
     def unread(self, query: Query) -> str:
         """A query with clauses that are left to Spark: its queries in parentheses become stages, and the rows
@@ -189,15 +300,8 @@ class _Splitter:
         rest = [n for n in query.relations if not any(_within(n.span, span) for span in edits)]
         kept = dict[str, str]()
         for name in dict.fromkeys(n.name.casefold() for n in rest if self.is_stream(n.name)):
-            rows = f"SELECT {self.columns_in(query, name)} FROM {quote_name(name)}"
-            stream = self.catalog.streams.get(name)
-            if self.runs(rows):
-                rows = f"SELECT * FROM {self.stage(rows)}"
-            elif stream is not None and stream.query:
-                rows = self.text_over_stages(stream.query)
-            else:
-                raise CannotSplit(f"the rows of {name} cannot be kept")
-            kept[name] = f"{quote_name(name)} AS ({rows})"
+            rows = self.rows(query, name, columns=self.columns_in(query, name))
+            kept[name] = f"{quote_name(name)} AS (SELECT * FROM {rows})"
         return _with_queries(query, kept, edits)
 
     # ---- questions ------------------------------------------------------------------------
@@ -220,13 +324,17 @@ class _Splitter:
         entry = self.catalog.relation(name)
         return columns_of(entry) if isinstance(entry, Stream) else None
 
-    def columns_in(self, query: Query, name: str) -> str:
-        """The columns of a stream that a query may name, as a SELECT list."""
+    def columns_in(self, query: Query, name: str) -> tuple[str, ...] | None:
+        """The columns of a stream that a query may name; None for all."""
         known = self.columns(name)
         if known is None or reads_all_columns(query):
-            return "*"
-        named = [c for c in known if c.casefold() in query.words] or list(known[:1])
-        return ", ".join(map(quote_name, named))
+            return None
+        return tuple(c for c in known if c.casefold() in query.words) or known[:1]
+
+
+def _listed(columns: tuple[str, ...] | None) -> str:
+    """Columns as a SELECT list."""
+    return "*" if columns is None else ", ".join(map(quote_name, columns))
 
 
 def _sorting(body: Body, block: Block) -> dict[Span, str] | None:

@@ -27,7 +27,7 @@ class Refresher:
     refreshed; done: how often it was; skipped: snapshots that were replaced by newer ones before they could
     be taken, slow: whether the last refresh had some (not those of the first refresh, in which Spark loads
     and compiles); renewed: when one of the live tables below it has begun
-    anew.
+    anew. reads_tables: whether its rows are also those of tables, whose changes nothing announces.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class Refresher:
         told: Callable[[dict[str, Any] | None], object],
         *,
         is_table: bool = True,
+        reads_tables: bool = False,
     ) -> None:
         self.name = name
         # A query that computes no live table has a key that no table has.
@@ -46,6 +47,7 @@ class Refresher:
         self.inputs = inputs
         self.input_keys = frozenset(i.casefold() for i in inputs)
         self.rows = rows
+        self.reads_tables = reads_tables
         self.roots = frozenset[str]()
         self.waits_for = ""
         self.renewed: dict[str, datetime] = {}
@@ -114,7 +116,7 @@ class Refresher:
     def refresh(self, values: Mapping[str, RowsAt]) -> bool:
         """Compute it from these rows of its inputs, unless it was. Returns whether it goes on."""
         began = time.monotonic()
-        if not self.is_at(values):
+        if self.reads_tables or not self.is_at(values):
             try:
                 table = self._compute(values, self._cancel)
                 if not self.isActive:

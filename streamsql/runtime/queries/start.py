@@ -29,6 +29,7 @@ from streamsql.runtime.preflight.local_paths import check_alone, check_log
 from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.few_rows import few_rows
+from streamsql.runtime.queries.first_rows import give_first_rows
 from streamsql.runtime.queries.kept_rows import rows_to_write
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import Output, TableOutput
@@ -203,6 +204,8 @@ def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str
             rows = parts.live[table.name.casefold()] = fresh
         else:
             rows = rows_to_write(parts.live, table.name, fresh, plan)
+        if len(plan.targets) == 1 and not plan.feeds_batches:
+            give_first_rows(parts, plan, choice.mode, env["result"], rows)
         env[step.name] = rows
         others = (w for w in rows.watchers if not isinstance(getattr(w, "__self__", None), TableOutput))
         rows.watchers[:] = list(others)

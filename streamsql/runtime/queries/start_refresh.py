@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from streamsql.calls import run
 from streamsql.connectors.memory import rows_variable
 from streamsql.errors import EngineFault, QueryFault, StreamsqlError
+from streamsql.language.query import read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.limits import raised_limit
@@ -93,7 +94,15 @@ def keep_refreshed(
         parts.events.publish(QueryReported())
 
     is_table = plan.query.live_table or plan.transient
-    refresher = Refresher(plan.query.name, plan.query.inputs, rows, compute, told, is_table=is_table)
+    refresher = Refresher(
+        plan.query.name,
+        plan.query.inputs,
+        rows,
+        compute,
+        told,
+        is_table=is_table,
+        reads_tables=_reads_tables(parts, plan),
+    )
     choice = plan.choices[0]
     running = Running(
         plan, choice.mode, choice.reason, refresher, datetime.now(), on_fault=parts.queries.failed
@@ -101,6 +110,12 @@ def keep_refreshed(
     parts.queries.take_up(running)
     parts.queries.refreshes.start(refresher)
     return running
+
+
+def _reads_tables(parts: QueryParts, plan: plans.Refresh) -> bool:
+    """Whether a SELECT reads a table besides live tables and streams."""
+    relations = read_query(plan.query.text).relations
+    return any(parts.catalog.relation(relation.name) is None for relation in relations)
 
 
 def await_first(parts: QueryParts, running: Running) -> None:

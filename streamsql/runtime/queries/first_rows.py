@@ -1,0 +1,51 @@
+"""The answer of an aggregation before its first micro-batch: without GROUP BY it has one row over no rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamsql.calls import evaluate
+from streamsql.plan import plans
+from streamsql.plan.lowering.sources import variable
+from streamsql.runtime.embedded.live_rows import LiveRows
+from streamsql.runtime.engine.lifecycle import own_session
+from streamsql.runtime.queries.parts import QueryParts
+
+
+def give_first_rows(parts: QueryParts, plan: plans.Run, mode: str, result: Any, rows: LiveRows) -> None:
+    """Put the answer of a query over no rows into its live table, which no micro-batch has reached.
+
+    mode: the output mode of the query; result: its streaming DataFrame. Raises exceptions of Spark.
+    """
+    if mode == "append" or rows.last_batch >= 0 or rows.table is not None or plan.shape.keys:
+        return
+    if not _has_global_aggregate(result._jdf.queryExecution().analyzed()):
+        return
+    frame = _over_no_rows(parts, plan)
+    if not frame.isStreaming:
+        rows.take(rows.keyed(frame).toArrow(), rows.last_batch)
+
+
+def _over_no_rows(parts: QueryParts, plan: plans.Run) -> Any:
+    """The DataFrame of a query over streams without rows, in a Spark session of its own: its views are
+    nobody else's.
+    """
+    env = parts.env(plan.program, plan.reads, own_session(parts.spark))
+    streams = {variable(stream.name) for stream in plan.reads.streams if stream.connector}
+    for step in plan.program:
+        value = evaluate(step.node, env)
+        if step.name in streams:
+            value = env["spark"].createDataFrame([], value.schema)
+        if step.name:
+            env[step.name] = value
+    return env["result"]
+
+
+def _has_global_aggregate(plan: Any) -> bool:
+    """Whether a plan of Spark aggregates a stream without grouping keys."""
+    if not plan.isStreaming():
+        return False
+    if plan.getClass().getSimpleName() == "Aggregate" and plan.groupingExpressions().isEmpty():
+        return True
+    children = plan.children()
+    return any(_has_global_aggregate(children.apply(at)) for at in range(children.size()))

@@ -1,0 +1,151 @@
+"""Queries over live tables and streams: the result follows both, whichever changes, unless OUTPUT MODE is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Console
+from test_reopened import Open, opened  # noqa: F401  a fixture
+
+from streamsql.errors import StreamsqlError
+
+BOTH = """CREATE STREAM orders (dim STRING, n INT) USING values;
+CREATE STREAM customers (customer STRING, label STRING) USING values;
+CREATE LIVE TABLE agg AS SELECT dim, count(*) AS c FROM orders GROUP BY dim;
+CREATE STREAM known AS SELECT label, c AS orders FROM customers JOIN agg ON dim = customer;
+"""
+SELECTS = {
+    "join": "SELECT label, c FROM agg JOIN customers ON dim = customer",
+    "outer": "SELECT label, c FROM agg RIGHT JOIN customers ON dim = customer",
+    "full": "SELECT dim, label FROM agg FULL JOIN customers ON dim = customer",
+    "comma": "SELECT label, c FROM agg, customers WHERE dim = customer",
+    "nested": "SELECT label, c FROM (SELECT * FROM customers) JOIN (SELECT * FROM agg WHERE c > 1) ON dim = customer",
+    "cte": "WITH q AS (SELECT customer AS dim, label FROM customers) SELECT label, c FROM q JOIN agg USING (dim)",
+    "stream": "SELECT * FROM known",
+    "groups": "SELECT label, sum(c) AS c FROM agg JOIN customers ON dim = customer GROUP BY label",
+    "union": "SELECT dim FROM agg UNION ALL SELECT customer FROM customers",
+    "distinct_union": "SELECT dim FROM agg UNION SELECT customer FROM customers",
+    "except": "SELECT customer FROM customers EXCEPT SELECT dim FROM agg",
+    "exists": "SELECT label FROM customers WHERE EXISTS (SELECT 1 FROM agg WHERE dim = customer)",
+    "not_exists": "SELECT label FROM customers WHERE NOT EXISTS (SELECT 1 FROM agg WHERE dim = customer)",
+    "in": "SELECT label FROM customers WHERE customer IN (SELECT dim FROM agg WHERE c > 1)",
+    "not_in": "SELECT label FROM customers WHERE customer NOT IN (SELECT dim FROM agg)",
+    "in_live": "SELECT dim, c FROM agg WHERE dim NOT IN (SELECT customer FROM customers)",
+    "scalar": "SELECT label, (SELECT max(c) FROM agg) AS c FROM customers",
+    "correlated": "SELECT label, (SELECT max(c) FROM agg WHERE dim = customer) AS c FROM customers",
+    "compared": "SELECT dim FROM agg WHERE c > (SELECT count(*) FROM customers)",
+    "lateral": "SELECT label, x FROM customers, LATERAL (SELECT max(c) AS x FROM agg WHERE dim <= customer)",
+    "hinted": "SELECT /*+ BROADCAST(agg) */ label, c FROM agg JOIN customers ON dim = customer",
+}  # fmt: skip
+ORDERS = "(SELECT * FROM VALUES ('x', 1), ('y', 1), ('x', 2) t(dim, n))"
+CUSTOMERS = (
+    "(SELECT * FROM VALUES ('x', 'Xaver'), ('y', 'Yvonne'), ('z', 'Zoe'), ('y', 'Yves') t(customer, label))"
+)
+
+
+def expected(console: Console, select: str) -> list[tuple[object, ...]]:
+    """What Spark computes for a SELECT over all rows."""
+    relations = (
+        f"orders AS {ORDERS}, customers AS {CUSTOMERS}, agg AS (SELECT dim, count(*) AS c FROM orders GROUP BY dim), "
+        "known AS (SELECT label, c AS orders FROM customers JOIN agg ON dim = customer)"
+    )
+    if select.startswith("WITH "):
+        select = f"WITH {relations}, {select.removeprefix('WITH ')}"
+    else:
+        select = f"WITH {relations} {select}"
+    return sorted(map(tuple, console.session.spark.sql(select).collect()), key=repr)
+
+
+@pytest.mark.timeout(600)
+def test_a_live_table_over_live_tables_and_streams_is_its_select_over_all_rows(console: Console) -> None:
+    """The rows of each input come before and after those of the others."""
+    console.run(BOTH)
+    console.run("INSERT INTO customers VALUES ('x', 'Xaver'), ('y', 'Yvonne'); AWAIT QUERY ALL IDLE;")
+    for name, select in SELECTS.items():
+        started = console.run(f"CREATE LIVE TABLE t_{name} AS {select};")[-1]
+        assert {note.code for note in started.notes} & {"STAGES"}, name
+    console.run("INSERT INTO orders VALUES ('x', 1), ('y', 1); AWAIT QUERY ALL IDLE;")
+    console.run("INSERT INTO customers VALUES ('z', 'Zoe'), ('y', 'Yves'); AWAIT QUERY ALL IDLE;")
+    console.run("INSERT INTO orders VALUES ('x', 2); AWAIT QUERY ALL IDLE;")
+    for name, select in SELECTS.items():
+        rows = sorted(console.rows(f"SELECT * FROM t_{name};"), key=repr)
+        assert rows == expected(console, select), name
+    for name in ("outer", "union", "not_in", "stream"):
+        rows = sorted(console.rows(f"{SELECTS[name]};"), key=repr)
+        assert rows == expected(console, SELECTS[name]), name
+
+
+def test_with_an_output_mode_each_row_is_used_once(console: Console) -> None:
+    """OUTPUT MODE asks for the query of Spark; a note says what that means."""
+    console.run(BOTH)
+    console.run("INSERT INTO customers VALUES ('x', 'Xaver');")
+    started = console.run(f"CREATE LIVE TABLE once OUTPUT MODE APPEND AS {SELECTS['join']};")[-1]
+    assert [str(n) for n in started.notes if n.code == "JOINED_ONCE"] == [
+        "each row of customers is used once, with the rows that agg has when the query starts; "
+        "later changes of agg do not change the result"
+    ]
+    console.run("AWAIT QUERY once IDLE; INSERT INTO orders VALUES ('x', 1); AWAIT QUERY ALL IDLE;")
+    assert console.rows("SELECT * FROM once;") == []
+    console.run("STOP QUERY once; START QUERY once; INSERT INTO customers VALUES ('x', 'Xenia');")
+    console.run("AWAIT QUERY once IDLE;")
+    assert console.rows("SELECT * FROM once;") == [("Xenia", 1)]
+
+
+def test_an_insert_writes_the_changes_where_the_sink_takes_them(console: Console, tmp_path: Path) -> None:
+    console.run(BOTH)
+    console.run("INSERT INTO customers VALUES ('x', 'Xaver'); CREATE SINK kept USING memory;")
+    console.run(
+        f"INSERT INTO kept {SELECTS['join']}; CREATE TABLE plain (label STRING, c BIGINT) USING parquet;"
+    )
+    started = console.run(f"INSERT INTO plain {SELECTS['join']};")[-1]
+    assert "JOINED_ONCE" in {note.code for note in started.notes}
+    console.run("AWAIT QUERY ALL IDLE; INSERT INTO orders VALUES ('x', 1); AWAIT QUERY ALL IDLE;")
+    assert console.rows("SELECT * FROM kept;") == [("+I", "Xaver", 1)]
+    assert console.rows("SELECT * FROM plain;") == []
+    console.run(f"CREATE SINK f USING json OPTIONS (path '{tmp_path}/f');")
+    started = console.run(f"INSERT INTO f OUTPUT MODE APPEND {SELECTS['join']};")[-1]
+    assert "JOINED_ONCE" in {note.code for note in started.notes}
+
+
+def test_without_stages_such_a_query_is_refused_with_what_does_the_same(console: Console) -> None:
+    console.run(f"{BOTH} SET streamsql.stages = off;")
+    with pytest.raises(StreamsqlError) as caught:
+        console.run(f"CREATE LIVE TABLE e AS {SELECTS['join']};")
+    assert caught.value.message == "the query reads the live table agg and the stream customers"
+    assert caught.value.hint.splitlines()[0].startswith("OUTPUT MODE APPEND")
+    console.run(caught.value.hint.partition("on; or:\n")[2])
+    console.run("INSERT INTO customers VALUES ('x', 'Xaver'); AWAIT QUERY ALL IDLE;")
+    console.run("INSERT INTO orders VALUES ('x', 1); AWAIT QUERY ALL IDLE;")
+    assert console.rows("SELECT * FROM e;") == [("Xaver", 1)]
+
+
+def test_an_aggregate_without_group_by_has_its_row_before_the_first_rows(console: Console) -> None:
+    """A batch over no rows gives one row, and so does the live table; GROUP BY and HAVING give none."""
+    console.run(
+        """CREATE STREAM s (k STRING, n INT) USING values;
+        CREATE LIVE TABLE total AS SELECT count(*) AS c, sum(n) AS n FROM s WHERE n > 1;
+        CREATE LIVE TABLE by_key AS SELECT k, count(*) AS c FROM s GROUP BY k;
+        CREATE LIVE TABLE many AS SELECT count(*) AS c FROM s HAVING count(*) > 1;
+        CREATE LIVE TABLE few AS SELECT count(*) AS c FROM s HAVING count(*) < 1;
+        CREATE LIVE TABLE mean AS SELECT avg(c) AS a FROM (SELECT count(*) AS c FROM s);"""
+    )
+    assert console.rows("SELECT * FROM total;") == [(0, None)]
+    assert console.rows("SELECT * FROM by_key;") == console.rows("SELECT * FROM many;") == []
+    assert console.rows("SELECT * FROM few;") == [(0,)]
+    assert console.rows("SELECT * FROM mean;") == [(0.0,)]
+    assert console.rows("SELECT count(*) AS c FROM s;") == [(0,)]
+    assert console.rows("SELECT max(c) AS c FROM (SELECT count(*) AS c FROM s);") == [(0,)]
+    console.run("INSERT INTO s VALUES ('a', 1), ('a', 5); AWAIT QUERY ALL IDLE;")
+    assert console.rows("SELECT * FROM total;") == [(1, 5)]
+    assert console.rows("SELECT * FROM few;") == []
+    assert console.rows("SELECT * FROM many;") == [(2,)]
+
+
+def test_the_row_over_no_rows_outlives_the_console(opened: Open) -> None:  # noqa: F811
+    one = opened()
+    one.run("CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE total AS SELECT count(*) AS c FROM s;")
+    two = opened()
+    assert two.rows("SELECT * FROM total;") == [(0,)]
+    two.run("START QUERY total; INSERT INTO s VALUES (1); AWAIT QUERY total IDLE;")
+    assert two.rows("SELECT * FROM total;") == [(1,)]
