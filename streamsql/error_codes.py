@@ -24,6 +24,7 @@ CODES = {
     "NOT_AS_EXPECTED": "an EXPECT of a test does not hold",
     # of single errors
     "ALREADY_EXISTS": "there is already an entry of that name",
+    "AMBIGUOUS_KEY": "rows of a result that are not the same have the same KEY",
     "AMBIGUOUS_STATE": "it is not clear which of several states is meant",
     "BAD_ADDRESS": "an address of this machine cannot be read or opened",
     "BAD_ARGUMENT": "an argument of a table function or a backslash command is missing or not as it takes it",

@@ -79,7 +79,8 @@ class _Names:
     def of_body(self, body: Body, outer: Mapping[str, Columns]) -> Columns:
         ctes = dict(outer)
         for cte in body.ctes:
-            ctes[cte.name.casefold()] = self.of_body(cte.query, ctes)
+            columns = self.of_body(cte.query, ctes)
+            ctes[cte.name.casefold()] = cte.columns or columns
         columns, *_ = [self.of_term(term, ctes) for term in (body.term, *(tail.term for tail in body.tails))]
         return columns
 
@@ -110,7 +111,7 @@ class _Names:
         mark = relation.watermark
         if mark is not None and mark.computed and columns is not None:
             columns = (*columns, mark.column.value)
-        return None if relation.pivot else columns
+        return None if relation.pivot else relation.columns or columns
 
     def of_window_table(self, own: ConsoleRelation, ctes: Mapping[str, Columns]) -> Columns:
         call = own.node.get("WindowCall") if own.kind == "WindowTable" else None

@@ -88,11 +88,14 @@ class BlockReader(FromReader):
         at = lo + 1
         for cte in clause.expressions:
             alias = cte.args["alias"]
-            if alias.args.get("columns") or self.word(at + 1) != "AS" or self.word(at + 2) != "(":
-                raise Unread("a WITH query with a list of columns")
-            close = self.close[at + 2]
+            columns = tuple(column.name for column in alias.args.get("columns") or ())
+            head = self.close[at + 1] + 1 if columns else at + 1
+            if self.word(head) != "AS" or self.word(head + 1) != "(":
+                raise Unread("a clause of a WITH query")
+            close = self.close[head + 1]
             name = unquote(self.tokens[at])
-            ctes.append(Cte(name, self.body(cte.this, at + 3, close), self.span(at, close + 1)))
+            body = self.body(cte.this, head + 2, close)
+            ctes.append(Cte(name, body, self.span(at, close + 1), columns))
             at = close + 1
             if self.word(at) == ",":
                 at += 1

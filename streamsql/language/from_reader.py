@@ -98,10 +98,12 @@ class FromReader(TokenRanges):
         if self.word(head) == ",":
             return Join(relation, "inner", self.span(start, end), comma=True)
         words = [self.word(i) for i in range(head, start - 1)]
-        if set(words) & {"NATURAL", "ASOF", "LATERAL"}:
+        if set(words) & {"ASOF", "LATERAL"}:
             raise Unread(f"a {words[0]} join")
-        kind = "_".join(w.lower() for w in words if w != "OUTER") or "inner"
+        kind = "_".join(w.lower() for w in words if w not in ("OUTER", "NATURAL")) or "inner"
         kind = _KINDS.get(kind, kind)
+        if "NATURAL" in words:
+            return Join(relation, kind, span, natural=True)
         if tree.args.get("using"):
             names = tuple(unquote(t) for t in self.tokens[relation_end + 2 : end - 1] if t.text != ",")
             return Join(relation, kind, span, using=names)
@@ -134,8 +136,7 @@ class FromReader(TokenRanges):
         if tree.args.get("joins"):
             raise Unread("joins in joins")
         alias = tree.args.get("alias")
-        if alias is not None and alias.args.get("columns"):
-            raise Unread(LEFT)
+        columns = alias.args.get("columns") or () if alias is not None else ()
         pivots = _pivots(tree)
         mark = self.out.watermarks.get(self.tokens[name_end - 1].end)
         rest = self.span(name_end, hi) if name_end < hi else span
@@ -147,6 +148,7 @@ class FromReader(TokenRanges):
             watermark=watermark_of(Source("", self.text), mark) if mark else None,
             sample=rest if tree.args.get("sample") else None,
             pivot=rest if pivots else None,
+            columns=tuple(column.name for column in columns),
             **parts,
         )
 

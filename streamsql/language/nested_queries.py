@@ -57,6 +57,24 @@ def stands_alone(query: Query, columns: Callable[[str], Iterable[str] | None]) -
     return True
 
 
+def joins_in_the_optimizer(query: Query) -> bool:
+    """Whether Spark makes joins or aggregations of what is neither in the text: of a query in an expression,
+    of LATERAL and of EXCEPT ALL. Its checks for streams do not see these.
+    """
+    exp = exp_module()
+    if query.tree is None:
+        return True
+    inside = (exp.From, exp.Join, exp.Subquery, exp.SetOperation, exp.CTE)
+    for node in query.tree.find_all(exp.Query, exp.Lateral):
+        lateral = isinstance(node, exp.Lateral) and not node.args.get("view")
+        nested = (
+            isinstance(node, exp.Query) and node.parent is not None and not isinstance(node.parent, inside)
+        )
+        if lateral or nested:
+            return True
+    return any(not node.args.get("distinct") for node in query.tree.find_all(exp.Except, exp.Intersect))
+
+
 _STRUCTS = frozenset(("window", "session_window"))
 """What GROUP BY makes, and is named without a relation."""
 _GENERATED = frozenset(("col", "pos", "key", "value"))
@@ -65,9 +83,13 @@ _GENERATED = frozenset(("col", "pos", "key", "value"))
 
 def reads_all_columns(query: Query) -> bool:
     """Whether it may use columns that it does not name: by a `*` other than that of count(*), NATURAL JOIN,
-    PIVOT or a whole table as an argument.
+    PIVOT, an alias with a list of columns or a whole table as an argument.
     """
     exp = exp_module()
     if query.tree is None or query.words & {"natural", "pivot", "unpivot", "table"}:
+        return True
+    if any(
+        table.args["alias"].args.get("columns") for table in query.tree.find_all(exp.Table) if table.alias
+    ):
         return True
     return any(not isinstance(star.parent, exp.Count) for star in query.tree.find_all(exp.Star))

@@ -78,7 +78,8 @@ class _ClauseReader:
 
     def body(self, body: Body) -> None:
         for cte in body.ctes:
-            self.add("WITH", self.nested(cte.span, cte.query, cte.name.casefold()))
+            names = " ".join((cte.name, *cte.columns)).casefold()
+            self.add("WITH", self.nested(cte.span, cte.query, names))
         self.term(body.term)
         for tail in body.tails:
             self.add(tail.kind.upper() + (" ALL" if tail.every else ""), self.nested(tail.span, tail.term))
@@ -135,7 +136,8 @@ class _ClauseReader:
 
     def join(self, join: Join) -> Part:
         condition = self.form(join.condition) if join.condition else ", ".join(join.using).casefold()
-        form = f"{join.kind} {self.relation(join.relation).form} ON {condition}"
+        kind = f"natural {join.kind}" if join.natural else join.kind
+        form = f"{kind} {self.relation(join.relation).form} ON {condition}"
         return Part(self.text(join.span), form)
 
     def relation(self, relation: Relation) -> Part:

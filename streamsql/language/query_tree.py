@@ -43,7 +43,8 @@ class Relation:
     """A relation of FROM or JOIN: a name (dotted; written: with its backticks), a query in parentheses, or a
     console relation.
 
-    other: a description of any other relation, such as a table function.
+    columns: the names that an alias gives to its columns; other: a description of any other relation, such as
+    a table function.
     """
 
     span: Span
@@ -57,11 +58,14 @@ class Relation:
     sample: Span | None = None
     pivot: Span | None = None
     other: str = ""
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Join:
-    """kind: the value for DataFrame.join (inner, left, left_semi, cross, …); comma: written as a comma."""
+    """kind: the value for DataFrame.join (inner, left, left_semi, cross, …); comma: written as a comma;
+    natural: it joins by all columns that both sides have.
+    """
 
     relation: Relation
     kind: str
@@ -69,6 +73,7 @@ class Join:
     condition: Expression | None = None
     using: tuple[str, ...] = ()
     comma: bool = False
+    natural: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,9 +174,12 @@ class SetTail:
 
 @dataclass(frozen=True)
 class Cte:
+    """A WITH query. columns: the names that it gives to its columns."""
+
     name: str
     query: Body
     span: Span
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -115,9 +115,9 @@ class Clauses:
         self.ctes: dict[str, tuple[Node, Shape]] = {}
         self.sorted = False
         self.left = ""
-        # Of the current block: its SESSION table, whether it has a WHERE, the names that it requires to be 1.
+        # Of the current block: its SESSION table, its WHERE, the names that it requires to be 1.
         self.window: Frame | None = None
-        self.filtered = False
+        self.filter: Expression | None = None
         self.wanted = frozenset[str]()
         # Relations (or structs) that the query names.
         self.qualified = query.qualifiers

@@ -63,7 +63,9 @@ class Grouping(HiddenKeys):
         leading = len(keys) <= len(items) and all(
             key.same(item.expression) for key, item in zip(keys, items, strict=False)
         )
-        shape = self.grouped_shape(frame.shape, items, keys, groups.span if groups else block.span)
+        several = groups is not None and any(key.several for key in groups.keys)
+        place = groups.span if groups else block.span
+        shape = self.grouped_shape(frame.shape, items, keys, place, several=several)
         distinct = block.having is not None and block.having.expression.aggregates_distinct
         if shape.streaming and distinct and not self.exact_distinct:
             shape = replace(shape, ops=(*shape.ops[:-1], replace(shape.ops[-1], distinct=True)))
@@ -201,7 +203,10 @@ class Grouping(HiddenKeys):
                     return aliased[0].expression
         return key
 
-    def grouped_shape(self, shape: Shape, items: list[Item], keys: list[Expression], place: Span) -> Shape:
+    def grouped_shape(
+        self, shape: Shape, items: list[Item], keys: list[Expression], place: Span, *, several: bool = False
+    ) -> Shape:
+        """The shape of groups. several: whether it groups several times: ROLLUP, CUBE, GROUPING SETS."""
         # Spark names a window after its function, and other calls after their text.
         names = tuple(i.name or (c if (c := i.expression.call) in TIME_WINDOWS else "") for i in items)
         # A window of event time is event time, also under its own name.
@@ -221,6 +226,8 @@ class Grouping(HiddenKeys):
             window=window,
             only_window=len(keys) == 1,
             distinct=any(i.expression.aggregates_distinct for i in items),
+            several=several,
+            told=tuple(i.name for i in items if several and i.expression.call in _TELLING),
         )
         told = [name for name in out if name]
         windows = [k for k in marked if k.call == "window" or k.column_name == window_tables.TIME]
@@ -236,12 +243,14 @@ class Grouping(HiddenKeys):
             columns=names if all(names) else None,
             items=names,
             event_time=frozenset(event_time),
-            keys=tuple(told) if len(told) == len(out) and not self.left else None,
+            keys=tuple(told) if len(told) == len(out) and not several else None,
             unmarked=frozenset(),
             ends=frozenset(ends),
         )
 
 
+_TELLING = frozenset(("grouping", "grouping_id"))
+"""The functions that tell the groups of ROLLUP, CUBE and GROUPING SETS apart."""
 _BEFORE_WINDOWS = frozenset(("aggregate", "filter", "generate", "now", "union", "watermark"))
 """Operations behind which an aggregation has the watermark of the whole query: others may hold it back."""
 

@@ -123,7 +123,7 @@ class HiddenKeys(Clauses):
         """
         if not self.keeps_groups(frame) or not _can_be_kept(condition):
             return None
-        if any(j.comma or (j.condition is None and not j.using) for j in select.joins):
+        if any(j.comma or (j.condition is None and not (j.using or j.natural)) for j in select.joins):
             return None  # it may be what joins
         if self.is_over_keys(frame.shape, condition):
             return replace(frame, node=frame.node.call("where", expr(condition.text)))

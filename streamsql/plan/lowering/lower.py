@@ -238,6 +238,8 @@ class _Lowering(Blocks):
 
     def cte(self, cte: Cte) -> None:
         frame = self.body(cte.query)
+        if cte.columns:
+            frame = self.with_names(frame, cte.columns)
         name = self.sources.free_variable(cte.name)
         self.sources.program.append(Assign(name, frame.node))
         self.ctes[cte.name.casefold()] = (Var(name), frame.shape)

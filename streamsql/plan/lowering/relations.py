@@ -31,6 +31,17 @@ def _unmarked(side: Frame, other: Frame) -> frozenset[str]:
     return side.shape.unmarked | {f"{name}.{column}" for name in side.names for column in alone}
 
 
+def _columns_of_both(left: Shape, right: Shape) -> tuple[str, ...]:
+    """The columns by which NATURAL joins two sides. Raises Unknown where they are not known."""
+    if left.columns is None or right.columns is None:
+        raise Unknown("a NATURAL join of columns that are not known")
+    others = {column.casefold() for column in right.columns}
+    names = tuple(column for column in left.columns if column.casefold() in others)
+    if not names:
+        raise Unknown("a NATURAL join without a common column")
+    return names
+
+
 class Relations(HiddenKeys):
     """The clauses of FROM."""
 
@@ -48,12 +59,15 @@ class Relations(HiddenKeys):
         # As in Spark, the joins behind a comma see all that stands before it.
         for join in select.joins:
             right = self.with_hidden_keys(self.relation(join.relation, False, True, None), select)
-            frame = self.combine(frame, right, join)
+            frame = self.combine(frame, right, join, alone=len(select.joins) == 1)
         for view in select.views:
             frame = self.lateral_view(frame, view)
         return frame
 
-    def combine(self, left: Frame, right: Frame, join: Join) -> Frame:
+    def combine(self, left: Frame, right: Frame, join: Join, *, alone: bool) -> Frame:
+        """Both sides of a join. alone: whether it is the only join of its block."""
+        if join.natural:
+            join = replace(join, using=_columns_of_both(left.shape, right.shape))
         for side in (left, right):
             if side.window and side.window.session:
                 raise side.window.refuse("a SESSION table cannot be joined", window_tables.SESSION_ONLY)
@@ -79,9 +93,8 @@ class Relations(HiddenKeys):
         if how in ("left_semi", "left_anti"):
             shape = shape.changed(columns=left.shape.columns, event_time=left.shape.event_time)
         sides = (left.shape.streaming, right.shape.streaming)
-        # A comma is an inner join whose equality can be in WHERE; a CROSS JOIN remains a cross join.
-        bare = join.condition is None and not join.using
-        equi = read.equi is not False or (how == "inner" and bare and self.filtered)
+        bare = how == "inner" and join.condition is None and not join.using
+        equi = read.equi is not False or (bare and self.filters_by_equality(left, right, alone=alone))
         op = Op(
             "join",
             join.span,
@@ -94,6 +107,14 @@ class Relations(HiddenKeys):
         if self.loses_groups(left, right, join):
             shape = shape.then(Op("filter", join.span))
         return Frame(node, shape.then(op), names=left.names | right.names, window=left.window or right.window)
+
+    def filters_by_equality(self, left: Frame, right: Frame, *, alone: bool) -> bool:
+        """Whether WHERE may have the equality of an inner join without ON, such as a comma; that of several
+        joins may be between any of their sides.
+        """
+        if self.filter is None:
+            return False
+        return not alone or join_bounds.of_condition(self.filter, left.side, right.side).equi is not False
 
     def relation(self, relation: Relation, alone: bool, sealed: bool, limit: int | None) -> Frame:
         """sealed: whether to hide the columns and names that the relation does not select."""
@@ -117,6 +138,8 @@ class Relations(HiddenKeys):
                 shape = replace(shape, columns=(*shape.columns, mark.column.value))
             frame = Frame(watermarked(frame.node, mark), shape.then(Op("watermark", relation.span)))
         frame = self.sampled(frame, relation)
+        if relation.columns:
+            frame = self.with_names(frame, relation.columns)
         name = relation.alias or default
         wanted = not alone or default.casefold() in self.qualified or (sealed and derived)
         # A Spark table has its own, longer qualifier, which `db.t.c` can use.
@@ -124,6 +147,14 @@ class Relations(HiddenKeys):
             named_so = frame.shape.under(quote_name(name))
             frame = replace(frame, node=frame.node.call("alias", name), shape=named_so)
         return replace(frame, names=frozenset({name.rpartition(".")[2].casefold()}))
+
+    def with_names(self, frame: Frame, names: tuple[str, ...]) -> Frame:
+        """A relation whose columns an alias gives other names, which is left to Spark."""
+        self.leave("a list of names for the columns of a relation")
+        shape = frame.shape.renamed(names)
+        if shape is None:
+            raise Unknown("a list of names for columns that are not known")
+        return replace(frame, shape=shape)
 
     def name_of(self, relation: Relation) -> str:
         """The name of a relation in sources: its own, or the replacement of a call or a state."""

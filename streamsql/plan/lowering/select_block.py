@@ -29,18 +29,18 @@ class Blocks(Relations, Grouping):
     """The clauses of a block, in the order of their evaluation."""
 
     def select(self, select: Block, limit: int | None) -> Frame:
-        outer = self.window, self.filtered, self.keeps_keys, self.event_time
-        self.window, self.filtered = None, select.where is not None
+        outer = self.window, self.filter, self.keeps_keys, self.event_time
+        self.window, self.filter = None, select.where.expression if select.where else None
         if select.distinct or select.qualify or self.wanted:
             self.keeps_keys = False
         try:
             return self.block(select, limit)
         finally:
-            self.window, self.filtered, self.keeps_keys, self.event_time = outer
+            self.window, self.filter, self.keeps_keys, self.event_time = outer
 
     def block(self, select: Block, limit: int | None) -> Frame:
         if select.other:
-            raise Unknown(select.other)
+            self.leave(select.other)
         first = self.first_of_subquery(select)
         frame = self.input_rows(select, limit)
         items = [self.item(i) for i in select.items]

@@ -31,7 +31,8 @@ class Op:
     whether it has the ends of windows on both sides as keys: only where Spark runs with the rules of the
     console (runtime/engine/spark_classes/ClosedWindows.java), they bound its state.
     clock: whether a processor's timers or times to live use processing time. half: of a union, whether one
-    side is of groups, and the other is not.
+    side is of groups, and the other is not. several: of an aggregate, whether it groups several times
+    (ROLLUP, CUBE, GROUPING SETS); told: the columns that then say by which keys a row is grouped.
     """
 
     kind: str
@@ -48,6 +49,8 @@ class Op:
     closed: bool = False
     clock: bool = False
     half: bool = False
+    several: bool = False
+    told: tuple[str, ...] = ()
 
     @property
     def replaces(self) -> bool:
@@ -130,6 +133,21 @@ class Shape:
             return self
         names = [rename(k) for k in self.keys]
         return replace(self, keys=tuple(n for n in names if n) if all(names) else None)
+
+    def renamed(self, names: tuple[str, ...]) -> Shape | None:
+        """This shape with those names of its columns; None where its columns are not known, or others."""
+        if self.columns is None or len(self.columns) != len(names):
+            return None
+        new = dict(zip((c.casefold() for c in self.columns), names, strict=True))
+        shape = self.with_keys(lambda key: key if key in self.hidden else new.get(key.casefold()))
+        return shape.changed(
+            columns=names,
+            event_time=frozenset(new[c].casefold() for c in self.event_time if c in new),
+            ends=frozenset(new[c].casefold() for c in self.ends if c in new),
+            unmarked=frozenset(),
+            fields=(),
+            items=(),
+        )
 
     def at(self, span: Span) -> Shape:
         """This shape for a relation defined elsewhere: all operations have the span of its name."""

@@ -152,8 +152,11 @@ def query_sources(context: Context, trigger: Trigger | None) -> Sources:
 
 
 def check_keys(targets: tuple[Target, ...], span: Span) -> None:
-    """A sink's KEY is among the columns that it gets. Raises NameFault at the query."""
+    """A sink's KEY is among the columns that it gets, and tells its rows apart. Raises NameFault at the
+    query, RuleFault at its GROUP BY.
+    """
     for target in targets:
+        _check_grouping_sets(target, span)
         columns = tuple(c.name for c in target.sink.columns) or target.shape.columns or ()
         known = {c.casefold() for c in columns}
         missing = [k for k in target.sink.key if k.casefold() not in known] if columns else []
@@ -164,6 +167,25 @@ def check_keys(targets: tuple[Target, ...], span: Span) -> None:
                 span=span,
                 code="UNKNOWN_COLUMN",
             )
+
+
+def _check_grouping_sets(target: Target, span: Span) -> None:
+    """A KEY tells a total apart from the group whose keys are NULL. Raises RuleFault at the grouping."""
+    keys = {k.casefold() for k in target.sink.key}
+    op = next((op for op in reversed(target.shape.aggregates) if op.several), None)
+    told = (
+        op is not None and op.told and (target.sink.columns or keys & {name.casefold() for name in op.told})
+    )
+    if not keys or op is None or told:
+        return
+    listed = ", ".join(map(quote_name, target.sink.key))
+    raise RuleFault(
+        f"the KEY of {target.sink.name} does not tell a total from the group whose keys are NULL",
+        detail="ROLLUP, CUBE and GROUPING SETS give NULL for the keys by which a row is not grouped",
+        hint=f"SELECT grouping_id() AS level, …; and a sink with KEY ({listed}, level)",
+        span=op.span or span,
+        code="AMBIGUOUS_KEY",
+    )
 
 
 def no_checkpoint(checkpoint: Name) -> RuleFault:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from streamsql.definitions import DEFAULT_RETAIN, Query, Sink
 from streamsql.error_codes import OUTPUT_MODE, ROW_OF_EACH_KEY
 from streamsql.errors import Note, RuleFault, StreamsqlError
+from streamsql.language.nested_queries import joins_in_the_optimizer
+from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Trigger
 from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context, lower_fragment
@@ -77,11 +79,11 @@ def staged(
 
 
 def with_stages(run: Run, sink: Sink, body: Fragment, context: Context, *, inserts: bool = False) -> Run:
-    """The plan of a query with what runs if Spark refuses it: stages, where its operations are not known and
-    it can be split. Where stages are off, it has the statements that do the same. sink: limits the rows;
-    inserts: as in `staged`.
+    """The plan of a query with what runs if Spark refuses it: stages, where not all of its operations are
+    known and it can be split. Where stages are off, it has the statements that do the same. sink: limits the
+    rows; inserts: as in `staged`.
     """
-    if run.shape.known:
+    if run.shape.known and not joins_in_the_optimizer(read_query(body.text)):
         return run
     fault = RuleFault("", code=OUTPUT_MODE)
     try:
@@ -98,7 +100,8 @@ def stage_run(query: Query, retain: int, context: Context) -> Run | None:
         sources, lowered = with_kept_keys((sink,), "", context.sources, lambda s: lower_fragment(body, s))
         if not lowered.shape.streaming or not lowered.shape.known or not _is_table(lowered):
             return None
-        if sources.live:
+        # Of a live table, and of a join that only Spark's optimizer makes, the rows would not be exact.
+        if sources.live or joins_in_the_optimizer(read_query(query.text)):
             return None
         if any(note.code == "FIRST_ROW_KEPT" for note in sources.notes):
             return None

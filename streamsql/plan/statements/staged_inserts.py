@@ -8,6 +8,8 @@ from streamsql.connectors import debezium
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Query, Sink
 from streamsql.errors import RuleFault, Span, StreamsqlError
+from streamsql.language.nested_queries import joins_in_the_optimizer
+from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment, Name
 from streamsql.language.statements.insert import Insert
 from streamsql.language.tokens import quote_name
@@ -46,7 +48,7 @@ def insert_with_stages(plan: Plan, statement: Insert, sinks: tuple[Sink, ...], c
     """The plan of an INSERT with what runs if Spark refuses a query that only Spark reads."""
     if not isinstance(plan, Run) or isinstance(plan, Refresh) or statement.output_mode is not None:
         return plan
-    if plan.shape.known or not sinks:
+    if not sinks or (plan.shape.known and not joins_in_the_optimizer(read_query(statement.query.text))):
         return plan
     if _runs_by_itself(statement, sinks, context):
         run = with_stages(plan, sinks[0], statement.query, context, inserts=True)

@@ -194,8 +194,12 @@ def _reasons(shape: Shape, keyed: bool) -> dict[str, str]:
         modes = {"append": only, "update": update, "complete": "Spark accepts it"}
         if keyed and shape.loses_groups and not shape.known:
             del modes["update"]
-        # Complete mode shows rows earlier than append mode; Spark refuses it without an aggregation.
-        return {"complete": modes.pop("complete"), **modes} if shape.groups and keyed else modes
+        if shape.groups and keyed:
+            # Complete mode shows rows earlier than append mode; Spark refuses it without an aggregation.
+            del modes["complete"]
+            whole = "the whole result is emitted each time, because Spark reads this query, not the console"
+            return {"complete": whole, **modes}
+        return modes
     ordered = any(op.kind == "order" for op in shape.ops)
     closes = next((op for op in groups if op.watermarked), None)
     append = "the watermark closes the groups" if closes else ""

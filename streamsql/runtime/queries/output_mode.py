@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from streamsql.error_codes import OUTPUT_MODE
 from streamsql.errors import RuleFault, StreamsqlError
+from streamsql.language.nested_queries import joins_in_the_optimizer
+from streamsql.language.query import read_query
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming import rules
 from streamsql.runtime.engine.java_classes import java_class
@@ -20,6 +23,8 @@ def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
     for choice in plan.choices:
         trigger = plan.query.trigger.kind if plan.query.trigger else ""
         refusal = spark_verdict(spark, result, choice.mode, trigger)
+        if refusal is None and _may_gain_joins(plan):
+            refusal = _refused_by_the_planner(spark, result)
         if refusal is None and choice.mode == "complete" and not (plan.shape.known or plan.mode_span):
             refusal = _loses_rows(result)
         if refusal is None:
@@ -27,6 +32,47 @@ def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
         refusals.append(placed(refusal, plan))
     # A refusal in every output mode tells more than a refusal in one.
     raise next((r for r in refusals if r.code != OUTPUT_MODE), refusals[0])
+
+
+def _may_gain_joins(plan: Run) -> bool:
+    """Whether Spark's optimizer may add joins or aggregations to a query, or to one of its streams."""
+    texts = [plan.query.text, *(stream.query for stream in plan.reads.streams if stream.query)]
+    return not plan.query.together and any(joins_in_the_optimizer(read_query(text)) for text in texts)
+
+
+def _refused_by_the_planner(spark: Any, result: Any) -> RuleFault | None:
+    """The refusal of a streaming DataFrame that Spark's checks accept and its planner does not: the optimizer
+    makes a join of the stream with itself, or an aggregation, of a query in an expression or of LATERAL.
+    """
+    execution = result._jdf.queryExecution()
+    analyzed, optimized = (
+        list(_streaming_nodes(p)) for p in (execution.analyzed(), execution.optimizedPlan())
+    )
+    shared = any(node.nodeName() == "WithCTE" for node in analyzed)
+    grouping = ("Aggregate", "Distinct", "Deduplicate")
+    before, after = (sum(node.nodeName() in grouping for node in nodes) for nodes in (analyzed, optimized))
+    keys = java_class(spark, "org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys")
+    joins = [
+        n for n in optimized if n.nodeName() == "Join" and n.left().isStreaming() and n.right().isStreaming()
+    ]
+    fine = all(keys.unapply(n).isDefined() and not n.joinType().toString().startswith("Exist") for n in joins)
+    if fine and (after <= before or (shared and before)):
+        return None
+    return RuleFault(
+        "Spark does not run this query on a stream",
+        detail="a query in an expression, LATERAL or EXCEPT ALL becomes an aggregation of the stream, or a "
+        "join of the stream with itself, when Spark plans it",
+        code="NOT_ON_STREAMS",
+    )
+
+
+def _streaming_nodes(plan: Any) -> Iterator[Any]:
+    """The nodes of a plan of Spark whose rows are those of a stream."""
+    if plan.isStreaming():
+        yield plan
+    children = plan.children()
+    for at in range(children.size()):
+        yield from _streaming_nodes(children.apply(at))
 
 
 def _loses_rows(result: Any) -> RuleFault | None:
