@@ -136,6 +136,8 @@ class Sources:
         self.shapes: dict[str, Shape] = {}
         self.views: set[str] = set()
         self.live: dict[str, Sink] = {}
+        # The live tables, folded, that only give a stateful processor its first state.
+        self.read_once: set[str] = set()
         # By live table, folded: the columns that tell its rows apart, where that is asked for.
         self.keys_of_live: Mapping[str, tuple[str, ...]] = {}
         self.streams: dict[str, Stream] = {}
@@ -258,6 +260,7 @@ class Sources:
     def live_table(self, sink: Sink, limit: int | None) -> Node:
         """The current rows of a live table, at most limit of them if it is given."""
         self.live[sink.name.casefold()] = sink
+        self.read_once.discard(sink.name.casefold())
         if sink.is_view:
             return Var("spark").call("table", quote_name(sink.name))
         rows = Var(rows_variable(sink.name))

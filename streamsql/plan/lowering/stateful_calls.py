@@ -77,7 +77,9 @@ def _lower_call(call: _Call, query: Query, sources: Sources) -> tuple[Node, Shap
     _check_time(options, shape, function)
     extra: dict[str, Node] = {}
     if options.initial_state:
+        before = set(sources.live)
         state, of = _table(options.initial_state, query, sources)
+        sources.read_once |= sources.live.keys() - before
         if of.streaming:
             raise RuleFault(
                 "the initial state is read once, so it cannot be a stream",

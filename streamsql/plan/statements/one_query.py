@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from streamsql.catalog import Catalog
-from streamsql.definitions import Stream
+from streamsql.definitions import Sink, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.query import Block, Body, read_query
 from streamsql.language.statements.base import Fragment, Trigger
@@ -36,7 +36,7 @@ def check_one_streaming_query(
         return
     # A Spark Connect server has no stages; the triggers CONTINUOUS and REAL TIME are Spark's own.
     own = trigger is not None and trigger.kind in ("continuous", "real_time")
-    if sources.live and stages and not own and context.server is None:
+    if _followed(sources) and stages and not own and context.server is None:
         raise _live_and_stream(sources, body)
     _check_nested(lowered, body)
     _check_distinct(lowered, body, context.catalog)
@@ -44,7 +44,7 @@ def check_one_streaming_query(
 
 def joined_once(sources: Sources) -> tuple[Note, ...]:
     """The note of one streaming query that reads live tables; none for another query."""
-    if not sources.live or not sources.streams:
+    if not _followed(sources) or not sources.streams:
         return ()
     tables, streams = _names(sources)
     text = (
@@ -69,11 +69,16 @@ def _live_and_stream(sources: Sources, body: Fragment) -> RuleFault:
     )
 
 
+def _followed(sources: Sources) -> list[Sink]:
+    """The live tables whose changes belong to the result."""
+    return [table for name, table in sources.live.items() if name not in sources.read_once]
+
+
 def _names(sources: Sources) -> tuple[str, str]:
     """The names of the live tables and of the streams, for messages."""
     streams = [stream.name for stream in sources.streams.values() if stream.connector]
     listed = streams or [stream.name for stream in sources.streams.values()]
-    return ", ".join(table.name for table in sources.live.values()), ", ".join(listed)
+    return ", ".join(table.name for table in _followed(sources)), ", ".join(listed)
 
 
 def _check_nested(lowered: Lowered, body: Fragment) -> None:

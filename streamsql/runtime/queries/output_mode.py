@@ -44,10 +44,9 @@ def _refused_by_the_planner(spark: Any, result: Any) -> RuleFault | None:
     """The refusal of a streaming DataFrame that Spark's checks accept and its planner does not: the optimizer
     makes a join of the stream with itself, or an aggregation, of a query in an expression or of LATERAL.
     """
-    execution = result._jdf.queryExecution()
-    analyzed, optimized = (
-        list(_streaming_nodes(p)) for p in (execution.analyzed(), execution.optimizedPlan())
-    )
+    plan = result._jdf.queryExecution().analyzed()
+    optimizer = result._jdf.sparkSession().sessionState().optimizer()
+    analyzed, optimized = (list(_streaming_nodes(p)) for p in (plan, optimizer.execute(plan)))
     shared = any(node.nodeName() == "WithCTE" for node in analyzed)
     grouping = ("Aggregate", "Distinct", "Deduplicate")
     before, after = (sum(node.nodeName() in grouping for node in nodes) for nodes in (analyzed, optimized))
