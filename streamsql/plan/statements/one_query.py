@@ -43,12 +43,15 @@ def check_one_streaming_query(
 
 
 def joined_once(sources: Sources) -> tuple[Note, ...]:
-    """The note of one streaming query that reads live tables; none for another query."""
-    if not _followed(sources) or not sources.streams:
+    """The note of one streaming query that reads live tables; none for another streaming query."""
+    followed = _followed(sources)
+    if not followed:
         return ()
     tables, streams = _names(sources)
+    # The plan of a query holds the rows of a live table; the view of one on a server is read again.
+    when = "in that micro-batch" if any(table.is_view for table in followed) else "when the query starts"
     text = (
-        f"each row of {streams} is used once, with the rows that {tables} has when the query starts; "
+        f"each row of {streams or 'the stream'} is used once, with the rows that {tables} has {when}; "
         f"later changes of {tables} do not change the result"
     )
     return (Note("JOINED_ONCE", text),)
@@ -60,8 +63,10 @@ def _live_and_stream(sources: Sources, body: Fragment) -> RuleFault:
     """
     tables, streams = _names(sources)
     return RuleFault(
-        f"the query reads the live table {tables} and the stream {streams}",
-        detail=f"one streaming query uses each row of {streams} once, with the rows that {tables} has "
+        f"the query reads the live table {tables} and the stream {streams}"
+        if streams
+        else f"the query reads the live table {tables} and a stream",
+        detail=f"one streaming query uses each row of a stream once, with the rows that {tables} has "
         "when the query starts",
         hint="OUTPUT MODE APPEND, or UPDATE or COMPLETE with GROUP BY, asks for such a query",
         span=body.span,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from streamsql.definitions import DEFAULT_RETAIN, Query, Sink
 from streamsql.error_codes import OUTPUT_MODE, ROW_OF_EACH_KEY
@@ -131,7 +132,9 @@ def _is_exact(choice: Choice, shape: Shape) -> bool:
 
 def runs_as_stage(query: Query, sink: Sink, context: Context) -> Callable[[str], bool]:
     """Whether a text can be a stage of a query: a function of it."""
-    return lambda text: stage_run(_stage("stage", text, query), _limit(query, sink), context) is not None
+    return cache(
+        lambda text: stage_run(_stage("stage", text, query), _limit(query, sink), context) is not None
+    )
 
 
 def _limit(query: Query, sink: Sink) -> int:
