@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,25 @@ def test_the_row_over_no_rows_outlives_the_console(opened: Open) -> None:  # noq
     assert two.rows("SELECT * FROM total;") == [(0,)]
     two.run("START QUERY total; INSERT INTO s VALUES (1); AWAIT QUERY total IDLE;")
     assert two.rows("SELECT * FROM total;") == [(1,)]
+
+
+def test_an_insert_of_a_workspace_that_ran_as_one_query_goes_on_so(opened: Open, tmp_path: Path) -> None:  # noqa: F811
+    """Its rows have been written without _op; with stages they would be written again."""
+    one = opened()
+    one.run(f"{BOTH} CREATE SINK f USING json OPTIONS (path '{tmp_path}/f');")
+    one.run("INSERT INTO orders VALUES ('x', 1); AWAIT QUERY ALL IDLE;")
+    one.run(
+        f"INSERT INTO f OUTPUT MODE APPEND {SELECTS['join']}; INSERT INTO customers VALUES ('x', 'Xaver');"
+    )
+    one.run("AWAIT QUERY f IDLE; STOP QUERY f;")
+    definitions = tmp_path / "w" / "catalog.sql"
+    definitions.write_text(definitions.read_text("utf-8").replace("OUTPUT MODE APPEND", ""), "utf-8")
+    two = opened()
+    two.run("START QUERY f; INSERT INTO customers VALUES ('x', 'Xenia'); AWAIT QUERY f IDLE;")
+    written = [
+        json.loads(line) for file in (tmp_path / "f").glob("*.json") for line in file.read_text().splitlines()
+    ]
+    assert sorted(map(str, written)) == [
+        "{'label': 'Xaver', 'c': 1}",
+        "{'label': 'Xenia', 'c': 1}",
+    ]

@@ -70,6 +70,7 @@ SELECT a, sum(b) OVER (PARTITION BY a) AS w FROM tbl
 SELECT a, b FROM tbl QUALIFY row_number() OVER (PARTITION BY a ORDER BY b, s) = 1
 SELECT a, v FROM tbl LATERAL VIEW explode(array(a, b)) e AS v
 SELECT a, sum(v) AS v FROM tbl LATERAL VIEW explode(array(a, b)) e AS v GROUP BY a
+SELECT tbl.a, sum(e.v) AS v FROM tbl LATERAL VIEW explode(array(a, b)) e AS v WHERE e.v > 1 GROUP BY tbl.a
 SELECT t.a, t.b FROM tbl AS t ORDER BY t.a, t.b LIMIT 2
 SELECT max(n) AS m FROM (SELECT a, count(*) AS n FROM tbl GROUP BY a)
 SELECT a FROM (SELECT a, count(*) AS n FROM tbl GROUP BY a) UNION SELECT b FROM tbl

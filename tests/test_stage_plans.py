@@ -119,6 +119,7 @@ SPELLINGS = [
     "WITH q(k, v) AS (SELECT k, n FROM s) SELECT k, sum(v) AS n FROM q GROUP BY k",
     "SELECT k, sum(v) AS n FROM s AS x(k, v, a, t) GROUP BY k",
     "SELECT x.k, sum(x.v) AS n FROM (SELECT k, n FROM s) x(k, v) GROUP BY x.k",
+    "SELECT s.k, sum(t.x) AS n FROM s LATERAL VIEW explode(array(n)) t AS x GROUP BY s.k",
 ]
 
 

@@ -263,7 +263,7 @@ class Relations(HiddenKeys):
 
     def lateral_view(self, frame: Frame, view: LateralView) -> Frame:
         if view.name and view.name.casefold() in self.qualified:
-            raise Unknown("columns of a LATERAL VIEW are qualified with its name")
+            self.leave("columns of a LATERAL VIEW are qualified with its name")
         generator = self.checked(view.generator)
         name = generator.call
         text = generator.text

@@ -159,6 +159,8 @@ def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
         parts.define(with_schema_file(definition.sink))
     elif isinstance(definition, plans.DefineFunction):
         parts.define(_function(definition.function, store))
+    elif isinstance(definition, plans.Refresh) and _ran_as_one(definition, store):
+        parts.define(replace(definition.query, inputs=()))
     elif isinstance(definition, plans.Refresh):
         parts.update(replace(definition, skip_existing=False).applied)
     elif isinstance(definition, plans.Run):
@@ -185,6 +187,14 @@ def tables_in(store: Store) -> list[Table]:
 def _ran_in_stages(plan: plans.Refresh, store: Store) -> bool:
     """Whether Spark has refused a query that only Spark reads, so that it ran in stages."""
     return any(stage.query.name.casefold() in store.past for stage in plan.stages)
+
+
+def _ran_as_one(plan: plans.Refresh, store: Store) -> bool:
+    """Whether an INSERT that has stages now ran as one streaming query: what it has written stays as it is,
+    and its checkpoint goes on. (A live table is computed again, from stages.)
+    """
+    ran = plan.query.name.casefold() in store.past
+    return ran and bool(plan.stages) and not plan.query.live_table and not _ran_in_stages(plan, store)
 
 
 def _function(function: Function, store: Store) -> Function:
