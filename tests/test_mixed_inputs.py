@@ -172,3 +172,12 @@ def test_an_insert_of_a_workspace_that_ran_as_one_query_goes_on_so(opened: Open,
         "{'label': 'Xaver', 'c': 1}",
         "{'label': 'Xenia', 'c': 1}",
     ]
+
+
+def test_a_select_of_a_failed_live_table_without_rows_says_so(console: Console) -> None:
+    console.run(f"{BOTH} CREATE LIVE TABLE broken AS SELECT raise_error(label) AS l FROM customers;")
+    with pytest.raises(StreamsqlError):
+        console.run("INSERT INTO customers VALUES ('x', 'Xaver'); AWAIT QUERY broken IDLE;")
+    shown = console.run("SELECT * FROM broken;")[-1]
+    assert [note.code for note in shown.notes] == ["LIVE_TABLE_EMPTY"]
+    assert "its query failed: " in str(shown.notes[0])

@@ -210,7 +210,7 @@ class _Splitter:
         if relation.pivot or relation.sample:
             block = None  # WHERE filters what these give
         filtered = self.filtered(query, relation, block, columns) if block is not None else None
-        edits[name.span] = self.rows(query, relation.name, filtered, columns=columns) + alias
+        edits[name.span] = self.rows(relation.name, filtered, columns=columns) + alias
 
     def filtered(
         self, query: Query, relation: Relation, block: Block, columns: tuple[str, ...] | None
@@ -239,9 +239,7 @@ class _Splitter:
             return _Rows(relation.name.casefold(), columns, None, text)  # such as alias.struct.field
         return _Rows(relation.name.casefold(), columns, (condition,), text)
 
-    def rows(
-        self, query: Query, name: str, filtered: _Rows | None = None, *, columns: tuple[str, ...] | None
-    ) -> str:
+    def rows(self, name: str, filtered: _Rows | None = None, *, columns: tuple[str, ...] | None) -> str:
         """What FROM reads in place of a stream: the stage with its rows, or the query of a stream that has
         one, in parentheses. filtered: the rows that are needed, if not all are.
         """
@@ -249,9 +247,13 @@ class _Splitter:
         stream = self.catalog.streams.get(name.casefold())
         if filtered is not None or self.runs(text):
             return self.stage(filtered or _Rows(name.casefold(), columns, None, text))
-        if stream is not None and stream.query:
-            return f"({self.text_over_stages(stream.query)})"
-        raise CannotSplit(f"the rows of {name} cannot be kept")
+        if stream is None or not stream.query:
+            raise CannotSplit(f"the rows of {name} cannot be kept")
+        query_over = f"({self.text_over_stages(stream.query)})"
+        mark = stream.watermark
+        if mark is None or not mark.computed:
+            return query_over
+        return f"(SELECT *, {mark.computed.text} AS {quote_name(mark.column.value)} FROM {query_over})"
 
     def window_table(
         self, query: Query, relation: Relation, ctes: tuple[str, ...], edits: dict[Span, str]
@@ -269,7 +271,7 @@ class _Splitter:
             place, default = named.span, named.value
             source = quote_name(named.value)
             if self.is_stream(named.value):
-                source = self.rows(query, named.value, columns=self.columns_in(query, named.value))
+                source = self.rows(named.value, columns=self.columns_in(query, named.value))
         else:
             assert inner is not None
             place = inner.span
@@ -280,7 +282,7 @@ class _Splitter:
         if table.session:
             edits[place] = source
             return
-        source = source if named is not None else f"({source})"
+        source = f"{source} AS {quote_name(default)}" if default else f"({source})"
         edits[own.span] = f"({table.over(source)}){alias}"
 
     def unread(self, query: Query) -> str:
@@ -300,7 +302,7 @@ class _Splitter:
         rest = [n for n in query.relations if not any(_within(n.span, span) for span in edits)]
         kept = dict[str, str]()
         for name in dict.fromkeys(n.name.casefold() for n in rest if self.is_stream(n.name)):
-            rows = self.rows(query, name, columns=self.columns_in(query, name))
+            rows = self.rows(name, columns=self.columns_in(query, name))
             kept[name] = f"{quote_name(name)} AS (SELECT * FROM {rows})"
         return _with_queries(query, kept, edits)
 

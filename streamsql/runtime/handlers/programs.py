@@ -11,7 +11,7 @@ from typing import Any
 from streamsql.calls import Assign, evaluate, run
 from streamsql.connectors.packages import PACKAGES
 from streamsql.definitions import Sink, Table
-from streamsql.errors import EngineFault, InputFault, Note, Source
+from streamsql.errors import EngineFault, InputFault, Note, Source, StreamsqlError
 from streamsql.language import reference
 from streamsql.language.parser import parse
 from streamsql.language.redaction import redact_any
@@ -113,23 +113,38 @@ def _collected(
     if plan.reads.live:
         empty = isinstance(rows, Rows) and not rows.rows
         parts.newest.empty_select = _select_text(statement) if empty else ""
-        if empty and parts.config.interactive:
+        if empty:
             rows = replace(rows, notes=(*rows.notes, *_without_rows(parts, plan.reads.live)))
     return replace(rows, seconds=time.monotonic() - began)
 
 
 def _without_rows(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, ...]:
-    """A note on the first live table of a SELECT that has no rows."""
+    """A note on the first live table of a SELECT that has no rows. Scripts are told only of a query that has
+    failed.
+    """
     for entry in tables:
         live = parts.live.get(entry.name.casefold())
         kept = live.rows()[0] if live is not None else None
         if kept is None or not kept.num_rows:
             fact = f"the live table {entry.name} has no rows"
+            fault = _failure(parts, entry.name)
+            if fault is not None:
+                return (Note("LIVE_TABLE_EMPTY", f"{fact}: its query failed: {fault.message}"),)
+            if not parts.config.interactive:
+                continue
             if _first_micro_batch_runs(parts, entry.name):
                 return (Note("LIVE_TABLE_EMPTY", f"{fact} yet: its first micro-batch is under way"),)
             why = f"WHY LIVE TABLE {quote_name(entry.name)}; explains it"
             return (Note("LIVE_TABLE_EMPTY", f"{fact}: {why}"),)
     return ()
+
+
+def _failure(parts: SessionParts, table: str) -> StreamsqlError | None:
+    """The error with which a query into a live table has ended."""
+    runs = (parts.queries.all.get(q.name.casefold()) for q in parts.catalog.queries_into(table))
+    return next(
+        (run.fault for run in runs if run is not None and run.status() == "FAILED" and run.fault), None
+    )
 
 
 def _first_micro_batch_runs(parts: SessionParts, table: str) -> bool:
