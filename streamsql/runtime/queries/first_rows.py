@@ -17,8 +17,10 @@ def give_first_rows(parts: QueryParts, plan: plans.Run, mode: str, result: Any, 
 
     mode: the output mode of the query; result: its streaming DataFrame. Raises exceptions of Spark.
     """
-    if mode == "append" or rows.last_batch >= 0 or rows.table is not None or plan.shape.keys:
+    if mode == "append" or rows.last_batch >= 0 or rows.table is not None:
         return
+    if plan.shape.keys and not plan.sink.key:
+        return  # it has a GROUP BY
     if not _has_global_aggregate(result._jdf.queryExecution().analyzed()):
         return
     frame = _over_no_rows(parts, plan)

@@ -24,7 +24,9 @@ def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
         trigger = plan.query.trigger.kind if plan.query.trigger else ""
         refusal = spark_verdict(spark, result, choice.mode, trigger)
         if refusal is None and _may_gain_joins(plan):
-            refusal = _refused_by_the_planner(spark, result)
+            unplanned = _refused_by_the_planner(spark, result, plan)
+            if unplanned is not None:
+                raise unplanned
         if refusal is None and choice.mode == "complete" and not (plan.shape.known or plan.mode_span):
             refusal = _loses_rows(result)
         if refusal is None:
@@ -40,13 +42,13 @@ def _may_gain_joins(plan: Run) -> bool:
     return not plan.query.together and any(joins_in_the_optimizer(read_query(text)) for text in texts)
 
 
-def _refused_by_the_planner(spark: Any, result: Any) -> RuleFault | None:
+def _refused_by_the_planner(spark: Any, result: Any, plan: Run) -> RuleFault | None:
     """The refusal of a streaming DataFrame that Spark's checks accept and its planner does not: the optimizer
     makes a join of the stream with itself, or an aggregation, of a query in an expression or of LATERAL.
     """
-    plan = result._jdf.queryExecution().analyzed()
+    logical = result._jdf.queryExecution().analyzed()
     optimizer = result._jdf.sparkSession().sessionState().optimizer()
-    analyzed, optimized = (list(_streaming_nodes(p)) for p in (plan, optimizer.execute(plan)))
+    analyzed, optimized = (list(_streaming_nodes(p)) for p in (logical, optimizer.execute(logical)))
     shared = any(node.nodeName() == "WithCTE" for node in analyzed)
     grouping = ("Aggregate", "Distinct", "Deduplicate")
     before, after = (sum(node.nodeName() in grouping for node in nodes) for nodes in (analyzed, optimized))
@@ -61,6 +63,8 @@ def _refused_by_the_planner(spark: Any, result: Any) -> RuleFault | None:
         "Spark does not run this query on a stream",
         detail="a query in an expression, LATERAL or EXCEPT ALL becomes an aggregation of the stream, or a "
         "join of the stream with itself, when Spark plans it",
+        hint="leave OUTPUT MODE out: then it runs in stages" if plan.mode_span else "",
+        span=plan.body_span,
         code="NOT_ON_STREAMS",
     )
 
