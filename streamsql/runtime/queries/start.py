@@ -205,7 +205,7 @@ def _keep_rows(parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str
         else:
             rows = rows_to_write(parts.live, table.name, fresh, plan)
         if len(plan.targets) == 1 and not plan.feeds_batches:
-            give_first_rows(parts, plan, choice.mode, env["result"], rows)
+            give_first_rows(parts, plan, choice.mode, env, rows)
         env[step.name] = rows
         others = (w for w in rows.watchers if not isinstance(getattr(w, "__self__", None), TableOutput))
         rows.watchers[:] = list(others)
