@@ -181,3 +181,15 @@ def test_a_select_of_a_failed_live_table_without_rows_says_so(console: Console) 
     shown = console.run("SELECT * FROM broken;")[-1]
     assert [note.code for note in shown.notes] == ["LIVE_TABLE_EMPTY"]
     assert "its query failed: " in str(shown.notes[0])
+
+
+def test_an_aggregate_over_what_only_streams_have_begins_with_its_first_micro_batch(console: Console) -> None:
+    console.run(
+        """CREATE STREAM s (n INT, at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 1 MINUTE;
+        CREATE LIVE TABLE once AS SELECT count(*) AS c FROM (SELECT DISTINCT ON (n) WITHIN WATERMARK * FROM s);"""
+    )
+    assert console.rows("SELECT * FROM once;") == []
+    console.run(
+        "INSERT INTO s VALUES (1, '2024-05-01 12:00:00'), (1, '2024-05-01 12:00:00'); AWAIT QUERY once IDLE;"
+    )
+    assert console.rows("SELECT * FROM once;") == [(1,)]

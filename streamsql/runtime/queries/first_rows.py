@@ -10,6 +10,7 @@ from streamsql.plan import plans
 from streamsql.plan.lowering.sources import variable
 from streamsql.runtime.embedded.live_rows import LiveRows
 from streamsql.runtime.engine.lifecycle import own_session
+from streamsql.runtime.queries.output_mode import streaming_nodes
 from streamsql.runtime.queries.parts import QueryParts
 
 
@@ -48,10 +49,8 @@ def _over_no_rows(parts: QueryParts, plan: plans.Run, streaming: Mapping[str, An
 
 
 def _has_global_aggregate(plan: Any) -> bool:
-    """Whether a plan of Spark aggregates a stream without grouping keys."""
-    if not plan.isStreaming():
-        return False
-    if plan.getClass().getSimpleName() == "Aggregate" and plan.groupingExpressions().isEmpty():
-        return True
-    children = plan.children()
-    return any(_has_global_aggregate(children.apply(at)) for at in range(children.size()))
+    """Whether a plan of Spark aggregates a stream without grouping keys, and can run over tables, too."""
+    nodes = list(streaming_nodes(plan))
+    if any(node.nodeName() == "DeduplicateWithinWatermark" for node in nodes):
+        return False  # Spark has it on streams only
+    return any(node.nodeName() == "Aggregate" and node.groupingExpressions().isEmpty() for node in nodes)

@@ -48,7 +48,7 @@ def _refused_by_the_planner(spark: Any, result: Any, plan: Run) -> RuleFault | N
     """
     logical = result._jdf.queryExecution().analyzed()
     optimizer = result._jdf.sparkSession().sessionState().optimizer()
-    analyzed, optimized = (list(_streaming_nodes(p)) for p in (logical, optimizer.execute(logical)))
+    analyzed, optimized = (list(streaming_nodes(p)) for p in (logical, optimizer.execute(logical)))
     shared = any(node.nodeName() == "WithCTE" for node in analyzed)
     grouping = ("Aggregate", "Distinct", "Deduplicate")
     before, after = (sum(node.nodeName() in grouping for node in nodes) for nodes in (analyzed, optimized))
@@ -69,13 +69,13 @@ def _refused_by_the_planner(spark: Any, result: Any, plan: Run) -> RuleFault | N
     )
 
 
-def _streaming_nodes(plan: Any) -> Iterator[Any]:
+def streaming_nodes(plan: Any) -> Iterator[Any]:
     """The nodes of a plan of Spark whose rows are those of a stream."""
     if plan.isStreaming():
         yield plan
     children = plan.children()
     for at in range(children.size()):
-        yield from _streaming_nodes(children.apply(at))
+        yield from streaming_nodes(children.apply(at))
 
 
 def _loses_rows(result: Any) -> RuleFault | None:
