@@ -19,6 +19,7 @@ _MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
 
 def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
     """The first output mode of a plan that Spark accepts for its result. Raises RuleFault."""
+    _check_maps(plan, result)
     refusals: list[StreamsqlError] = []
     for choice in plan.choices:
         trigger = plan.query.trigger.kind if plan.query.trigger else ""
@@ -34,6 +35,31 @@ def first_choice(plan: Run, spark: Any, result: Any) -> rules.Choice:
         refusals.append(placed(refusal, plan))
     # A refusal in every output mode tells more than a refusal in one.
     raise next((r for r in refusals if r.code != OUTPUT_MODE), refusals[0])
+
+
+def _check_maps(plan: Run, result: Any) -> None:
+    """Raise RuleFault for groups by a map whose values may be NULL and are numbers or the like: Spark's
+    generated code takes NULL there for 0, and puts the groups together.
+    """
+    texts = [plan.query.text, *(stream.query for stream in plan.reads.streams if stream.query)]
+    maps = any(c.type.upper().startswith("MAP") for stream in plan.reads.streams for c in stream.columns)
+    if not maps and not any("map" in word for text in texts for word in read_query(text).words):
+        return
+    for node in streaming_nodes(result._jdf.queryExecution().analyzed()):
+        keys = node.groupingExpressions() if node.nodeName() == "Aggregate" else None
+        for at in range(keys.size() if keys is not None else 0):
+            kind = keys.apply(at).dataType()
+            if kind.typeName() != "map" or not kind.valueContainsNull():
+                continue
+            if kind.valueType().typeName() in ("string", "binary", "array", "map", "struct", "variant"):
+                continue
+            raise RuleFault(
+                "groups by a map whose values may be NULL are not told apart",
+                detail="Spark puts the groups of the values NULL and 0 together",
+                hint="GROUP BY map_entries(m)",
+                span=plan.body_span,
+                code="WRONG_TYPE",
+            )
 
 
 def _may_gain_joins(plan: Run) -> bool:
