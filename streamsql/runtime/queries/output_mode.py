@@ -45,9 +45,9 @@ def _check_maps(plan: Run, result: Any) -> None:
     maps = any(c.type.upper().startswith("MAP") for stream in plan.reads.streams for c in stream.columns)
     if not maps and not any("map" in word for text in texts for word in read_query(text).words):
         return
-    for node in streaming_nodes(result._jdf.queryExecution().analyzed()):
-        keys = node.groupingExpressions() if node.nodeName() == "Aggregate" else None
-        for at in range(keys.size() if keys is not None else 0):
+    nodes = streaming_nodes(result._jdf.queryExecution().analyzed())
+    for keys in (node.groupingExpressions() for node in nodes if node.nodeName() == "Aggregate"):
+        for at in range(keys.size()):
             kind = keys.apply(at).dataType()
             if kind.typeName() != "map" or not kind.valueContainsNull():
                 continue
