@@ -10,6 +10,8 @@ from conftest import Console
 
 from streamsql.errors import QueryFault, StreamsqlError
 
+ROOMS = ("streamsql/language/", "streamsql/plan/", "streamsql/runtime/queries/")
+
 SHAPES = """
 SELECT EXISTS (SELECT t1.b + t1.c) AS x FROM tbl t1
 SELECT a FROM tbl WHERE EXISTS (SELECT 1 WHERE a > 1)
@@ -38,7 +40,7 @@ SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY b) AS p FROM tbl
 SELECT mode() WITHIN GROUP (ORDER BY b) AS p FROM tbl
 SELECT median(b) AS p FROM tbl
 SELECT map('a', b) AS m, count(*) AS n FROM tbl GROUP BY map('a', b)
-SELECT map_entries(map('a', b)) AS m, count(*) AS n FROM tbl GROUP BY map_entries(map('a', b))
+SELECT to_json(map_entries(map('a', b))) AS m, count(*) AS n FROM tbl GROUP BY map_entries(map('a', b))
 SELECT map('a', s) AS m, count(*) AS n FROM tbl GROUP BY map('a', s)
 SELECT a, b, count(*) AS n FROM tbl GROUP BY ROLLUP (a, b)
 SELECT a, b, count(*) AS n FROM tbl GROUP BY CUBE (a, b)
