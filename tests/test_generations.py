@@ -16,6 +16,7 @@ from test_reopened import Open, opened  # noqa: F401  the fixture
 from streamsql.connectors.base import Places
 from streamsql.errors import EngineFault, StreamsqlError
 from streamsql.runtime.checkpoints.query_marker import Folder
+from streamsql.runtime.embedded import durable_files
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
@@ -94,6 +95,24 @@ def test_a_link_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
             _ = generations.current
 
 
+def test_a_generation_that_was_put_in_use_is_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk fails when the rename is done and is to be synced."""
+    generations = Generations(tmp_path / "run/queries/t")
+    generations.publish(generations.prepare())
+    second = generations.prepare()
+    with monkeypatch.context() as patched:
+        patched.setattr(durable_files, "sync_folder", lambda path: (_ for _ in ()).throw(OSError(5, "EIO")))
+        with pytest.raises(OSError):
+            generations.publish(second)
+    generations.discard(second)
+    assert generations.current == second
+    third = generations.prepare()
+    generations.discard(third)
+    assert not third.exists()
+
+
 def unpacked(folder: Path) -> None:
     """The old workspace in another folder: Spark records absolute paths of the files that it has read."""
     with tarfile.open(OLD) as packed:
@@ -130,8 +149,6 @@ def test_an_older_workspace_is_moved_over_once_and_its_queries_go_on(opened: Ope
 
 def test_a_crash_while_it_is_moved_over_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from test_crashes import Crash, Disk
-
-    from streamsql.runtime.embedded import durable_files
 
     at, done = 0, False
     while not done:

@@ -67,13 +67,14 @@ class Generations:
         return generation
 
     def publish(self, generation: Path) -> None:
-        """Put a generation in use. Raises OSError: then the one before is still in use."""
+        """Put a generation in use. Raises OSError: then it is in use or the one before; both are whole."""
         point(self._link, generation.name)
 
     def discard(self, generation: Path) -> None:
-        """Remove a generation that was not put in use, as far as that is possible."""
+        """Remove a generation as far as that is possible, unless it is in use."""
         try:
-            remove(generation)
+            if not (self._link.is_symlink() and os.readlink(self._link) == generation.name):
+                remove(generation)
         except OSError:
             pass  # `clear` does it later
 
