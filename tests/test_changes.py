@@ -39,6 +39,7 @@ def put(console: Console, *words: str) -> None:
     console.run(f"INSERT INTO words VALUES {values}; AWAIT QUERY ALL IDLE;")
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_database_table_has_the_rows_of_the_result(console: Console, database: Database) -> None:  # noqa: F811
     started = console.run(
         COUNTS
