@@ -317,6 +317,7 @@ def test_rows_in_a_file_leave_the_terminal_as_it_is(console: Console, tmp_path: 
     assert "there is no column nothing" in shown.getvalue()
 
 
+@pytest.mark.usefixtures("processes")
 def test_commands_of_psql_behind_a_statement(console: Console, tmp_path: Path) -> None:
     class Shown(StringIO):
         def write(self, text: str) -> int:
