@@ -8,11 +8,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from broker import Broker, Unavailable
@@ -31,6 +32,7 @@ from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 
+Case = TypeVar("Case")
 ROOT = Path(__file__).resolve().parents[1]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell has begun the tests in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -193,6 +195,17 @@ def own_jvms(request: pytest.FixtureRequest) -> None:
 def cold_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """For a test whose consoles start their own JVM, as those of users do."""
     monkeypatch.delenv(ENGINE, raising=False)
+
+
+def daily(cases: Mapping[str, Case], of: int) -> tuple[dict[str, Case], dict[str, Case]]:
+    """A fixed share of many cases, one of so many, which the main run takes; and the others, which a file in a
+    folder `slow` takes. By the names of the cases, so that one more moves no other.
+    """
+    chosen = {name for name in cases if zlib.crc32(name.encode()) % of == 0}
+    return (
+        {name: case for name, case in cases.items() if name in chosen},
+        {name: case for name, case in cases.items() if name not in chosen},
+    )
 
 
 def notes_of(result: Any) -> tuple[str, ...]:

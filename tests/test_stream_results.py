@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from conftest import Console, fresh_console, notes_of
+from conftest import Console, daily, fresh_console, notes_of
 
 FULL = os.environ.get("STREAMSQL_MATRIX") == "full"
 COLUMNS = "(id INT, k STRING, v INT, ts TIMESTAMP)"
@@ -204,7 +204,10 @@ JOINS = {
 WITHOUT_STOP = WINDOWS | JOINS | (STATEFUL if FULL else {})
 
 
-@pytest.mark.parametrize("case", WITHOUT_STOP.values(), ids=WITHOUT_STOP)
+DAILY, NIGHTLY = daily(WITHOUT_STOP, 3)
+
+
+@pytest.mark.parametrize("case", DAILY.values(), ids=DAILY)
 def test_a_stream_ends_as_a_table(all_steps: Console, as_tables: Any, case: Case) -> None:
     all_steps.run(live_table("q", case))
     check(all_steps, as_tables, "q", case)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import io
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, daily
 from truth.cases import Case, definitions, groups, is_test, sql_test
 
 from streamsql.calls import Node
@@ -37,15 +37,24 @@ CREATE STREAM, and keeps them.
 """
 BY_WORDS = [n for n, c in ALL.items() if not is_test(c) and "expected_error" in c and n != INFERRED]
 OF_FILES = [n for n, c in ALL.items() if "file_source" in c and "expected_error" not in c]
-TESTS = {
-    group: [sql_test(case) for case in cases.values() if is_test(case)] for group, cases in groups().items()
-}
+DAILY, NIGHTLY = daily({name: case for name, case in ALL.items() if is_test(case)}, 3)
+
+
+def tests_of(chosen: Mapping[str, Case]) -> dict[str, list[str]]:
+    """The chosen cases as TESTs, by their groups."""
+    tests = {
+        group: [sql_test(case) for name, case in cases.items() if name in chosen]
+        for group, cases in groups().items()
+    }
+    return {group: listed for group, listed in tests.items() if listed}
+
+
 PHASES = ("define", "start", "run")
 
 
 def test_every_case_is_asserted() -> None:
     """Once, by its name; and none was lost on the way into the repository."""
-    names = sorted([*BY_WORDS, *OF_FILES, INFERRED, *(n for n, case in ALL.items() if is_test(case))])
+    names = sorted([*BY_WORDS, *OF_FILES, INFERRED, *DAILY, *NIGHTLY])
     assert names == sorted(case["name"] for group in groups().values() for case in group.values())
     assert {group: len(cases) for group, cases in groups().items()} == {
         "learn_spark": 7, "guide": 9, "aggregation": 10, "dedup": 15, "event_time": 20, "file_source": 18,
@@ -63,15 +72,15 @@ def factory(spark: Any) -> Iterator[SessionFactory]:
     factory.close()
 
 
-@pytest.mark.parametrize("group", [group for group, tests in TESTS.items() if tests])
-def test_cases_pass_as_tests(group: str, factory: SessionFactory, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("group", "tests"), tests_of(DAILY).items(), ids=tests_of(DAILY))
+def test_cases_pass_as_tests(group: str, tests: list[str], factory: SessionFactory, tmp_path: Path) -> None:
     file = tmp_path / f"{group}.test.sql"
-    file.write_text("SET spark.sql.session.timeZone = UTC;\n\n" + "\n".join(TESTS[group]), "utf-8")
+    file.write_text("SET spark.sql.session.timeZone = UTC;\n\n" + "\n".join(tests), "utf-8")
     collection = collect([str(file)], [])
     assert not collection.errors
     out, outcomes = io.StringIO(), list[Outcome]()
     run_cases(collection.cases, factory, TextReport(out), CancelToken(), outcomes)
-    assert len(outcomes) == len(TESTS[group])
+    assert len(outcomes) == len(tests)
     assert [o.case.name for o in outcomes if not o.passed] == [], out.getvalue()
 
 
