@@ -98,6 +98,7 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize("flags", [(), ("--check",)])
+@pytest.mark.usefixtures("processes")
 def test_a_file_that_reads_itself_is_refused(check: Check, flags: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("SHOW STREAMS;\nSOURCE 'b.sql';\n")
     (tmp_path / "b.sql").write_text("SOURCE './a.sql';\n")
