@@ -116,7 +116,7 @@ def database(
         ]
 
     for table in ask("SELECT tablename FROM pg_tables WHERE schemaname = 'public'"):
-        ask(f"DROP TABLE {table[0]}")
+        ask(f'DROP TABLE "{table[0]}"')
     return Database(f"url '{url}', user 'me', password '{PASSWORD}'", ask)
 
 
