@@ -392,20 +392,6 @@ def test_from_topic_to_topic_without_micro_batches(
 # ---- low latency -------------------------------------------------------------------------
 
 
-def test_a_micro_batch_of_few_messages_generates_no_code(kafka: Broker, console: Console) -> None:
-    topic, copies = kafka.topic(*as_json(("a", 1)), partitions=2), kafka.topic()
-    console.run(source(kafka, topic) + target(kafka, copies) + "INSERT INTO o AS QUERY q SELECT k, n FROM s;")
-    generated = []
-    for number in (1, 2_000, 1):
-        console.run("AWAIT QUERY q IDLE; STOP QUERY q;")  # so that one micro-batch has them all
-        kafka.produce(topic, as_json(("b", 2)) * number)
-        console.run("START QUERY q; AWAIT QUERY q IDLE;")
-        running = console.session.queries.all["q"].handle._jsq.streamingQuery()
-        generated.append(running.sparkSessionForStream().conf().get("spark.sql.codegen.factoryMode", None))
-    assert generated == ["NO_CODEGEN", None, "NO_CODEGEN"]
-    assert sorted(m.value for m in kafka.read(copies)) == [b'{"k":"a","n":1}', *[b'{"k":"b","n":2}'] * 2_002]
-
-
 def test_progress_is_tracked_asynchronously_if_the_sink_says_so(
     kafka: Broker, console: Console, tmp_path: Path
 ) -> None:

@@ -9,7 +9,9 @@ from conftest import Console, notes_of
 
 from streamsql.errors import StreamsqlError
 
-FOLDER = Path(__file__).parent / "python_functions"
+ROOMS = ("streamsql/plan/lowering/", "streamsql/runtime/")
+
+FOLDER = Path(__file__).parents[1] / "python_functions"
 WORDS = "CREATE STREAM words (word STRING, at TIMESTAMP) USING values WITH WATERMARK at DELAY '0 seconds';"
 
 

@@ -23,6 +23,8 @@ from test_preview import look, taken
 from streamsql.results import Text
 from streamsql.runtime.embedded.registry_codecs import SchemaRegistry
 
+ROOMS = ("streamsql/connectors/", "streamsql/runtime/embedded/", "streamsql/runtime/preflight/")
+
 LOGIN = "ann:open-sesame"
 
 
