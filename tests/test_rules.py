@@ -14,14 +14,11 @@ from typing import Any
 
 import pyspark
 import pytest
-from rules_difference import Case, verdicts
 
-from streamsql.runtime.engine.java import JavaNotFound
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.spark_classes import RULES, SPARK_VERSION
 
-SEEDS = range(int(os.environ.get("STREAMSQL_RULES_SEEDS", "10")))
 FORMAT = "streamsql.JsonLines$Format"
 
 
@@ -81,26 +78,6 @@ def test_a_rule_that_fails_leaves_the_plan_to_spark_and_is_counted(spark: Any) -
     left = java_class(spark, "streamsql.JsonLines")().apply(physical)
     assert left.equals(physical)
     assert java_class(spark, RULES).fallbacks() == before + 1
-
-
-@pytest.fixture(scope="module")
-def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[Case, dict[str, Any]]]:
-    """By its seed, each case and what plain Spark finds after it has resumed the checkpoint."""
-    place = tmp_path_factory.mktemp("differences")
-    try:
-        return {case.seed: (case, verdict) for case, verdict in verdicts(spark, SEEDS, place)}
-    except JavaNotFound as error:
-        pytest.skip(f"plain Spark needs a full Java: {error.message}")
-
-
-@pytest.mark.usefixtures("processes")
-@pytest.mark.parametrize("seed", SEEDS)
-def test_rules_and_plain_spark_over_one_checkpoint_give_the_answer_of_a_batch(
-    found: dict[int, tuple[Case, dict[str, Any]]], seed: int
-) -> None:
-    case, verdict = found[seed]
-    assert (verdict.get("failed"), verdict.get("missing"), verdict.get("wrong")) == (None, [], []), case
-    assert verdict["rows"] > 10
 
 
 TEXTS = ["", "é", "zz", "q", "plain", "z" * 40]
