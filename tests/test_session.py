@@ -242,6 +242,7 @@ def test_rows_of_another_console_are_taken_up_once(tmp_path: Path, hurried: None
 # ---- the start of Spark ---------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("processes")
 def test_threads_that_want_spark_at_the_same_time_start_one(tmp_path: Path, hurried: None) -> None:
     """Its Java counts how often it is started, and fails."""
     home, starts = tmp_path / "java", tmp_path / "starts"
