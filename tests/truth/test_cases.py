@@ -40,7 +40,7 @@ OF_FILES = [n for n, c in ALL.items() if "file_source" in c and "expected_error"
 DAILY, NIGHTLY = daily({name: case for name, case in ALL.items() if is_test(case)}, 3)
 
 
-def tests_of(chosen: Mapping[str, Case]) -> dict[str, list[str]]:
+def grouped_tests(chosen: Mapping[str, Case]) -> dict[str, list[str]]:
     """The chosen cases as TESTs, by their groups."""
     tests = {
         group: [sql_test(case) for name, case in cases.items() if name in chosen]
@@ -72,7 +72,7 @@ def factory(spark: Any) -> Iterator[SessionFactory]:
     factory.close()
 
 
-@pytest.mark.parametrize(("group", "tests"), tests_of(DAILY).items(), ids=tests_of(DAILY))
+@pytest.mark.parametrize(("group", "tests"), grouped_tests(DAILY).items(), ids=grouped_tests(DAILY))
 def test_cases_pass_as_tests(group: str, tests: list[str], factory: SessionFactory, tmp_path: Path) -> None:
     file = tmp_path / f"{group}.test.sql"
     file.write_text("SET spark.sql.session.timeZone = UTC;\n\n" + "\n".join(tests), "utf-8")

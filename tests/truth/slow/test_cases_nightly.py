@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from truth import test_cases
-from truth.test_cases import NIGHTLY, SessionFactory, factory, tests_of  # noqa: F401
+from truth.test_cases import NIGHTLY, SessionFactory, factory, grouped_tests  # noqa: F401
 
 ROOMS = ("streamsql/plan/", "streamsql/runtime/", "streamsql/testing/", "tests/truth/")
 
 
-@pytest.mark.parametrize(("group", "tests"), tests_of(NIGHTLY).items(), ids=tests_of(NIGHTLY))
+@pytest.mark.parametrize(("group", "tests"), grouped_tests(NIGHTLY).items(), ids=grouped_tests(NIGHTLY))
 def test_cases_pass_as_tests(
     group: str,
     tests: list[str],
