@@ -30,6 +30,7 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.query import read_expression
 from streamsql.language.statements.base import Column, Statement
+from streamsql.plan.event_time_plans import Verification
 from streamsql.plan.lowering.lower import lower
 from streamsql.plan.lowering.sources import variable
 from streamsql.plan.planner import Context, plan
@@ -42,6 +43,7 @@ from streamsql.plan.plans import (
     Drop,
     Explain,
     Plan,
+    Refresh,
     Run,
     Write,
 )
@@ -65,6 +67,7 @@ CREATE STREAM made (id BIGINT, at TIMESTAMP) USING datagen OPTIONS (rowsPerBatch
 CREATE STREAM anns AS SELECT id, ts FROM clicks WHERE user = 'ann';
 CREATE SINK files USING parquet PARTITIONED BY (user) OPTIONS (path 'out/files');
 CREATE SINK typed (id BIGINT, who STRING) USING csv OPTIONS (path 'out/typed', header true);
+CREATE SINK joined USING parquet OPTIONS (path 'out/joined');
 CREATE SINK screen USING console;
 CREATE SINK nothing USING noop;
 CREATE LIVE TABLE counts AS SELECT user, count(*) AS n FROM clicks GROUP BY user;
@@ -73,6 +76,19 @@ CREATE FUNCTION shout AS 'words.shout' LANGUAGE PYTHON RETURNS STRING;
 CREATE FUNCTION median_of AS 'words.median_of' LANGUAGE PYTHON RETURNS DOUBLE;
 CREATE FUNCTION letters AS 'words.Letters' LANGUAGE PYTHON RETURNS TABLE (letter STRING);
 CREATE FUNCTION sessionize AS 'visits.Sessions' LANGUAGE PYTHON RETURNS TABLE (user STRING, n INT, until TIMESTAMP);
+CREATE STREAM rates USING rate OPTIONS (rowsPerSecond 5) WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
+CREATE STREAM batches USING `rate-micro-batch` OPTIONS (rowsPerBatch 5, startTimestamp 7) WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
+CREATE STREAM messages (id INT, at TIMESTAMP) USING kafka OPTIONS (servers 'h:1', topic 't') WITH WATERMARK at DELAY OF INTERVAL 1 MINUTE;
+CREATE STREAM changed (id INT, user STRING, value INT) USING json FORMAT debezium_json KEY (id) OPTIONS (path 'in/changed');
+INSERT INTO nothing AS QUERY windows SELECT window, count(*) AS n FROM events WHERE id > 1 GROUP BY window(ts, '1 hour');
+INSERT INTO nothing AS QUERY firsts SELECT DISTINCT ON (id) WITHIN WATERMARK id FROM events;
+INSERT INTO nothing AS QUERY joined SELECT e.id FROM events e JOIN views v ON e.id = v.id AND v.ts BETWEEN e.ts AND e.ts + INTERVAL 1 HOUR;
+INSERT INTO nothing AS QUERY processed SELECT user, n FROM sessionize(TABLE(events) PARTITION BY user);
+INSERT INTO files AS QUERY grouped_files SELECT window.start AS w, user, count(*) AS n FROM (SELECT * FROM events WHERE id > 1) e GROUP BY user, window(ts, '1 hour');
+INSERT INTO joined AS QUERY joined_files SELECT e.id, upper(v.user) AS user FROM events e JOIN views v ON e.id = v.id AND v.ts BETWEEN e.ts AND e.ts + INTERVAL 1 HOUR;
+INSERT INTO nothing AS QUERY rates_by_minute SELECT window, count(*) AS n FROM rates GROUP BY window(timestamp, '1 minute');
+INSERT INTO nothing AS QUERY batches_by_minute SELECT window, count(*) AS n FROM batches GROUP BY window(timestamp, '1 minute');
+INSERT INTO nothing AS QUERY messages_by_hour SELECT window, count(*) AS n FROM messages GROUP BY window(at, '1 hour');
 """
 # What looking at the modules would say.
 KINDS = {"shout": "scalar", "median_of": "aggregate", "letters": "table", "sessionize": "processor"}
@@ -125,11 +141,15 @@ def describe(made: Plan) -> str:
         return f"drop {made.kind} {made.name}"
     if isinstance(made, Direct):
         return f"direct: {type(made.statement).__name__}"
+    if isinstance(made, Verification):
+        return f"verify {made.sink.name}\n{render(made.program).rstrip()}"
     assert isinstance(made, (Collect, Write, Run))
-    head = {Collect: "collect", Write: "write", Run: "run"}[type(made)]
+    head = {Collect: "collect", Write: "write", Run: "run", Refresh: "refresh"}[type(made)]
     notes = [f"reads {sink.name}" for sink in made.reads.live]
     if isinstance(made, Write):
         return "\n".join([head, made.message, *notes, render(made.program).rstrip()])
+    if isinstance(made, Refresh):
+        notes += [f"stage {stage.query.name}: {stage.query.text}" for stage in made.stages]
     notes += [f"as text: {made.as_text}"] if made.as_text else []
     notes += [f"note: {note}" for note in notes_of(made)]
     program = made.program
@@ -267,8 +287,10 @@ class Recorder:
     def _shown(value: Any) -> str:
         if isinstance(value, list):
             return "[" + ", ".join(map(Recorder._shown, value)) + "]"
-        if isinstance(value, (FunctionType, partial)):  # of one argument, as all functions of programs are
-            return f"def {Recorder._shown(value(Recorder('rows', [])))}"
+        if isinstance(value, (FunctionType, partial)):
+            code = value.__code__ if isinstance(value, FunctionType) else None
+            names = code.co_varnames[: code.co_argcount] if code else value.args[0].parameters
+            return f"def {Recorder._shown(value(*(Recorder(name, []) for name in names)))}"
         return value._text if isinstance(value, Recorder) else f"{type(value).__name__} {value!r}"
 
 
