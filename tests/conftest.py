@@ -54,9 +54,11 @@ collect_ignore_glob = ["sql_tests/*"]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Before the workers of a whole run: the start-up cache that a user's second session has."""
+    """Before the workers of a run with slow tests, which start many JVMs: the start-up cache that a user's second
+    session has.
+    """
     several = session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput")
-    if several and session.config.getoption("markexpr") != "fast":
+    if several and session.config.getoption("markexpr") not in ("fast", "not slow"):
         java, cache = find_java(), cache_folder()
         if aot_cache.enabled() and not aot_cache.complete(aot_cache.cache_file(java, cache, spark_home())):
             print("building Spark's start-up cache", flush=True)
