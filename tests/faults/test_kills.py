@@ -198,14 +198,14 @@ def compare_with_a_run_that_nobody_cut_short(pipeline: Pipeline) -> None:
 def test_a_kill_while_the_catalog_is_written_leaves_it_whole(tmp_path: Path, moment: str) -> None:
     """The console dies right before, or right behind, the moment that the new catalog takes the old one's place."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import os, pathlib\n"
-        "replace = pathlib.Path.replace\n"
-        "def dying(self, target):\n"
-        "    last = pathlib.Path(target).name == 'catalog.sql' and 'second' in self.read_text()\n"
+        "import os\n"
+        "replace = os.replace\n"
+        "def dying(source, target):\n"
+        "    last = os.path.basename(target) == 'catalog.sql' and 'second' in open(source).read()\n"
         f"    if last and {moment!r} == 'before': os.kill(os.getpid(), 9)\n"
-        "    replace(self, target)\n"
+        "    replace(source, target)\n"
         "    if last: os.kill(os.getpid(), 9)\n"
-        "pathlib.Path.replace = dying\n"
+        "os.replace = dying\n"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
     script = "CREATE STREAM first (n INT) USING values; CREATE STREAM second (n INT) USING values;"
