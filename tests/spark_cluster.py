@@ -31,7 +31,7 @@ def java_command(memory: str, *words: str) -> list[str]:
     """
     java = find_java()
     cached = aot_cache.use_cache(aot_cache.cache_file(java, cache_folder(), spark_home()))
-    options = [*MODULE_OPTIONS, f"-Xmx{memory}", *cached.options, "-cp", class_path({}, cached.classes)]
+    options = [*MODULE_OPTIONS, f"-Xmx{memory}", *cached, "-cp", class_path({})]
     return [str(java.path), *options, *words]
 
 
