@@ -123,6 +123,35 @@ def test_errors_are_shown_as_in_the_golden_file(name: str, console: Console, fol
     check(name, console, folder)
 
 
+TOLD_WHEN_IT_RUNS = {
+    "streaming.txt": [
+        "SESSION of everything",
+        "TUMBLE in a query that is left to Spark",
+        "continuous that Spark refuses",
+    ],
+    "rules.txt": [
+        "rows of a static SELECT beside those of a query",
+        "a query with several sinks beside one of a single sink",
+        "a query of one sink beside one of several",
+    ],
+}
+"""The errors of streaming queries that need Spark, or what has been written. All others are told by planning."""
+
+
+@pytest.mark.parametrize("name", TOLD_WHEN_IT_RUNS)
+def test_a_check_without_spark_shows_the_same_errors(name: str, folder: Path) -> None:
+    others = []
+    for title, script, expected in read(name):
+        printed = io.StringIO()
+        printer = Printer(Preferences(), io.StringIO(), printed)
+        context = Context(Catalog(), Places(str(folder / "run")))
+        source = Source("test.sql", script.replace("{tmp}", str(folder)))
+        check_script([source], {}, printer, context, keep_going=False)
+        if printed.getvalue().replace(str(folder), "{tmp}").strip() != expected.strip():
+            others.append(title)
+    assert others == TOLD_WHEN_IT_RUNS[name]
+
+
 @pytest.mark.parametrize("name", sorted(p.name for p in GOLDEN.glob("*.txt")))
 def test_no_error_shows_a_stack(name: str) -> None:
     for title, _, text in read(name):

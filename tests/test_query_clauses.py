@@ -1,10 +1,17 @@
-"""What of a query has changed, told by its tree."""
+"""What of a query has changed since its checkpoint was made, told by its tree and its definitions."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from streamsql.plan.streaming.query_changes import changes
+from streamsql.catalog import Catalog
+from streamsql.errors import Source
+from streamsql.language.parser import parse, split_script
+from streamsql.plan.planner import Context, plan
+from streamsql.plan.plans import Run
+from streamsql.plan.streaming.query_changes import MIXED, REFUSED, changes, facts_of
 
 
 def changed(old: str, new: str) -> list[str]:
@@ -68,3 +75,78 @@ def test_a_difference_behind_a_long_beginning_is_shown() -> None:
     before, after = line.removeprefix("FROM: ").split(" → ")
     assert before.endswith("y AS x FROM s)") and after.endswith("z AS x FROM s)")
     assert max(len(before), len(after)) <= 100
+
+
+# ---- the streams and sinks of a query -----------------------------------------------------------------
+
+STREAM = "CREATE STREAM s (a INT, ts TIMESTAMP) USING json OPTIONS (path 'in') WITH WATERMARK ts DELAY OF INTERVAL 1 MINUTE; "
+SINK = "CREATE SINK o USING jdbc KEY (a) OPTIONS (url 'jdbc:sqlite:t.db', table 't'); "
+INSERT = "INSERT INTO o SELECT a FROM s;"
+STATE: list[dict[str, Any]] = [{"kind": "aggregate", "keys": ["INT"], "values": ["BIGINT"]}]
+
+
+def facts(script: str, state: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """The facts about the query that a script ends with."""
+    catalog = Catalog()
+    for statement in split_script(Source("test.sql", script)):
+        made = plan(parse(statement, {}), Context(catalog))
+        catalog = made.applied(catalog)
+    assert isinstance(made, Run)
+    return facts_of(made, "append", state)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("path 'in'", "path 'in', multiLine true", [("multiline of s: none → true", MIXED)]),
+        ("path 'in'", "path 'elsewhere'", [("path of s: in → elsewhere", MIXED)]),
+        ("path 'in'", "path 'in', maxFilesPerTrigger 1", []),
+        ("(a INT, ts", "(a INT, b INT, ts", [("columns of s: b INT added", MIXED)]),
+        ("(a INT, ts TIMESTAMP)", "(ts TIMESTAMP, a INT)", [("columns of s: in another order", MIXED)]),
+        ("(a INT, ts", "(a BIGINT, ts", [("columns of s: a INT removed, a BIGINT added", MIXED)]),
+        ("1 MINUTE", "2 MINUTES", [("watermark of s: ts, 1 minute → ts, 2 minutes", MIXED)]),
+        ("USING json OPTIONS (path 'in')", "USING values", [
+            ("connector of s: json → values", MIXED),
+            ("path of s: in → none", MIXED),
+        ]),
+        ("USING json OPTIONS (path 'in')", "USING datagen OPTIONS (rowsPerBatch 1)", [
+            ("source s: s USING json → s USING datagen", REFUSED),
+        ]),
+        ("table 't'", "table 'u'", [("table of o: t → u", MIXED)]),
+        ("table 't'", "table 't', batchSize 7", []),
+        (
+            "KEY (a) OPTIONS (url 'jdbc:sqlite:t.db', table 't'); INSERT INTO o SELECT a",
+            "KEY (b) OPTIONS (url 'jdbc:sqlite:t.db', table 't'); INSERT INTO o SELECT a AS b",
+            [("SELECT: a → a AS b", MIXED), ("key of o: a removed, b added", MIXED)],
+        ),
+        ("USING jdbc KEY (a) OPTIONS (url 'jdbc:sqlite:t.db', table 't')", "USING noop", [
+            ("connector of o: jdbc → noop", MIXED),
+            ("key of o: a removed", MIXED),
+        ]),
+        ("FROM s;", "FROM s JOIN r USING (a);", [
+            ("sources: r is also read now", REFUSED),
+            ("FROM: JOIN r USING (a) added", MIXED),
+        ]),
+    ],
+)  # fmt: skip
+def test_what_has_changed_of_streams_and_sinks(old: str, new: str, expected: list[tuple[str, str]]) -> None:
+    script = "CREATE STREAM r (a INT) USING json OPTIONS (path 'r'); " + STREAM + SINK + INSERT
+    assert script.count(old) == 1
+    found = changes(facts(script), facts(script.replace(old, new)))
+    assert [(change.what, change.effect) for change in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        (STATE, []),
+        (None, []),
+        ([], ["state: aggregate → none"]),
+        ([{**STATE[0], "keys": ["INT", "STRING"]}], ["keys in the state of the aggregate: INT → INT, STRING"]),
+        ([{**STATE[0], "values": []}], ["values in the state of the aggregate: BIGINT → none"]),
+    ],
+)
+def test_another_state_is_refused(now: list[dict[str, Any]] | None, expected: list[str]) -> None:
+    script = STREAM + SINK + INSERT
+    found = changes(facts(script, STATE), facts(script, now))
+    assert [(change.what, change.effect) for change in found] == [(what, REFUSED) for what in expected]

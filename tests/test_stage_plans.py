@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from streamsql.calls import render
 from streamsql.catalog import Catalog
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
@@ -81,6 +82,55 @@ def branches(select: str, count: int) -> str:
 )  # fmt: skip
 def test_the_rows_of_a_stream_are_kept_in_one_stage(select: str, kept: list[str]) -> None:
     assert stages(select) == kept
+
+
+@pytest.mark.parametrize(
+    ("select", "kept", "text"),
+    [
+        (
+            "FROM s |> WHERE n IN (SELECT n FROM (SELECT n FROM r WHERE n > 3))",
+            ["SELECT n FROM (SELECT n FROM r WHERE n > 3)", "SELECT * FROM s"],
+            "WITH s AS (SELECT * FROM `t$2`) FROM s |> WHERE n IN (SELECT * FROM `t$1`)",
+        ),
+        (
+            "WITH x AS (SELECT 1 AS n) FROM s |> WHERE n IN (SELECT r.n FROM r JOIN x USING (n))",
+            ["SELECT * FROM s", "SELECT * FROM r"],
+            "WITH s AS (SELECT * FROM `t$1`), r AS (SELECT * FROM `t$2`), x AS (SELECT 1 AS n) "
+            "FROM s |> WHERE n IN (SELECT r.n FROM r JOIN x USING (n))",
+        ),
+        (
+            "SELECT * FROM (VALUES (1)) AS v(n) |> WHERE n IN (SELECT n FROM r)",
+            ["SELECT n FROM r"],
+            "SELECT * FROM (VALUES (1)) AS v(n) |> WHERE n IN (SELECT * FROM `t$1`)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_query_that_is_left_to_spark_reads_its_stages(select: str, kept: list[str], text: str) -> None:
+    assert stages(select) == kept
+    assert f'spark.sql("{text}")' in render(live(select).program)
+
+
+HOPPED = (
+    "SELECT a.k FROM HOP(TABLE ({}), DESCRIPTOR(ts), INTERVAL 5 MINUTES, INTERVAL 10 MINUTES) a "
+    "FULL JOIN r b ON a.k = b.k"
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "kept"),
+    [
+        ("SELECT k, ts FROM s WHERE n > 1", ["SELECT k, ts FROM s WHERE n > 1", "SELECT * FROM r"]),
+        (
+            "SELECT k, ts FROM s WHERE k NOT IN (SELECT k FROM r)",
+            ["SELECT k, ts FROM s", "SELECT k FROM r", "SELECT * FROM r"],
+        ),
+    ],
+)
+def test_the_query_of_a_window_table_is_a_stage_or_has_stages(data: str, kept: list[str]) -> None:
+    assert stages(HOPPED.format(data)) == kept
+    program = render(live(HOPPED.format(data)).program)
+    assert "window(ts, '10 minutes', '5 minutes')" in program
+    assert ("k NOT IN (SELECT * FROM `t$2`)" in program) == ("NOT IN" in data)
 
 
 def test_a_query_that_needs_too_many_stages_is_refused() -> None:
