@@ -142,7 +142,10 @@ def test_what_has_changed_of_streams_and_sinks(old: str, new: str, expected: lis
         (STATE, []),
         (None, []),
         ([], ["state: aggregate → none"]),
-        ([{**STATE[0], "keys": ["INT", "STRING"]}], ["keys in the state of the aggregate: INT → INT, STRING"]),
+        (
+            [{**STATE[0], "keys": ["INT", "STRING"]}],
+            ["keys in the state of the aggregate: INT → INT, STRING"],
+        ),
         ([{**STATE[0], "values": []}], ["values in the state of the aggregate: BIGINT → none"]),
     ],
 )
