@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from streamsql.errors import InputFault
 from streamsql.runtime.checkpoints.checkpoint_files import local_path
-from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
+from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint, Store
 
 
 def made(folder: Path, **files: str) -> Path:
@@ -91,6 +93,118 @@ def test_folders_that_are_no_checkpoints(tmp_path: Path) -> None:
         Checkpoint.open(str(tmp_path / "out" / "part-0.json"))
     with pytest.raises(InputFault, match="not on the local file system"):
         Checkpoint.open("s3a://bucket/ck")
+
+
+# ---- the state ----------------------------------------------------------------------------------------
+
+
+def metadata(name: str, *stores: dict[str, Any], **properties: Any) -> str:
+    known = {"operatorInfo": {"operatorName": name}, "stateStoreInfo": stores}
+    return "v1\n" + json.dumps(known | {"operatorPropertiesJson": json.dumps(properties)})
+
+
+def schema_file(key: str, value: str) -> bytes:
+    """A file of state schemas, version 1: texts with their lengths in two bytes."""
+    texts = ["v1"]
+    for column in (key, value):
+        name, _, kind = column.partition(" ")
+        texts.append(json.dumps({"type": "struct", "fields": [{"name": name, "type": kind}]}))
+    return b"".join(len(text).to_bytes(2, "big") + text.encode() for text in texts)
+
+
+def test_the_operators_with_state(tmp_path: Path) -> None:
+    made(tmp_path)
+    store = {"storeName": "default", "numPartitions": 3}
+    variables = [
+        {"stateName": "seen", "stateVariableType": "ValueState"},
+        {"stateName": "timer", "stateVariableType": "TimerState"},
+    ]
+    moved = {"storeName": "rows", "numPartitions": 5, "stateSchemaFilePaths": ["/old/a", "/elsewhere/1_b"]}
+    files = {
+        "0/_metadata/metadata": metadata("stateStoreSave", store),
+        "2/_metadata/metadata": metadata("old", store),
+        "2/_metadata/v2/9": metadata("older", store),
+        "2/_metadata/v2/10": metadata("transformWithStateExec", moved, stateVariables=variables),
+        "10/_metadata/metadata": metadata("symmetricHashJoin", {"storeName": "left", "numPartitions": 2}),
+        "11/0/1.delta": "x",
+        "11/1/1.delta": "x",
+        "11/_metadata/metadata": "v1\n{}",
+        "other/0/1.delta": "x",
+    }
+    for name, text in files.items():
+        (tmp_path / "state" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "state" / name).write_text(text)
+    for place, column in (("0/0", "k"), ("10/0/left", "l"), ("2/_stateSchema/rows", "p")):
+        folder = tmp_path / "state" / place
+        file = folder / "1_b" if column == "p" else folder / "_metadata/schema"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(schema_file(f"{column} string", "n long"))
+    there = Checkpoint.open(str(tmp_path))
+    save, processor, join, unknown = there.operators()
+    assert [(o.number, o.name) for o in (save, processor, join, unknown)] == [
+        (0, "stateStoreSave"), (2, "transformWithStateExec"), (10, "symmetricHashJoin"), (11, ""),
+    ]  # fmt: skip
+    assert save.stores == (Store("default", 3, (("default", "k string", "n bigint"),)),)
+    assert processor.stores == (Store("rows", 5, (("default", "p string", "n bigint"),)),)
+    assert join.stores == (Store("left", 2, (("default", "l string", "n bigint"),)),)
+    assert unknown.stores == (Store("", 2),)
+    assert [o.is_join for o in (save, processor, join)] == [False, False, True]
+    assert [o.is_processor for o in (save, processor, join)] == [False, True, False]
+    assert (processor.variables, save.variables) == ({"seen": "ValueState"}, {})
+    assert there.has_files("state/11/0", ".delta") and not there.has_files("state/11/0", ".snapshot")
+    assert Checkpoint.open(str(made(tmp_path / "stateless"))).operators() == []
+
+
+def test_what_is_beside_the_log(tmp_path: Path) -> None:
+    made(tmp_path, offsets_0=offsets("v1", "3"), commits_0="v1\n{}", sources_0_0='v1\n{"path":"file:/in/a"}')
+    made(tmp_path, sources_0_1='v1\n{"path":"file:/in/b"}\n{"path":"file:/in/c"}', sources_1_0="v1\n3")
+    there = Checkpoint.open(f"{tmp_path}/")
+    assert (there.file_read("0"), there.file_read("1"), there.file_read("2")) == ("file:/in/a", "", "")
+    assert there.marker() == {}
+    (tmp_path / "streamsql.json").write_text('{"query": "q"}')
+    assert there.marker() == {"query": "q"}
+    (tmp_path / "streamsql.json").write_text("[]")
+    assert there.marker() == {}
+    os.utime(tmp_path / "offsets/0", (1_000, 2_000))
+    os.utime(tmp_path / "commits/0", (1_000, 3_000))
+    assert there.last_written() == 3_000
+    made(tmp_path, offsets_1=offsets("v1", "4"))
+    os.utime(tmp_path / "offsets/1", (1_000, 4_000))
+    assert there.last_written() == 4_000
+    assert Checkpoint.open(str(made(tmp_path / "new"))).last_written() is None
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert there.size() == (sum(file.stat().st_size for file in files), len(files))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
+def test_an_id_that_cannot_be_read_is_empty(text: str, tmp_path: Path) -> None:
+    made(tmp_path)
+    (tmp_path / "metadata").write_text(text)
+    assert Checkpoint.open(str(tmp_path)).id == ""
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "damage"),
+    [
+        ("offsets_0", "x1\n{}", "offsets/0 is incomplete"),
+        ("offsets_0", "v\n{}", "offsets/0 is incomplete"),
+        ("offsets_0", "v1", "offsets/0 is incomplete"),
+        ("offsets_0", "v1\n[]", "offsets/0 is incomplete"),
+        ("offsets_0", "v3\n{}", "offsets/0 has version 3, which a newer Spark has written"),
+        ("commits_0", "v1\n[]", "commits/0 is incomplete"),
+        ("commits_0", "v3\n{}", "commits/0 has version 3, which a newer Spark has written"),
+    ],
+)
+def test_a_damaged_file_of_the_log_is_named(file: str, text: str, damage: str, tmp_path: Path) -> None:
+    made(tmp_path, **({"offsets_0": offsets("v1", "3"), "commits_0": "v1\n{}"} | {file: text}))
+    [found] = Checkpoint.open(str(tmp_path)).batches()
+    assert (found.status, found.damage) == ("damaged", damage)
+
+
+def test_both_files_of_a_micro_batch_may_be_damaged(tmp_path: Path) -> None:
+    made(tmp_path, offsets_0="", commits_0="x")
+    [found] = Checkpoint.open(str(tmp_path)).batches()
+    assert found.damage == "offsets/0 is incomplete and commits/0 is incomplete"
 
 
 def test_which_paths_are_local() -> None:

@@ -7,7 +7,8 @@ import re
 import pytest
 from conftest import ROOT
 
-PAGES = {name: (ROOT / ".github" / name).read_text() for name in ("CONTRIBUTING.md", "SECURITY.md")}
+CONTRIBUTING = ".github/CONTRIBUTING.md"
+PAGES = {page: (ROOT / page).read_text() for page in (CONTRIBUTING, ".github/SECURITY.md", "tests/README.md")}
 PATH = re.compile(r"(?<![\w/])(?:streamsql|grammars|examples|tests|\.github|\.ci)/[\w./]*[\w/]")
 DEFINED = re.compile(r"`(streamsql/[\w/]+\.py)`: `(\w+)`|`(\w+)` of\s+`(streamsql/[\w/]+\.py)`")
 
@@ -20,7 +21,7 @@ def test_every_path_is_there(page: str) -> None:
 
 
 def test_every_name_is_defined_in_the_module_that_is_said() -> None:
-    named = [(m[1] or m[4], m[2] or m[3]) for m in DEFINED.finditer(PAGES["CONTRIBUTING.md"])]
+    named = [(m[1] or m[4], m[2] or m[3]) for m in DEFINED.finditer(PAGES[CONTRIBUTING])]
     assert len(named) > 20
     definition = r"(?m)^(?: *(?:def|class) {0}\b|{0}\b.* = )"
     missing = [

@@ -204,6 +204,13 @@ def test_complete_results_replace_each_other(tmp_path: Path) -> None:
     assert names(tmp_path / "t") == {"3.all", "4.all"}
 
 
+def test_files_before_the_newest_with_all_rows_are_not_needed(tmp_path: Path) -> None:
+    rows = written(tmp_path / "t", 102)
+    for name in ("49.all", "60.new", "98.none"):
+        (tmp_path / "t" / name).unlink()
+    assert numbers(Journal(tmp_path / "t").load()) == numbers(rows)
+
+
 @pytest.mark.parametrize("upto", [0, 1, 2, 3, 49, 60, 99, 150])
 def test_rows_go_back_to_a_micro_batch_that_is_recorded(upto: int, tmp_path: Path) -> None:
     """Spark has lost the micro-batches after it. The files that are left reach back to the last but one with all rows."""
@@ -306,6 +313,19 @@ def test_what_the_rows_are_is_persisted(tmp_path: Path) -> None:
     assert [getattr(again, part) for part in parts] == [getattr(made, part) for part in parts]
 
 
+@pytest.mark.parametrize(("strict", "restored"), [(True, [0, 1, 2, 3]), (False, [2, 3])])
+def test_a_lower_limit_is_one_for_rows_to_come(strict: bool, restored: list[int], tmp_path: Path) -> None:
+    """Where more rows are an error, those that are there remain readable."""
+    rows = new_rows(strict=strict)
+    Journal(tmp_path / "t").begin(rows)
+    for number in range(4):
+        rows.take(batch(number), number)
+    kind = json.loads((tmp_path / "t/kind.json").read_text())
+    (tmp_path / "t/kind.json").write_text(json.dumps(kind | {"retain": 2}))
+    again = Journal(tmp_path / "t").load()
+    assert again is not None and (numbers(again), again.retain) == (restored, 2)
+
+
 def test_rows_of_other_versions(tmp_path: Path) -> None:
     written(tmp_path / "t", 2)
     file = tmp_path / "t/kind.json"
@@ -367,18 +387,24 @@ def test_a_reader_tries_again_while_another_console_writes(tmp_path: Path) -> No
     assert numbers(Journal(tmp_path / "t").refresh(None, record)) == [0, 1]
 
 
-def test_a_reader_notices_a_table_that_was_created_again(tmp_path: Path) -> None:
+def test_a_reader_adds_what_is_new(tmp_path: Path) -> None:
     rows, reader = written(tmp_path / "t", 2), Journal(tmp_path / "t")
     first = reader.refresh(None)
-    assert numbers(first) == [0, 1]
     rows.take(batch(7), 2)
     second = reader.refresh(first)
     assert second is first and numbers(second) == [0, 1, 7]
-    again = new_rows()
-    Journal(tmp_path / "t").begin(again)
-    again.take(batch(9), 0)
-    third = reader.refresh(second)
-    assert third is not first and numbers(third) == [9]
+
+
+def test_a_reader_notices_a_table_that_was_created_again(tmp_path: Path) -> None:
+    """Whichever of the two files says that it is newer."""
+    for name in ("a", "b"):
+        written(tmp_path / name, 2 if name == "a" else 1)
+    reader, rows = Journal(tmp_path / "t"), None
+    for name, expected in (("a", [0, 1]), ("b", [0]), ("a", [0, 1])):
+        (tmp_path / name).rename(tmp_path / "t")
+        rows = reader.refresh(rows)
+        assert numbers(rows) == expected
+        (tmp_path / "t").rename(tmp_path / name)
 
 
 # ---- the rows of all live tables ----------------------------------------------------------------------
@@ -446,3 +472,7 @@ def test_rows_get_the_columns_of_a_changed_query(tmp_path: Path) -> None:
     assert rows.table.to_pylist() == [{"n": n, "K": f"k{n}", "more": None} for n in (0, 1)]
     assert [field.nullable for field in rows.schema] == [False, True, True]
     assert (rows.retain, rows.version) == (5, version + 1)
+    empty = tables(tmp_path)
+    empty["t"] = new_rows()
+    empty.fit("t", changed, 5)
+    assert (empty["t"].table, empty["t"].schema.fieldNames()) == (None, ["n", "K", "more"])
