@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streamsql.errors import InputFault
-from streamsql.runtime.checkpoints.checkpoint_files import local_path
+from streamsql.runtime.checkpoints.checkpoint_files import Entry, LocalFiles, local_path
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint, Store
 
 
@@ -205,6 +205,19 @@ def test_both_files_of_a_micro_batch_may_be_damaged(tmp_path: Path) -> None:
     made(tmp_path, offsets_0="", commits_0="x")
     [found] = Checkpoint.open(str(tmp_path)).batches()
     assert found.damage == "offsets/0 is incomplete and commits/0 is incomplete"
+
+
+def test_another_file_system_gets_the_folder_as_it_was_given(tmp_path: Path) -> None:
+    """Without its scheme it would be a folder of Hadoop's default file system."""
+    asked: list[str] = []
+
+    class Hadoop(LocalFiles):
+        def entries(self, folder: str) -> list[Entry]:
+            asked.append(folder)
+            return super().entries(folder.removeprefix("file://"))
+
+    Checkpoint.open(f"file://{made(tmp_path)}/", Hadoop())
+    assert asked == [f"file://{tmp_path}"]
 
 
 def test_which_paths_are_local() -> None:
