@@ -42,6 +42,7 @@ from streamsql.plan.plans import (
     Drop,
     Explain,
     Plan,
+    Refresh,
     Run,
     Write,
 )
@@ -73,6 +74,16 @@ CREATE FUNCTION shout AS 'words.shout' LANGUAGE PYTHON RETURNS STRING;
 CREATE FUNCTION median_of AS 'words.median_of' LANGUAGE PYTHON RETURNS DOUBLE;
 CREATE FUNCTION letters AS 'words.Letters' LANGUAGE PYTHON RETURNS TABLE (letter STRING);
 CREATE FUNCTION sessionize AS 'visits.Sessions' LANGUAGE PYTHON RETURNS TABLE (user STRING, n INT, until TIMESTAMP);
+CREATE STREAM rates USING rate OPTIONS (rowsPerSecond 5) WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
+CREATE STREAM batches USING `rate-micro-batch` OPTIONS (rowsPerBatch 5, startTimestamp 7) WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
+CREATE STREAM messages (id INT, at TIMESTAMP) USING kafka OPTIONS (servers 'h:1', topic 't') WITH WATERMARK at DELAY OF INTERVAL 1 MINUTE;
+INSERT INTO nothing AS QUERY windows SELECT window, count(*) AS n FROM events WHERE id > 1 GROUP BY window(ts, '1 hour');
+INSERT INTO nothing AS QUERY firsts SELECT DISTINCT ON (id) WITHIN WATERMARK id FROM events;
+INSERT INTO nothing AS QUERY joined SELECT e.id FROM events e JOIN views v ON e.id = v.id AND v.ts BETWEEN e.ts AND e.ts + INTERVAL 1 HOUR;
+INSERT INTO nothing AS QUERY processed SELECT user, n FROM sessionize(TABLE(events) PARTITION BY user);
+INSERT INTO nothing AS QUERY rates_by_minute SELECT window, count(*) AS n FROM rates GROUP BY window(timestamp, '1 minute');
+INSERT INTO nothing AS QUERY batches_by_minute SELECT window, count(*) AS n FROM batches GROUP BY window(timestamp, '1 minute');
+INSERT INTO nothing AS QUERY messages_by_hour SELECT window, count(*) AS n FROM messages GROUP BY window(at, '1 hour');
 """
 # What looking at the modules would say.
 KINDS = {"shout": "scalar", "median_of": "aggregate", "letters": "table", "sessionize": "processor"}
@@ -126,10 +137,12 @@ def describe(made: Plan) -> str:
     if isinstance(made, Direct):
         return f"direct: {type(made.statement).__name__}"
     assert isinstance(made, (Collect, Write, Run))
-    head = {Collect: "collect", Write: "write", Run: "run"}[type(made)]
+    head = {Collect: "collect", Write: "write", Run: "run", Refresh: "refresh"}[type(made)]
     notes = [f"reads {sink.name}" for sink in made.reads.live]
     if isinstance(made, Write):
         return "\n".join([head, made.message, *notes, render(made.program).rstrip()])
+    if isinstance(made, Refresh):
+        notes += [f"stage {stage.query.name}: {stage.query.text}" for stage in made.stages]
     notes += [f"as text: {made.as_text}"] if made.as_text else []
     notes += [f"note: {note}" for note in notes_of(made)]
     program = made.program
