@@ -30,6 +30,7 @@ from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.query import read_expression
 from streamsql.language.statements.base import Column, Statement
+from streamsql.plan.event_time_plans import Verification
 from streamsql.plan.lowering.lower import lower
 from streamsql.plan.lowering.sources import variable
 from streamsql.plan.planner import Context, plan
@@ -66,6 +67,7 @@ CREATE STREAM made (id BIGINT, at TIMESTAMP) USING datagen OPTIONS (rowsPerBatch
 CREATE STREAM anns AS SELECT id, ts FROM clicks WHERE user = 'ann';
 CREATE SINK files USING parquet PARTITIONED BY (user) OPTIONS (path 'out/files');
 CREATE SINK typed (id BIGINT, who STRING) USING csv OPTIONS (path 'out/typed', header true);
+CREATE SINK joined USING parquet OPTIONS (path 'out/joined');
 CREATE SINK screen USING console;
 CREATE SINK nothing USING noop;
 CREATE LIVE TABLE counts AS SELECT user, count(*) AS n FROM clicks GROUP BY user;
@@ -81,6 +83,8 @@ INSERT INTO nothing AS QUERY windows SELECT window, count(*) AS n FROM events WH
 INSERT INTO nothing AS QUERY firsts SELECT DISTINCT ON (id) WITHIN WATERMARK id FROM events;
 INSERT INTO nothing AS QUERY joined SELECT e.id FROM events e JOIN views v ON e.id = v.id AND v.ts BETWEEN e.ts AND e.ts + INTERVAL 1 HOUR;
 INSERT INTO nothing AS QUERY processed SELECT user, n FROM sessionize(TABLE(events) PARTITION BY user);
+INSERT INTO files AS QUERY grouped_files SELECT window.start AS w, user, count(*) AS n FROM (SELECT * FROM events WHERE id > 1) e GROUP BY user, window(ts, '1 hour');
+INSERT INTO joined AS QUERY joined_files SELECT e.id, upper(v.user) AS user FROM events e JOIN views v ON e.id = v.id AND v.ts BETWEEN e.ts AND e.ts + INTERVAL 1 HOUR;
 INSERT INTO nothing AS QUERY rates_by_minute SELECT window, count(*) AS n FROM rates GROUP BY window(timestamp, '1 minute');
 INSERT INTO nothing AS QUERY batches_by_minute SELECT window, count(*) AS n FROM batches GROUP BY window(timestamp, '1 minute');
 INSERT INTO nothing AS QUERY messages_by_hour SELECT window, count(*) AS n FROM messages GROUP BY window(at, '1 hour');
@@ -136,6 +140,8 @@ def describe(made: Plan) -> str:
         return f"drop {made.kind} {made.name}"
     if isinstance(made, Direct):
         return f"direct: {type(made.statement).__name__}"
+    if isinstance(made, Verification):
+        return f"verify {made.sink.name}\n{render(made.program).rstrip()}"
     assert isinstance(made, (Collect, Write, Run))
     head = {Collect: "collect", Write: "write", Run: "run", Refresh: "refresh"}[type(made)]
     notes = [f"reads {sink.name}" for sink in made.reads.live]
