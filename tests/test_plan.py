@@ -286,8 +286,10 @@ class Recorder:
     def _shown(value: Any) -> str:
         if isinstance(value, list):
             return "[" + ", ".join(map(Recorder._shown, value)) + "]"
-        if isinstance(value, (FunctionType, partial)):  # of one argument, as all functions of programs are
-            return f"def {Recorder._shown(value(Recorder('rows', [])))}"
+        if isinstance(value, (FunctionType, partial)):
+            code = value.__code__ if isinstance(value, FunctionType) else None
+            names = code.co_varnames[: code.co_argcount] if code else value.args[0].parameters
+            return f"def {Recorder._shown(value(*(Recorder(name, []) for name in names)))}"
         return value._text if isinstance(value, Recorder) else f"{type(value).__name__} {value!r}"
 
 
