@@ -79,6 +79,7 @@ CREATE FUNCTION sessionize AS 'visits.Sessions' LANGUAGE PYTHON RETURNS TABLE (u
 CREATE STREAM rates USING rate OPTIONS (rowsPerSecond 5) WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
 CREATE STREAM batches USING `rate-micro-batch` OPTIONS (rowsPerBatch 5, startTimestamp 7) WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
 CREATE STREAM messages (id INT, at TIMESTAMP) USING kafka OPTIONS (servers 'h:1', topic 't') WITH WATERMARK at DELAY OF INTERVAL 1 MINUTE;
+CREATE STREAM changed (id INT, user STRING, value INT) USING json FORMAT debezium_json KEY (id) OPTIONS (path 'in/changed');
 INSERT INTO nothing AS QUERY windows SELECT window, count(*) AS n FROM events WHERE id > 1 GROUP BY window(ts, '1 hour');
 INSERT INTO nothing AS QUERY firsts SELECT DISTINCT ON (id) WITHIN WATERMARK id FROM events;
 INSERT INTO nothing AS QUERY joined SELECT e.id FROM events e JOIN views v ON e.id = v.id AND v.ts BETWEEN e.ts AND e.ts + INTERVAL 1 HOUR;
