@@ -161,11 +161,17 @@ def test_rows_that_are_gone_are_missed_where_the_query_has_written() -> None:
     )
 
 
+@pytest.fixture(autouse=True)
+def few_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows are written more often, so that tests need few micro-batches: each file is synced."""
+    monkeypatch.setattr(LiveFiles, "COMPACT", 10)
+
+
 # ---- the files ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["append", "update", "complete"])
-@pytest.mark.parametrize("batches", [0, 1, 2, 3, 4, 50, 51, 100, 152])
+@pytest.mark.parametrize("batches", [0, 1, 2, 3, 4, 10, 11, 20, 32])
 def test_rows_are_restored(mode: str, batches: int, tmp_path: Path) -> None:
     rows = written(tmp_path / "t", batches, mode)
     restored = Journal(tmp_path / "t").load()
@@ -176,27 +182,27 @@ def test_rows_are_restored(mode: str, batches: int, tmp_path: Path) -> None:
 
 
 def test_which_files_there_are(tmp_path: Path) -> None:
-    """All rows after each 50th micro-batch; the files since the one before remain, to go back to."""
+    """All rows after each tenth micro-batch; the files since the one before remain, to go back to."""
     folder = tmp_path / "t"
     written(folder, 5)
     assert names(folder) == {"0.new", "1.new", "2.none", "3.new", "4.new"}
-    written(folder, 50)
-    assert len(names(folder)) == 50 and names(folder) >= {"0.new", "2.none", "48.new", "49.all"}
-    written(folder, 100)
-    assert names(folder) == {"49.all", "99.all"} | {
-        f"{n}.{'none' if n % 3 == 2 else 'new'}" for n in range(50, 99)
+    written(folder, 10)
+    assert len(names(folder)) == 10 and names(folder) >= {"0.new", "2.none", "8.none", "9.all"}
+    written(folder, 20)
+    assert names(folder) == {"9.all", "19.all"} | {
+        f"{n}.{'none' if n % 3 == 2 else 'new'}" for n in range(10, 19)
     }
 
 
 def test_old_notes_of_micro_batches_without_rows_are_removed(tmp_path: Path) -> None:
     rows = new_rows()
     Journal(tmp_path / "t").begin(rows)
-    for number in range(49):
+    for number in range(9):
         rows.take(batch(), number)
     files = LiveFiles(tmp_path / "t")
-    for number in (49, 50, 51, 52):
+    for number in (9, 10, 11, 12):
         files._note_empty(number, rows)
-    assert names(tmp_path / "t") == {f"{number}.none" for number in range(2, 53)}
+    assert names(tmp_path / "t") == {f"{number}.none" for number in range(2, 13)}
 
 
 def test_complete_results_replace_each_other(tmp_path: Path) -> None:
@@ -205,13 +211,13 @@ def test_complete_results_replace_each_other(tmp_path: Path) -> None:
 
 
 def test_files_before_the_newest_with_all_rows_are_not_needed(tmp_path: Path) -> None:
-    rows = written(tmp_path / "t", 102)
-    for name in ("49.all", "60.new", "98.none"):
+    rows = written(tmp_path / "t", 22)
+    for name in ("9.all", "13.new", "17.none"):
         (tmp_path / "t" / name).unlink()
     assert numbers(Journal(tmp_path / "t").load()) == numbers(rows)
 
 
-@pytest.mark.parametrize("upto", [0, 1, 2, 3, 49, 60, 99, 150])
+@pytest.mark.parametrize("upto", [0, 1, 2, 3, 9, 12, 19, 30])
 def test_rows_go_back_to_a_micro_batch_that_is_recorded(upto: int, tmp_path: Path) -> None:
     """Spark has lost the micro-batches after it. The files that are left reach back to the last but one with all rows."""
     count = upto + 2
