@@ -183,6 +183,7 @@ def test_late_rows_of_a_statement_set(console: Console) -> None:
         ("plain", "the query plain drops no late rows"),
         ("ticks", "the rows of r cannot be read again: its source is rate"),
         ("top", "the late rows of top cannot be read: it is computed from live tables"),
+        ("pairs", "the rows of r cannot be read again: its source is rate"),
     ],
 )
 def test_what_cannot_be_read_again_is_refused(query: str, said: str) -> None:
@@ -191,6 +192,8 @@ def test_what_cannot_be_read_again_is_refused(query: str, said: str) -> None:
     fault = refusal(
         f"""CREATE STREAM s (n INT, at TIMESTAMP) USING values {WATERMARK};
         CREATE STREAM r USING rate OPTIONS (rampUpTime '5s') WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
+        CREATE STREAM even USING rate WITH WATERMARK timestamp DELAY OF INTERVAL 1 MINUTE;
+        CREATE LIVE TABLE pairs AS SELECT even.value FROM even JOIN r ON even.value = r.value AND even.timestamp = r.timestamp;
         CREATE LIVE TABLE plain AS SELECT * FROM s;
         CREATE LIVE TABLE top AS SELECT count(*) AS n FROM plain;
         CREATE LIVE TABLE ticks AS SELECT window, count(*) AS n FROM r GROUP BY window(timestamp, '1 minute');

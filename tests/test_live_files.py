@@ -403,13 +403,17 @@ def test_a_reader_adds_what_is_new(tmp_path: Path) -> None:
 
 def test_a_reader_notices_a_table_that_was_created_again(tmp_path: Path) -> None:
     """Whichever of the two files says that it is newer."""
-    for name in ("a", "b"):
-        written(tmp_path / name, 2 if name == "a" else 1)
-    reader, rows = Journal(tmp_path / "t"), None
-    for name, expected in (("a", [0, 1]), ("b", [0]), ("a", [0, 1])):
+    contents = {"a": [0, 1], "b": [10]}
+    for name, listed in contents.items():
+        rows = new_rows()
+        Journal(tmp_path / name).begin(rows)
+        for number, value in enumerate(listed):
+            rows.take(batch(value), number)
+    reader, read = Journal(tmp_path / "t"), None
+    for name in ("a", "b", "a"):
         (tmp_path / name).rename(tmp_path / "t")
-        rows = reader.refresh(rows)
-        assert numbers(rows) == expected
+        read = reader.refresh(read)
+        assert numbers(read) == contents[name]
         (tmp_path / "t").rename(tmp_path / name)
 
 
