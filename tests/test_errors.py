@@ -125,8 +125,6 @@ def test_errors_are_shown_as_in_the_golden_file(name: str, console: Console, fol
 
 TOLD_WHEN_IT_RUNS = {
     "streaming.txt": [
-        "SESSION of everything",
-        "TUMBLE in a query that is left to Spark",
         "continuous that Spark refuses",
     ],
     "rules.txt": [
