@@ -19,6 +19,8 @@ from test_reopened import Opened
 from streamsql.errors import StreamsqlError
 from streamsql.runtime.embedded import durable_files
 
+ROOMS = ("streamsql/runtime/",)
+
 DEFINED = """
 CREATE STREAM s (k STRING, n INT) USING values;
 CREATE LIVE TABLE t AS SELECT k, sum(n) AS n FROM s GROUP BY k;
