@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import notes_of
+from failing_disk import Crash, Disk
 from test_reopened import Open, opened  # noqa: F401  the fixture
 
 from streamsql.connectors.base import Places
@@ -148,8 +149,6 @@ def test_an_older_workspace_is_moved_over_once_and_its_queries_go_on(opened: Ope
 
 
 def test_a_crash_while_it_is_moved_over_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from test_crashes import Crash, Disk
-
     at, done = 0, False
     while not done:
         at += 1
