@@ -43,7 +43,8 @@ class LiveFiles:
         query, OSError.
         """
         for batch, file in self.files(upto):
-            if batch > rows.last_batch:
+            # -1: the answer over no rows, which a live table has before its first micro-batch.
+            if batch > rows.last_batch or (batch < 0 and rows.table is None):
                 self._apply(rows, batch, file)
         empty = [(int(f.stem), f) for f in self.folder.glob("*.none")]
         for batch, file in sorted(pair for pair in empty if upto is None or pair[0] <= upto)[-1:]:
