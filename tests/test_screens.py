@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("processes")
 
 GOLDEN = Path(__file__).parent / "golden" / "screens.txt"
 GOLDEN_WIDTH = 200
-OTHER_WIDTHS = (40, 60, 80)
+OTHER_WIDTHS = (40, 80)
 LINES = 80
 
 SETUP = """\

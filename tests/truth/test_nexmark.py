@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, daily
 from truth.nexmark import SIDE_INPUT, STEPS, TABLES, columns, expected, feed, live_tables, shown, wanted
 
+DAILY, NIGHTLY = daily(live_tables(), 3)
 
-@pytest.mark.parametrize("name", live_tables())
+
+@pytest.mark.parametrize("name", DAILY)
 def test_a_live_table_is_the_batch_result_after_each_micro_batch(
     console: Console, spark: Any, tmp_path: Path, name: str
 ) -> None:

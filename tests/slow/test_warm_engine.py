@@ -22,6 +22,8 @@ from streamsql.runtime.engine.java import find_java
 from streamsql.runtime.engine.warm_engine import stop_keeper, wanted_engine
 from streamsql.runtime.engine.warm_seconds import warm_seconds
 
+ROOMS = ("streamsql/runtime/engine/",)
+
 PID = "SELECT java_method('java.lang.ProcessHandle', 'current') AS pid;"
 SLEEP = "SELECT java_method('java.lang.Thread', 'sleep', 600000L);"
 COUNTS = """

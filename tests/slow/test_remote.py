@@ -38,6 +38,8 @@ from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.store import Store
 
+ROOMS = ("streamsql/runtime/connect/", "streamsql/cli/", "streamsql/plan/")
+
 
 class Server:
     """A Connect server in a process of its own."""

@@ -23,6 +23,8 @@ from streamsql.runtime.engine.spark_classes import (
     LOCAL_FILES,
 )
 
+ROOMS = ("streamsql/runtime/engine/", "streamsql/plan/streaming/")
+
 
 def test_the_jar_is_what_its_sources_compile_to(spark: Any) -> None:
     with zipfile.ZipFile(JAR) as jar:

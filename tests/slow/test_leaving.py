@@ -20,6 +20,8 @@ from test_scripts import SINK, STREAM, folder, wait_until, written  # noqa: F401
 from streamsql.cli.open_prompt import _go_on
 from streamsql.runtime.workspace.folder import holder
 
+ROOMS = ("streamsql/cli/", "streamsql/shell/", "streamsql/server/", "streamsql/runtime/")
+
 pytestmark = pytest.mark.timeout(300)
 
 SLOW = """

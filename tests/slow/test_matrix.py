@@ -30,6 +30,8 @@ from streamsql.plan.planner import plan
 from streamsql.plan.plans import Run
 from streamsql.runtime.queries.output_mode import spark_verdict
 
+ROOMS = ("streamsql/plan/streaming/",)
+
 MODES = ("append", "update", "complete")
 FULL = os.environ.get("STREAMSQL_MATRIX") == "full"
 
