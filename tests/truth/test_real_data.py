@@ -18,6 +18,7 @@ HOUR, DELAY = timedelta(hours=1), timedelta(hours=1)
 
 def test_earthquakes_are_counted_without_those_that_came_too_late(console: Console, tmp_path: Path) -> None:
     """Reports come in the order of their last change, hours or days after the event in part."""
+    (tmp_path / "in").mkdir()
     console.run(
         f"""CREATE STREAM earthquakes (id STRING, time TIMESTAMP, net STRING) USING json
               OPTIONS (path '{tmp_path}/in') WITH WATERMARK time DELAY OF INTERVAL 1 HOUR;
@@ -30,7 +31,6 @@ def test_earthquakes_are_counted_without_those_that_came_too_late(console: Conso
     newest = watermark = datetime.min.replace(tzinfo=UTC)
     for file in sorted((unpacked("real") / "earthquakes").iterdir()):
         shutil.copy(file, tmp_path / file.name)
-        (tmp_path / "in").mkdir(exist_ok=True)
         (tmp_path / file.name).rename(tmp_path / "in" / file.name)
         console.run("AWAIT QUERY counts IDLE;")
         for report in map(json.loads, file.read_text("utf-8").splitlines()):
