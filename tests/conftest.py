@@ -34,8 +34,9 @@ from streamsql.runtime.session_config import Config
 
 Case = TypeVar("Case")
 ROOT = Path(__file__).resolve().parents[1]
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell has begun the tests in the background
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:  # a shell or nohup has begun the tests in the background
+        signal.signal(number, usual)
 # No console of a test builds a start-up cache: that would only take the processors of the others.
 os.environ["CI"] = "1"
 # Each JVM of the tests, also those of the consoles that they start, runs a few seconds of small queries: no time
