@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,16 @@ def test_each_new_beginning_is_a_new_generation(opened: Open, tmp_path: Path) ->
     assert opened().rows("SELECT * FROM t;") == [("a",)]
     opened().run("DROP LIVE TABLE t;")
     assert not folder.exists()
+
+
+def test_a_checkpoint_that_is_gone_is_not_said_to_be_kept(opened: Open, tmp_path: Path) -> None:
+    console = opened()
+    console.run(STREAM + TABLE + "INSERT INTO s VALUES ('a', 1); AWAIT QUERY t IDLE; STOP QUERY t;")
+    shutil.rmtree(tmp_path / "w/run/queries/t/current/checkpoint")
+    (started,) = console.run("START QUERY t FROM BEGINNING;")
+    assert not any("the old checkpoint is kept" in note for note in notes_of(started))
+    console.run("AWAIT QUERY t IDLE;")
+    assert console.rows("SELECT * FROM t;") == [("a", 1)]
 
 
 def test_a_start_that_fails_leaves_the_generation_in_use(opened: Open, tmp_path: Path) -> None:

@@ -295,7 +295,7 @@ def _prepare_checkpoint(
     aside = ""
     if begins and plan.query.checkpoint:
         aside = folder.set_aside()
-    elif begins and old is not None:
+    elif begins and old is not None and (old / "checkpoint").exists():
         aside = str(old / "checkpoint")
     _make_private(plan)
     if not begins and folder.newest("offsets") < 0:
