@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from broker import Broker, Unavailable
@@ -32,7 +32,6 @@ from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 
-Case = TypeVar("Case")
 ROOT = Path(__file__).resolve().parents[1]
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:  # a shell or nohup has begun the tests in the background
@@ -110,6 +109,11 @@ def mark_of(folders: Iterable[str], fixtures: Iterable[str]) -> str:
     return "spark" if "spark" in fixtures else "fast"
 
 
+def folders_of(item: pytest.Item) -> tuple[str, ...]:
+    """The parts of the path of a test below tests/."""
+    return item.path.relative_to(ROOT / "tests").parts
+
+
 def marks_of(item: pytest.Item) -> list[str]:
     return [mark.name for mark in item.iter_markers() if mark.name in MARKS]
 
@@ -127,8 +131,8 @@ def changed_files(commit: str) -> list[str]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give each test its mark, and begin with what takes longest: else one worker would wait for the other."""
     for item in items:
-        folders = item.path.relative_to(ROOT / "tests").parts
-        item.add_marker(mark_of(folders, getattr(item, "fixturenames", ())))
+        if marks_of(item) != ["slow"]:  # else the test, or this case of it, is marked so
+            item.add_marker(mark_of(folders_of(item), getattr(item, "fixturenames", ())))
     if commit := config.getoption("--changed-since"):
         changed = changed_files(commit)
         left_out = [
@@ -189,8 +193,8 @@ def processes(engines: None) -> None:
 
 @pytest.fixture(autouse=True)
 def own_jvms(request: pytest.FixtureRequest) -> None:
-    """The consoles of slow tests start their own JVM, as those of users do: most of them are killed."""
-    if marks_of(request.node) == ["slow"]:
+    """The consoles of tests in slow folders start their own JVM, as those of users do: most of them are killed."""
+    if SLOW_FOLDERS & set(folders_of(request.node)):
         request.getfixturevalue("cold_start")
 
 
@@ -200,15 +204,21 @@ def cold_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(ENGINE, raising=False)
 
 
-def daily(cases: Mapping[str, Case], of: int) -> tuple[dict[str, Case], dict[str, Case]]:
-    """A fixed share of many cases, one of so many, which the main run takes; and the others, which a file in a
-    folder `slow` takes. By the names of the cases, so that one more moves no other.
+def in_main_run(name: str, of: int) -> bool:
+    """Whether a case is one of the fixed share, one of so many, that the main run takes. The name of a case decides,
+    so that a new case moves no other.
     """
-    chosen = {name for name in cases if zlib.crc32(name.encode()) % of == 0}
-    return (
-        {name: case for name, case in cases.items() if name in chosen},
-        {name: case for name, case in cases.items() if name not in chosen},
-    )
+    return zlib.crc32(name.encode()) % of == 0
+
+
+def cases_of(cases: Mapping[str, object], of: int) -> list[Any]:
+    """Many cases as parameters of a test, with their names as ids: one of so many is in the main run, the others
+    are slow tests.
+    """
+    return [
+        pytest.param(case, id=name, marks=() if in_main_run(name, of) else pytest.mark.slow)
+        for name, case in cases.items()
+    ]
 
 
 def notes_of(result: Any) -> tuple[str, ...]:

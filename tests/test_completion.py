@@ -21,6 +21,8 @@ from streamsql.language.tokens import scan, tokenize
 from streamsql.language.unfinished.cursor import statement_at
 from streamsql.shell.completion.complete import MOST, Candidate, complete
 
+ROOMS = ("streamsql/language/", "pyproject.toml")
+
 CLICKS = (
     Column("user", "STRING"),
     Column("page id", "STRING"),
@@ -488,6 +490,7 @@ def test_the_reference_is_short() -> None:
         assert name in reference.functions()
 
 
+@pytest.mark.slow
 def test_the_reference_agrees_with_spark(spark: Any) -> None:
     made = _made()
     assert json.loads(made.REFERENCE.read_text("utf-8")) == json.loads(made.write(made.reference(spark)))

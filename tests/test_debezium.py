@@ -11,6 +11,8 @@ from conftest import Console, notes_of
 
 from streamsql.errors import QueryFault, StreamsqlError
 
+ROOMS = ("streamsql/connectors/", "streamsql/runtime/")
+
 WORDS = """
 CREATE STREAM words (word STRING, n INT, at TIMESTAMP) USING values;
 CREATE LIVE TABLE counts AS SELECT word, count(*) AS c, max(at) AS latest FROM words GROUP BY word;
@@ -53,6 +55,7 @@ def test_changes_are_written_into_files_and_read_back(console: Console, tmp_path
     assert "KEY (word)" in str(console.run("SHOW CREATE STREAM s;")[0])
 
 
+@pytest.mark.slow
 def test_changes_are_messages_and_a_table_of_them_follows(kafka: Broker, console: Console) -> None:
     at = f"OPTIONS (servers '{kafka.servers}', topic '{kafka.topic()}')"
     console.run(

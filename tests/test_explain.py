@@ -14,6 +14,8 @@ from conftest import Console
 
 from streamsql.results import Rows, Text
 
+ROOMS = ("streamsql/plan/", "streamsql/calls.py")
+
 SETUP = """
 CREATE STREAM v (word STRING, n INT, at TIMESTAMP) USING values WITH WATERMARK at DELAY '10 minutes';
 INSERT INTO v VALUES ('a', 1, '2024-01-01 10:00:00'), ('b', 2, '2024-01-01 10:05:00'), ('a', 3, '2024-01-01 10:20:00');
@@ -146,6 +148,7 @@ def test_the_program_of_an_insert_writes_what_the_insert_writes(console: Console
     assert sorted(console.rows(f"SELECT word, n FROM json.`{tmp_path}/out`;")) == [("a", 1), ("b", 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (shutil.which("java") or os.environ.get("JAVA_HOME")),
     reason="PySpark's own launcher needs a full Java on this machine; the console does not",

@@ -23,6 +23,8 @@ from streamsql.results import Done
 from streamsql.runtime.engine.java import JavaNotFound, find_java, spark_home
 from streamsql.runtime.handlers.exports import PLANS
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/")
+
 FIRST = [("a", "10:01"), ("b", "10:02"), ("a", "10:11")]
 SECOND = [("a", "10:12"), ("b", "10:13"), ("c", "10:45")]
 CLICKS = "CREATE STREAM clicks (word STRING, at TIMESTAMP) USING csv OPTIONS (path '{0}/in') WITH WATERMARK at DELAY '1 minute';"
@@ -69,6 +71,7 @@ def run_here(spark: Any, program: Path, *arguments: str) -> None:
         sys.argv = before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_spark_submit_continues_from_the_checkpoint_of_the_console(console: Console, tmp_path: Path) -> None:
     feed(tmp_path, "1.csv", FIRST)

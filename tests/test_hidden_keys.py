@@ -15,6 +15,8 @@ from streamsql.errors import StreamsqlError
 from streamsql.output.frames import View, frame
 from streamsql.results import Live
 
+ROOMS = ("streamsql/plan/lowering/",)
+
 WORDS = "CREATE STREAM words (word STRING, n INT, `a.b` STRING, who STRUCT<name: STRING>) USING values;"
 TIMES = (
     "CREATE STREAM times (id INT, at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES;"
@@ -101,6 +103,7 @@ def check(
         assert shown(console.rows(f"SELECT * FROM {name};")) == wanted, name
 
 
+@pytest.mark.slow
 def test_groups_are_told_apart_whatever_is_selected(console: Console) -> None:
     grouped = "CREATE STREAM grouped AS SELECT word AS w, count(*) AS c FROM words GROUP BY word;"
     console.run(f"{WORDS} {TAGS} {grouped}")

@@ -13,6 +13,8 @@ from conftest import Console
 
 from streamsql.errors import InputFault, RuleFault
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/lowering/")
+
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 DELAY = timedelta(minutes=10)
 NOON = datetime(2024, 5, 1, 12)
@@ -77,6 +79,7 @@ def data() -> Batches:
     return batches
 
 
+@pytest.mark.slow
 def test_late_rows_are_those_that_a_batch_tells(console: Console) -> None:
     batches = data()
     tables = "".join(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console, daily, fresh_console
+from conftest import Console, cases_of, fresh_console
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Row
@@ -27,6 +27,8 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.lower import Lowered, lower
 from streamsql.results import Rows
+
+ROOMS = ("streamsql/language/", "streamsql/plan/", "tests/lowering/")
 
 FOLDER = Path(__file__).parent / "lowering"
 
@@ -52,8 +54,6 @@ def cases(file: str) -> list[Case]:
 
 FILES = ("basics", "names", "joins", "groups", "queries", "star")
 CORPUS = [case for file in FILES for case in cases(file)]
-DAILY, NIGHTLY = daily({case.name: case for case in CORPUS}, 4)
-ON_STREAMS, ON_STREAMS_NIGHTLY = daily({case.name: case for case in cases("streams")}, 3)
 REFUSED = cases("refused")
 
 
@@ -108,7 +108,7 @@ def rows(frame: Any, ordered: bool) -> list[str]:
     return texts(frame.collect(), ordered)
 
 
-@pytest.mark.parametrize("case", DAILY.values(), ids=DAILY)
+@pytest.mark.parametrize("case", cases_of({case.name: case for case in CORPUS}, 4))
 def test_same_as_spark(tables: Any, case: Case) -> None:
     expected = tables.sql(case.text)
     actual = frame_of(tables, case.text)
@@ -180,7 +180,7 @@ def as_streams(spark: Any, as_tables: Any, tmp_path_factory: pytest.TempPathFact
         yield console
 
 
-@pytest.mark.parametrize("case", ON_STREAMS.values(), ids=ON_STREAMS)
+@pytest.mark.parametrize("case", cases_of({case.name: case for case in cases("streams")}, 3))
 def test_a_stream_gives_the_rows_of_a_table(as_tables: Any, as_streams: Console, case: Case) -> None:
     expected = as_tables.sql(case.text)
     result = as_streams.run(case.text + ";")[-1]

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Console
+from conftest import Console, in_main_run
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import StreamsqlError
+
+ROOMS = ("streamsql/plan/", "streamsql/runtime/")
 
 BOTH = """CREATE STREAM orders (dim STRING, n INT) USING values;
 CREATE STREAM customers (customer STRING, label STRING) USING values;
@@ -58,23 +60,31 @@ def expected(console: Console, select: str) -> list[tuple[object, ...]]:
     return sorted(map(tuple, console.session.spark.sql(select).collect()), key=repr)
 
 
+SHARES = [{n: s for n, s in SELECTS.items() if in_main_run(n, 5) is main} for main in (True, False)]
+
+
 @pytest.mark.timeout(600)
-def test_a_live_table_over_live_tables_and_streams_is_its_select_over_all_rows(console: Console) -> None:
+@pytest.mark.parametrize(
+    "selects", [SHARES[0], pytest.param(SHARES[1], marks=pytest.mark.slow)], ids=("some", "others")
+)
+def test_a_live_table_over_live_tables_and_streams_is_its_select_over_all_rows(
+    console: Console, selects: dict[str, str]
+) -> None:
     """The rows of each input come before and after those of the others."""
     console.run(BOTH)
     console.run("INSERT INTO customers VALUES ('x', 'Xaver'), ('y', 'Yvonne'); AWAIT QUERY ALL IDLE;")
-    for name, select in SELECTS.items():
+    for name, select in selects.items():
         started = console.run(f"CREATE LIVE TABLE t_{name} AS {select};")[-1]
         assert {note.code for note in started.notes} & {"STAGES"}, name
     console.run("INSERT INTO orders VALUES ('x', 1), ('y', 1); AWAIT QUERY ALL IDLE;")
     console.run("INSERT INTO customers VALUES ('z', 'Zoe'), ('y', 'Yves'); AWAIT QUERY ALL IDLE;")
     console.run("INSERT INTO orders VALUES ('x', 2); AWAIT QUERY ALL IDLE;")
-    for name, select in SELECTS.items():
+    for name, select in selects.items():
         rows = sorted(console.rows(f"SELECT * FROM t_{name};"), key=repr)
         assert rows == expected(console, select), name
-    for name in ("outer", "union", "not_in", "stream"):
-        rows = sorted(console.rows(f"{SELECTS[name]};"), key=repr)
-        assert rows == expected(console, SELECTS[name]), name
+    for name in {"outer", "union", "not_in", "stream"} & set(selects):
+        rows = sorted(console.rows(f"{selects[name]};"), key=repr)
+        assert rows == expected(console, selects[name]), name
 
 
 def test_with_an_output_mode_each_row_is_used_once(console: Console) -> None:

@@ -23,6 +23,8 @@ from streamsql.output.error_text import format_error
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.package_loader import Packages
 
+ROOMS = ("streamsql/connectors/",)
+
 AVRO = '{"type":"record","name":"t","fields":[{"name":"a","type":"int"}]}'
 ROUND_TRIP = f"SELECT from_avro(to_avro(named_struct('a', 1)), '{AVRO}').a AS a;"
 
@@ -112,6 +114,7 @@ def test_a_registry_that_has_it_not_is_said(spark: Any, tmp_path: Path) -> None:
     assert words == ["fetching org.example.nowhere:no-such-package:1.0", ""]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_printed_program_names_its_packages(
     console: Console, packages: Callable[[str], None], tmp_path: Path

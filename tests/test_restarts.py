@@ -31,6 +31,8 @@ WORDS = "CREATE STREAM words (word STRING, n INT) USING values;\n"
 SINK = """
 import os
 
+ROOMS = ("streamsql/runtime/",)
+
 def write(batch, batch_id):
     with open("FOLDER/calls", "a") as calls:
         calls.write(f"{batch_id}\\n")
@@ -233,6 +235,7 @@ def test_a_failure_is_kept_at_once_and_survives_the_console(
     assert described["failed"].endswith(", batch 0")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cold_start")
 def test_when_its_jvm_dies_spark_is_started_again(tmp_path: Path) -> None:
     (tmp_path / "run.sql").write_text(

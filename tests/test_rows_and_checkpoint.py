@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from conftest import cases_of
 from pyspark.sql.types import StructType
 from test_reopened import Open, Opened, opened  # noqa: F401  the fixture
 
@@ -20,6 +21,8 @@ from streamsql.runtime.embedded.live_rows import LiveRows
 from streamsql.runtime.live.journal import Journal, UnfitRows, UnreadableRows
 from streamsql.runtime.live.recorded_progress import Recorded
 from streamsql.runtime.live.result_views import ChangesView
+
+ROOMS = ("streamsql/runtime/",)
 
 STREAM = "CREATE STREAM s (k STRING, n INT) USING values;"
 TABLES = {
@@ -88,11 +91,14 @@ HARMS = {
 }
 
 
-@pytest.mark.parametrize("harm", HARMS)
-@pytest.mark.parametrize("mode", TABLES)
+@pytest.mark.parametrize(
+    "table",
+    cases_of({f"{mode}-{harm}": (mode, harm) for mode in TABLES for harm in HARMS}, 3),
+)
 def test_what_does_not_fit_is_refused_and_from_beginning_computes_it_again(
-    opened: Open, tmp_path: Path, mode: str, harm: str
+    opened: Open, tmp_path: Path, table: tuple[str, str]
 ) -> None:
+    mode, harm = table
     first = opened()
     first.run(STREAM + TABLES[mode])
     feed(first, *BATCHES)
@@ -146,7 +152,9 @@ def test_a_file_that_is_missing_between_others_is_noticed(opened: Open, tmp_path
     assert sorted(again.rows("SELECT * FROM t;")) == right("append")
 
 
-@pytest.mark.parametrize("mode", TABLES)
+@pytest.mark.parametrize(
+    "mode", ["append", *(pytest.param(m, marks=pytest.mark.slow) for m in ("update", "complete"))]
+)
 @pytest.mark.parametrize("logs", [("offsets", "commits"), ("commits",)])
 def test_micro_batches_that_spark_has_lost_are_computed_again(
     opened: Open, tmp_path: Path, mode: str, logs: tuple[str, ...]

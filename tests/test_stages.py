@@ -16,6 +16,8 @@ from streamsql.errors import QueryFault, StreamsqlError
 from streamsql.results import Rows, Text, Why
 from streamsql.runtime.background_news import BackgroundNews
 
+ROOMS = ("streamsql/plan/", "streamsql/runtime/")
+
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
 RANKED = """CREATE LIVE TABLE ranked AS
 SELECT word, n FROM (SELECT *, row_number() OVER (PARTITION BY word ORDER BY n DESC) AS rn FROM words WHERE n > 0)
@@ -195,6 +197,7 @@ def test_stages_are_resumed(opened: Open, tmp_path: Path) -> None:  # noqa: F811
 RANKS = "SELECT *, row_number() OVER (PARTITION BY word ORDER BY n) AS r FROM words"
 
 
+@pytest.mark.slow
 def test_rows_that_stages_keep_get_the_columns_of_a_changed_stream(
     opened: Open,  # noqa: F811
     tmp_path: Path,
@@ -444,6 +447,7 @@ READ_BY_SPARK = {
 }
 
 
+@pytest.mark.slow
 def test_clauses_that_only_spark_reads_run_in_stages_too(console: Console) -> None:
     console.run(WORDS)
     tables = {f"t{n}": query for n, query in enumerate(READ_BY_SPARK)}

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from conftest import Console, daily, fresh_console, notes_of
+from conftest import Console, cases_of, fresh_console, notes_of
+
+ROOMS = ("streamsql/plan/", "streamsql/runtime/")
 
 FULL = os.environ.get("STREAMSQL_MATRIX") == "full"
 COLUMNS = "(id INT, k STRING, v INT, ts TIMESTAMP)"
@@ -204,17 +206,14 @@ JOINS = {
 WITHOUT_STOP = WINDOWS | JOINS | (STATEFUL if FULL else {})
 
 
-DAILY, NIGHTLY = daily(WITHOUT_STOP, 3)
-
-
-@pytest.mark.parametrize("case", DAILY.values(), ids=DAILY)
+@pytest.mark.parametrize("case", cases_of(WITHOUT_STOP, 5))
 def test_a_stream_ends_as_a_table(all_steps: Console, as_tables: Any, case: Case) -> None:
     all_steps.run(live_table("q", case))
     check(all_steps, as_tables, "q", case)
     all_steps.run("DROP LIVE TABLE q")
 
 
-@pytest.mark.parametrize("name", STATEFUL)
+@pytest.mark.parametrize("name", cases_of({name: name for name in STATEFUL}, 2))
 def test_a_restart_in_the_middle_changes_nothing(after_one_step: Console, as_tables: Any, name: str) -> None:
     query = f"q{list(STATEFUL).index(name)}"
     after_one_step.run(f"START QUERY {query}")

@@ -12,6 +12,8 @@ from test_advance import refusal
 from streamsql.errors import InputFault
 from streamsql.results import Done
 
+ROOMS = ("streamsql/runtime/",)
+
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 
 
@@ -61,6 +63,7 @@ def test_rows_of_files_and_live_tables(console: Console, tmp_path: Path) -> None
     assert said(console, "VERIFY QUERY t;").startswith("t is verified: 1 row")
 
 
+@pytest.mark.slow
 def test_messages_of_kafka_from_the_latest_on(console: Console, kafka: Broker) -> None:
     topic = kafka.topic("before")
     console.run(

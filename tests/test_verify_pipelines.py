@@ -14,6 +14,8 @@ from conftest import Console
 
 from streamsql.errors import InputFault
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/", "streamsql/connectors/")
+
 HOUR = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 # The names of sinks, and the queries that write into them; a live table where there is no sink of the name.
 PIPELINES = {
@@ -47,6 +49,7 @@ PIPELINES = {
 }
 
 
+@pytest.mark.slow
 def test_pipelines_are_equal_after_a_kill_and_a_resume(
     console: Console, tmp_path: Path, packages: Callable[[str], None]
 ) -> None:

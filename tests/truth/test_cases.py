@@ -9,13 +9,13 @@ from __future__ import annotations
 import io
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console, daily
+from conftest import Console, in_main_run
 from truth.cases import Case, definitions, groups, is_test, sql_test
 
 from streamsql.calls import Node
@@ -30,6 +30,8 @@ from streamsql.testing.reports import TextReport
 from streamsql.testing.runner import Outcome, run_cases
 from streamsql.testing.sessions import SessionFactory
 
+ROOMS = ("streamsql/plan/", "streamsql/runtime/", "streamsql/testing/", "tests/truth/")
+
 ALL = {name: case for group in groups().values() for name, case in group.items()}
 INFERRED = "file_json_needs_schema"
 """Spark refuses a stream of files without columns unless schemaInference is set. The language infers them once, at
@@ -37,10 +39,10 @@ CREATE STREAM, and keeps them.
 """
 BY_WORDS = [n for n, c in ALL.items() if not is_test(c) and "expected_error" in c and n != INFERRED]
 OF_FILES = [n for n, c in ALL.items() if "file_source" in c and "expected_error" not in c]
-DAILY, NIGHTLY = daily({name: case for name, case in ALL.items() if is_test(case)}, 3)
+AS_TESTS = [name for name, case in ALL.items() if is_test(case)]
 
 
-def grouped_tests(chosen: Mapping[str, Case]) -> dict[str, list[str]]:
+def grouped_tests(chosen: Collection[str]) -> dict[str, list[str]]:
     """The chosen cases as TESTs, by their groups."""
     tests = {
         group: [sql_test(case) for name, case in cases.items() if name in chosen]
@@ -54,7 +56,7 @@ PHASES = ("define", "start", "run")
 
 def test_every_case_is_asserted() -> None:
     """Once, by its name; and none was lost on the way into the repository."""
-    names = sorted([*BY_WORDS, *OF_FILES, INFERRED, *DAILY, *NIGHTLY])
+    names = sorted([*BY_WORDS, *OF_FILES, INFERRED, *AS_TESTS])
     assert names == sorted(case["name"] for group in groups().values() for case in group.values())
     assert {group: len(cases) for group, cases in groups().items()} == {
         "learn_spark": 7, "guide": 9, "aggregation": 10, "dedup": 15, "event_time": 20, "file_source": 18,
@@ -72,7 +74,20 @@ def factory(spark: Any) -> Iterator[SessionFactory]:
     factory.close()
 
 
-@pytest.mark.parametrize(("group", "tests"), grouped_tests(DAILY).items(), ids=grouped_tests(DAILY))
+MAIN = [name for name in AS_TESTS if in_main_run(name, 6)]
+NIGHTLY = [name for name in AS_TESTS if name not in MAIN]
+
+
+@pytest.mark.parametrize(
+    ("group", "tests"),
+    [
+        *(pytest.param(*group, id=group[0]) for group in grouped_tests(MAIN).items()),
+        *(
+            pytest.param(*group, id=f"others of {group[0]}", marks=pytest.mark.slow)
+            for group in grouped_tests(NIGHTLY).items()
+        ),
+    ],
+)
 def test_cases_pass_as_tests(group: str, tests: list[str], factory: SessionFactory, tmp_path: Path) -> None:
     file = tmp_path / f"{group}.test.sql"
     file.write_text("SET spark.sql.session.timeZone = UTC;\n\n" + "\n".join(tests), "utf-8")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console, daily
+from conftest import Console, cases_of
 from truth.nexmark import SIDE_INPUT, STEPS, TABLES, columns, expected, feed, live_tables, shown, wanted
 
-DAILY, NIGHTLY = daily(live_tables(), 3)
+ROOMS = ("streamsql/plan/", "streamsql/runtime/", "tests/truth/")
 
 
-@pytest.mark.parametrize("name", DAILY)
+@pytest.mark.parametrize("name", cases_of({name: name for name in live_tables()}, 6))
 def test_a_live_table_is_the_batch_result_after_each_micro_batch(
     console: Console, spark: Any, tmp_path: Path, name: str
 ) -> None:

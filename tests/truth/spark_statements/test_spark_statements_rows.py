@@ -21,6 +21,8 @@ from streamsql.errors import StreamsqlError
 from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.row_values import collect
 
+ROOMS = ("streamsql/language/", "streamsql/plan/", "streamsql/runtime/")
+
 PARTS = 4
 """The parts that the files are tried in: each is a test, with a time limit of its own."""
 FILES, QUERIES = 10, 2
@@ -65,7 +67,7 @@ class Answer:
         return None
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, PARTS))])
 def test_queries_have_the_answers_of_spark(
     golden: GoldenFiles, spark: Any, tmp_path: Path, part: int
 ) -> None:
