@@ -36,6 +36,9 @@ ROOT = Path(__file__).resolve().parents[1]
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:  # a shell or nohup has begun the tests in the background
         signal.signal(number, usual)
+# Else each process that the tests start would compile all modules anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # No console of a test builds a start-up cache: that would only take the processors of the others.
 os.environ["CI"] = "1"
 # Each JVM of the tests, also those of the consoles that they start, runs a few seconds of small queries: no time

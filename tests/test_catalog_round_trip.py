@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from generated import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamsql.catalog import Catalog
@@ -192,14 +193,14 @@ def shown_again(session: Session) -> None:
         assert replace(typed.catalog, tables={}) == replace(catalog, tables={})
 
 
-@settings(max_examples=80, deadline=None)
+@examples(40)
 @example("CREATE SINK `a` USING kafka OPTIONS (servers 'h:1', topic 't', 'kafka.Sas' 'x')")
 @given(statements())
 def test_a_statement_that_is_accepted_reads_back_as_the_same(text: str) -> None:
     check([text])
 
 
-@settings(max_examples=15, deadline=None)
+@examples(8)
 @given(st.lists(statements(), min_size=2, max_size=5))
 def test_several_do_not_disturb_each_other(texts: list[str]) -> None:
     check(texts)

@@ -175,9 +175,9 @@ def check(text: str) -> bool:
 def test_tokens_comments_and_names_stay_and_a_second_format_changes_nothing() -> None:
     chance = random.Random(14)
     known = corpus.statements()
-    read = [check(text) for text in [*known[::18], *texts(40, 14)]]
-    read += [check(with_gaps(text, chance) + chance.choice(["", ";", " -- end\n;"])) for text in known[1::18]]
-    assert sum(read) > 60
+    read = [check(text) for text in [*known[::36], *texts(20, 14)]]
+    read += [check(with_gaps(text, chance) + chance.choice(["", ";", " -- end\n;"])) for text in known[1::36]]
+    assert sum(read) > 30
     tests = [written.text for file in SQL_TESTS for written in split_script(Source("", file.read_text()))]
     assert all(check(text) for text in tests)
     assert sum(check(with_gaps(text, chance) + ";") for text in tests) > 50
@@ -195,7 +195,7 @@ COMPOUNDS = [
 
 def test_compound_statements_keep_their_tokens_and_comments() -> None:
     chance = random.Random(14)
-    assert all(check(with_gaps(text, chance)) for text in COMPOUNDS for _ in range(6))
+    assert all(check(with_gaps(text, chance)) for text in COMPOUNDS for _ in range(3))
 
 
 def test_scripts_of_pages_can_be_formatted() -> None:

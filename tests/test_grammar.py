@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from generated import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.catalog import Catalog
@@ -39,14 +39,6 @@ SHAPES = Path(__file__).with_name("query_shapes.gram").read_text("utf-8")
 GRAMMAR = Grammar([*(f"{name} <- {rule}" for name, rule in load().rules.items()), SHAPES])
 GRAMMAR.help |= load().help
 RULES = sorted(STATEMENTS)
-
-Test = TypeVar("Test", bound=Callable[..., Any])
-
-
-def examples(count: int) -> Callable[[Test], Test]:
-    """The fixed profile: the same examples in every run, however slow the machine."""
-    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(max_examples=count // 3, derandomize=True, deadline=None, suppress_health_check=slow)
 
 
 # ---- statements from the grammar ----------------------------------------------------------------
@@ -383,7 +375,7 @@ def test_every_rule_is_used() -> None:
     assert set(GRAMMAR.rules) == used
 
 
-@examples(400)
+@examples(66)
 @given(written())
 def test_a_statement_of_the_grammar_is_read_as_that_statement(case: tuple[str, str]) -> None:
     rule, text = case
@@ -395,7 +387,7 @@ def test_a_statement_of_the_grammar_is_read_as_that_statement(case: tuple[str, s
 
 @pytest.mark.parametrize("rule", RULES)
 def test_each_rule_is_read_as_its_statement(rule: str) -> None:
-    @examples(8)
+    @examples(2)
     @given(statements([rule]))
     def read(case: tuple[str, list[Atom]]) -> None:
         statement = parse_text(Source("", " ".join(atom.text for atom in case[1])), in_test=True)
@@ -411,7 +403,7 @@ def takes(wanted: str, atom: Atom, tokens: list[Token], at: int) -> bool:
     return wanted in TERMINALS and TERMINALS[wanted][0](tokens, at) is not None
 
 
-@examples(300)
+@examples(50)
 @given(statements())
 def test_the_next_token_is_among_the_completions(case: tuple[str, list[Atom]]) -> None:
     rule, atoms = case
@@ -522,7 +514,7 @@ def noisy(draw: Any) -> str:
     return draw(st.sampled_from([" ", "", "\n"])).join(tokens) if draw(st.booleans()) else " ".join(tokens)
 
 
-@examples(1200)
+@examples(200)
 @given(noisy())
 def test_noise_raises_only_our_own_errors(text: str) -> None:
     read_and_plan(text)
@@ -537,7 +529,7 @@ CLAUSES = st.sampled_from(
 ).map(str.strip)
 
 
-@examples(800)
+@examples(133)
 @given(st.lists(CLAUSES, max_size=14).map(" ".join))
 def test_clauses_in_any_order_raise_only_our_own_errors(text: str) -> None:
     read_and_plan("SELECT " + text)
@@ -559,7 +551,7 @@ def queries(draw: Any) -> str:
 def test_any_query_is_lowered_or_refused_in_our_own_words() -> None:
     known = []
 
-    @examples(250)
+    @examples(41)
     @given(queries())
     def check(text: str) -> None:
         known.append(is_read(text))
@@ -579,7 +571,7 @@ def test_any_number_is_lowered_or_refused_in_our_own_words(number: str) -> None:
         read_and_plan(f"SELECT count(*) FROM {table} GROUP BY a ORDER BY {number}")
 
 
-@examples(300)
+@examples(50)
 @given(st.text(max_size=60))
 def test_any_text_raises_only_our_own_errors(text: str) -> None:
     read_and_plan(text)
@@ -621,7 +613,7 @@ SNIPPETS = st.one_of(
 TEXTS = st.lists(SNIPPETS, max_size=12).map("".join)
 
 
-@examples(600)
+@examples(100)
 @given(TEXTS)
 def test_tokens_and_gaps_make_the_text(text: str) -> None:
     tokens = tokenize(text, strict=False)
@@ -639,7 +631,7 @@ def test_tokens_and_gaps_make_the_text(text: str) -> None:
         assert within(error.span, text)
 
 
-@examples(400)
+@examples(66)
 @given(TEXTS)
 def test_splitting_loses_nothing_but_semicolons(text: str) -> None:
     tokens = tokenize(text, strict=False)
@@ -649,7 +641,7 @@ def test_splitting_loses_nothing_but_semicolons(text: str) -> None:
     assert all(a.start < b.start for a, b in zip(kept, kept[1:], strict=False))
 
 
-@examples(200)
+@examples(33)
 @given(st.lists(written().map(lambda case: case[1]), min_size=1, max_size=4))
 def test_statements_are_split_where_they_end(texts: list[str]) -> None:
     texts = [t for t in texts if not re.match(r"(?i)\s*(begin|execute)\b", t)]
@@ -683,7 +675,7 @@ def test_where_a_script_is_split(text: str, count: int) -> None:
     assert len(split_script(Source("", text))) == count
 
 
-@examples(400)
+@examples(66)
 @given(st.text())
 def test_what_is_quoted_is_read_back(text: str) -> None:
     (string,) = tokenize(quote(text))
@@ -712,7 +704,7 @@ def templates(draw: Any) -> list[tuple[str, str]]:
     return [*pieces, (last, last)]
 
 
-@examples(400)
+@examples(66)
 @given(templates())
 def test_places_in_a_text_with_variables_lead_back(pieces: list[tuple[str, str]]) -> None:
     text = "".join(old for old, _ in pieces)
@@ -814,14 +806,14 @@ def entry(text: str) -> Stream | Sink:
     return made.sink
 
 
-@examples(250)
+@examples(41)
 @given(streams())
 def test_show_create_stream_makes_the_same_stream(text: str) -> None:
     made = entry(text)
     assert entry(made.sql()) == made
 
 
-@examples(150)
+@examples(25)
 @given(sinks())
 def test_show_create_sink_makes_the_same_sink(text: str) -> None:
     made = entry(text)

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from conftest import notes_of
-from hypothesis import HealthCheck, given, settings
+from generated import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql import calls
@@ -391,11 +392,6 @@ NODES: st.SearchStrategy[Node] = st.recursive(
 PROGRAMS = st.lists(st.builds(Assign, st.sampled_from(["", "a", "result"]), NODES), min_size=1, max_size=4)
 
 
-def examples(count: int) -> Any:
-    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(max_examples=count // 3, derandomize=True, deadline=None, suppress_health_check=slow)
-
-
 @pytest.fixture(params=[0, calls.WIDTH])
 def width(request: pytest.FixtureRequest) -> Iterator[int]:
     """Lines of any length; with 0 every chain of calls goes over several lines."""
@@ -405,7 +401,7 @@ def width(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 def test_any_program_means_one_thing(width: int) -> None:
-    @examples(300)
+    @examples(50)
     @given(PROGRAMS.map(tuple))
     def check(program: Program) -> None:
         assert_one_meaning(program)
@@ -413,7 +409,7 @@ def test_any_program_means_one_thing(width: int) -> None:
     check()
 
 
-@examples(600)
+@examples(100)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_any_text_is_written_as_it_is(text: str) -> None:
     long = Var("spark").call("sql", text).call("select", text, "x" * 100).call("where", [text])
@@ -455,7 +451,7 @@ def test_a_long_chain_is_run_and_written() -> None:
     assert render(program).count("\n    .union(") == 3000
 
 
-@examples(200)
+@examples(33)
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_two_names_have_two_variables(a: str, b: str) -> None:
     if a.casefold() != b.casefold():
@@ -522,7 +518,7 @@ def test_spans_of_a_plan_lie_in_the_statement() -> None:
     assert planned(text) == replace(made, mode_span=None)
 
 
-@examples(200)
+@examples(33)
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_two_live_tables_have_two_variables(a: str, b: str) -> None:
     if a.casefold() != b.casefold():
