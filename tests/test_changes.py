@@ -18,6 +18,8 @@ from streamsql.errors import QueryFault, StreamsqlError
 from streamsql.runtime.live.change_log import ChangeLog
 from streamsql.runtime.session import Session
 
+ROOMS = ("streamsql/connectors/", "streamsql/runtime/")
+
 COUNTS = """
 CREATE STREAM words (word STRING, n INT) USING values;
 CREATE LIVE TABLE counts AS SELECT word, count(*) AS c FROM words GROUP BY word;

@@ -30,6 +30,8 @@ from streamsql.testing.reports import TextReport
 from streamsql.testing.runner import Outcome, run_cases
 from streamsql.testing.sessions import SessionFactory
 
+ROOMS = ("examples/", "streamsql/testing/", "streamsql/plan/")
+
 EXAMPLES = ROOT / "examples"
 GOLDEN = Path(__file__).parent / "golden" / "examples"
 BY_SOCKET = {"word_count_socket.sql"}
@@ -72,6 +74,7 @@ def test_example_checks_without_spark(name: str) -> None:
     assert code == 0, said.getvalue()
 
 
+@pytest.mark.slow
 def test_each_example_is_tested_in_sql(spark: Any) -> None:
     """All in one session of Spark, without a server."""
     files = [str(EXAMPLES / name.replace(".sql", ENDING)) for name in ALL]

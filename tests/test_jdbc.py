@@ -21,6 +21,8 @@ from streamsql.output.error_text import format_error
 from streamsql.results import Text
 from streamsql.runtime.embedded.jdbc_writer import JdbcTable
 
+ROOMS = ("streamsql/connectors/", "streamsql/runtime/embedded/")
+
 STREAM = "CREATE STREAM s (word STRING, n INT) USING values;\n"
 PASSWORD = "hush-hush"
 
@@ -89,7 +91,7 @@ def postgresql(packages: Callable[[str], None]) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def database(
     request: pytest.FixtureRequest, packages: Callable[[str], None], tmp_path: Path, spark: Any
 ) -> Database:

@@ -19,6 +19,8 @@ from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.spark_classes import RULES, SPARK_VERSION
 
+ROOMS = ("streamsql/runtime/engine/",)
+
 FORMAT = "streamsql.JsonLines$Format"
 
 
@@ -51,6 +53,7 @@ def test_set_switches_the_rules_off_and_on(console: Any, tmp_path: Path) -> None
     assert console.rows("SET streamsql.rules;") == [("streamsql.rules", "on", "streamsql")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_rules_of_another_spark_are_not_active_and_that_is_said_once(tmp_path: Path) -> None:
     (tmp_path / "first" / "streamsql").mkdir(parents=True)

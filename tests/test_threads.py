@@ -54,7 +54,7 @@ def test_work_that_is_done_is_not_cancelled() -> None:
 
 # ---- with Spark: nothing grows --------------------------------------------------------------------
 
-TIMES = int(os.environ.get("STREAMSQL_TIMES", "8"))
+TIMES = int(os.environ.get("STREAMSQL_TIMES", "4"))
 """How often the work of each kind is done after the first time; thousands by hand."""
 BUSY = """
 import os, time
