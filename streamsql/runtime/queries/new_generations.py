@@ -1,4 +1,7 @@
-"""The generation of a query that is started: the one in use, or a new one that is put in use at the end."""
+"""The generation of a query that is started: the one in use, or a new one that is put in use at the end.
+
+A generation has one checkpoint for ever, also where CHECKPOINT names its folder: the id of that is recorded.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from streamsql.errors import RuleFault
+from streamsql.language.tokens import quote_name
 from streamsql.plan.plans import Run
+from streamsql.runtime.checkpoints.query_marker import ANEW, Folder
+from streamsql.runtime.embedded.durable_files import write_file
+from streamsql.runtime.live.recorded_progress import checkpoint_id
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.workspace.generations import Generations
 from streamsql.runtime.workspace.owned_folders import claim, private_folder
+
+CHECKPOINT_ID = "checkpoint.id"
+"""The file of a generation with the id of its checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -58,3 +69,37 @@ def generation_of(parts: QueryParts, plan: Run, old: Path | None) -> Iterator[Ge
             parts.live.forget(sink.casefold())
         raise
     generations.clear()
+
+
+def record_checkpoint(generation: Path, query: str) -> None:
+    """Record the checkpoint of a generation. query: its id. Raises OSError."""
+    if _recorded(generation) != query:
+        write_file(generation / CHECKPOINT_ID, lambda file: file.write(query.encode()))
+
+
+def check_checkpoint(plan: Run, generation: Path, folder: Folder) -> None:
+    """Raise RuleFault when a query that is to go on with a generation has another checkpoint now, or none: it
+    would write again what its sinks have, or leave it out. Rows of live tables are compared by themselves.
+    """
+    recorded, now = _recorded(generation), checkpoint_id(folder)
+    if not recorded or recorded == now or all(target.sink.is_live for target in plan.targets):
+        return
+    name = plan.query.name
+    aside = folder.renamed(lambda other: checkpoint_id(other) == recorded)
+    back = f"rename {aside} to {plan.checkpoint}, where it was; or\n" if aside else ""
+    raise RuleFault(
+        f"the checkpoint of {name} is {'another one than before' if now else 'gone'}",
+        detail=f"{plan.checkpoint} records what it has read and written; without that record, its sink would "
+        "get rows again, or lack rows",
+        hint="\n".join((f"{back}START QUERY {quote_name(name)} with one of", *ANEW)),
+        span=plan.body_span,
+        code="OTHER_CHECKPOINT",
+    )
+
+
+def _recorded(generation: Path) -> str:
+    """The id of the checkpoint of a generation; "" where it is not recorded."""
+    try:
+        return (generation / CHECKPOINT_ID).read_text("utf-8")
+    except FileNotFoundError:
+        return ""

@@ -21,6 +21,7 @@ from streamsql.runtime.live.journal import UnreadableRows
 from streamsql.runtime.live.kept_columns import Misfit
 from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
+from streamsql.runtime.queries.end_with_input import end_with_input
 from streamsql.runtime.queries.new_generations import generation_of, in_use
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import QueryReported
@@ -114,6 +115,8 @@ def keep_refreshed(
     )
     parts.queries.take_up(running)
     parts.queries.refreshes.start(refresher)
+    if running.ends and not plan.transient:
+        end_with_input(parts.queries, running)
     return running
 
 
