@@ -8,7 +8,7 @@ A story is a list of lines. A line is a statement, or one of these:
     -- check                       all input is processed; each live table and query has the rows that Spark's batch
                                    query over the same input gives, and VERIFY says so
 
-All relations have the columns k STRING and v INT (or BIGINT).
+All relations have the columns k STRING and v BIGINT.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REFUSED = {
 """The codes with which a statement may be refused."""
 PATIENCE = 120
 ROW = re.compile(r"\((?:'(\w*)'|NULL), (-?\d+)\)")
-NO_ROWS = "SELECT CAST('' AS STRING) AS k, 1 AS v WHERE false"
+NO_ROWS = "SELECT CAST('' AS STRING) AS k, CAST(1 AS BIGINT) AS v WHERE false"
 
 Rows = Counter[tuple[Any, ...]]
 
@@ -158,7 +158,16 @@ class Story:
                 except StreamsqlError as ended:
                     if ended.code != "WRONG_COLUMNS":
                         raise
-                    self.console.run(f"START QUERY {reader};")
+                    self._again(reader)
+
+    def _again(self, name: str) -> None:
+        """Start a query whose input has other columns now; one of changes from the beginning, as is proposed."""
+        try:
+            self.console.run(f"START QUERY {name};")
+        except StreamsqlError as refused:
+            if refused.code != "WRONG_COLUMNS" or name in self.live:
+                raise
+            self.console.run(f"START QUERY {name} FROM BEGINNING;")
 
     # ---- what must be true -------------------------------------------------------------------------
 
@@ -219,7 +228,7 @@ class Story:
         below = self.below(name)
         for relation, rows in self.given.items():
             if relation in below:
-                values = f"SELECT CAST(k AS STRING) AS k, v FROM VALUES {', '.join(rows)} t(k, v)"
+                values = f"SELECT CAST(k AS STRING) AS k, CAST(v AS BIGINT) AS v FROM VALUES {', '.join(rows)} t(k, v)"
                 ctes.append(f"{relation} AS ({values if rows else NO_ROWS})")
         ordered = list[str]()
 
