@@ -4,6 +4,7 @@ A story is a list of lines. A line is a statement, or one of these:
 
     -- file s ('a', 1), ('b', 2)   a file with these rows lands in the folder of the stream s
     -- crash                       the console ends as if it was killed; another one opens its workspace
+    -- kill 0.3 STATEMENT          the same while it runs a statement, so many seconds after its begin
     -- restart                     the console is left; another one opens its workspace
     -- check                       all input is processed; each live table and query has the rows that Spark's batch
                                    query over the same input gives, and VERIFY says so
@@ -42,9 +43,13 @@ class OpenConsole(Protocol):
 
     def rows(self, script: str) -> list[tuple[Any, ...]]: ...
 
+    def text(self, script: str) -> str: ...
+
     def leave(self) -> None: ...
 
     def crash(self) -> None: ...
+
+    def kill_within(self, statement: str, seconds: float) -> None: ...
 
 
 class Story:
@@ -85,6 +90,13 @@ class Story:
         if line == "-- crash":
             self.console.crash()
             self._open()
+        elif line.startswith("-- kill "):
+            seconds, _, statement = rest.partition(" ")
+            self.console.kill_within(statement, float(seconds))
+            self._open()
+            if self._was_done(statement):
+                self._note(statement)
+            self.running.clear()
         elif line == "-- restart":
             self.console.leave()
             self._open()
@@ -100,6 +112,23 @@ class Story:
     def _open(self) -> None:
         self.running.clear()
         self.console = self.opened(self.folder / "w")
+
+    def _was_done(self, statement: str) -> bool:
+        """Whether a statement within which the console was killed has changed the workspace."""
+        if statement.startswith("INSERT INTO "):
+            name, rows = statement.split()[2], statement.partition(" VALUES ")[2]
+            before = sum(len(ROW.findall(given)) for given in self.given[name])
+            ((now,),) = self.console.rows(f"SELECT count(*) FROM {name};")
+            assert now in (before, before + len(ROW.findall(rows))), f"{name} has {now} rows"
+            return bool(now > before)
+        if statement.startswith("DROP LIVE TABLE "):
+            return statement.split()[3].rstrip(";") not in {
+                row[0] for row in self.console.rows("SHOW LIVE TABLES;")
+            }
+        if statement.startswith("CREATE OR REPLACE LIVE TABLE "):
+            shown = self.console.text(f"SHOW CREATE LIVE TABLE {statement.split()[5]};")
+            return statement.partition(" AS ")[2].rstrip(";") in shown
+        return False
 
     def _land(self, name: str, rows: str) -> None:
         self.files += 1
@@ -118,7 +147,10 @@ class Story:
         except StreamsqlError as refused:
             if refused.code in REFUSED.get(kind, ()):
                 return refused.code
-            raise
+            if refused.code != "WRONG_COLUMNS" or not statement.startswith("START QUERY "):
+                raise
+            for name in filter(lambda name: name.startswith("c"), self.queries):
+                self._again(name)  # its live table was replaced
         self._note(statement)
         return ""
 

@@ -33,6 +33,9 @@ class Here(Opened):
             query.stop()
         self.session.queries.close()
 
+    def kill_within(self, statement: str, seconds: float) -> None:
+        raise NotImplementedError("only a process can be killed within a statement")
+
 
 class Process:
     """A console in a process of its own. Its crash: the process and its JVM are killed."""
@@ -55,6 +58,9 @@ class Process:
     def rows(self, script: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in self._call("rows", script)]
 
+    def text(self, script: str) -> str:
+        return str(self._call("text", script))
+
     def leave(self) -> None:
         self._call("leave", "")
         self._end()
@@ -65,11 +71,13 @@ class Process:
                 os.kill(pid, signal.SIGKILL)
         self._end()
 
-    def begin(self, script: str) -> None:
-        """Begin to run a script, without waiting for its end."""
+    def kill_within(self, statement: str, seconds: float) -> None:
+        """Begin to run a statement, and kill the console so many seconds later."""
         assert self.process.stdin
-        self.process.stdin.write(json.dumps(["run", script]) + "\n")
+        self.process.stdin.write(json.dumps(["run", statement]) + "\n")
         self.process.stdin.flush()
+        time.sleep(seconds)  # the moment of the kill is what is tried
+        self.crash()
 
     def _call(self, what: str, script: str) -> Any:
         assert self.process.stdin
@@ -125,8 +133,8 @@ def serve(folder: Path) -> None:
         try:
             if what == "leave":
                 console.session.close()
-            elif what == "rows":
-                answer["rows"] = console.rows(script)
+            elif what in ("rows", "text"):
+                answer["rows"] = getattr(console, what)(script)
             else:
                 console.run(script)
         except StreamsqlError as error:

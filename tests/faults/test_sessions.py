@@ -210,6 +210,28 @@ class Sessions(RuleBasedStateMachine):
             self.tell("START QUERY ALL;")
         self.perhaps(check)
 
+    @precondition(lambda self: KILLED and self.story.live)
+    @rule(seed=seeds, depth=st.integers(1, 2), given=rows, seconds=st.integers(0, 20), check=st.booleans())
+    def killed(self, seed: int, depth: int, given: str, seconds: int, check: bool) -> None:
+        """A kill within a statement."""
+        chance = random.Random(seed)
+        name, streams = (
+            chance.choice(sorted(self.story.live)),
+            self.story.given.keys() | self.story.texts.keys(),
+        )
+        statements = [
+            "START QUERY ALL;",
+            f"INSERT INTO s0 VALUES {given};",
+            f"CREATE OR REPLACE LIVE TABLE {name} AS {self.select(seed, depth, name)};",
+        ]
+        if not any(name in self.story.below(other) for other in streams - {name}):
+            statements.append(f"DROP LIVE TABLE {name};")
+        if name not in self.story.running and not self.story.below(name) & self.story.live - {name}:
+            statements.append(f"START QUERY {name} FROM BEGINNING;")
+        self.tell(f"-- kill {seconds / 10} {chance.choice(statements)}")
+        self.tell("START QUERY ALL;")
+        self.perhaps(check)
+
     # ---- what must be true -----------------------------------------------------------------------
 
     def perhaps(self, check: bool) -> None:
