@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import Console
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import StreamsqlError
+from streamsql.runtime.queries.end_with_input import _has_read_all
 
 BOTH = """CREATE STREAM orders (dim STRING, n INT) USING values;
 CREATE STREAM customers (customer STRING, label STRING) USING values;
@@ -233,3 +235,26 @@ def test_a_query_that_ends_with_its_input_fails_with_an_input(console: Console) 
         console.run("AWAIT QUERY once TIMEOUT INTERVAL 60 SECONDS;")
     assert caught.value.message == "query once failed: the query of an input failed"
     assert caught.value.detail.startswith("query broken failed: ")
+
+
+@pytest.mark.parametrize(
+    ("batch", "latest", "limited", "read"),
+    [
+        (3, None, False, False),  # planned before
+        (4, None, False, True),
+        (4, None, True, False),
+        (4, '{"t":{"0":9}}', True, False),
+        (4, '{"t":{"0":7}}', True, True),
+        (4, '{"t":{"0":9}}', False, False),
+    ],
+)
+def test_a_query_that_is_never_idle_has_read_all_input_of_a_moment(
+    batch: int, latest: str | None, limited: bool, read: bool
+) -> None:
+    source = {"latestOffset": latest, "endOffset": '{"t":{"0":7}}'}
+    options = (("maxOffsetsPerTrigger", "9"),) if limited else ()
+    running = SimpleNamespace(
+        reports=SimpleNamespace(newest=lambda number: [{"batchId": batch, "sources": [source]}]),
+        plan=SimpleNamespace(reads=SimpleNamespace(streams=[SimpleNamespace(options=options)])),
+    )
+    assert _has_read_all(running, 4) is read  # type: ignore[arg-type]

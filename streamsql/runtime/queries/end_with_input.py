@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
 from streamsql.errors import Cancelled, QueryFault, StreamsqlError
 from streamsql.guard import internal
@@ -27,14 +28,20 @@ def end_with_input(queries: Queries, running: Running) -> None:
 
 def _await_and_end(queries: Queries, running: Running, stages: list[str], inputs: list[str]) -> None:
     refresher, refreshes, cancel = running.handle, queries.refreshes, CancelToken()
+    following = {name: queries.all[name].batch + 1 for name in inputs}
 
     def tell(waited_for: Running) -> None:
         if not refresher.isActive:
             raise Cancelled(f"{running.name} was stopped")
+        first = following.get(waited_for.name.casefold())
+        if first is not None and _has_read_all(waited_for, first):
+            raise _HasReadAll
 
     try:
         queries.wait(stages, cancel, idle=False, timeout=None, tell=tell)
-        queries.wait(_going_on(queries, inputs), cancel, idle=True, timeout=None, tell=tell)
+        for name in _going_on(queries, inputs):
+            with suppress(_HasReadAll):
+                queries.wait([name], cancel, idle=True, timeout=None, tell=tell)
         while not refreshes.settled(refresher):
             refreshes.wait(refresher, POLL)
         if refresher.waits_for:
@@ -46,6 +53,23 @@ def _await_and_end(queries: Queries, running: Running, stages: list[str], inputs
         refreshes.fail(refresher, _of_input(running.name, error))
     except Exception as error:
         refreshes.fail(refresher, internal(error))
+
+
+class _HasReadAll(Exception):
+    """A query that is never idle has read all input of a moment."""
+
+
+def _has_read_all(running: Running, first: int) -> bool:
+    """Whether a streaming query has completed a micro-batch that took all input that was available. first:
+    the number from which on micro-batches are planned after the moment in question.
+    """
+    newest = running.reports.newest(1)
+    if not newest or int(newest[-1].get("batchId", -1)) < first:
+        return False
+    options = [key.casefold() for stream in running.plan.reads.streams for key, _ in stream.options]
+    limited = any(key.endswith("pertrigger") for key in options)
+    ends = [(source.get("latestOffset"), source.get("endOffset")) for source in newest[-1].get("sources", ())]
+    return all(latest == end if latest else not limited for latest, end in ends)
 
 
 def _going_on(queries: Queries, names: list[str]) -> list[str]:

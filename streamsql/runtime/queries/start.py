@@ -202,7 +202,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
         running.notes = (*notes, *running.notes)
         running.reports.output = output or running.reports.output
     if not plan.transient:
-        record_checkpoint(generation.folder, str(running.handle.id))
+        record_checkpoint(plan, generation.folder, str(running.handle.id))
         running.reports.tell(parts.kept.follow(running.name))
     return running
 

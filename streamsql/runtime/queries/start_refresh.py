@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +142,8 @@ def _frame(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt])
     """The DataFrame of the result over these rows, in a Spark session of its own: the views that it makes
     are nobody else's.
     """
-    env = parts.env(plan.program, plan.reads, own_session(parts.spark))
+    # The live tables themselves may be replaced at this moment.
+    env = parts.env(plan.program, replace(plan.reads, live=()), own_session(parts.spark))
     env |= {rows_variable(name): at for name, at in inputs.items()}
     run(plan.program, env)
     if env["result"].isStreaming:
