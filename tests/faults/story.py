@@ -24,7 +24,7 @@ from typing import Any, Protocol
 from streamsql.errors import StreamsqlError
 
 REFUSED = {
-    "create live table": {"NOT_ON_STREAMS", "OUTPUT_MODE_NOT_SUPPORTED", "CIRCULAR_DEFINITION"},
+    "create live table": {"NOT_ON_STREAMS", "OUTPUT_MODE_NOT_SUPPORTED", "CIRCULAR_DEFINITION", "NO_STREAM"},
     "drop": {"IN_USE"},
     "verify": {"WRONG_KIND", "CLAUSE_NOT_SUPPORTED", "NO_RECORDS", "CONNECTOR_NOT_SUPPORTED"},
 }

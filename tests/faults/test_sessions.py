@@ -130,7 +130,9 @@ class Sessions(RuleBasedStateMachine):
             name for name in sorted(self.story.live) if not without or without not in self.story.below(name)
         ]
         relations = chance.choice(
-            (streams, live, [*live, *streams], [*live, *streams], [*live, "t0"]) if live else (streams,)
+            (streams, live, [*live, *streams], [*live, *streams], [*live, *streams], [*live, "t0"])
+            if live
+            else (streams,)
         )
         generator = Selects(seed, chance.sample(relations, min(3, len(relations))))
         return generator.select(max(1, depth))
