@@ -258,3 +258,23 @@ def test_a_query_that_is_never_idle_has_read_all_input_of_a_moment(
         plan=SimpleNamespace(reads=SimpleNamespace(streams=[SimpleNamespace(options=options)])),
     )
     assert _has_read_all(running, 4) is read  # type: ignore[arg-type]
+
+
+def test_a_table_is_read_again_with_each_refresh_also_where_it_is_joined_with_a_stream(
+    console: Console,
+) -> None:
+    """No stage reads it: that would use each row of the stream once, with the table as it is then."""
+    console.run(BOTH)
+    console.run(
+        """CREATE TABLE regions (name STRING, region STRING) USING parquet;
+        CREATE LIVE TABLE m AS SELECT region, c FROM agg JOIN (SELECT customer, region FROM customers
+          JOIN regions ON label = name) ON dim = customer;
+        CREATE LIVE TABLE n AS SELECT dim, c FROM agg WHERE dim IN
+          (SELECT customer FROM customers WHERE label NOT IN (SELECT name FROM regions));
+        INSERT INTO customers VALUES ('x', 'Xaver'); INSERT INTO orders VALUES ('x', 1); AWAIT QUERY ALL IDLE;"""
+    )
+    assert (console.rows("SELECT * FROM m;"), console.rows("SELECT * FROM n;")) == ([], [("x", 1)])
+    console.run(
+        "INSERT INTO regions VALUES ('Xaver', 'north'); INSERT INTO orders VALUES ('x', 2); AWAIT QUERY ALL IDLE;"
+    )
+    assert (console.rows("SELECT * FROM m;"), console.rows("SELECT * FROM n;")) == ([("north", 2)], [])

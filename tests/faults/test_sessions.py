@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -130,12 +131,23 @@ class Sessions(RuleBasedStateMachine):
             name for name in sorted(self.story.live) if not without or without not in self.story.below(name)
         ]
         relations = chance.choice(
-            (streams, live, [*live, *streams], [*live, *streams], [*live, *streams], [*live, "t0"])
+            (
+                streams,
+                live,
+                [*live, *streams],
+                [*live, *streams],
+                [*live, "t0"],
+                [*live, *streams, "t0", "t0"],
+            )
             if live
             else (streams,)
         )
         generator = Selects(seed, chance.sample(relations, min(3, len(relations))))
-        return generator.select(max(1, depth))
+        text = generator.select(max(1, depth))
+        words = set(re.findall(r"\w+", text))
+        if "t0" in words and not words & set(live):
+            text = re.sub(r"\bt0\b", chance.choice(live), text)  # with streams only, Spark reads a table once
+        return text
 
     @precondition(lambda self: len(self.story.live) < VIEWS)
     @rule(seed=seeds, depth=st.integers(1, 2), check=st.booleans())
