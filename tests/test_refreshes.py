@@ -425,14 +425,15 @@ def test_a_refresh_goes_on_with_its_snapshot_while_an_input_is_replaced(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CREATE OR REPLACE of the input has removed its rows, and not yet put new ones there."""
-    live = console.session.parts.live
+    live, one_at_a_time = console.session.parts.live, threading.Lock()
 
     def meanwhile(*arguments: Any) -> Any:
-        rows = live.pop("counts")
-        try:
-            return computed(*arguments)
-        finally:
-            live["counts"] = rows
+        with one_at_a_time:
+            rows = live.pop("counts")
+            try:
+                return computed(*arguments)
+            finally:
+                live["counts"] = rows
 
     console.run(COUNTS + TOP + "CREATE SINK log USING memory; INSERT INTO log SELECT word, c FROM counts;")
     for module in (start_refresh, start_changes):

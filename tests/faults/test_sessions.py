@@ -2,7 +2,7 @@
 
 A few short sessions are a part of the suite. The long form is
 
-    STREAMSQL_SESSIONS=50 STREAMSQL_STEPS=40 python -m pytest tests/faults/test_sessions.py -k random
+    STREAMSQL_SESSIONS=50 STREAMSQL_STEPS=40 python -m pytest -s tests/faults/test_sessions.py -k random
 
 With STREAMSQL_KILLED=1 each session has a process of its own, which is killed with its JVM where it crashes. Other
 sessions: STREAMSQL_FIRST_SEED. A session that fails prints its story; as a file in tests/faults/stories, made
