@@ -98,6 +98,7 @@ CODES = {
     "NO_STATE": "a query keeps no state, or not what is asked for",
     "NO_STREAM": "a statement that starts a query reads no stream",
     "OPTION_CONFLICT": "an option cannot be used with another one, or is set by Spark",
+    "OTHER_CHECKPOINT": "the checkpoint of a query is gone, or another one is in its place",
     "OTHER_CONSOLE": "a statement of another console, which is proposed in the words of this one",
     OUTPUT_MODE: "another output mode is needed for this query or sink",
     "PACKAGE_NOT_AVAILABLE": "a package for Spark is not there and cannot be fetched",

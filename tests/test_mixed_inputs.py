@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import Console, in_main_run
 from test_reopened import Open, opened  # noqa: F401  a fixture
 
 from streamsql.errors import StreamsqlError
+from streamsql.runtime.queries.end_with_input import _has_read_all
 
 ROOMS = ("streamsql/plan/", "streamsql/runtime/")
 
@@ -203,3 +205,86 @@ def test_an_aggregate_over_what_only_streams_have_begins_with_its_first_micro_ba
         "INSERT INTO s VALUES (1, '2024-05-01 12:00:00'), (1, '2024-05-01 12:00:00'); AWAIT QUERY once IDLE;"
     )
     assert console.rows("SELECT * FROM once;") == [(1,)]
+
+
+@pytest.mark.parametrize("trigger", ["AVAILABLE NOW", "ONCE"])
+def test_a_query_that_ends_with_its_input_ends_although_its_live_tables_go_on(
+    console: Console, trigger: str
+) -> None:
+    """All input that was there at its start is processed, also that of the live tables; what comes later is not."""
+    console.run(BOTH)
+    console.run("INSERT INTO customers VALUES ('x', 'Xaver'); AWAIT QUERY ALL IDLE;")
+    console.run("INSERT INTO orders VALUES ('x', 1), ('y', 1); INSERT INTO customers VALUES ('y', 'Yvonne');")
+    console.run(f"CREATE LIVE TABLE once TRIGGER {trigger} AS {SELECTS['full']};")
+    console.run(f"CREATE SINK log USING memory; INSERT INTO log TRIGGER {trigger} {SELECTS['join']};")
+    console.run("AWAIT QUERY once TIMEOUT INTERVAL 60 SECONDS; AWAIT QUERY log TIMEOUT INTERVAL 60 SECONDS;")
+    both = [("x", "Xaver"), ("y", "Yvonne")]
+    changes = [("+I", "Xaver", 1), ("+I", "Yvonne", 1)]
+    assert sorted(console.rows("SELECT * FROM once;")) == both
+    assert sorted(console.rows("SELECT * FROM log;")) == changes
+    shown = {row[0]: row[1] for row in console.rows("SHOW QUERIES;")}
+    assert shown == {"agg": "running", "once": "finished", "log": "finished"}
+    console.run("INSERT INTO customers VALUES ('z', 'Zoe'); INSERT INTO orders VALUES ('x', 2);")
+    console.run("AWAIT QUERY agg IDLE;")
+    assert sorted(console.rows("SELECT * FROM once;")) == both
+    console.run("START QUERY once; AWAIT QUERY once; START QUERY log; AWAIT QUERY log;")
+    assert sorted(console.rows("SELECT * FROM once;"), key=repr) == [*both, (None, "Zoe")]
+    assert console.rows("SELECT * FROM log;")[2:] == [("-D", "Xaver", 1), ("+I", "Xaver", 2)]
+
+
+def test_a_query_that_ends_with_its_input_fails_with_an_input(console: Console) -> None:
+    console.run(BOTH)
+    console.run(
+        "CREATE LIVE TABLE broken AS SELECT raise_error(label) AS l FROM customers;"
+        "CREATE LIVE TABLE once TRIGGER AVAILABLE NOW AS SELECT l, dim FROM broken, orders;"
+        "INSERT INTO orders VALUES ('x', 1); AWAIT QUERY once TIMEOUT INTERVAL 60 SECONDS;"
+    )
+    assert console.rows("SELECT * FROM once;") == []
+    console.run("INSERT INTO customers VALUES ('x', 'Xaver'); START QUERY once;")
+    with pytest.raises(StreamsqlError) as caught:
+        console.run("AWAIT QUERY once TIMEOUT INTERVAL 60 SECONDS;")
+    assert caught.value.message == "query once failed: the query of an input failed"
+    assert caught.value.detail.startswith("query broken failed: ")
+
+
+@pytest.mark.parametrize(
+    ("batch", "latest", "limited", "read"),
+    [
+        (3, None, False, False),  # planned before
+        (4, None, False, True),
+        (4, None, True, False),
+        (4, '{"t":{"0":9}}', True, False),
+        (4, '{"t":{"0":7}}', True, True),
+        (4, '{"t":{"0":9}}', False, False),
+    ],
+)
+def test_a_query_that_is_never_idle_has_read_all_input_of_a_moment(
+    batch: int, latest: str | None, limited: bool, read: bool
+) -> None:
+    source = {"latestOffset": latest, "endOffset": '{"t":{"0":7}}'}
+    options = (("maxOffsetsPerTrigger", "9"),) if limited else ()
+    running = SimpleNamespace(
+        reports=SimpleNamespace(newest=lambda number: [{"batchId": batch, "sources": [source]}]),
+        plan=SimpleNamespace(reads=SimpleNamespace(streams=[SimpleNamespace(options=options)])),
+    )
+    assert _has_read_all(running, 4) is read  # type: ignore[arg-type]
+
+
+def test_a_table_is_read_again_with_each_refresh_also_where_it_is_joined_with_a_stream(
+    console: Console,
+) -> None:
+    """No stage reads it: that would use each row of the stream once, with the table as it is then."""
+    console.run(BOTH)
+    console.run(
+        """CREATE TABLE regions (name STRING, region STRING) USING parquet;
+        CREATE LIVE TABLE m AS SELECT region, c FROM agg JOIN (SELECT customer, region FROM customers
+          JOIN regions ON label = name) ON dim = customer;
+        CREATE LIVE TABLE n AS SELECT dim, c FROM agg WHERE dim IN
+          (SELECT customer FROM customers WHERE label NOT IN (SELECT name FROM regions));
+        INSERT INTO customers VALUES ('x', 'Xaver'); INSERT INTO orders VALUES ('x', 1); AWAIT QUERY ALL IDLE;"""
+    )
+    assert (console.rows("SELECT * FROM m;"), console.rows("SELECT * FROM n;")) == ([], [("x", 1)])
+    console.run(
+        "INSERT INTO regions VALUES ('Xaver', 'north'); INSERT INTO orders VALUES ('x', 2); AWAIT QUERY ALL IDLE;"
+    )
+    assert (console.rows("SELECT * FROM m;"), console.rows("SELECT * FROM n;")) == ([("north", 2)], [])

@@ -23,6 +23,8 @@ from streamsql.runtime.embedded.live_rows import LiveRows
 from streamsql.runtime.live.journal import LiveTables
 from streamsql.runtime.live.refresher import Refresher
 from streamsql.runtime.live.refreshes import Refreshes
+from streamsql.runtime.queries import start_changes, start_refresh
+from streamsql.runtime.queries.start_refresh import computed
 
 COUNTS = """
 CREATE STREAM words (word STRING, n INT) USING values;
@@ -417,3 +419,25 @@ def test_tables_of_one_query_are_taken_when_all_have_the_micro_batch() -> None:
             tables.settle(both)
     assert pairs == [(0, 0), (1, 1), (2, 2), (3, 3)]
     tables.refreshes.close()
+
+
+def test_a_refresh_goes_on_with_its_snapshot_while_an_input_is_replaced(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CREATE OR REPLACE of the input has removed its rows, and not yet put new ones there."""
+    live, one_at_a_time = console.session.parts.live, threading.Lock()
+
+    def meanwhile(*arguments: Any) -> Any:
+        with one_at_a_time:
+            rows = live.pop("counts")
+            try:
+                return computed(*arguments)
+            finally:
+                live["counts"] = rows
+
+    console.run(COUNTS + TOP + "CREATE SINK log USING memory; INSERT INTO log SELECT word, c FROM counts;")
+    for module in (start_refresh, start_changes):
+        monkeypatch.setattr(module, "computed", meanwhile)
+    console.run("INSERT INTO words VALUES ('cat', 1); AWAIT QUERY ALL IDLE;")
+    assert console.rows("SELECT * FROM top;") == [("cat", 1)]
+    assert console.rows("SELECT * FROM log;") == [("+I", "cat", 1)]

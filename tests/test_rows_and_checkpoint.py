@@ -379,3 +379,107 @@ def test_the_changes_of_a_view_end_with_the_newest_row() -> None:
     view = ChangesView(rows, "UTC")
     next_batch.join()
     assert view.take(10, 0, None).rows == [("+I", "a", 1), ("-U", "a", 1), ("+U", "a", 2)]
+
+
+# ---- CHECKPOINT 'dir' ------------------------------------------------------------------------------
+
+TAKE = """import json
+
+def take(batch, number):
+    with open(FILE, "a") as out:
+        out.writelines(json.dumps([row.k, row.n]) + "\\n" for row in batch.collect())
+"""
+
+
+@pytest.fixture
+def given(opened: Open, tmp_path: Path) -> Callable[[], list[list[object]]]:
+    """A console with an INSERT that has read two rows, and its CHECKPOINT in a folder ck. Gives a function that
+    returns the rows that were written.
+    """
+    rows = tmp_path / "rows"
+    (tmp_path / "cellar_of_checkpoints.py").write_text(TAKE.replace("FILE", repr(str(rows))))
+    console = opened()
+    console.run(
+        f"{STREAM} CREATE SINK o USING foreach_batch OPTIONS (function 'cellar_of_checkpoints.take', "
+        f"folder '{tmp_path}'); INSERT INTO o AS QUERY q CHECKPOINT '{tmp_path}/ck' SELECT k, n FROM s;"
+        "INSERT INTO s VALUES ('a', 1), ('b', 2); AWAIT QUERY q IDLE; STOP QUERY q;"
+    )
+    return lambda: sorted(map(json.loads, rows.read_text().splitlines()))
+
+
+ONE = [["a", 1], ["b", 2]]
+
+
+def test_a_checkpoint_of_the_user_that_is_gone_is_refused(
+    opened: Open, given: Callable[[], list[list[object]]], tmp_path: Path
+) -> None:
+    """Else its sink would get all rows again."""
+    console = opened()
+    shutil.rmtree(tmp_path / "ck")
+    with pytest.raises(StreamsqlError) as refused:
+        console.run("START QUERY q;")
+    assert refused.value.code == "OTHER_CHECKPOINT"
+    assert refused.value.message == "the checkpoint of q is gone"
+    assert refused.value.hint.startswith("START QUERY q with one of\nFROM BEGINNING ")
+    console.run("START QUERY q FROM NOW; INSERT INTO s VALUES ('c', 3); AWAIT QUERY q IDLE; STOP QUERY q;")
+    assert given() == [*ONE, ["c", 3]]
+    console.run("START QUERY q;")
+
+
+def test_another_checkpoint_in_the_place_of_that_of_the_user_is_refused(
+    opened: Open, given: Callable[[], list[list[object]]], tmp_path: Path
+) -> None:
+    console = opened()
+    shutil.move(tmp_path / "ck", tmp_path / "own")
+    console.run(
+        f"INSERT INTO o AS QUERY other CHECKPOINT '{tmp_path}/ck' SELECT k, n FROM s WHERE n > 9; STOP QUERY other;"
+        "DROP QUERY other;"
+    )
+    with pytest.raises(StreamsqlError) as refused:
+        console.run("START QUERY q;")
+    assert (refused.value.code, refused.value.message) == (
+        "OTHER_CHECKPOINT",
+        "the checkpoint of q is another one than before",
+    )
+    shutil.rmtree(tmp_path / "ck")
+    shutil.move(tmp_path / "own", tmp_path / "ck")
+    console.run("INSERT INTO s VALUES ('c', 3); START QUERY q; AWAIT QUERY q IDLE;")
+    assert given() == [*ONE, ["c", 3]]
+
+
+def test_a_crash_after_the_checkpoint_of_the_user_was_moved_aside(
+    opened: Open, given: Callable[[], list[list[object]]], tmp_path: Path
+) -> None:
+    """The error says where it is: with its old name the query goes on."""
+    console, aside = opened(), tmp_path / "ck.before-20260101-000000"
+    shutil.move(tmp_path / "ck", aside)
+    with pytest.raises(StreamsqlError) as refused:
+        console.run("START QUERY q;")
+    assert refused.value.hint.startswith(
+        f"rename {aside} to {tmp_path}/ck, where it was; or\nSTART QUERY q with"
+    )
+    shutil.move(aside, tmp_path / "ck")
+    console.run("INSERT INTO s VALUES ('c', 3); START QUERY q; AWAIT QUERY q IDLE;")
+    assert given() == [*ONE, ["c", 3]]
+
+
+def test_a_start_from_the_beginning_that_fails_leaves_the_checkpoint_of_the_user(
+    opened: Open, given: Callable[[], list[list[object]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = opened()
+
+    def fails(*arguments: object) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("streamsql.runtime.queries.start.write_marker", fails)
+        with pytest.raises(StreamsqlError, match="the disk is full"):
+            console.run("START QUERY q FROM BEGINNING;")
+    assert not list(tmp_path.glob("ck.before-*"))
+    console.run("INSERT INTO s VALUES ('c', 3); START QUERY q; AWAIT QUERY q IDLE; STOP QUERY q;")
+    assert given() == [*ONE, ["c", 3]]
+    (started,) = console.run("START QUERY q FROM BEGINNING;")
+    (aside,) = tmp_path.glob("ck.before-*")
+    assert f"the old checkpoint is kept as {aside}" in [note.text for note in started.notes]
+    console.run("AWAIT QUERY q IDLE; STOP QUERY q; START QUERY q; AWAIT QUERY q IDLE;")
+    assert given() == sorted([*ONE, *ONE, ["c", 3], ["c", 3]])

@@ -113,6 +113,13 @@ ABILITIES = {
         "this process would compute it after each micro-batch",
         "CREATE TEMPORARY VIEW name AS SELECT … over the live table: it is always up to date",
     ),
+    "mixed": Ability(
+        "a live table over live tables and streams",
+        "no",
+        "each row of a stream would be used once, with the rows that the live tables have at that moment",
+        "CREATE LIVE TABLE name AS SELECT * FROM the stream; then CREATE TEMPORARY VIEW … AS SELECT … over "
+        "live tables only: it is always up to date; or write OUTPUT MODE APPEND: then each row is used once",
+    ),
     "live limits": Ability(
         "KEY of a live table, and RETAIN",
         "no",

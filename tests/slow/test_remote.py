@@ -209,6 +209,47 @@ def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually:
     fourth.session.close()
 
 
+MIXED = """
+CREATE STREAM orders (dim STRING) USING csv OPTIONS (path '{0}/orders');
+CREATE STREAM customers (customer STRING, label STRING) USING csv OPTIONS (path '{0}/customers');
+CREATE LIVE TABLE agg AS SELECT dim, count(*) AS c FROM orders GROUP BY dim;
+"""
+JOIN = "SELECT label, c FROM agg JOIN {0} ON dim = customer"
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_live_table_over_live_tables_and_streams_is_refused_with_what_does_the_same(
+    server: Server, tmp_path: Path
+) -> None:
+    """It would not follow the live table; what the hint says is tried."""
+    for name in ("orders", "customers"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "customers" / "1.csv").write_text("x,Xaver\n")
+    console = Remote(server, tmp_path)
+    console.run(MIXED.format(tmp_path))
+    for text in (JOIN.format("customers"), "SELECT dim FROM agg UNION ALL SELECT customer FROM customers"):
+        refused = console.refused(f"CREATE LIVE TABLE m AS {text};")
+        assert refused.code == "NOT_ON_CONNECT"
+        assert refused.message == "a live table over live tables and streams: not on a Spark Connect server"
+        assert "CREATE TEMPORARY VIEW … AS SELECT … over live tables only" in refused.hint
+    console.run(
+        f"CREATE LIVE TABLE c AS SELECT * FROM customers; CREATE TEMPORARY VIEW m AS {JOIN.format('c')};"
+        "AWAIT QUERY ALL IDLE;"
+    )
+    (started,) = console.run(f"CREATE LIVE TABLE once OUTPUT MODE APPEND AS {JOIN.format('customers')};")
+    assert "JOINED_ONCE" in {note.code for note in started.notes}
+    console.run("AWAIT QUERY ALL IDLE;")
+    assert console.rows("SELECT * FROM m;") == []
+    (tmp_path / "orders" / "1.csv").write_text("x\nx\n")
+    console.run("AWAIT QUERY ALL IDLE;")
+    assert console.rows("SELECT * FROM m;") == [("Xaver", 2)]
+    assert console.rows("SELECT * FROM once;") == []
+    # A SELECT is asked once: each row is used with the live table as it is.
+    assert console.rows(f"{JOIN.format('customers')};") == [("Xaver", 2)]
+    console.run("DROP QUERY ALL;")
+    console.session.close()
+
+
 def test_what_a_remote_console_refuses(tmp_path: Path) -> None:
     context = Context(Catalog(), server=ConnectServer("sc://h:1"))
     for text, word in (

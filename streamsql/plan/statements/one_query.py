@@ -10,6 +10,7 @@ from streamsql.definitions import Sink, Stream
 from streamsql.errors import Note, RuleFault
 from streamsql.language.query import Block, Body, read_query
 from streamsql.language.statements.base import Fragment, Trigger
+from streamsql.plan.connect_limits import refusal
 from streamsql.plan.context import Context
 from streamsql.plan.lowering.frames import STREAM_IN_EXPRESSION
 from streamsql.plan.lowering.lower import Lowered
@@ -40,6 +41,14 @@ def check_one_streaming_query(
         raise _live_and_stream(sources, body)
     _check_nested(lowered, body)
     _check_distinct(lowered, body, context.catalog)
+
+
+def check_followed_on_server(sources: Sources, body: Fragment, context: Context) -> None:
+    """Raise RuleFault for a live table on a Spark Connect server that reads live tables and streams: it would
+    not follow the live tables. Only for one without OUTPUT MODE.
+    """
+    if context.server is not None and _followed(sources) and sources.streams:
+        raise refusal("mixed", body.span)
 
 
 def joined_once(sources: Sources) -> tuple[Note, ...]:

@@ -21,7 +21,7 @@ from streamsql.plan.live_parts import live_part
 from streamsql.plan.plans import Collect, Plan, Refresh, Run, Target
 from streamsql.plan.statements.change_queries import changes_again
 from streamsql.plan.statements.inserts import insert_set_parts
-from streamsql.plan.statements.one_query import check_one_streaming_query
+from streamsql.plan.statements.one_query import check_followed_on_server, check_one_streaming_query
 from streamsql.plan.statements.query_parts import (
     QueryParts,
     check_query_free,
@@ -128,6 +128,7 @@ def _live_query(
         )
         if mode is None:
             stages = not query.late
+            check_followed_on_server(sources, body, context)
             check_one_streaming_query(lowered, sources, body, context, query.trigger, stages=stages)
         parts = QueryParts(body, sources, lowered, (Target(sink, lowered.shape),))
         run = run_plan(query, parts, context, mode, late=late)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from streamsql.definitions import DEFAULT_RETAIN, Query, Sink
+from streamsql.catalog import Catalog
+from streamsql.definitions import DEFAULT_RETAIN, Query, Sink, Stream
 from streamsql.error_codes import OUTPUT_MODE, ROW_OF_EACH_KEY
 from streamsql.errors import Note, RuleFault, StreamsqlError
 from streamsql.language.nested_queries import joins_in_the_optimizer
@@ -132,9 +133,23 @@ def _is_exact(choice: Choice, shape: Shape) -> bool:
 
 def runs_as_stage(query: Query, sink: Sink, context: Context) -> Callable[[str], bool]:
     """Whether a text can be a stage of a query: a function of it."""
-    return cache(
-        lambda text: stage_run(_stage("stage", text, query), _limit(query, sink), context) is not None
-    )
+    mixed = _reads_live_tables(query.text, context.catalog)
+
+    def runs(text: str) -> bool:
+        # A refresh over live tables reads tables again; a stage would use each row of a stream once, with a
+        # table as it is then.
+        if mixed and any(context.catalog.relation(r.name) is None for r in read_query(text).relations):
+            return False
+        return stage_run(_stage("stage", text, query), _limit(query, sink), context) is not None
+
+    return cache(runs)
+
+
+def _reads_live_tables(text: str, catalog: Catalog) -> bool:
+    """Whether a query reads live tables, also through streams that are queries."""
+    entries = [catalog.relation(relation.name) for relation in read_query(text).relations]
+    inner = [entry.query for entry in entries if isinstance(entry, Stream) and entry.query]
+    return any(isinstance(e, Sink) for e in entries) or any(_reads_live_tables(q, catalog) for q in inner)
 
 
 def _limit(query: Query, sink: Sink) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -133,10 +133,36 @@ class Folder:
         """
         if not self.files.exists(self.path):
             return ""
-        aside = self._path(f"{self.path.toString().rstrip('/')}.before-{datetime.now():%Y%m%d-%H%M%S}")
+        aside = self._path(f"{self._aside}{datetime.now():%Y%m%d-%H%M%S}")
         if not self.files.rename(self.path, aside):
             raise OSError(f"{self.path.toString()} cannot be renamed")
         return str(aside.toString())
+
+    def put_back(self, aside: str) -> None:
+        """Rename the folder that `set_aside` has renamed back, unless a query has gone on in a new one.
+        Raises OSError.
+        """
+        if self.newest("commits") > 0 or not self.files.exists(self._path(aside)):
+            return
+        self.files.delete(self.path, True)
+        if not self.files.rename(self._path(aside), self.path):
+            raise OSError(f"{aside} cannot be renamed")
+
+    def renamed(self, is_it: Callable[[Folder], bool]) -> str:
+        """The path of a folder that `set_aside` has renamed, and for which a condition holds; "" if there is
+        none.
+        """
+        above = self.path.getParent()
+        if not self.files.exists(above):
+            return ""
+        paths = [str(self._path(above, name).toString()) for name in names_in(self._jvm, self.files, above)]
+        found = (path for path in paths if path.startswith(self._aside))
+        return next((path for path in found if is_it(Folder(self._spark, path))), "")
+
+    @property
+    def _aside(self) -> str:
+        """How the path of the folder begins once it is renamed."""
+        return f"{self.path.toString().rstrip('/')}.before-"
 
 
 def _is_unfinished(name: str) -> bool:

@@ -78,12 +78,12 @@ def of_checkpoint(checkpoint: CheckpointFolder) -> Recorded:
     committed, planned = _newest(checkpoint, "commits"), _newest(checkpoint, "offsets")
     if committed == 0 and checkpoint.has(FROM_NOW):
         committed = -1  # its rows are not in the live table
-    return Recorded(_id(checkpoint), committed, max(planned, committed), committed >= 0)
+    return Recorded(checkpoint_id(checkpoint), committed, max(planned, committed), committed >= 0)
 
 
 def of_late_rows(checkpoint: CheckpointFolder) -> Recorded:
     """The record of the late rows of a streaming query: the notes of LateRowsWriter. Raises OSError."""
-    query, notes = _id(checkpoint), list(checkpoint.names(LATE_ROWS))
+    query, notes = checkpoint_id(checkpoint), list(checkpoint.names(LATE_ROWS))
     numbers = [int(number) for _, dash, number in (name.partition("-") for name in notes) if dash]
     own = str(uuid.uuid5(uuid.UUID(query), LATE_ROWS)) if query else ""
     return Recorded(own, -1, max(numbers, default=-1), bool(numbers))
@@ -128,7 +128,8 @@ def misfit(rows: LiveRows | None, recorded: Recorded) -> str:
     return ""
 
 
-def _id(checkpoint: CheckpointFolder) -> str:
+def checkpoint_id(checkpoint: CheckpointFolder) -> str:
+    """The id of a checkpoint, as Spark has written it; "" without one. Raises OSError."""
     try:
         return str(uuid.UUID(json.loads(checkpoint.read("metadata"))["id"]))
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -299,9 +299,16 @@ class Queries:
         deadline: float,
         tell: Callable[[Running], None],
     ) -> None:
-        """Wait for the queries that feed a live table through others, then for the last refresh: it never
-        ends by itself. Raises as `wait` does, and the fault of one of those queries.
+        """Wait for the queries that feed a live table through others, then for the last refresh: without a
+        trigger that ends it, it never ends by itself. Raises as `wait` does, and the fault of one of those
+        queries.
         """
+        if running.ends and not idle:
+            while running.is_active():
+                tell(running)
+                cancel.check()
+                self.refreshes.wait(running.handle, time_left(running, deadline, "running"))
+            return
         feeding = [
             name for name in sorted(self.refreshes.feeding(*running.plan.query.inputs)) if name in self.all
         ]

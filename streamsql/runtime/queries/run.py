@@ -93,6 +93,12 @@ class Running:
         trigger = self.plan.query.trigger
         return trigger is None or trigger.kind not in ("continuous", "real_time")
 
+    @property
+    def ends(self) -> bool:
+        """Whether its trigger ends it, once it has processed the input of its start."""
+        trigger = self.plan.query.trigger
+        return trigger is not None and trigger.ends
+
     def end_after_batch(self, like: Ending | None = None) -> Ending:
         """Let Spark start no further micro-batch. like: as for Ending."""
         self.ending = self.ending or Ending(self.handle, like)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,14 @@ from streamsql.runtime.preflight.registry_subjects import register_schemas
 from streamsql.runtime.program_helpers import helper
 from streamsql.runtime.queries.first_rows import give_first_rows
 from streamsql.runtime.queries.kept_rows import check_rows, rows_to_write
-from streamsql.runtime.queries.new_generations import Generation, generation_of, in_generation, in_use
+from streamsql.runtime.queries.new_generations import (
+    Generation,
+    check_checkpoint,
+    generation_of,
+    in_generation,
+    in_use,
+    record_checkpoint,
+)
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.pass_over import pass_over
 from streamsql.runtime.queries.progress import Output, TableOutput
@@ -163,6 +171,8 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
             facts()
         if not plan.transient and not anew:
             known = plan.query.name.casefold() in parts.catalog.queries
+            if old is not None:
+                check_checkpoint(plan, old, folder)
             notes = check_unchanged(plan, folder, facts(), parts.spark.conf, known=known)
         register_schemas(((t.sink, t.rows) for t in plan.targets), env)
         for target in plan.targets:
@@ -177,13 +187,14 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
             plan = in_generation(plan, generation.folder)
             folder = Folder(parts.spark, plan.checkpoint)
             env["checkpoint"] = lambda name: str(generation.folder / "checkpoint")
-            notes = (*notes, *_prepare_checkpoint(parts, plan, choice, env, folder, old))
-            record = functools.partial(of_checkpoint, folder)
-            output = _keep_rows(parts, plan, choice, env, record, generation)
-            begin_late(parts, plan, env, functools.partial(of_late_rows, folder), generation)
-            code = parts.modules.digests(plan.reads.functions)
-            if generation.new and not plan.transient:
-                write_marker(Folder(parts.spark, str(generation.folder)), plan, facts(), code)
+            with _checkpoint(parts, plan, choice, env, folder, old) as said:
+                notes = (*notes, *said)
+                record = functools.partial(of_checkpoint, folder)
+                output = _keep_rows(parts, plan, choice, env, record, generation)
+                begin_late(parts, plan, env, functools.partial(of_late_rows, folder), generation)
+                code = parts.modules.digests(plan.reads.functions)
+                if generation.new and not plan.transient:
+                    write_marker(Folder(parts.spark, str(generation.folder)), plan, facts(), code)
         _add_keys(plan, env)
         beside = lambda running: write_late(parts, running, env)  # noqa: E731
         running = parts.queries.launch(plan, env, choice, facts, code, beside, folder)
@@ -191,6 +202,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
         running.notes = (*notes, *running.notes)
         running.reports.output = output or running.reports.output
     if not plan.transient:
+        record_checkpoint(plan, generation.folder, str(running.handle.id))
         running.reports.tell(parts.kept.follow(running.name))
     return running
 
@@ -284,11 +296,13 @@ def _make_private(plan: plans.Run) -> None:
         private_folder(Path(plan.checkpoint))
 
 
-def _prepare_checkpoint(
+@contextmanager
+def _checkpoint(
     parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any], folder: Folder, old: Path | None
-) -> tuple[Note, ...]:
+) -> Iterator[tuple[Note, ...]]:
     """Create the folder of the checkpoint. A folder of the user's is moved aside for FROM BEGINNING and FROM
-    NOW; FROM NOW also skips the available input. old: the generation that was in use. Returns notes.
+    NOW, and back where the block ends with an error; FROM NOW also skips the available input. old: the
+    generation that was in use. Gives notes.
     """
     _set_checkpoint_manager(parts, plan.checkpoint)
     begins = plan.begins in ("now", "beginning")
@@ -297,12 +311,17 @@ def _prepare_checkpoint(
         aside = folder.set_aside()
     elif begins and old is not None and (old / "checkpoint").exists():
         aside = str(old / "checkpoint")
-    _make_private(plan)
-    if not begins and folder.newest("offsets") < 0:
-        folder.remove_unfinished()
-    if plan.begins == "now":
-        pass_over(parts, plan, choice, env)
-    return (Note("CHECKPOINT_KEPT", f"the old checkpoint is kept as {aside}"),) if aside else ()
+    try:
+        _make_private(plan)
+        if not begins and folder.newest("offsets") < 0:
+            folder.remove_unfinished()
+        if plan.begins == "now":
+            pass_over(parts, plan, choice, env)
+        yield (Note("CHECKPOINT_KEPT", f"the old checkpoint is kept as {aside}"),) if aside else ()
+    except BaseException:
+        if aside and plan.query.checkpoint:
+            folder.put_back(aside)
+        raise
 
 
 def forget_query(parts: QueryParts, name: str, *, files: bool = True) -> None:

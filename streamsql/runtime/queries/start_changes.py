@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,4 +78,4 @@ def _env(
 
 def _ready_to_write(parts: QueryParts, plan: ChangesPlan) -> None:
     """Let the jobs of this thread be those of a write: a statement that stops the query waits for it."""
-    parts.under(CancelToken()).env((), plan.reads)
+    parts.under(CancelToken()).env((), replace(plan.reads, live=()))

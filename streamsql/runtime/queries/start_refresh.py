@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from streamsql.runtime.live.journal import UnreadableRows
 from streamsql.runtime.live.kept_columns import Misfit
 from streamsql.runtime.live.refresher import Compute, Refresher
 from streamsql.runtime.program_helpers import helper
+from streamsql.runtime.queries.end_with_input import end_with_input
 from streamsql.runtime.queries.new_generations import generation_of, in_use
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import QueryReported
@@ -114,6 +116,8 @@ def keep_refreshed(
     )
     parts.queries.take_up(running)
     parts.queries.refreshes.start(refresher)
+    if running.ends and not plan.transient:
+        end_with_input(parts.queries, running)
     return running
 
 
@@ -138,7 +142,8 @@ def _frame(parts: QueryParts, plan: plans.Refresh, inputs: Mapping[str, RowsAt])
     """The DataFrame of the result over these rows, in a Spark session of its own: the views that it makes
     are nobody else's.
     """
-    env = parts.env(plan.program, plan.reads, own_session(parts.spark))
+    # The live tables themselves may be replaced at this moment.
+    env = parts.env(plan.program, replace(plan.reads, live=()), own_session(parts.spark))
     env |= {rows_variable(name): at for name, at in inputs.items()}
     run(plan.program, env)
     if env["result"].isStreaming:
