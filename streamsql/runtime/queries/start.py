@@ -181,7 +181,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
         if plan.begins not in ("now", "beginning"):
             _check_rows(parts, plan, late, folder, continued=old is not None and not replaces)
         parts.cancel.check()  # what follows stops the old query or moves its checkpoint
-        if replaces:
+        if replaces and not plan.query.owner:  # a stage has been forgotten with its live table
             forget_query(parts, plan.query.name, files=False)
         with generation_of(parts, plan, None if anew else old) as generation:
             plan = in_generation(plan, generation.folder)
