@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from streamsql.plan.streaming.rules import Choice
 from streamsql.runtime.checkpoints.query_marker import Folder, check_unchanged, facts_now, write_marker
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.package_loader import is_there
-from streamsql.runtime.engine.settings import LOCAL_CHECKPOINTS
 from streamsql.runtime.live.recorded_progress import Recorded, of_checkpoint, of_late_rows
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.preflight.database_types import check_database_types
@@ -42,14 +40,14 @@ from streamsql.runtime.queries.new_generations import (
     record_checkpoint,
 )
 from streamsql.runtime.queries.parts import QueryParts
-from streamsql.runtime.queries.pass_over import pass_over
 from streamsql.runtime.queries.progress import Output, TableOutput
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
 from streamsql.runtime.queries.stage_frames import check_stages
 from streamsql.runtime.queries.start_changes import launch_changes
+from streamsql.runtime.queries.start_checkpoint import prepared_checkpoint
 from streamsql.runtime.queries.start_late import begin_late, late_sinks, write_late
 from streamsql.runtime.queries.start_refresh import analysed, await_first, changed_input, launch_refresh
-from streamsql.runtime.workspace.owned_folders import private_folder, remove
+from streamsql.runtime.workspace.owned_folders import remove
 
 
 def start_query(parts: QueryParts, plan: plans.Run, *, replaces: bool = False) -> Running:
@@ -187,7 +185,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
             plan = in_generation(plan, generation.folder)
             folder = Folder(parts.spark, plan.checkpoint)
             env["checkpoint"] = lambda name: str(generation.folder / "checkpoint")
-            with _checkpoint(parts, plan, choice, env, folder, old) as said:
+            with prepared_checkpoint(parts, plan, choice, env, folder, old) as said:
                 notes = (*notes, *said)
                 record = functools.partial(of_checkpoint, folder)
                 output = _keep_rows(parts, plan, choice, env, record, generation)
@@ -290,40 +288,6 @@ def _add_keys(plan: plans.Run, env: dict[str, Any]) -> None:
         env["result"], env[variable] = env[variable].keyed(env["result"]), _KeyedRows(env[variable])
 
 
-def _make_private(plan: plans.Run) -> None:
-    """Create the checkpoint's folder, readable by its owner only; Spark would let others read it."""
-    if not _is_url(plan.checkpoint):
-        private_folder(Path(plan.checkpoint))
-
-
-@contextmanager
-def _checkpoint(
-    parts: QueryParts, plan: plans.Run, choice: Choice, env: dict[str, Any], folder: Folder, old: Path | None
-) -> Iterator[tuple[Note, ...]]:
-    """Create the folder of the checkpoint. A folder of the user's is moved aside for FROM BEGINNING and FROM
-    NOW, and back where the block ends with an error; FROM NOW also skips the available input. old: the
-    generation that was in use. Gives notes.
-    """
-    _set_checkpoint_manager(parts, plan.checkpoint)
-    begins = plan.begins in ("now", "beginning")
-    aside = ""
-    if begins and plan.query.checkpoint:
-        aside = folder.set_aside()
-    elif begins and old is not None and (old / "checkpoint").exists():
-        aside = str(old / "checkpoint")
-    try:
-        _make_private(plan)
-        if not begins and folder.newest("offsets") < 0:
-            folder.remove_unfinished()
-        if plan.begins == "now":
-            pass_over(parts, plan, choice, env)
-        yield (Note("CHECKPOINT_KEPT", f"the old checkpoint is kept as {aside}"),) if aside else ()
-    except BaseException:
-        if aside and plan.query.checkpoint:
-            folder.put_back(aside)
-        raise
-
-
 def forget_query(parts: QueryParts, name: str, *, files: bool = True) -> None:
     """Stop a query, and remove its definition, its rows in memory and its generations. files: False keeps the
     generations, beside which a query of that name begins a new one.
@@ -402,18 +366,3 @@ def check_drivers(parts: QueryParts, sinks: Iterable[Sink]) -> None:
                 hint="streamsql --packages group:name:version …, or --jars FILE",
                 code="MISSING_DRIVER",
             )
-
-
-def _set_checkpoint_manager(parts: QueryParts, checkpoint: str) -> None:
-    """Set the fast checkpoint file manager, which is only safe on a local file system."""
-    key = "spark.sql.streaming.checkpointFileManagerClass"
-    if parts.settings.start_conf().get(key) != LOCAL_CHECKPOINTS:
-        return
-    if _is_url(checkpoint) and not checkpoint.startswith("file:"):
-        parts.spark.conf.unset(key)
-    else:
-        parts.spark.conf.set(key, LOCAL_CHECKPOINTS)
-
-
-def _is_url(path: str) -> bool:
-    return "://" in path or path.startswith("file:")
