@@ -441,3 +441,12 @@ def test_a_refresh_goes_on_with_its_snapshot_while_an_input_is_replaced(
     console.run("INSERT INTO words VALUES ('cat', 1); AWAIT QUERY ALL IDLE;")
     assert console.rows("SELECT * FROM top;") == [("cat", 1)]
     assert console.rows("SELECT * FROM log;") == [("+I", "cat", 1)]
+
+
+def test_a_replacement_that_cannot_be_computed_leaves_the_live_table_as_it_was(console: Console) -> None:
+    console.run(f"{COUNTS} {TOP} INSERT INTO words VALUES ('a', 1); AWAIT QUERY top IDLE;")
+    with pytest.raises(QueryFault, match="query top failed: a"):
+        console.run("CREATE OR REPLACE LIVE TABLE top AS SELECT word, raise_error(word) AS c FROM counts;")
+    console.run("INSERT INTO words VALUES ('b', 1); AWAIT QUERY top IDLE;")
+    assert console.rows("SELECT * FROM top ORDER BY word;") == [("a", 1), ("b", 1)]
+    assert of_live_table(console, "top")["remark"] == ""

@@ -46,7 +46,13 @@ from streamsql.runtime.queries.stage_frames import check_stages
 from streamsql.runtime.queries.start_changes import launch_changes
 from streamsql.runtime.queries.start_checkpoint import prepared_checkpoint
 from streamsql.runtime.queries.start_late import begin_late, late_sinks, write_late
-from streamsql.runtime.queries.start_refresh import analysed, await_first, changed_input, launch_refresh
+from streamsql.runtime.queries.start_refresh import (
+    analysed,
+    await_first,
+    changed_input,
+    check_computes,
+    launch_refresh,
+)
 from streamsql.runtime.workspace.owned_folders import remove
 
 
@@ -88,6 +94,8 @@ def _start_refresh(parts: QueryParts, plan: plans.Refresh, replaces: bool) -> Ru
         raise error if replaces else changed_input(error, plan) from error
     parts.cancel.check()
     if replaces:
+        if plan.query.name.casefold() in parts.catalog.queries:
+            check_computes(parts, plan, schema)  # else the one that it replaces goes on
         forget_query(parts, plan.query.name, files=False)
     running = launch_refresh(parts, plan, schema)
     if replaces:

@@ -37,6 +37,16 @@ if TYPE_CHECKING:
 
 def analysed(parts: QueryParts, plan: plans.Refresh) -> Any:
     """The schema of the result, over the inputs as they are now. Raises faults, exceptions of Spark."""
+    return _frame(parts, plan, _inputs_now(parts, plan)).schema
+
+
+def check_computes(parts: QueryParts, plan: plans.Refresh, schema: Any) -> None:
+    """Raise QueryFault when the result cannot be computed over the inputs as they are now. schema: of it."""
+    computed(parts, plan, _inputs_now(parts, plan), schema)
+
+
+def _inputs_now(parts: QueryParts, plan: plans.Refresh) -> dict[str, RowsAt]:
+    """The rows of the inputs by folded name. Raises EngineFault."""
     inputs = {}
     for table in plan.reads.live:
         rows = parts.live.get(table.name.casefold())
@@ -47,7 +57,7 @@ def analysed(parts: QueryParts, plan: plans.Refresh) -> Any:
                 code="NO_QUERY",
             )
         inputs[table.name.casefold()] = rows.now()
-    return _frame(parts, plan, inputs).schema
+    return inputs
 
 
 def changed_input(error: Exception, plan: plans.Refresh) -> StreamsqlError:
