@@ -93,7 +93,7 @@ def test_a_caret_is_under_what_is_at_fault(script: str, fault: str, tmp_path: Pa
     printed = io.StringIO()
     printer = Printer(Preferences(), io.StringIO(), printed)
     context = Context(Catalog(), Places(str(tmp_path)))
-    assert check_script([source], {}, printer, context, keep_going=False) == 1
+    assert check_script([source], {}, printer, context) == 1
     place, _, shown = printed.getvalue().partition(": error")
     _, line, column = place.rsplit(":", 2)
     lines = re.split("\r\n|\r|\n", source.text)
@@ -144,7 +144,7 @@ def test_a_check_without_spark_shows_the_same_errors(name: str, folder: Path) ->
         printer = Printer(Preferences(), io.StringIO(), printed)
         context = Context(Catalog(), Places(str(folder / "run")))
         source = Source("test.sql", script.replace("{tmp}", str(folder)))
-        check_script([source], {}, printer, context, keep_going=False)
+        check_script([source], {}, printer, context)
         if printed.getvalue().replace(str(folder), "{tmp}").strip() != expected.strip():
             others.append(title)
     assert others == TOLD_WHEN_IT_RUNS[name]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamsql import __version__
-from streamsql.cli.arguments import command_parser, in_order, open_closed_streams
+from streamsql.cli.arguments import SARIF, command_parser, in_order, open_closed_streams
 from streamsql.cli.attach import attached, has_server
 from streamsql.cli.open_workspace import working_place, workspace_folder, workspace_to_read
 from streamsql.config.config_file import ConfigFile, read_config
@@ -154,6 +154,11 @@ def _main(options: argparse.Namespace) -> int:
         os.getcwd()
     except OSError:
         raise UsageFault("the current folder no longer exists", hint="cd to another one") from None
+    options.findings = options.format if options.check else ""
+    if options.format == SARIF:
+        if not options.check:
+            raise UsageFault("--format sarif needs --check")
+        options.format = None
     options.check |= options.check_cluster
     options.server = None
     if options.remote:
@@ -199,6 +204,7 @@ def _check(
     from streamsql.cli.remote import server_of
     from streamsql.cli.unknown_tables import brings_tables
     from streamsql.plan.context import Context
+    from streamsql.runtime.engine.java_command import spark_defaults
 
     context, session, closed = Context(Catalog(), server=server_of(options)), None, False
     if options.workspace or options.read_only:
@@ -219,8 +225,10 @@ def _check(
         place = workspace_folder(options)
         session = session or _session(options, {}, printer, config_file, place, None, interactive=False)
         return check_cluster(session.parts, context, sources, variables, printer)
-    keep_going = options.on_error == "continue"
-    return check(sources, variables, printer, context, keep_going=keep_going, closed=closed)
+    settings = spark_defaults() | (config_file.spark | name_value_pairs(options.conf, "--conf"))
+    return check(
+        sources, variables, printer, context, closed=closed, settings=settings, format=options.findings or ""
+    )
 
 
 def _all_settings(session: Session) -> dict[str, str]:

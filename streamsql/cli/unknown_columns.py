@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from streamsql.catalog import Catalog
-from streamsql.cli.unknown_tables import queries_of
 from streamsql.definitions import Stream
 from streamsql.errors import NameFault, Span, StreamsqlError, did_you_mean
 from streamsql.language.dialect_words import known_words
 from streamsql.language.expression import TIME_WINDOWS, Expression
 from streamsql.language.query import Block, Body, ConsoleRelation, Item, Relation, read_query
+from streamsql.language.spark_syntax import queries_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.spark import Spark
@@ -43,23 +43,27 @@ class UnknownColumns:
     def __init__(self) -> None:
         self._variables = False
 
-    def check(self, statement: Statement, catalog: Catalog) -> None:
-        """Raise NameFault, with its position in the source, for a column that does not exist."""
+    def check(self, statement: Statement, catalog: Catalog) -> list[NameFault]:
+        """The errors, with their positions in the source, for the columns that do not exist."""
         if isinstance(statement, Explain) and statement.body is not None:
             statement = statement.body
         if isinstance(statement, Spark):
             self._variables = self._variables or statement.declares_variables
+        faults = []
         for query in () if self._variables else queries_of(statement):
             body = read_query(query.text).body
             for span, known in _Names(catalog).unknown(body) if body else ():
                 name = query.text[span.start : span.end]
                 listed = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
-                raise NameFault(
-                    f"there is no column {name}",
-                    hint=did_you_mean(name.rpartition(".")[2], known) or f"columns: {listed}",
-                    span=query.origin.span(span),
-                    code="UNKNOWN_COLUMN",
+                faults.append(
+                    NameFault(
+                        f"there is no column {name}",
+                        hint=did_you_mean(name.rpartition(".")[2], known) or f"columns: {listed}",
+                        span=query.origin.span(span),
+                        code="UNKNOWN_COLUMN",
+                    )
                 )
+        return faults
 
 
 class _Names:
@@ -183,5 +187,8 @@ def _selected(items: tuple[Item, ...], known: Mapping[str, Columns] | None) -> C
             return None
         else:
             window = item.expression.call if item.expression.call in TIME_WINDOWS else ""
-            columns.append(item.expression.output_name or window or item.expression.text)
+            name = item.expression.output_name or window
+            if not name:
+                return None  # Spark names it
+            columns.append(name)
     return tuple(columns)

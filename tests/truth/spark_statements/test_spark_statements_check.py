@@ -31,7 +31,7 @@ def test_texts_that_do_not_parse_are_reported(golden: GoldenFiles) -> None:
     statements = [s for file in golden.names for s in golden.statements(file) if not s.parses]
     reported = []
     for statement in statements:
-        session = CheckedSession(statement.file)
+        session = CheckedSession(statement.file, golden.settings(statement.file))
         assert not list(session.failures(statement))
         if session.fault is not None:
             assert session.fault.span
