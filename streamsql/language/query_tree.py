@@ -216,7 +216,7 @@ class Query:
 
     body: None if the query is left to Spark, then reason says why; tree: sqlglot's tree, None if sqlglot
     could not parse the text; stopped: the position of sqlglot's error. has_stream: STREAM is written before a
-    relation.
+    relation. computed: the folded names of the event times that its WATERMARK clauses compute.
     """
 
     text: str
@@ -229,6 +229,7 @@ class Query:
     stopped: Span | None = None
     has_stream: bool = False
     relations: tuple[Named, ...] = ()
+    computed: frozenset[str] = frozenset()
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:
