@@ -102,7 +102,7 @@ class QueryColumns:
         inner = item.this if isinstance(item, exp.Alias) else item
         expression = Expression(self.query.text, Span(0, 0), inner)
         window = expression.call if expression.call in TIME_WINDOWS else ""
-        name = item.alias if isinstance(item, exp.Alias) else expression.output_name or window
+        name = _alias(item) if isinstance(item, exp.Alias) else expression.output_name or window
         return Columns(((name, self._type_of(expression, scope)),), True) if name else UNKNOWN
 
     def _of_star(self, star: Any, qualifier: str, scope: Any) -> Columns:
@@ -230,9 +230,14 @@ def _aliases(scope: Any) -> set[str]:
     """The folded names that the SELECT list of a scope gives, which its other clauses and items can use."""
     exp = exp_module()
     items = scope.expression.expressions
-    names = {item.alias.casefold() for item in items if isinstance(item, exp.Alias)}
+    names = {_alias(item).casefold() for item in items if isinstance(item, exp.Alias)}
     several = (item for item in items if isinstance(item, exp.Aliases))
     return names | {name.casefold() for item in several for name in _names_of(item)}
+
+
+def _alias(item: Any) -> str:
+    """The name after AS; "" for one that sqlglot has made up, as for `doc:name`."""
+    return str(item.alias) if leaves_of(item.args["alias"]) else ""
 
 
 def _names_of(aliases: Any) -> list[str]:
