@@ -92,7 +92,10 @@ def _read(text: str) -> Query:
     own, clauses = tuple(out.own.values()), tuple(out.clauses)
     marks = [watermark_of(Source("", text), node) for node in out.watermarks.values()]
     computed = frozenset(mark.column.value.casefold() for mark in marks if mark and mark.computed)
-    base = Query(text, tuple(tokens), own, clauses, has_stream=bool(out.streams), computed=computed)
+    kept = tuple(out.kept)
+    base = Query(
+        text, tuple(tokens), own, clauses, has_stream=bool(out.streams), computed=computed, kept=kept
+    )
     if any(t.text == "|>" for t in tokens):
         return _left(base, LEFT)
     raw = [part for token in out.kept for part in token.parts]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault
-from streamsql.language.console_clauses import cut
 from streamsql.language.lexical import clause_of_select, misplaced_clause, misspelt_clause
 from streamsql.language.missing_comma import missing_comma
 from streamsql.language.parser import parse_text
+from streamsql.language.query import read_query
 from streamsql.language.script import Written
 from streamsql.language.spark_grammar import first_wrong
 from streamsql.language.statements.base import Fragment, Statement
@@ -83,9 +83,8 @@ def syntax_fault(statement: Statement, *, quoted_names: bool = False) -> SyntaxF
 
 def _fault_of(fragment: Fragment, query: bool, quoted_names: bool) -> SyntaxFault | None:
     text = fragment.text
-    tokens = tokenize(text)
     with fragment.origin.errors():
-        kept = cut(tokens).kept
+        kept = read_query(text).kept
     wrong = first_wrong(kept, query=query, quoted_names=quoted_names)
     if wrong is None:
         return None
