@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from streamsql.errors import Note, Source, Span, StreamsqlError, SyntaxFault
 from streamsql.guard import internal
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
-from streamsql.language.spark_syntax import missing_end, queries_of, syntax_fault
+from streamsql.language.spark_syntax import missing_end, queries_of, spark_texts, syntax_fault
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Define, Exit, Reset, Set, SourceFile
 from streamsql.output.printer import Printer
@@ -23,6 +23,8 @@ from streamsql.output.script_runner import included
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Plan
+
+Parser = Callable[[str, Mapping[str, str]], StreamsqlError | None]
 
 _QUOTED_NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
 """The setting under which "x" is a name."""
@@ -42,13 +44,21 @@ class Examined:
 
 class Checker:
     """Plans statements one after the other, with a catalog of what they define. closed: see UnknownTables;
-    settings: those with which Spark will be started.
+    settings: those with which Spark will be started; parser: what a Spark that runs has against a text,
+    under settings that the script has SET.
     """
 
     def __init__(
-        self, context: Context, *, closed: bool = False, settings: Mapping[str, str] | None = None
+        self,
+        context: Context,
+        *,
+        closed: bool = False,
+        settings: Mapping[str, str] | None = None,
+        parser: Parser | None = None,
     ) -> None:
         settings = settings or {}
+        self._parser = parser
+        self._set_by_script: dict[str, str] = {}
         self.context = context
         self._preferences = Preferences()
         self._unknown = UnknownTables(closed)
@@ -99,6 +109,11 @@ class Checker:
             fault = syntax_fault(statement, quoted_names=self._quoted_names)
         except StreamsqlError as error:
             return error  # of a clause of the console
+        if fault is None and self._parser:
+            for text in spark_texts(statement):
+                if said := self._parser(text.text, self._set_by_script):
+                    said.span = text.origin.span(said.span) if said.span else None
+                    return said
         return fault if self._sparks_own_parser else None
 
     def _planned(self, statement: Statement, found: Examined) -> Plan | None:
@@ -115,6 +130,8 @@ class Checker:
     def _set(self, statement: Set | Reset) -> None:
         """Take over a setting that planning or the grammar depends on. Raises as SET does."""
         key = statement.key
+        if isinstance(statement, Set) and key and statement.value and key.value.startswith("spark."):
+            self._set_by_script[key.value] = statement.value
         if key is None and isinstance(statement, Reset):
             self._preferences = Preferences()
             self._quoted_names = self._quoted_at_start
@@ -147,12 +164,13 @@ def check(
     *,
     closed: bool = False,
     settings: Mapping[str, str] | None = None,
+    parser: Parser | None = None,
     format: str = "",
 ) -> int:
-    """Parse and plan all sources; start nothing. context: existing definitions; closed, settings: see
+    """Parse and plan all sources; start nothing. context: existing definitions; closed, settings, parser: see
     Checker; format: see Reporter. Returns the exit code.
     """
-    checker = Checker(context, closed=closed, settings=settings)
+    checker = Checker(context, closed=closed, settings=settings, parser=parser)
     return read_all(sources, variables, Reporter(printer, format), checker)
 
 

@@ -29,6 +29,7 @@ from streamsql.secrets import redact_text
 if TYPE_CHECKING:
     from streamsql.output.printer import Printer
     from streamsql.runtime.engine.settings import Settings
+    from streamsql.runtime.engine.warm_parser import WarmParser
     from streamsql.runtime.session import Session
 
 # Flags that are preferences too: without a default, so that it is known who chose.
@@ -226,9 +227,43 @@ def _check(
         session = session or _session(options, {}, printer, config_file, place, None, interactive=False)
         return check_cluster(session.parts, context, sources, variables, printer)
     settings = spark_defaults() | (config_file.spark | name_value_pairs(options.conf, "--conf"))
-    return check(
-        sources, variables, printer, context, closed=closed, settings=settings, format=options.findings or ""
-    )
+    parser = _warm_parser(options, printer.preferences, config_file)
+    try:
+        return check(
+            sources,
+            variables,
+            printer,
+            context,
+            closed=closed,
+            settings=settings,
+            parser=parser.fault if parser else None,
+            format=options.findings or "",
+        )
+    finally:
+        if parser:
+            parser.close()
+
+
+def _warm_parser(
+    options: argparse.Namespace, preferences: Preferences, config_file: ConfigFile
+) -> WarmParser | None:
+    """The parser of the Spark that waits for a console with these settings; None if none waits."""
+    from streamsql.config.folders import cache_folder
+    from streamsql.runtime.engine.java import JavaNotFound, find_java
+    from streamsql.runtime.engine.java_command import spark_defaults
+    from streamsql.runtime.engine.warm_engine import socket_path, wanted_engine
+
+    cache = cache_folder()
+    if options.server or not socket_path(cache).exists():
+        return None
+    from streamsql.runtime.engine.warm_parser import WarmParser
+
+    try:
+        java = find_java(preferences["java"])
+    except JavaNotFound:
+        return None
+    conf = spark_defaults() | _settings(options, preferences, config_file).start_conf()
+    return WarmParser(wanted_engine(conf, cache / "spark.log", cache, java))
 
 
 def _all_settings(session: Session) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault
 from streamsql.language.lexical import clause_of_select, misplaced_clause, misspelt_clause
 from streamsql.language.missing_comma import missing_comma
+from streamsql.language.origin import Origin
 from streamsql.language.parser import parse_text
 from streamsql.language.query import read_query
 from streamsql.language.script import Written
@@ -17,7 +18,7 @@ from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.insert import InsertSet
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.spark import Spark
-from streamsql.language.tokens import tokenize
+from streamsql.language.tokens import tokenize, unquote
 
 SYNTAX_ERROR = "PARSE_SYNTAX_ERROR"
 """Spark's own condition for a text that its grammar does not take."""
@@ -73,12 +74,34 @@ def syntax_fault(statement: Statement, *, quoted_names: bool = False) -> SyntaxF
         return syntax_fault(statement.body, quoted_names=quoted_names) if statement.body else None
     texts = [(query, True) for query in queries_of(statement)]
     if isinstance(statement, (Select, Spark)):  # WITH … INSERT is read as a query, too
-        texts = [(Fragment(statement.text, statement.span, statement.origin), False)]
+        whole = Fragment(statement.text, statement.span, statement.origin)
+        texts = [(text, False) for text in (whole, *_immediate(statement))]
     for fragment, query in texts:
         fault = _fault_of(fragment, query, quoted_names)
         if fault:
             return fault
     return None
+
+
+def _immediate(statement: Statement) -> Iterator[Fragment]:
+    """The statement in the string of EXECUTE IMMEDIATE '…', placed where the string is."""
+    first, *rest = read_query(statement.text).tokens[:4]
+    if first.upper != "EXECUTE" or len(rest) < 2 or rest[0].upper != "IMMEDIATE" or rest[1].kind != "string":
+        return
+    if len(rest) == 2 or rest[2].upper in ("INTO", "USING"):
+        place = statement.origin.span(rest[1].span)
+        yield Fragment(unquote(rest[1]), place, Origin.of(place))
+
+
+def spark_texts(statement: Statement) -> list[Fragment]:
+    """The texts of a statement that Spark's parser gets as they are: without clauses of the console."""
+    if isinstance(statement, Explain):
+        return spark_texts(statement.body) if statement.body else []
+    if isinstance(statement, (Select, Spark)):
+        texts = [Fragment(statement.text, statement.span, statement.origin), *_immediate(statement)]
+    else:
+        texts = queries_of(statement)
+    return [fragment for fragment in texts if (read := read_query(fragment.text)).kept == read.tokens]
 
 
 def _fault_of(fragment: Fragment, query: bool, quoted_names: bool) -> SyntaxFault | None:
