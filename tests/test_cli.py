@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -51,7 +52,7 @@ def test_check_needs_no_jvm_and_reads_everything() -> None:
     assert (outcome.code, outcome.out) == (0, "")
     note, checked = outcome.err.splitlines()
     assert note.startswith(
-        "note: <stdin>: the watermark of words closes no group, as at is not among the keys"
+        "<stdin>:3:1: note[WATERMARK_UNUSED]: the watermark of words closes no group, as at is not among"
     )
     assert checked == "5 statements checked"
     # A JVM alone takes longer than this.
@@ -71,11 +72,14 @@ def test_check_imports_no_pyspark() -> None:
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("CREATE STREAM a USING jsn;", "<stdin>:1:23: error: there is no connector jsn"),
-        ("SELECT 1;\n\nCREATE STRAEM a USING rate;", "<stdin>:3:8: error: expected STREAM, found STRAEM"),
+        ("CREATE STREAM a USING jsn;", "<stdin>:1:23: error[UNKNOWN_CONNECTOR]: there is no connector jsn"),
         (
-            "CREATE STREAM clicks USING rate;\nSELECT * FROM clikcs;",
-            "this script defines no stream, table or view clikcs",
+            "SELECT 1;\n\nCREATE STRAEM a USING rate;",
+            "<stdin>:3:8: error[UNKNOWN_STATEMENT]: expected STREAM, found STRAEM",
+        ),
+        (
+            "CREATE STREAM a USING rate;\nSELECT value FORM a;",
+            "<stdin>:2:14: error[PARSE_SYNTAX_ERROR]: Spark cannot read the statement at 'a'",
         ),
         ("CREATE STREAM a USING rate; INSERT INTO b OUTPUT MODE UPDATE SELECT 1;", "there is no sink b"),
         ("STOP QUERY q;", "there is no query q"),
@@ -92,10 +96,87 @@ def test_check_finds(script: str, said: str) -> None:
 
 
 def test_check_leaves_to_spark_what_it_cannot_read() -> None:
-    """Spark may know words that sqlglot does not, so this is no error before Spark has read it."""
-    outcome = run_main("--check", stdin="CREATE STREAM a USING rate;\nSELECT value FORM a;")
+    """Spark's grammar takes words that sqlglot does not know."""
+    outcome = run_main("--check", stdin="CREATE STREAM a USING rate;\nFROM a |> EXTEND value + 1 AS b;")
     assert outcome.code == 0
-    assert "the query could not be parsed here at a; Spark parses it when the statement runs" in outcome.err
+    assert "note[LEFT_TO_SPARK]: not checked: names and columns of this query" in outcome.err
+
+
+ALL_WRONG = """CREATE STREAM s (k INT, v STRING) USING values;
+SELECT kk, vv FROM s;
+CREATE STREAM t (k INT) USING nowhere;
+SELECT k FROM t;
+SELECT v FROM s WHRE k > 1;
+SELECT 1 AS one
+SELECT 2;
+SELECT 'v FROM s;
+SELECT X'zz'; SELECT kkk FROM s;
+STOP QUERY q;
+SELECT a FROM elsewhere;
+"""
+ALL_FOUND = [
+    (2, 8, "error", "UNKNOWN_COLUMN"),
+    (2, 12, "error", "UNKNOWN_COLUMN"),
+    (3, 31, "error", "UNKNOWN_CONNECTOR"),
+    (4, 1, "note", "NOT_CHECKED"),
+    (5, 17, "error", "PARSE_SYNTAX_ERROR"),
+    (6, 13, "error", "MISSING_SEMICOLON"),
+    (8, 8, "error", "SYNTAX_ERROR"),
+    (9, 8, "error", "SYNTAX_ERROR"),
+    (9, 22, "error", "UNKNOWN_COLUMN"),
+    (10, 12, "error", "UNKNOWN_QUERY"),
+    (11, 15, "note", "ASSUMED_TABLE"),
+]
+
+
+def test_check_reports_all_errors_of_all_statements_and_files(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text(ALL_WRONG)
+    (tmp_path / "b.sql").write_text("SELECT nope FROM s;")
+    outcome = run_main("--check", "a.sql", "b.sql", cwd=tmp_path)
+    assert outcome.code == 1
+    places = re.findall(r"^(\w+)\.sql:(\d+):(\d+): (\w+)\[(\w+)\]: ", outcome.err, re.MULTILINE)
+    found = [(int(line), int(column), kind, code) for _, line, column, kind, code in places]
+    assert found == [*ALL_FOUND, (1, 8, "error", "UNKNOWN_COLUMN")]
+    assert places[-1][0] == "b"
+    assert "hint: type ; after one" in outcome.err
+    assert outcome.err.endswith("13 statements checked, 10 errors\n")
+
+
+def test_check_writes_its_findings_as_json_and_sarif(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text(ALL_WRONG)
+    outcome = run_main("--check", "--format", "json", "a.sql", cwd=tmp_path)
+    findings = json.loads(outcome.out)
+    assert [(f["line"], f["column"], f["severity"], f["code"]) for f in findings] == ALL_FOUND
+    assert {f["file"] for f in findings} == {"a.sql"}
+    first = findings[0]
+    assert (first["end_line"], first["end_column"]) == (2, 10)
+    assert (first["message"], first["hint"]) == ("there is no column kk", "did you mean k?")
+    assert outcome.code == 1 and "error" not in outcome.err.replace("9 errors", "")
+    (run,) = json.loads(run_main("--check", "--format", "sarif", "a.sql", cwd=tmp_path).out)["runs"]
+    results = run["results"]
+    for result, (line, column, severity, code) in zip(results, ALL_FOUND, strict=True):
+        place = result["locations"][0]["physicalLocation"]
+        assert (place["region"]["startLine"], place["region"]["startColumn"]) == (line, column)
+        assert place["artifactLocation"]["uri"] == "a.sql"
+        assert (result["level"], result["ruleId"]) == (severity, code)
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == code
+
+
+def test_findings_of_a_script_without_faults_are_none() -> None:
+    outcome = run_main("--check", "--format", "json", "-e", "SELECT 1;")
+    assert (outcome.code, json.loads(outcome.out), outcome.err) == (0, [], "1 statement checked\n")
+    assert (
+        json.loads(run_main("--check", "--format", "sarif", "-e", "SELECT 1;").out)["runs"][0]["results"]
+        == []
+    )
+    outcome = run_main("--format", "sarif", "-e", "SHOW STREAMS;")
+    assert (outcome.code, outcome.err) == (2, "error: --format sarif needs --check\n")
+
+
+def test_a_definition_that_is_corrected_is_known_again() -> None:
+    script = "CREATE STREAM s USING jsn;\nCREATE STREAM s (k INT) USING values;\nSELECT kk FROM s;"
+    outcome = run_main("--check", stdin=script)
+    assert "<stdin>:3:8: error[UNKNOWN_COLUMN]: there is no column kk" in outcome.err
 
 
 STREAMS = """CREATE STREAM o (id INT, k STRING, at TIMESTAMP) USING kafka FORMAT json OPTIONS (servers 'h:9092', topic 'o') WITH WATERMARK at DELAY OF 1 MINUTE;
@@ -129,7 +210,7 @@ CREATE LIVE TABLE n AS SELECT k, count(*) AS c FROM o GROUP BY k;
 def test_check_finds_columns_that_do_not_exist(query: str, column: str, hint: str) -> None:
     outcome = run_main("--check", stdin=f"{STREAMS}{query};")
     assert outcome.code == 1
-    assert f"error: there is no column {column}\n" in outcome.err
+    assert f"error[UNKNOWN_COLUMN]: there is no column {column}\n" in outcome.err
     place, _, rest = outcome.err[outcome.err.index("4 | ") :].partition("\n")
     assert place[rest.index("^") :].startswith(column)
     assert f"hint: {hint}\n" in outcome.err
@@ -156,19 +237,12 @@ def test_check_knows_what_is_a_column(tmp_path: Path) -> None:
     assert outcome.code == 0, outcome.err
 
 
-def test_check_goes_on_after_errors_when_asked() -> None:
-    outcome = run_main("--check", "--on-error", "continue", stdin="FOO;\nCREATE STREAM a USING rate;\nBAR;")
-    assert outcome.code == 1
-    assert "<stdin>:1:1" in outcome.err
-    assert "<stdin>:3:1" in outcome.err
-
-
 def test_check_follows_source_and_define(tmp_path: Path) -> None:
     (tmp_path / "inner.sql").write_text("CREATE STREAM ${name} USING rate;")
     (tmp_path / "outer.sql").write_text("DEFINE name = 'a';\nSOURCE 'inner.sql';\nSTOP QUERY q;")
     outcome = run_main("--check", "outer.sql", cwd=tmp_path)
     assert outcome.code == 1
-    assert "outer.sql:3:12: error: there is no query q" in outcome.err
+    assert "outer.sql:3:12: error[UNKNOWN_QUERY]: there is no query q" in outcome.err
 
 
 def test_a_name_that_the_script_does_not_make_is_a_note() -> None:
@@ -220,7 +294,7 @@ def test_a_script_of_a_megabyte_is_read() -> None:
     count = 1_000_000 // len(line) + 1
     outcome = run_process("--check", stdin=line * count + "CREATE STREAM b USING jsn;", seconds=120)
     assert outcome.code == 1
-    assert f"<stdin>:{count + 1}:23: error: there is no connector jsn" in outcome.err
+    assert f"<stdin>:{count + 1}:23: error[UNKNOWN_CONNECTOR]: there is no connector jsn" in outcome.err
 
 
 @pytest.mark.usefixtures("processes")

@@ -70,7 +70,7 @@ def check_example(name: str, spark: Any, tmp_path: Path, **variables: str) -> No
 def test_example_checks_without_spark(name: str) -> None:
     said = io.StringIO()
     printer = Printer(Preferences(), said, said)
-    code = check([read_file(str(EXAMPLES / name))], {}, printer, Context(Catalog()), keep_going=False)
+    code = check([read_file(str(EXAMPLES / name))], {}, printer, Context(Catalog()))
     assert code == 0, said.getvalue()
 
 

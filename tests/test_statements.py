@@ -104,7 +104,7 @@ def checked(script: str, tmp_path: Path) -> str:
     """What `--check` prints of a script."""
     printed = io.StringIO()
     printer = Printer(Preferences(), io.StringIO(), printed)
-    check([Source("a.sql", script)], {}, printer, Context(Catalog(), Places(str(tmp_path))), keep_going=False)
+    check([Source("a.sql", script)], {}, printer, Context(Catalog(), Places(str(tmp_path))))
     return printed.getvalue()
 
 
@@ -135,7 +135,10 @@ CREATE OR REPLACE STREAM a (n INT, ts TIMESTAMP) USING values;"""
 def test_check_plans_start_query(tmp_path: Path) -> None:
     assert checked(f"{QUERY} START QUERY ALL FROM BEGINNING", tmp_path).endswith("\n4 statements checked\n")
     said = checked(f"{CHANGED}\nSTART QUERY  q FROM NOW", tmp_path)
-    assert "a.sql:3:14: error: dropDuplicatesWithinWatermark is not supported without watermark" in said
+    assert (
+        "a.sql:3:14: error[NOT_ON_STREAMS]: dropDuplicatesWithinWatermark is not supported without watermark"
+        in said
+    )
     assert " NOW " not in said
 
 
@@ -181,7 +184,7 @@ def test_a_plan_tells_the_catalog_after_it(script: str, left: list[str], tmp_pat
     ],
 )
 def test_check_knows_what_a_statement_refers_to(statement: str, fault: str, tmp_path: Path) -> None:
-    assert f"error: {fault}" in checked(f"{QUERY} {statement}", tmp_path)
+    assert f"]: {fault}" in checked(f"{QUERY} {statement}", tmp_path)
 
 
 @pytest.mark.parametrize(

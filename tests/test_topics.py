@@ -45,9 +45,7 @@ def test_every_statement_of_a_topic_is_planned(name: str) -> None:
     said = io.StringIO()
     printer = Printer(Preferences(), said, said)
     variables: dict[str, str] = {}
-    assert check([Source(name, script)], variables, printer, Context(Catalog()), keep_going=False) == 0, (
-        said.getvalue()
-    )
+    assert check([Source(name, script)], variables, printer, Context(Catalog())) == 0, said.getvalue()
 
 
 @pytest.mark.parametrize("name", topics())

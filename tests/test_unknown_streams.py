@@ -169,12 +169,26 @@ def test_a_check_assumes_a_table_that_the_script_does_not_know_once(statement: s
         checked(TABLES + statement, closed=True)
 
 
+@pytest.mark.parametrize(
+    ("statement", "name", "like"),
+    [("SELECT * FROM wrods;", "wrods", "words"), ("INSERT INTO slaes SELECT 1;", "slaes", "sales")],
+)
+def test_a_name_that_is_like_a_known_one_may_be_a_table_of_spark(
+    statement: str, name: str, like: str
+) -> None:
+    note = f"table {name} is not known to the script; Spark must have it; did you mean {like}?"
+    assert checked(TABLES + statement) == [note]
+    with pytest.raises(
+        NameFault, match=f"there is no (stream, table or view|sink or table) {name}"
+    ) as raised:
+        checked(TABLES + statement, closed=True)
+    assert raised.value.hint == f"did you mean {like}?"
+
+
 @pytest.mark.parametrize("closed", [False, True], ids=["script", "workspace"])
 @pytest.mark.parametrize(
     ("statement", "message", "detail", "hint"),
     [
-        ("SELECT * FROM wrods;", "stream, table or view wrods", "", "did you mean words?"),
-        ("INSERT INTO slaes SELECT 1;", "there is no sink or table slaes", "", "did you mean sales?"),
         (
             "DROP TABLE sales; SELECT * FROM sales;",
             "there is no stream, table or view sales",

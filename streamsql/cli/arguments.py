@@ -9,6 +9,9 @@ from typing import Any
 
 from streamsql.config.preferences import FORMATS, SPECS
 
+SARIF = "sarif"
+"""The format of --check that CI systems read; no format of rows."""
+
 
 class _Inputs(argparse.Action):
     """Collects the scripts of all flags in their order on the command line."""
@@ -48,13 +51,17 @@ def _add_script_flags(parser: argparse.ArgumentParser) -> None:
     add("-f", "--file", action=_Inputs, metavar="FILE", help="a script to run")
     add("-e", "-c", "--execute", "--command", action=_Inputs, metavar="SQL", help="statements to run")
     add("-D", "--define", action="append", default=[], metavar="NAME=VALUE", help="set the variable ${NAME}")
-    add("--check", action="store_true", help="parse and plan everything, start nothing")
+    add("--check", action="store_true", help="parse and plan everything, report all errors, start nothing")
     add(
         "--check-cluster",
         action="store_true",
         help="list what running on --master ships, uses and lacks, start nothing",
     )
-    add("--format", choices=FORMATS, help="output format of rows (default: table)")
+    add(
+        "--format",
+        choices=(*FORMATS, SARIF),
+        help="output format of rows (default: table); with --check, of what it finds (json, sarif, …)",
+    )
     add("--color", choices=SPECS["color"].choices, help="colours (default: auto, on a terminal only)")
     add(
         "--on-error",

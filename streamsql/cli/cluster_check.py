@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from streamsql.cli.dry_run import Checker, read_all
+from streamsql.cli.findings import Reporter
 from streamsql.connectors.base import OptionSpec
 from streamsql.connectors.packages import PACKAGES, Package, needed
 from streamsql.connectors.registry import connector
@@ -44,7 +45,7 @@ def check_cluster(
     is missing.
     """
     checker = Checker(context)
-    if sources and (code := read_all(sources, variables, printer, checker, keep_going=False)):
+    if sources and (code := read_all(sources, variables, Reporter(printer), checker)):
         return code
     context = checker.context
     tune_executors(parts.settings)

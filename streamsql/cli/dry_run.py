@@ -1,36 +1,71 @@
-"""`--check`: parses and plans a whole script without Spark, and records the names that it uses."""
+"""`--check`: parses and plans scripts without Spark, and reports all that is wrong in them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from streamsql.catalog import Catalog
+from streamsql.cli.findings import Reporter
 from streamsql.cli.unknown_columns import UnknownColumns
-from streamsql.cli.unknown_tables import UnknownTables, queries_of
+from streamsql.cli.unknown_tables import UnknownTables
 from streamsql.config.preferences import Preferences, is_preference
-from streamsql.errors import Note, Source, StreamsqlError
+from streamsql.errors import Note, Source, Span, StreamsqlError, SyntaxFault
 from streamsql.guard import internal
-from streamsql.language.lexical import misspelt_clause
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
-from streamsql.language.statements.base import Fragment, Statement
+from streamsql.language.spark_syntax import missing_end, queries_of, spark_texts, syntax_fault
+from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Define, Exit, Reset, Set, SourceFile
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
-from streamsql.results import Leave
+from streamsql.plan.plans import Plan
+
+Parser = Callable[[str, Mapping[str, str]], StreamsqlError | None]
+
+_QUOTED_NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
+"""The setting under which "x" is a name."""
+_EXTENSIONS = "spark.sql.extensions"
+"""The setting of classes that can bring another parser."""
+
+
+@dataclass
+class Examined:
+    """What is wrong with a statement, and notes, each with the part of the source that it is about (None: the
+    whole statement).
+    """
+
+    faults: list[StreamsqlError] = field(default_factory=list)
+    notes: list[tuple[Note, Span | None]] = field(default_factory=list)
 
 
 class Checker:
-    """Plans statements one after the other, with a catalog of what they define. closed: see UnknownTables."""
+    """Plans statements one after the other, with a catalog of what they define. closed: see UnknownTables;
+    settings: those with which Spark will be started; parser: what a Spark that runs has against a text,
+    under settings that the script has SET.
+    """
 
-    def __init__(self, context: Context, *, closed: bool = False) -> None:
+    def __init__(
+        self,
+        context: Context,
+        *,
+        closed: bool = False,
+        settings: Mapping[str, str] | None = None,
+        parser: Parser | None = None,
+    ) -> None:
+        settings = settings or {}
+        self._parser = parser
+        self._set_by_script: dict[str, str] = {}
         self.context = context
         self._preferences = Preferences()
         self._unknown = UnknownTables(closed)
         self._columns = UnknownColumns()
+        self._quoted_names = _is_true(settings.get(_QUOTED_NAMES))
+        self._quoted_at_start = self._quoted_names
+        self._sparks_own_parser = not settings.get(_EXTENSIONS)
 
     @property
     def catalog(self) -> Catalog:
@@ -38,26 +73,74 @@ class Checker:
         return self.context.catalog
 
     def check(self, statement: Statement) -> list[Note]:
-        """Plan one statement and add what it defines to the catalog. Returns notes; raises placed faults."""
-        planned = plan(statement, self.context)
-        if planned.fault:
-            raise planned.fault
-        notes = [*planned.notes, *self._unknown.check(statement, self.catalog)]
+        """Check one statement and add what it defines to the catalog. Returns notes; raises its first
+        fault.
+        """
+        examined = self.examine(statement)
+        if examined.faults:
+            raise examined.faults[0]
+        return [note for note, _ in examined.notes]
+
+    def examine(self, statement: Statement) -> Examined:
+        """All that is wrong with a statement. What it defines is added to the catalog if nothing is."""
+        found = Examined()
+        if fault := self.syntax_fault(statement):
+            return Examined([fault])
+        planned = self._planned(statement, found)
+        tables, notes = self._unknown.check(statement, self.catalog)
+        found.faults += [*tables, *self._columns.check(statement, self.catalog)]
+        found.faults = list({fault.span: fault for fault in reversed(found.faults)}.values())[::-1]
+        if planned is None or found.faults:
+            return found
+        found.notes = [*((note, None) for note in planned.notes), *notes]
         self._unknown.follow(statement)
-        self._columns.check(statement, self.catalog)
         for query in queries_of(statement):
-            notes += self._read(query, getattr(planned, "as_text", ""))
+            read = read_query(query.text)
+            if read.tree is None and getattr(planned, "as_text", None):
+                found.notes.append((_NOT_CHECKED, query.origin.span(read.stopped) if read.stopped else None))
         self.context = replace(self.context, catalog=planned.applied(self.catalog))
         if isinstance(statement, (Set, Reset)):
             self._set(statement)
-        return notes
+        return found
+
+    def syntax_fault(self, statement: Statement) -> StreamsqlError | None:
+        """The error of a statement that Spark's grammar does not take; None if there is none."""
+        try:
+            fault = syntax_fault(statement, quoted_names=self._quoted_names)
+        except StreamsqlError as error:
+            return error  # of a clause of the console
+        if fault is None and self._parser:
+            for text in spark_texts(statement):
+                if said := self._parser(text.text, self._set_by_script):
+                    said.span = text.origin.span(said.span) if said.span else None
+                    return said
+        return fault if self._sparks_own_parser else None
+
+    def _planned(self, statement: Statement, found: Examined) -> Plan | None:
+        """The plan of a statement; None where it has a fault, which is added to `found`."""
+        try:
+            planned = plan(statement, self.context)
+            if planned.fault:
+                raise planned.fault
+            return planned
+        except StreamsqlError as error:
+            found.faults.append(error)
+            return None
 
     def _set(self, statement: Set | Reset) -> None:
-        """Take over a setting of the console that planning depends on. Raises as SET does."""
+        """Take over a setting that planning or the grammar depends on. Raises as SET does."""
         key = statement.key
+        if isinstance(statement, Set) and key and statement.value and key.value.startswith("spark."):
+            self._set_by_script[key.value] = statement.value
         if key is None and isinstance(statement, Reset):
             self._preferences = Preferences()
-        elif key is None or not is_preference(key.value):
+            self._quoted_names = self._quoted_at_start
+        elif key is None:
+            return
+        elif key.value == _QUOTED_NAMES:
+            value = statement.value if isinstance(statement, Set) else None
+            self._quoted_names = self._quoted_at_start if value is None else _is_true(value)
+        elif not is_preference(key.value):
             return
         elif isinstance(statement, Reset):
             self._preferences.reset(key.value, key.span)
@@ -65,17 +148,12 @@ class Checker:
             self._preferences.set(key.value, statement.value, span=key.span)
         self.context = replace(self.context, stages=self._preferences["stages"] == "on")
 
-    def _read(self, query: Fragment, as_text: str) -> list[Note]:
-        """A note for a query that only Spark can parse; it is checked when the statement runs."""
-        written = read_query(query.text)
-        if written.tree is not None or not as_text:
-            return []
-        stopped = written.stopped
-        at = f" at {query.text[stopped.start : stopped.end]}" if stopped else ""
-        misspelt = misspelt_clause(query.text, stopped.start) if stopped else None
-        meant = f"; did you mean {misspelt[1]}?" if misspelt else ""
-        text = f"the query could not be parsed here{at}; Spark parses it when the statement runs{meant}"
-        return [Note("LEFT_TO_SPARK", text)]
+
+def _is_true(value: str | None) -> bool:
+    return value is not None and value.strip().casefold() == "true"
+
+
+_NOT_CHECKED = Note("LEFT_TO_SPARK", "not checked: names and columns of this query, which only Spark reads")
 
 
 def check(
@@ -84,68 +162,71 @@ def check(
     printer: Printer,
     context: Context,
     *,
-    keep_going: bool,
     closed: bool = False,
+    settings: Mapping[str, str] | None = None,
+    parser: Parser | None = None,
+    format: str = "",
 ) -> int:
-    """Parse and plan all sources; start nothing. context: existing definitions; closed: see UnknownTables.
-    Returns the exit code.
+    """Parse and plan all sources; start nothing. context: existing definitions; closed, settings, parser: see
+    Checker; format: see Reporter. Returns the exit code.
     """
-    return read_all(sources, variables, printer, Checker(context, closed=closed), keep_going=keep_going)
+    checker = Checker(context, closed=closed, settings=settings, parser=parser)
+    return read_all(sources, variables, Reporter(printer, format), checker)
 
 
-def read_all(
-    sources: list[Source], variables: dict[str, str], printer: Printer, checker: Checker, *, keep_going: bool
-) -> int:
-    """Check all sources with a checker, which then has what they define. Returns the exit code."""
-    reader = _Reader(checker, variables, printer, keep_going)
+def read_all(sources: list[Source], variables: dict[str, str], reporter: Reporter, checker: Checker) -> int:
+    """Check all sources with a checker, which then has what they define. Returns the exit code: that of the
+    first error.
+    """
+    reader = _Reader(checker, variables, reporter)
     for source in sources:
         if not reader.read(source):
             break
-    if reader.code == 0:
-        printer.say(f"{reader.count} statement{'' if reader.count == 1 else 's'} checked")
+    reporter.close(reader.count)
     return reader.code
 
 
 @dataclass
 class _Reader:
-    """Reads scripts as they would be run, each SOURCE at its place. code: the exit code."""
+    """Reads scripts as they would be run, each SOURCE at its place. code: the exit code; undefined: the
+    names, folded, that statements with errors would define.
+    """
 
     checker: Checker
     variables: dict[str, str]
-    printer: Printer
-    keep_going: bool
+    reporter: Reporter
     code: int = 0
     count: int = 0
     opened: list[str] = field(default_factory=list)
+    undefined: set[str] = field(default_factory=set)
 
     def read(self, source: Source) -> bool:
         """Read one script; False when none is to be read after it."""
         try:
-            statements = split_script(source)
+            statements = split_script(source, recover=True)
         except StreamsqlError as error:
-            return self._failed(error)
+            self._failed([error.at(source)])
+            return True
         return all(self._statement(written) for written in statements)
 
     def _statement(self, written: Written) -> bool:
+        """Check one statement. False: the script ends here."""
         self.count += 1
         self.variables["here"] = str(Path(written.source.name).parent)
         try:
             statement = parse(written, self.variables)
-            if isinstance(statement, Define) and not (
-                statement.if_not_exists and statement.name.value in self.variables
-            ):
-                self.variables[statement.name.value] = statement.value
-            for note in self.checker.check(statement):
-                self.printer.show(
-                    replace(Leave(), notes=(Note(note.code, f"{written.source.name}: {note.text}"),))
-                )
+            self._define(statement)
+            examined = self._examined(statement, written)
             source = included(statement, written, self.opened) if isinstance(statement, SourceFile) else None
-        except StreamsqlError as error:
-            return self._failed(error.at(written.source, written.span))
         except OSError:
             raise  # the reader of the output is gone
         except Exception as error:
-            return self._failed(internal(error).at(written.source, written.span))
+            fault = error if isinstance(error, StreamsqlError) else internal(error)
+            return self._wrong([fault], written)
+        if examined.faults:
+            return self._wrong(examined.faults, written)
+        for note, span in examined.notes:
+            self.reporter.note(note, written.source, span or written.span)
         if source is None:
             return not isinstance(statement, Exit)
         self.opened.append(written.source.name)
@@ -154,7 +235,43 @@ class _Reader:
         finally:
             self.opened.pop()
 
-    def _failed(self, error: StreamsqlError) -> bool:
-        self.printer.error(error)
-        self.code = self.code or error.exit_code
-        return self.keep_going
+    def _define(self, statement: Statement) -> None:
+        if isinstance(statement, Define) and not (
+            statement.if_not_exists and statement.name.value in self.variables
+        ):
+            self.variables[statement.name.value] = statement.value
+
+    def _examined(self, statement: Statement, written: Written) -> Examined:
+        """What is wrong with a statement; where it uses a name that an error left undefined, only its
+        syntax is checked.
+        """
+        used, defined = written.names, written.defines
+        missing = used.keys() & self.undefined
+        if missing <= defined:
+            self.undefined -= defined
+            return self.checker.examine(statement)
+        fault = self.checker.syntax_fault(statement)
+        self.undefined |= defined
+        names = ", ".join(used[name] for name in sorted(missing))
+        text = f"not checked: the statement that defines {names} has an error"
+        note = Note("NOT_CHECKED", text)
+        return Examined([fault] if fault else [], [(note, None)])
+
+    def _wrong(self, faults: Sequence[StreamsqlError], written: Written) -> bool:
+        """Report the errors of a statement. Where it is two without a `;` between them, check both."""
+        placed = [fault.at(written.source, written.span) for fault in faults]
+        first = placed[0]
+        if isinstance(first, SyntaxFault) and first.span and (two := missing_end(written, first.span.start)):
+            error, *parts = two
+            self._failed([error.at(written.source)])
+            self.count -= 1
+            checked = [self._statement(part) for part in parts]
+            return all(checked)
+        self.undefined |= written.defines
+        self._failed(sorted(placed, key=lambda fault: fault.span.start if fault.span else 0))
+        return True
+
+    def _failed(self, errors: Sequence[StreamsqlError]) -> None:
+        for error in errors:
+            self.reporter.error(error)
+            self.code = self.code or error.exit_code

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamsql import __version__
-from streamsql.cli.arguments import command_parser, in_order, open_closed_streams
+from streamsql.cli.arguments import SARIF, command_parser, in_order, open_closed_streams
 from streamsql.cli.attach import attached, has_server
 from streamsql.cli.open_workspace import working_place, workspace_folder, workspace_to_read
 from streamsql.config.config_file import ConfigFile, read_config
@@ -29,6 +29,7 @@ from streamsql.secrets import redact_text
 if TYPE_CHECKING:
     from streamsql.output.printer import Printer
     from streamsql.runtime.engine.settings import Settings
+    from streamsql.runtime.engine.warm_parser import WarmParser
     from streamsql.runtime.session import Session
 
 # Flags that are preferences too: without a default, so that it is known who chose.
@@ -154,6 +155,11 @@ def _main(options: argparse.Namespace) -> int:
         os.getcwd()
     except OSError:
         raise UsageFault("the current folder no longer exists", hint="cd to another one") from None
+    options.findings = options.format if options.check else ""
+    if options.format == SARIF:
+        if not options.check:
+            raise UsageFault("--format sarif needs --check")
+        options.format = None
     options.check |= options.check_cluster
     options.server = None
     if options.remote:
@@ -199,6 +205,7 @@ def _check(
     from streamsql.cli.remote import server_of
     from streamsql.cli.unknown_tables import brings_tables
     from streamsql.plan.context import Context
+    from streamsql.runtime.engine.java_command import spark_defaults
 
     context, session, closed = Context(Catalog(), server=server_of(options)), None, False
     if options.workspace or options.read_only:
@@ -219,8 +226,44 @@ def _check(
         place = workspace_folder(options)
         session = session or _session(options, {}, printer, config_file, place, None, interactive=False)
         return check_cluster(session.parts, context, sources, variables, printer)
-    keep_going = options.on_error == "continue"
-    return check(sources, variables, printer, context, keep_going=keep_going, closed=closed)
+    settings = spark_defaults() | (config_file.spark | name_value_pairs(options.conf, "--conf"))
+    parser = _warm_parser(options, printer.preferences, config_file)
+    try:
+        return check(
+            sources,
+            variables,
+            printer,
+            context,
+            closed=closed,
+            settings=settings,
+            parser=parser.fault if parser else None,
+            format=options.findings or "",
+        )
+    finally:
+        if parser:
+            parser.close()
+
+
+def _warm_parser(
+    options: argparse.Namespace, preferences: Preferences, config_file: ConfigFile
+) -> WarmParser | None:
+    """The parser of the Spark that waits for a console with these settings; None if none waits."""
+    from streamsql.config.folders import cache_folder
+    from streamsql.runtime.engine.java import JavaNotFound, find_java
+    from streamsql.runtime.engine.java_command import spark_defaults
+    from streamsql.runtime.engine.warm_engine import socket_path, wanted_engine
+
+    cache = cache_folder()
+    if options.server or not socket_path(cache).exists():
+        return None
+    from streamsql.runtime.engine.warm_parser import WarmParser
+
+    try:
+        java = find_java(preferences["java"])
+    except JavaNotFound:
+        return None
+    conf = spark_defaults() | _settings(options, preferences, config_file).start_conf()
+    return WarmParser(wanted_engine(conf, cache / "spark.log", cache, java))
 
 
 def _all_settings(session: Session) -> dict[str, str]:

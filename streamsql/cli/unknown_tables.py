@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamsql.catalog import Catalog
-from streamsql.errors import NameFault, Note, did_you_mean
+from streamsql.errors import NameFault, Note, Span, did_you_mean
 from streamsql.language.query import read_query
 from streamsql.language.query_tree import Named
 from streamsql.language.spark_definitions import cached_as, changes_schema, definition_of, in_default
-from streamsql.language.statements.base import Fragment, Statement
+from streamsql.language.spark_syntax import queries_of
+from streamsql.language.statements.base import Statement
 from streamsql.language.statements.explain import Explain
-from streamsql.language.statements.insert import Insert, InsertSet
+from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.session import Set
 from streamsql.language.statements.spark import Spark
 from streamsql.plan.statements.inserts import no_target, target_names
-
-
-def queries_of(statement: Statement) -> list[Fragment]:
-    """The queries that a statement holds."""
-    if isinstance(statement, InsertSet):
-        return [part.query for part in statement.inserts]
-    query = getattr(statement, "query", None)
-    return [query] if isinstance(query, Fragment) else []
 
 
 def brings_tables(conf: dict[str, str]) -> bool:
@@ -43,23 +36,29 @@ class UnknownTables:
         self._cached: set[str] = set()
         self._told: set[str] = set()
 
-    def check(self, statement: Statement, catalog: Catalog) -> list[Note]:
-        """A note for each unknown name that Spark must have. Raises NameFault for one that is misspelt, or
-        cannot exist.
+    def check(
+        self, statement: Statement, catalog: Catalog
+    ) -> tuple[list[NameFault], list[tuple[Note, Span | None]]]:
+        """Errors for names that cannot exist, and a note with its place for each unknown name that Spark must
+        have.
         """
-        notes = []
+        faults, notes = list[NameFault](), list[tuple[Note, Span | None]]()
         for named, certain in _read(statement):
-            if not self._known(named.name, catalog):
-                # In a query that could not be parsed, a name after FROM may be no relation.
-                if certain:
-                    self._refuse_relation(named, catalog)
-                notes += self._note(named.name)
+            if self._known(named.name, catalog):
+                continue
+            # In a query that could not be parsed, a name after FROM may be no relation.
+            if certain and self._missing(named.name):
+                faults.append(self._no_relation(named, catalog))
+            else:
+                notes += self._note(named.name, named.span, catalog.relation_names())
         for name in statement.targets if isinstance(statement, Insert) else ():
-            if not self._known(name.value, catalog) and catalog.target(name.value) is None:
-                if self._missing(name.value) or self._like(name.value, target_names(catalog)):
-                    raise no_target(name, catalog)
-                notes += self._note(name.value)
-        return notes
+            if self._known(name.value, catalog) or catalog.target(name.value) is not None:
+                continue
+            if self._missing(name.value):
+                faults.append(no_target(name, catalog))
+            else:
+                notes += self._note(name.value, name.span, target_names(catalog))
+        return faults, notes
 
     def follow(self, statement: Statement) -> None:
         """Take note of what a statement drops and renames, and of a change to another schema."""
@@ -91,30 +90,29 @@ class UnknownTables:
         """A hint that names the nearest known name; "" where the script has left the default schema."""
         return "" if self._elsewhere else did_you_mean(name, known)
 
-    def _refuse_relation(self, named: Named, catalog: Catalog) -> None:
+    def _no_relation(self, named: Named, catalog: Catalog) -> NameFault:
+        """The error for a relation that cannot exist."""
         hint, detail = self._like(named.name, catalog.relation_names()), ""
-        if not hint and not self._missing(named.name):
-            return
         gone = self._gone.get(named.name.casefold())
         if gone is not None:
             detail = f"the script has {f'renamed it to {gone}' if gone else 'dropped it'}"
             hint = f"did you mean {gone}?" if gone else ""
-        raise NameFault(
-            f"there is no stream, table or view {named.name}"
-            if self._missing(named.name)
-            else f"this script defines no stream, table or view {named.name}",
+        return NameFault(
+            f"there is no stream, table or view {named.name}",
             detail=detail,
             hint=hint or "SHOW STREAMS; and SHOW TABLES; list them",
             span=named.span,
             code="UNKNOWN_RELATION",
         )
 
-    def _note(self, name: str) -> list[Note]:
+    def _note(self, name: str, span: Span, known: list[str]) -> list[tuple[Note, Span | None]]:
         """The note for a name, once."""
         if name.casefold() in self._told:
             return []
         self._told.add(name.casefold())
-        return [Note("ASSUMED_TABLE", f"table {name} is not known to the script; Spark must have it")]
+        like = self._like(name, known)
+        text = f"table {name} is not known to the script; Spark must have it{f'; {like}' if like else ''}"
+        return [(Note("ASSUMED_TABLE", text), span)]
 
 
 def _names_catalog(key: str) -> bool:

@@ -32,6 +32,8 @@ from streamsql.language.tree_nodes import (
 
 TIME_WINDOWS = frozenset({"window", "session_window"})
 """Spark's grouping functions of event time (Spark guide, "Types of time windows")."""
+WINDOW_TYPE = "STRUCT<start: TIMESTAMP, end: TIMESTAMP>"
+"""The type of their values."""
 MOST_ROWS = 2**31 - 1
 _WHOLE = frozenset("TINYINT BYTE SMALLINT SHORT INT INTEGER BIGINT LONG".split())
 

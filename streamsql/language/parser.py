@@ -39,6 +39,8 @@ def parse(
 
     variables: the values of ${name}; literal: variables are not replaced; in_test: it stands inside a TEST.
     """
+    if written.fault:
+        raise written.fault.at(written.source, written.span)
     start = written.span.start
     text, origin = written.text, Origin(((0, start),))
     tokens = [t.behind(start) for t in written.tokens] or None

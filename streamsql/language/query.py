@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from streamsql.errors import Span, SyntaxFault
+from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.language.block_reader import BlockReader
 from streamsql.language.console_clauses import PLACEHOLDER, cut
 from streamsql.language.dialect import parse_tokens
@@ -34,6 +34,7 @@ from streamsql.language.query_tree import (
     Relation,
     SetTail,
 )
+from streamsql.language.statements.base import watermark_of
 from streamsql.language.token_ranges import LEFT, Unread
 from streamsql.language.tokens import Token, tokenize
 from streamsql.language.tree_nodes import names_word, tables_read
@@ -89,7 +90,12 @@ def _read(text: str) -> Query:
     _check_parentheses(tokens)
     out = cut(tokens)
     own, clauses = tuple(out.own.values()), tuple(out.clauses)
-    base = Query(text, tuple(tokens), own, clauses, has_stream=bool(out.streams))
+    marks = [watermark_of(Source("", text), node) for node in out.watermarks.values()]
+    computed = frozenset(mark.column.value.casefold() for mark in marks if mark and mark.computed)
+    kept = tuple(out.kept)
+    base = Query(
+        text, tuple(tokens), own, clauses, has_stream=bool(out.streams), computed=computed, kept=kept
+    )
     if any(t.text == "|>" for t in tokens):
         return _left(base, LEFT)
     raw = [part for token in out.kept for part in token.parts]
@@ -107,13 +113,11 @@ def _read(text: str) -> Query:
         return _left(base, str(problem), tree=tree)
     except RecursionError:
         return _left(base, "the query is nested too deeply")
-    return Query(text, base.tokens, own, clauses, body, "", tree, None, base.has_stream)
+    return replace(base, body=body, tree=tree)
 
 
 def _left(base: Query, reason: str, *, tree: Any = None, stopped: Span | None = None) -> Query:
-    return Query(
-        base.text, base.tokens, base.own, base.own_clauses, None, reason, tree, stopped, base.has_stream
-    )
+    return replace(base, reason=reason, tree=tree, stopped=stopped)
 
 
 def _check_parentheses(tokens: Sequence[Token]) -> None:

@@ -216,7 +216,8 @@ class Query:
 
     body: None if the query is left to Spark, then reason says why; tree: sqlglot's tree, None if sqlglot
     could not parse the text; stopped: the position of sqlglot's error. has_stream: STREAM is written before a
-    relation.
+    relation. kept: the tokens that Spark's parser could read: without the console's clauses, and with a name
+    for each console relation. computed: the folded names of the event times that WATERMARK clauses compute.
     """
 
     text: str
@@ -229,6 +230,8 @@ class Query:
     stopped: Span | None = None
     has_stream: bool = False
     relations: tuple[Named, ...] = ()
+    computed: frozenset[str] = frozenset()
+    kept: tuple[Token, ...] = field(default=(), repr=False)
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:

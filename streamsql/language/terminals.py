@@ -40,6 +40,14 @@ def _dotted(tokens: list[Token], at: int) -> tuple[int, str] | None:
     return name
 
 
+def _target(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    name = _dotted(tokens, at)
+    computed = (
+        name and name[1].upper() == "IDENTIFIER" and [t.text for t in tokens[name[0] : name[0] + 1]] == ["("]
+    )
+    return None if computed else name  # IDENTIFIER('a' || 'b') is a name that only Spark computes
+
+
 def _hyphened(tokens: list[Token], at: int) -> tuple[int, str] | None:
     # A connector's name can be a keyword, such as values.
     name = _any_name(tokens, at)
@@ -173,7 +181,7 @@ TERMINALS: dict[str, tuple[Terminal, str]] = {
     "SinkName": (_name, "the name of a sink"),
     "LiveTableName": (_name, "the name of a live table"),
     "QueryName": (_name, "the name of a query"),
-    "Target": (_dotted, "the name of a sink, stream or table"),
+    "Target": (_target, "the name of a sink, stream or table"),
     "RelationName": (_dotted, "the name of a stream or table"),
     "FunctionName": (_dotted, "the name of a function"),
     "Alias": (_any_name, "an alias"),

@@ -258,7 +258,8 @@ def normal_form(tree: Any, source: str) -> str:
 
 def tables_read(tree: Any) -> Iterator[Any]:
     """The relations of a tree that are no WITH query which their place can see: one of a query around it, but
-    in a WITH clause only one before it. `WITH s AS (SELECT * FROM s)` reads another s.
+    in a WITH clause only one before it. `WITH s AS (SELECT * FROM s)` reads another s. The names in a hint
+    are no relations: they are those of FROM again.
     """
     exp = exp_module()
     clauses: dict[int, dict[str, int]] = {}  # the places of the queries of each WITH clause
@@ -284,5 +285,5 @@ def tables_read(tree: Any) -> Iterator[Any]:
         return False
 
     for table in tree.find_all(exp.Table):
-        if len(table.parts) > 1 or not is_cte(table):
+        if (len(table.parts) > 1 or not is_cte(table)) and not table.find_ancestor(exp.Hint):
             yield table

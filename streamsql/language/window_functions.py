@@ -42,6 +42,8 @@ def _check_named_windows(query: Query) -> None:
     `OVER (w ORDER BY ts)`.
     """
     tokens = query.tokens
+    if "identifier" in query.words:
+        return  # IDENTIFIER('w') can be any name
     for at in range(len(tokens) - 1):
         opened = tokens[at + 1].text == "("
         first = at + 1 + opened
@@ -57,16 +59,16 @@ def _check_named_windows(query: Query) -> None:
             rest = query.text[word.end : tokens[close].start]
             raise RuleFault(
                 "Spark has no window in parentheses that begins with a name"
-                if base
+                if base is not None
                 else f"expected PARTITION BY, ORDER BY, ROWS or RANGE, found {word.text}",
                 hint=f"OVER ({base}{rest})"
-                if base
+                if base is not None
                 else "OVER (PARTITION BY … ORDER BY …), or OVER w of WINDOW w AS (…)",
-                instead=base,
+                instead=base or "",
                 span=word.span,
                 code="OTHER_CONSOLE",
             )
-        if not base and not more:
+        if base is None and not more:
             own = f"PARTITION BY {word.text}"
             raise RuleFault(
                 f"there is no window {unquote(word)}",
@@ -77,16 +79,20 @@ def _check_named_windows(query: Query) -> None:
             )
 
 
-def _window_named(query: Query, name: Token) -> str:
-    """The inside of WINDOW name AS (…); "" where there is none of that name."""
+def _window_named(query: Query, name: Token) -> str | None:
+    """The inside of WINDOW name AS (…), or the name of WINDOW name AS other; None where there is none of that
+    name.
+    """
     tokens, wanted = query.tokens, unquote(name).casefold()
-    for at in range(1, len(tokens) - 3):
+    for at in range(1, len(tokens) - 2):
         if tokens[at - 1].upper not in ("WINDOW", ",") or unquote(tokens[at]).casefold() != wanted:
             continue
         if tokens[at + 1].upper == "AS" and tokens[at + 2].text == "(":
             close = closing(tokens, at + 2)
             return query.text[tokens[at + 2].end : tokens[close].start] if close < len(tokens) else ""
-    return ""
+        if tokens[at + 1].upper == "AS" and tokens[at + 2].kind in ("word", "quoted"):
+            return tokens[at + 2].text
+    return None
 
 
 def _keys(window: Any) -> list[Any]:

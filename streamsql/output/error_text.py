@@ -9,17 +9,19 @@ from streamsql.secrets import HIDDEN, redact_text
 MAX_LINE = 160
 
 
-def format_error(error: StreamsqlError, width: int = 0) -> str:
+def format_error(error: StreamsqlError, width: int = 0, *, coded: bool = False) -> str:
     """The error as lines of text: place, fact, source line with caret, detail, hint.
 
-    width: the width of the window for the source line, in cells; 0 for none.
+    width: the width of the window for the source line, in cells; 0 for none. coded: with the console's own
+    code, too, not only with Spark's.
     """
     where, block = "", ""
     if error.source is not None and error.span is not None:
         number, column = error.source.line_column(error.span.start)
         where = f"{error.source.name}:{number}:{column}: "
         block = _block(error.source, error.span.start, error.span.end, width)
-    condition = f"[{error.condition}]" if error.condition else ""
+    code = error.code if coded else error.condition
+    condition = f"[{code}]" if code else ""
     values = secret_values(error.source.text) if error.source is not None else set()
 
     def clean(text: str) -> str:

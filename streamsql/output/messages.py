@@ -44,15 +44,20 @@ class Messages:
         if not self.quiet:
             self._word(message)
 
+    def remark(self, line: str) -> None:
+        """Print a line, even if quiet."""
+        self._word(line)
+
     def warn(self, message: str) -> None:
         """Print a warning, even if quiet."""
         self._word(f"warning: {message}")
 
-    def error(self, error: StreamsqlError) -> None:
+    def error(self, error: StreamsqlError, *, coded: bool = False) -> None:
+        """Print an error. coded: see format_error."""
         from streamsql.output.error_text import format_error
 
         self.terminal.last_error = error
-        text = self._when() + self._wrapped(harmless(format_error(error, self._columns())))
+        text = self._when() + self._wrapped(harmless(format_error(error, self._columns(), coded=coded)))
         with self.terminal.held():
             self.out.flush()
             print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)

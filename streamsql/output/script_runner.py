@@ -83,7 +83,7 @@ class ScriptRunner:
     def run_source(self, source: Source) -> bool:
         """Run one source. False: the script ends."""
         try:
-            statements = split_script(source)
+            statements = split_script(source, recover=self.keep_going)
         except StreamsqlError as error:
             return self._failed(error)
         return all(self.run_statement(w) for w in statements)

@@ -99,6 +99,21 @@ def gone(pid: int) -> bool:
 
 
 @pytest.mark.usefixtures("cold_start")
+def test_a_check_asks_the_parser_of_the_engine_and_leaves_it(place: Path) -> None:
+    script = "SET spark.sql.ansi.enabled = false;\nSELECT k, DATE 'x' FROM t;\nSELECT 1;"
+    (place / "a.sql").write_text(script)
+    ran(place, "--check", "a.sql")  # without an engine, nothing is known of the value of a literal
+    ran(place, "-q", "-e", "SET streamsql.warm = '10 minutes'; SELECT 1 AS one;")
+    engine = waiting(place)
+    asked = console(place, "--check", "--format", "json", "a.sql")
+    out, _ = asked.communicate(timeout=60)
+    (error,) = [finding for finding in json.loads(out) if finding["severity"] == "error"]
+    assert (error["line"], error["column"], error["code"]) == (2, 11, "INVALID_TYPED_LITERAL")
+    ran(place, "--check", "--conf", "spark.sql.ansi.enabled=true", "a.sql")  # another engine would be needed
+    assert waiting(place) == engine
+
+
+@pytest.mark.usefixtures("cold_start")
 def test_the_next_console_takes_the_engine_over_and_finds_it_empty(place: Path) -> None:
     ran(place, "-q", "-e", "SET streamsql.warm = '10 minutes'; SELECT 1 AS one;")
     engine = waiting(place)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-WINDOW_TYPE = "STRUCT<start: TIMESTAMP, end: TIMESTAMP>"
-
 
 @dataclass
 class Relation:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from streamsql.language.expression import WINDOW_TYPE
 from streamsql.language.tokens import Token, unquote
-from streamsql.language.unfinished.blocks import WINDOW_TYPE, SelectItem
+from streamsql.language.unfinished.blocks import SelectItem
 
 _WINDOWS = ("WINDOW", "SESSION_WINDOW")
 _COUNTS = ("COUNT", "COUNT_IF", "APPROX_COUNT_DISTINCT")

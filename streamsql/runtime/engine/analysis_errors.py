@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from streamsql.errors import Span, did_you_mean
-from streamsql.language.lexical import clause_of_select, misplaced_clause, misspelt_clause
-from streamsql.language.missing_comma import missing_comma
 from streamsql.language.missing_keys import with_group_by
 from streamsql.language.other_functions import reason
 from streamsql.language.places import any_of_array, place_of_relation, text_as_relation, unlike_windows
 from streamsql.language.prefix_aliases import aliased
 from streamsql.language.reference import functions
+from streamsql.language.spark_syntax import missing_end_in, unreadable
 from streamsql.language.tokens import quote_name
 
 _DEFAULT = "spark_catalog.default."
@@ -163,29 +162,19 @@ def _table_operation(table: str, operation: str, text: str) -> Explained:
 
 
 def _unreadable(parameters: Mapping[str, str], text: str, span: Span | None) -> Explained:
-    near = parameters.get("error", "")
-    message = f"Spark cannot read the statement at {near}" + parameters.get("hint", "")
-    quoted = text_as_relation(text, span.start) if span else None
+    near, more = parameters.get("error", ""), parameters.get("hint", "")
+    if span is None:
+        return Explained(f"Spark cannot read the statement at {near}{more}")
+    quoted = text_as_relation(text, span.start)
     if quoted:
         written = quoted.text
         why = f"{written} has no extension that tells the format of its files"
         return Explained(why, proposal=f"PREVIEW {written};", span=quoted.span)
-    misspelt = misspelt_clause(text, span.start) if span else None
-    if misspelt:
-        return Explained(message, f"did you mean {misspelt[1]}?", span=misspelt[0])
-    alone = clause_of_select(text, span.start) if span else None
-    if alone:
-        why = f"{alone[0].upper} is a clause of INSERT INTO and CREATE LIVE TABLE, not of SELECT"
-        return Explained(why, proposal=alone[1], span=alone[0].span)
-    clause = misplaced_clause(text, span.start) if span else None
-    comma = missing_comma(text, span.start) if span and clause is None else None
-    if comma:
-        behind = text[comma[1].start : comma[1].end]
-        return Explained(f"a comma is missing before {behind}", proposal=comma[0], span=comma[1])
-    if clause is None:
-        return Explained(message)
-    token, before, moved = clause
-    return Explained(f"{token.upper} stands before {before}", proposal=moved, span=token.span)
+    end = missing_end_in(text, span.start)
+    if end:
+        return Explained(end.message, end.hint, span=end.span)
+    cause = unreadable(text, span.start, near, more)
+    return Explained(cause.message, cause.hint, proposal=cause.proposal, span=cause.span)
 
 
 _NUMBERS = frozenset(("INT", "BIGINT"))

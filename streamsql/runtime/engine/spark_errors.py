@@ -89,6 +89,22 @@ def translate(
     return fault
 
 
+def parse_fault(said: str, text: str) -> EngineFault:
+    """The error for what Spark's parser says of a text, placed in it."""
+    condition, message = clean(said)
+    fact, detail = first_sentence(message)
+    span = None
+    if place := _PLACE.search(said):
+        lines = text.split("\n")[: int(place["line"]) - 1]
+        column = int(place["pos"]) if place["pos"] else int(place["position"]) - 1
+        span = word_at(text, sum(len(line) + 1 for line in lines) + column)
+    return EngineFault(fact, detail=detail, span=span, condition=condition, code=condition or "SPARK_ERROR")
+
+
+_PLACE = re.compile(r"\(line (?P<line>\d+), (?:pos (?P<pos>\d+)|position (?P<position>\d+))\)")
+"""Where Spark stops: `pos` counts columns from 0, `position` from 1."""
+
+
 def spark_lost(*, memory: bool = False) -> EngineFault:
     """The error of a statement that was running when the JVM ended. memory: because its memory was full."""
     more = "; --conf spark.driver.memory=8g, where Spark is started, gives it more memory"

@@ -18,6 +18,7 @@ from streamsql.runtime.engine.java import find_java
 from streamsql.runtime.engine.typical_work import first_work
 from streamsql.runtime.engine.unix_sockets import listen_at, peer_of
 from streamsql.runtime.engine.warm_engine import read_message, send_message, socket_path, stop_keeper
+from streamsql.runtime.engine.warm_parser import answer_texts
 
 POLL = 0.2
 END_TIMEOUT = 60.0
@@ -33,6 +34,7 @@ class Keeper:
         self.order = order
         self.cache = Path(order["cache"])
         self.process: Any = None
+        self.spark: Any = None
         self.answer: dict[str, Any] = {}
         self.failed = False
         self.deadline = time.monotonic() + START_TIMEOUT
@@ -48,6 +50,7 @@ class Keeper:
             self.process = gateway.proc
             first_work(spark, scratch)
             _leave_nothing(spark)
+            self.spark = spark
             parameters = gateway.gateway_parameters
             self.deadline = time.monotonic() + float(self.order["seconds"])
             self.answer = {"port": parameters.port, "secret": parameters.auth_token, "pid": self.process.pid}
@@ -74,6 +77,10 @@ class Keeper:
                 request = read_message(connection)
                 if "end" in request or ("take" in request and not self.answer):
                     return None  # a console starts now, and needs the processor for itself
+                if request.get("parse") == self.order["key"] and self.answer:
+                    asked = (connection, self.spark)
+                    threading.Thread(target=answer_texts, args=asked, daemon=True).start()
+                    continue
                 if request.get("take") == self.order["key"]:
                     send_message(connection, self.answer)
                     connection.settimeout(None)

@@ -89,7 +89,7 @@ def _columns(context: Context) -> Iterator[Offer]:
         target = context.catalog.target(statement.target)
         columns = [(c.name, c.type) for c in target.columns] if target else []
     elif statement.head == "WATCH":
-        columns = context.resolver.of_name(statement.target)
+        columns = list(context.resolver.of_name(statement.target).known)
     elif statement.is_of_stream or statement.is_of_sink:
         columns = statement.declared_columns
         connector = connectors().get(statement.connector)

@@ -1,32 +1,25 @@
-"""The columns of relations and queries, as far as they are known from the catalog and a query's text."""
+"""The columns of the relations and blocks of a text that is typed, which may be unfinished."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from streamsql.catalog import Catalog
-from streamsql.connectors.registry import connectors
-from streamsql.definitions import Sink, Stream
-from streamsql.language.query_scope import block_of
+from streamsql.language.expression import WINDOW_TYPE
 from streamsql.language.struct_types import struct_fields
-from streamsql.language.unfinished.blocks import WINDOW_TYPE, Block, Relation, SelectItem
+from streamsql.language.unfinished.blocks import Block, Relation, SelectItem
+from streamsql.language.unfinished.query_reader import read_unfinished
+from streamsql.plan.resolver import MOST_LEVELS, Columns, NameAndType, Resolver, Tables
 
-# A column: its name and its type, "" when that is not known.
-NameAndType = tuple[str, str]
-# Returns the columns of a live table or a table of Spark by its name; () when they are not known.
-Columns = Callable[[str], Sequence[NameAndType]]
-
-# After changes a stream can read itself.
-_MOST_LEVELS = 20
+__all__ = ["ColumnResolver", "NameAndType", "Tables", "type_in"]
 
 
-class ColumnResolver:
-    """The columns of relations and blocks, from the catalog and the function `columns`."""
+class ColumnResolver(Resolver):
+    """The resolver, and with it the columns of the relations and blocks of a text that is typed."""
 
-    def __init__(self, catalog: Catalog, columns: Columns | None) -> None:
-        self.catalog = catalog
-        self.columns = columns
-        self.depth = 0
+    def of_text(self, text: str) -> Columns:
+        """The columns of the result of a query, also of one that sqlglot cannot read."""
+        columns = super().of_text(text)
+        return columns if columns.known else Columns(tuple(self.of_block(read_unfinished(text))))
 
     def of_relation(self, relation: Relation, block: Block) -> list[NameAndType]:
         """The columns of a relation that a block reads."""
@@ -35,56 +28,22 @@ class ColumnResolver:
             columns = self.of_block(relation.block)
         elif relation.name:
             cte = block.cte(relation.name)
-            columns = self.of_block(cte) if cte is not None else self.of_name(relation.name)
+            columns = self.of_block(cte) if cte is not None else list(self.of_name(relation.name).known)
         names = relation.column_names
         if names:
             types = [t for _, t in columns] if len(columns) == len(names) else [""] * len(names)
             columns = list(zip(names, types, strict=True))
         return columns
 
-    def of_name(self, name: str) -> list[NameAndType]:
-        """The columns of a stream, live table or table of that name."""
-        entry = self.catalog.relation(name)
-        if isinstance(entry, Stream):
-            return self.of_stream(entry)
-        if isinstance(entry, Sink) and entry.columns:
-            return [(c.name, c.type) for c in entry.columns]
-        known = self.columns(name) if self.columns else ()
-        columns = [(n, t if "<" in t else t.upper()) for n, t in known]
-        if not columns and entry is not None:
-            feeding = self.catalog.queries_into(name)
-            columns = self.of_query(feeding[0].text) if feeding else []
-        return columns
-
-    def of_stream(self, stream: Stream) -> list[NameAndType]:
-        """The columns of a stream; of CREATE STREAM … AS, those of its query."""
-        declared = stream.columns
-        connector = connectors().get(stream.connector)
-        if not declared and connector is not None:
-            declared = connector.columns(stream)
-        columns = [(c.name, c.type) for c in declared] if declared else self.of_query(stream.query)
-        if stream.watermark and stream.watermark.computed:
-            columns = [*columns, (stream.watermark.column.value, "TIMESTAMP")]
-        return columns
-
-    def of_query(self, text: str) -> list[NameAndType]:
-        """The columns of a query's result."""
-        if not text or self.depth > _MOST_LEVELS:
-            return []
-        self.depth += 1
-        columns = self.of_block(block_of(text))
-        self.depth -= 1
-        return columns
-
     def of_block(self, block: Block) -> list[NameAndType]:
         """The columns of a block's result, as far as they are known."""
-        if self.depth > _MOST_LEVELS:
+        if self._level > MOST_LEVELS:
             return []
-        self.depth += 1
+        self._level += 1
         columns = [column for item in block.items for column in self._of_item(item, block)]
         if not block.selects and block.relations:  # FROM t |> WHERE …
             columns = self.of_relation(block.relations[0], block)
-        self.depth -= 1
+        self._level -= 1
         return columns
 
     def _of_item(self, item: SelectItem, block: Block) -> list[NameAndType]:
@@ -121,7 +80,7 @@ class ColumnResolver:
         if folded in ("window", "session_window"):
             return struct_fields(WINDOW_TYPE)
         if not any(around.relations for around in block.outward()):  # FROM is still to be written
-            return self.of_name(name)
+            return list(self.of_name(name).known)
         return struct_fields(self.type_of(name, block))
 
 

@@ -13,11 +13,11 @@ from streamsql.catalog import Catalog
 from streamsql.language.tokens import quote_name
 from streamsql.language.unfinished.cursor import statement_at
 from streamsql.shell.completion import catalog_candidates, option_candidates, query_candidates
-from streamsql.shell.completion.column_resolver import Columns
+from streamsql.shell.completion.column_resolver import Tables
 from streamsql.shell.completion.offers import KEYWORD, Context, Offer, States, keyword_offer
 from streamsql.shell.completion.option_candidates import in_quote
 
-__all__ = ["Candidate", "Columns", "complete"]
+__all__ = ["Candidate", "Tables", "complete"]
 
 SOURCES = catalog_candidates.SOURCES | option_candidates.SOURCES | query_candidates.SOURCES
 
@@ -41,7 +41,7 @@ def complete(
     text: str,
     position: int,
     catalog: Catalog,
-    columns: Columns | None = None,
+    columns: Tables | None = None,
     states: States | None = None,
 ) -> list[Candidate]:
     """Candidates at a position of a text with one or more statements, best first.
@@ -58,7 +58,7 @@ def complete(
 
 
 def _complete(
-    text: str, position: int, catalog: Catalog, columns: Columns | None, states: States | None
+    text: str, position: int, catalog: Catalog, columns: Tables | None, states: States | None
 ) -> list[Candidate]:
     statement = statement_at(text, position)
     context = Context(statement, catalog, columns, states)
@@ -134,7 +134,7 @@ def _within_key(typed: str, key: str, offer: Offer) -> bool:
     return at >= 0 and not offer.text.isupper()
 
 
-def _short(before: str, catalog: Catalog, columns: Columns | None, states: States | None) -> list[Candidate]:
+def _short(before: str, catalog: Catalog, columns: Tables | None, states: States | None) -> list[Candidate]:
     """Candidates for short forms (`\\stop q`): their names, then those of the statements they stand for."""
     from streamsql.config.preferences import Preferences
     from streamsql.language.short_forms import SHORT

@@ -11,7 +11,7 @@ from streamsql.catalog import Catalog
 from streamsql.language.tokens import quote_name
 from streamsql.language.unfinished.query_cursor import QueryCursor
 from streamsql.language.unfinished.statement import UnfinishedStatement
-from streamsql.shell.completion.column_resolver import ColumnResolver, Columns, NameAndType
+from streamsql.shell.completion.column_resolver import ColumnResolver, NameAndType, Tables
 
 States = Callable[[str], str]
 """What is shown beside a query, such as `running query`, by its name."""
@@ -42,7 +42,7 @@ class Context:
 
     statement: UnfinishedStatement
     catalog: Catalog
-    columns: Columns | None
+    columns: Tables | None
     states: States | None
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from unittest.mock import patch
 
 from golden_files import GoldenFiles, GoldenStatement
@@ -37,13 +37,13 @@ _AROUND = re.compile(rf"(?:\s|--[^\n]*(?:\n|\Z)|{_BRACKETED})*")
 class CheckedSession:
     """The statements of one golden file, one after the other, as `--check` reads a script of them.
 
-    fault: the error with which `--check` refuses the last statement, None if it takes it.
+    settings: those of the file; parser: see dry_run.Checker; fault: the error with which `--check` refuses the last statement, None if it takes it.
     """
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, settings: Mapping[str, str], parser: dry_run.Parser | None = None) -> None:
         self.file = file
         self.fault: StreamsqlError | None = None
-        self._checker = dry_run.Checker(Context(Catalog()))
+        self._checker = dry_run.Checker(Context(Catalog()), settings=settings, parser=parser)
         self._plan: Plan | None = None
 
     def failures(self, golden: GoldenStatement) -> Iterator[tuple[str, str]]:
@@ -112,7 +112,7 @@ def what_is_wrong(golden: GoldenFiles, files: list[str]) -> str:
     """What the statements of some files do that FAILS_TODAY does not say; "" if nothing."""
     failures = {}
     for file in files:
-        session = CheckedSession(file)
+        session = CheckedSession(file, golden.settings(file))
         for statement in golden.statements(file):
             for kind, told in session.failures(statement):
                 failures[f"{statement.key} {kind}"] = statement.shown(told)

@@ -1,0 +1,146 @@
+"""What `--check` finds in scripts, and how it prints it: as messages, as rows in a format, or as SARIF."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamsql import __version__
+from streamsql.cli.arguments import SARIF
+from streamsql.error_codes import CODES, NOTES
+from streamsql.errors import Note, Source, Span, StreamsqlError
+from streamsql.output.messages import TOLD_ONCE
+from streamsql.output.printer import Printer
+from streamsql.results import Rows
+from streamsql.secrets import redact_text
+
+ERROR, NOTE = "error", "note"
+"""The severities, which are levels of SARIF, too."""
+COLUMNS = ("file", "line", "column", "end_line", "end_column", "severity", "code", "message", "hint")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An error or a note of a script. line, column: 1-based, in characters; the end is the first character
+    after it.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    severity: str
+    code: str
+    message: str
+    hint: str = ""
+
+    @classmethod
+    def of_error(cls, error: StreamsqlError) -> Finding:
+        """The finding of an error that has a place."""
+        assert error.source is not None
+        message = f"{error.message}: {error.detail}" if error.detail else error.message
+        return cls(*_place(error.source, error.span), ERROR, error.code, message, error.hint)
+
+    @classmethod
+    def of_note(cls, note: Note, source: Source, span: Span) -> Finding:
+        """The finding of a note about a part of a script."""
+        return cls(*_place(source, span), NOTE, note.code, redact_text(note.text))
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in COLUMNS)
+
+
+def _place(source: Source, span: Span | None) -> tuple[str, int, int, int, int]:
+    span = span or Span(0, 0)
+    return source.name, *source.line_column(span.start), *source.line_column(max(span.end, span.start))
+
+
+class Reporter:
+    """Prints findings. format: "" for messages, as they come; SARIF or an output format of rows for all
+    together.
+    """
+
+    def __init__(self, printer: Printer, format: str = "") -> None:
+        self.printer = printer
+        self.format = format
+        self.findings: list[Finding] = []
+        self._told: set[Note] = set()
+
+    @property
+    def errors(self) -> int:
+        """The number of errors found."""
+        return sum(finding.severity == ERROR for finding in self.findings)
+
+    def error(self, error: StreamsqlError) -> None:
+        """Report an error that has a place."""
+        self.findings.append(Finding.of_error(error))
+        if not self.format:
+            self.printer.error(error, coded=True)
+
+    def note(self, note: Note, source: Source, span: Span) -> None:
+        """Report a note about a part of a script."""
+        finding = Finding.of_note(note, source, span)
+        if note.code in TOLD_ONCE and note in self._told:
+            return
+        self._told.add(note)
+        self.findings.append(finding)
+        if not self.format:
+            self.printer.remark(
+                f"{finding.file}:{finding.line}:{finding.column}: note[{finding.code}]: {finding.message}"
+            )
+
+    def close(self, statements: int) -> None:
+        """Print what stands at the end. statements: how many were checked."""
+        if self.format == SARIF:
+            self.printer.write(json.dumps(sarif(self.findings), indent=2, ensure_ascii=False).split("\n"))
+        elif self.format:
+            rows = [finding.row for finding in self.findings]
+            numeric = tuple(name.endswith(("line", "column")) for name in COLUMNS)
+            found = Rows((), COLUMNS, rows, numeric)
+            self.printer.write(self.printer.formatted(self.format, found, self.printer.style()))
+        counted = f"{statements} statement{'' if statements == 1 else 's'} checked"
+        errors = self.errors
+        more = f", {errors} error{'' if errors == 1 else 's'}" if errors else ""
+        self.printer.say(counted + more)
+
+
+def sarif(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Findings as a log of SARIF 2.1.0, which CI systems show beside the lines of a change."""
+    meanings = {**CODES, **NOTES}
+    codes = list(dict.fromkeys(finding.code for finding in findings))
+    rules = [{"id": code, "shortDescription": {"text": meanings.get(code, code)}} for code in codes]
+    results = [
+        {
+            "ruleId": finding.code,
+            "ruleIndex": codes.index(finding.code),
+            "level": finding.severity,
+            "message": {
+                "text": f"{finding.message}\nhint: {finding.hint}" if finding.hint else finding.message
+            },
+            "locations": [{"physicalLocation": _location(finding)}],
+        }
+        for finding in findings
+    ]
+    driver = {"name": "streamsql", "version": __version__, "rules": rules}
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results},
+        ],
+    }
+
+
+def _location(finding: Finding) -> dict[str, Any]:
+    region = {
+        "startLine": finding.line,
+        "startColumn": finding.column,
+        "endLine": finding.end_line,
+        "endColumn": finding.end_column,
+    }
+    uri = finding.file.replace("\\", "/")
+    return {"artifactLocation": {"uri": uri}, "region": region}

@@ -1,0 +1,271 @@
+"""The columns of a query, and the names in it that no relation has: one resolver for planning, `--check` and
+completion.
+
+The scopes are sqlglot's (optimizer.scope): each SELECT with the relations that its names can mean. What
+cannot be known is unknown, never an error: the columns of a relation that nobody has described, and
+those of a SELECT with an item that has no name of its own: Spark names `CAST(id AS STRING)` `id`, `id + 1`
+`(id + 1)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from streamsql.errors import Span
+from streamsql.language.console_clauses import PLACEHOLDER
+from streamsql.language.expression import TIME_WINDOWS, WINDOW_TYPE, Expression
+from streamsql.language.query_tree import ConsoleRelation, Query
+from streamsql.language.tree_nodes import exp_module, is_named, leaves_of, span_of
+
+NameAndType = tuple[str, str]
+"""A column: its name as written and its type, "" where that is not known."""
+
+
+class Columns(NamedTuple):
+    """The columns of a relation, as far as they are known. complete: whether there are no others."""
+
+    known: tuple[NameAndType, ...] = ()
+    complete: bool = False
+
+
+UNKNOWN = Columns()
+
+_NO_COLUMNS = frozenset(
+    "current_catalog current_database current_date current_schema current_time current_timestamp "
+    "current_user localtimestamp session_user user grouping__id default year years quarter quarters month "
+    "months week weeks dayofyear day days hour hours minute minutes second seconds millisecond milliseconds "
+    "microsecond microseconds".split()
+)
+"""Functions without parentheses, and the units of others."""
+_COUNTS = frozenset(("count", "count_if", "approx_count_distinct"))
+
+
+class QueryColumns:
+    """Resolves the names of one query that sqlglot can read.
+
+    of_name: the columns of a relation that the query does not define; of_own: those of a console relation.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        of_name: Callable[[str], Columns],
+        of_own: Callable[[ConsoleRelation], Columns] = lambda own: UNKNOWN,
+    ) -> None:
+        self.query = query
+        self.of_name = of_name
+        self.own = {own.name: own for own in query.own}
+        self.of_own = of_own
+        self._known: dict[int, Columns] = {}
+        self._scopes = _scopes_of(query)
+
+    def outputs(self) -> Columns:
+        """The columns of the result."""
+        return self._outputs(self._scopes[-1]) if self._scopes else UNKNOWN
+
+    def missing(self) -> list[tuple[Span, list[str]]]:
+        """For each name that no relation has: its place in the query, and the columns that there are."""
+        found: dict[Span, list[str]] = {}
+        for scope in self._scopes:
+            if isinstance(scope.expression, exp_module().Select):
+                here = dict(self._missing_in(scope))
+                if here:  # what the query around it misses may be what was meant here
+                    self._known[id(scope)] = Columns(self._outputs(scope).known)
+                found |= here
+        return sorted(found.items(), key=lambda item: item[0].start)
+
+    # ---- the columns of a scope
+
+    def _outputs(self, scope: Any) -> Columns:
+        if id(scope) not in self._known:
+            self._known[id(scope)] = UNKNOWN  # of a recursive WITH, inside of itself
+            exp = exp_module()
+            if isinstance(scope.expression, exp.SetOperation) and scope.set_operation_scopes:
+                self._known[id(scope)] = self._outputs(scope.set_operation_scopes[0])
+            elif isinstance(scope.expression, exp.Select):
+                self._known[id(scope)] = self._selected(scope)
+        return self._known[id(scope)]
+
+    def _selected(self, scope: Any) -> Columns:
+        return _joined(self._of_item(item, scope) for item in scope.expression.expressions)
+
+    def _of_item(self, item: Any, scope: Any) -> Columns:
+        exp = exp_module()
+        star = item.this if isinstance(item, exp.Column) else item
+        if isinstance(star, exp.Star):
+            return self._of_star(star, item.table if isinstance(item, exp.Column) else "", scope)
+        if isinstance(item, exp.Aliases):
+            return Columns(tuple((name, "") for name in _names_of(item)))
+        if isinstance(item, exp.QueryTransform):
+            return UNKNOWN
+        inner = item.this if isinstance(item, exp.Alias) else item
+        expression = Expression(self.query.text, Span(0, 0), inner)
+        window = expression.call if expression.call in TIME_WINDOWS else ""
+        name = _alias(item) if isinstance(item, exp.Alias) else expression.output_name or window
+        return Columns(((name, self._type_of(expression, scope)),), True) if name else UNKNOWN
+
+    def _of_star(self, star: Any, qualifier: str, scope: Any) -> Columns:
+        folded = qualifier.casefold()
+        relations, complete = self._relations(scope)
+        chosen = [columns for name, columns in relations if not qualifier or name.casefold() == folded]
+        every = _joined(chosen)
+        left_out = {name.name.casefold() for name in star.args.get("except_") or ()}
+        known = tuple(column for column in every.known if column[0].casefold() not in left_out)
+        renamed = star.args.get("replace") or star.args.get("rename")
+        return Columns(known, complete and bool(chosen) and every.complete and not renamed)
+
+    def _relations(self, scope: Any) -> tuple[list[tuple[str, Columns]], bool]:
+        """The relations of a SELECT, each by the qualifier of its columns; whether there are no others."""
+        select = scope.expression
+        from_ = select.args.get("from_")
+        nodes = [from_.this] if from_ else []
+        nodes += [join.this for join in select.args.get("joins") or ()]
+        exp = exp_module()
+        plain = [node for node in nodes if isinstance(node, (exp.Table, exp.Subquery))]
+        found = [(node.alias_or_name, self._of_relation(node, scope)) for node in plain]
+        others = select.args.get("laterals") or any(node.args.get("joins") for node in nodes)
+        return found, len(plain) == len(nodes) and not others
+
+    def _of_relation(self, node: Any, scope: Any) -> Columns:
+        columns = UNKNOWN if node.args.get("pivots") else self._columns_of(node, scope)
+        alias = node.args.get("alias")
+        return _renamed(columns, (alias.args.get("columns") or ()) if alias else ())
+
+    def _columns_of(self, node: Any, scope: Any) -> Columns:
+        exp = exp_module()
+        if isinstance(node, exp.Subquery):
+            inner = node.unnest()
+            of_query = next((s for s in self._scopes if s.expression is inner), None)
+            return self._outputs(of_query) if of_query is not None else UNKNOWN
+        if not all(is_named(part) for part in node.parts):
+            return UNKNOWN
+        name = ".".join(part.name for part in node.parts)
+        if name.startswith(PLACEHOLDER):
+            return self.of_own(self.own[name]) if name in self.own else UNKNOWN
+        source = scope.sources.get(node.alias_or_name)
+        if source is None or isinstance(source, exp.Expr):
+            return self.of_name(name)
+        cte = source.expression.parent
+        listed = cte.args["alias"].args.get("columns") if isinstance(cte, exp.CTE) else None
+        return _renamed(self._outputs(source), listed or ())
+
+    def _type_of(self, expression: Expression, scope: Any) -> str:
+        """The type of an expression, as far as its tree determines it."""
+        if expression.call in TIME_WINDOWS or expression.column_name in TIME_WINDOWS:
+            return WINDOW_TYPE
+        if expression.call in _COUNTS:
+            return "BIGINT"
+        if isinstance(expression.tree, exp_module().Cast):
+            return str(expression.tree.to.sql(dialect="spark"))
+        column = expression.column
+        if column is None:
+            return ""
+        qualifier, name = column[0].casefold(), column[1].casefold()
+        for relation, columns in self._relations(scope)[0]:
+            if not qualifier or relation.casefold() == qualifier:
+                for other, kind in columns.known:
+                    if other.casefold() == name:
+                        return kind
+        return ""
+
+    # ---- names that no relation has
+
+    def _missing_in(self, scope: Any) -> Iterator[tuple[Span, list[str]]]:
+        around, found, complete, seen = scope, dict[str, Columns](), True, True
+        while around is not None:
+            if seen and isinstance(around.expression, exp_module().Select):
+                relations, alone = self._relations(around)
+                if around is scope and not relations:
+                    return
+                complete = complete and alone
+                found = {name.casefold(): columns for name, columns in relations} | found
+            # A query in an expression sees the relations around it; one in FROM or WITH does not.
+            seen = not (around.is_derived_table or around.is_cte)
+            around = around.parent
+        complete = complete and all(columns.complete for columns in found.values())
+        every = [name for columns in found.values() for name, _ in columns.known]
+        folded = {name.casefold() for name in every} | _aliases(scope) | self.query.computed
+        for qualifier, name, span in _free_columns(scope.expression):
+            if qualifier in folded or name.startswith("_"):
+                continue  # a field of a struct; of a message or a file
+            if qualifier:
+                columns = found.get(qualifier, UNKNOWN)
+                if columns.complete and name not in {n.casefold() for n, _ in columns.known}:
+                    yield span, [other for other, _ in columns.known]
+            elif complete and name not in folded | found.keys() | _NO_COLUMNS | TIME_WINDOWS:
+                yield span, every
+
+
+def _joined(parts: Iterable[Columns]) -> Columns:
+    """The columns of several, one after the other."""
+    columns = list(parts)
+    known = tuple(column for part in columns for column in part.known)
+    return Columns(known, all(part.complete for part in columns))
+
+
+def _renamed(columns: Columns, names: Sequence[Any]) -> Columns:
+    """Columns under other names, if there are any. names: sqlglot's nodes."""
+    if not names:
+        return columns
+    kinds = [kind for _, kind in columns.known]
+    kinds = kinds if len(kinds) == len(names) else [""] * len(names)
+    return Columns(tuple((node.name, kind) for node, kind in zip(names, kinds, strict=True)), True)
+
+
+def _scopes_of(query: Query) -> list[Any]:
+    """The scopes of a query, the inner ones first; none where sqlglot finds none."""
+    from sqlglot.errors import SqlglotError
+    from sqlglot.optimizer.scope import traverse_scope
+
+    if not isinstance(query.tree, exp_module().Query):
+        return []
+    try:
+        return list(traverse_scope(query.tree.unnest()))
+    except (SqlglotError, RecursionError):
+        return []
+
+
+def _aliases(scope: Any) -> set[str]:
+    """The folded names that the SELECT list of a scope gives, which its other clauses and items can use."""
+    exp = exp_module()
+    items = scope.expression.expressions
+    names = {_alias(item).casefold() for item in items if isinstance(item, exp.Alias)}
+    several = (item for item in items if isinstance(item, exp.Aliases))
+    return names | {name.casefold() for item in several for name in _names_of(item)}
+
+
+def _alias(item: Any) -> str:
+    """The name after AS; "" for one that sqlglot has made up, as for `doc:name`."""
+    return str(item.alias) if leaves_of(item.args["alias"]) else ""
+
+
+def _names_of(aliases: Any) -> list[str]:
+    """The names of `AS (a, b)`."""
+    return [alias if isinstance(alias, str) else alias.name for alias in aliases.aliases]
+
+
+def _free_columns(select: Any) -> Iterator[tuple[str, str, Span]]:
+    """(qualifier, name), folded, and the place of each column of a SELECT: not those of the queries in it,
+    the parameters of lambda functions, hints, units, and names whose first part may be a schema.
+    """
+    exp = exp_module()
+    parameters: set[str] = set()
+    nodes = []
+    inner = (exp.Select, exp.SetOperation, exp.Hint)
+    for node in select.walk(prune=lambda n: n is not select and isinstance(n, inner)):
+        if isinstance(node, exp.Lambda):
+            parameters |= {p.name.casefold() for p in node.expressions}
+        elif isinstance(node, exp.Column) and not node.args.get("db") and _is_value(node):
+            nodes += [node] if is_named(node.this) and leaves_of(node) else []
+    for node in nodes:
+        qualifier, name = node.table.casefold(), node.name.casefold()
+        if (qualifier or name) not in parameters:
+            yield qualifier, name, span_of(node)
+
+
+def _is_value(column: Any) -> bool:
+    """Whether a column is none of a function's units, and no name of an argument."""
+    exp = exp_module()
+    named = isinstance(column.parent, (exp.Kwarg, exp.PropertyEQ)) and column.arg_key == "this"
+    return column.arg_key != "unit" and not named

@@ -1,0 +1,189 @@
+"""Syntax errors of Spark in statements, found without Spark, and a missing `;` between two statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamsql.errors import Source, Span, StreamsqlError, SyntaxFault
+from streamsql.language.lexical import clause_of_select, misplaced_clause, misspelt_clause
+from streamsql.language.missing_comma import missing_comma
+from streamsql.language.origin import Origin
+from streamsql.language.parser import parse_text
+from streamsql.language.query import read_query
+from streamsql.language.script import Written
+from streamsql.language.spark_grammar import first_wrong
+from streamsql.language.statements.base import Fragment, Statement
+from streamsql.language.statements.explain import Explain
+from streamsql.language.statements.insert import InsertSet
+from streamsql.language.statements.select import Select
+from streamsql.language.statements.spark import Spark
+from streamsql.language.tokens import tokenize, unquote
+
+SYNTAX_ERROR = "PARSE_SYNTAX_ERROR"
+"""Spark's own condition for a text that its grammar does not take."""
+
+
+class Unreadable(NamedTuple):
+    """Why Spark cannot read a statement, as far as its words tell; span: the words at fault, None where it is
+    the place at which Spark stops.
+    """
+
+    message: str
+    hint: str = ""
+    proposal: str = ""
+    span: Span | None = None
+
+
+def unreadable(text: str, offset: int, near: str, more: str = "") -> Unreadable:
+    """The likely cause of a syntax error. text: the statement; offset: where Spark stops; near: the word
+    there, in quotes; more: what else Spark says.
+    """
+    message = f"Spark cannot read the statement at {near}{more}"
+    misspelt = misspelt_clause(text, offset)
+    if misspelt:
+        return Unreadable(message, f"did you mean {misspelt[1]}?", span=misspelt[0])
+    alone = clause_of_select(text, offset)
+    if alone:
+        why = f"{alone[0].upper} is a clause of INSERT INTO and CREATE LIVE TABLE, not of SELECT"
+        return Unreadable(why, proposal=alone[1], span=alone[0].span)
+    clause = misplaced_clause(text, offset)
+    comma = missing_comma(text, offset) if clause is None else None
+    if comma:
+        behind = text[comma[1].start : comma[1].end]
+        return Unreadable(f"a comma is missing before {behind}", proposal=comma[0], span=comma[1])
+    if clause is None:
+        return Unreadable(message)
+    token, before, moved = clause
+    return Unreadable(f"{token.upper} stands before {before}", proposal=moved, span=token.span)
+
+
+def queries_of(statement: Statement) -> list[Fragment]:
+    """The queries that a statement holds."""
+    if isinstance(statement, InsertSet):
+        return [part.query for part in statement.inserts]
+    query = getattr(statement, "query", None)
+    return [query] if isinstance(query, Fragment) else []
+
+
+def syntax_fault(statement: Statement, *, quoted_names: bool = False) -> SyntaxFault | None:
+    """The error of a statement that Spark's grammar does not take, placed in its source; None if there is
+    none. quoted_names: see first_wrong. Raises what console clauses raise that cannot be read.
+    """
+    if isinstance(statement, Explain):
+        return syntax_fault(statement.body, quoted_names=quoted_names) if statement.body else None
+    texts = [(query, True) for query in queries_of(statement)]
+    if isinstance(statement, (Select, Spark)):  # WITH … INSERT is read as a query, too
+        whole = Fragment(statement.text, statement.span, statement.origin)
+        texts = [(text, False) for text in (whole, *_immediate(statement))]
+    for fragment, query in texts:
+        fault = _fault_of(fragment, query, quoted_names)
+        if fault:
+            return fault
+    return None
+
+
+def _immediate(statement: Statement) -> Iterator[Fragment]:
+    """The statement in the string of EXECUTE IMMEDIATE '…', placed where the string is."""
+    first, *rest = read_query(statement.text).tokens[:4]
+    if first.upper != "EXECUTE" or len(rest) < 2 or rest[0].upper != "IMMEDIATE" or rest[1].kind != "string":
+        return
+    if len(rest) == 2 or rest[2].upper in ("INTO", "USING"):
+        place = statement.origin.span(rest[1].span)
+        yield Fragment(unquote(rest[1]), place, Origin.of(place))
+
+
+def spark_texts(statement: Statement) -> list[Fragment]:
+    """The texts of a statement that Spark's parser gets as they are: without clauses of the console."""
+    if isinstance(statement, Explain):
+        return spark_texts(statement.body) if statement.body else []
+    if isinstance(statement, (Select, Spark)):
+        texts = [Fragment(statement.text, statement.span, statement.origin), *_immediate(statement)]
+    else:
+        texts = queries_of(statement)
+    return [fragment for fragment in texts if (read := read_query(fragment.text)).kept == read.tokens]
+
+
+def _fault_of(fragment: Fragment, query: bool, quoted_names: bool) -> SyntaxFault | None:
+    text = fragment.text
+    with fragment.origin.errors():
+        kept = read_query(text).kept
+    wrong = first_wrong(kept, query=query, quoted_names=quoted_names)
+    if wrong is None:
+        return None
+    ends = wrong == len(kept)
+    span = Span(len(text.rstrip()) - 1, len(text.rstrip())) if ends else kept[wrong].span
+    near = "its end" if ends else f"'{text[span.start : span.end]}'"
+    cause = unreadable(text, span.start, near)
+    return SyntaxFault(
+        cause.message,
+        hint=cause.hint,
+        proposal=cause.proposal,
+        span=fragment.origin.span(cause.span or span),
+        condition=SYNTAX_ERROR,
+    )
+
+
+def missing_end(written: Written, offset: int) -> tuple[SyntaxFault, Written, Written] | None:
+    """The error for a `;` that is missing in what was read as one statement, and the two statements; None
+    where none seems to be missing. Both must be statements that can be read, and the second begins a line.
+
+    offset: the place in the source where the text could not be read.
+    """
+    at = next((at for at in _beginnings(written, offset) if _is_two(written, at)), None)
+    if at is None:
+        return None
+    last, first = written.tokens[at - 1], written.tokens[at]
+    fault = SyntaxFault(
+        f"a ; is missing before {first.upper}",
+        detail=f"{first.upper} begins another statement in the next line",
+        hint=f"type ; after {last.text}",
+        span=last.span,
+        code="MISSING_SEMICOLON",
+    )
+    return fault, *written.parts(at)
+
+
+def missing_end_in(text: str, offset: int) -> SyntaxFault | None:
+    """The same error for the text of a statement."""
+    tokens = tuple(tokenize(text, strict=False))
+    found = missing_end(Written(Source("", text), Span(0, len(text)), False, tokens), offset)
+    return found[0] if found else None
+
+
+_HEADS = frozenset(
+    """ALTER ANALYZE AWAIT CACHE COPY CREATE DEFINE DELETE DESC DESCRIBE DROP EXECUTE EXPLAIN INSERT MERGE
+    PREVIEW REFRESH SELECT SHOW START STOP TRUNCATE UPDATE USE VALUES VERIFY WATCH WITH""".split()
+)
+"""Words with which a statement begins, and a line inside of one hardly."""
+
+
+def _beginnings(written: Written, offset: int) -> Iterator[int]:
+    """The tokens up to an offset, outside of parentheses, that begin a line with the first word of a
+    statement.
+    """
+    depth, before = 0, written.span.start
+    for at, token in enumerate(written.tokens):
+        if token.start > offset:
+            return
+        starts_line = "\n" in written.source.text[before : token.start]
+        if at and depth == 0 and starts_line and token.upper in _HEADS:
+            yield at
+        depth += (token.text == "(") - (token.text == ")")
+        before = token.end
+
+
+def _is_two(written: Written, at: int) -> bool:
+    first, second = written.parts(at)
+    if not _can_be_read(first.text):
+        return False
+    end = second.span.end
+    return _can_be_read(second.text) or any(_is_two(second, further) for further in _beginnings(second, end))
+
+
+def _can_be_read(text: str) -> bool:
+    """Whether a text is one statement that the console and Spark's grammar take."""
+    try:
+        return syntax_fault(parse_text(Source("", text))) is None
+    except StreamsqlError:
+        return False

@@ -1,0 +1,88 @@
+"""The columns of relations by name, from the catalog; see language/resolver.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from streamsql.catalog import Catalog
+from streamsql.connectors.registry import connectors
+from streamsql.definitions import Sink, Stream
+from streamsql.errors import Span, StreamsqlError
+from streamsql.language.query import ConsoleRelation, Query, read_query
+from streamsql.language.resolver import UNKNOWN, Columns, NameAndType, QueryColumns
+from streamsql.plan.lowering.window_tables import COLUMNS as OF_WINDOW_TABLE
+
+__all__ = ["Columns", "NameAndType", "Resolver", "Tables"]
+
+Tables = Callable[[str], Sequence[NameAndType]]
+"""Returns the columns of a live table or a table of Spark by its name; () when they are not known."""
+MOST_LEVELS = 20
+"""A stream can read another and, after changes, itself; two queries of WITH can name each other."""
+
+
+class Resolver:
+    """The columns of the relations of a catalog; `tables` knows live tables and tables of Spark."""
+
+    def __init__(self, catalog: Catalog, tables: Tables | None = None) -> None:
+        self.catalog = catalog
+        self.tables = tables
+        self._level = 0
+
+    def of_name(self, name: str) -> Columns:
+        """The columns of a stream, live table, sink or table."""
+        entry = self.catalog.relation(name)
+        if isinstance(entry, Stream):
+            return self.of_stream(entry)
+        if isinstance(entry, Sink) and entry.columns:
+            return Columns(tuple((column.name, column.type) for column in entry.columns), True)
+        if self.tables and (known := self.tables(name)):
+            return Columns(
+                tuple((column, kind if "<" in kind else kind.upper()) for column, kind in known), True
+            )
+        feeding = self.catalog.queries_into(name) if entry is not None else []
+        columns = self.of_text(feeding[0].text) if feeding else UNKNOWN
+        certain = len(feeding) == 1 and feeding[0].live_table
+        return columns if certain else Columns(columns.known)
+
+    def of_stream(self, stream: Stream) -> Columns:
+        """The columns of a stream; of CREATE STREAM … AS, those of its query."""
+        declared = stream.columns
+        connector = connectors().get(stream.connector)
+        if not declared and connector is not None:
+            declared = connector.columns(stream)
+        columns = Columns(tuple((column.name, column.type) for column in declared), bool(declared))
+        if not declared and stream.query:
+            columns = self.of_text(stream.query)
+        mark = stream.watermark
+        if mark and mark.computed:
+            columns = Columns((*columns.known, (mark.column.value, "TIMESTAMP")), columns.complete)
+        return Columns(columns.known) if stream.rejected or stream.stands_for else columns
+
+    def of_text(self, text: str) -> Columns:
+        """The columns of the result of a query."""
+        if self._level > MOST_LEVELS:
+            return UNKNOWN
+        self._level += 1
+        try:
+            return self._of(read_query(text)).outputs()
+        except StreamsqlError:
+            return UNKNOWN
+        finally:
+            self._level -= 1
+
+    def missing(self, query: Query) -> list[tuple[Span, list[str]]]:
+        """For each name of a query that no relation has: its place, and the columns that there are."""
+        return self._of(query).missing()
+
+    def _of(self, query: Query) -> QueryColumns:
+        return QueryColumns(query, self.of_name, lambda own: self._of_window_table(own, query))
+
+    def _of_window_table(self, own: ConsoleRelation, query: Query) -> Columns:
+        call = own.node.get("WindowCall") if own.kind == "WindowTable" else None
+        data = call.get("Data") if call else None
+        named = data.get("RelationName") if data else None
+        if named is None or named.value.casefold() in query.named_queries:
+            return UNKNOWN
+        columns = self.of_name(named.value)
+        added = tuple((name, "TIMESTAMP") for name in OF_WINDOW_TABLE)
+        return Columns((*columns.known, *added), columns.complete)
