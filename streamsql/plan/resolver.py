@@ -27,9 +27,18 @@ class Resolver:
         self.catalog = catalog
         self.tables = tables
         self._level = 0
+        self._known: dict[str, Columns] = {}
 
     def of_name(self, name: str) -> Columns:
         """The columns of a stream, live table, sink or table."""
+        columns = self._known.get(name)
+        if columns is None:
+            columns = self._of_name(name)
+            if self._level == 0:  # inside of a definition, it may be cut off
+                self._known[name] = columns
+        return columns
+
+    def _of_name(self, name: str) -> Columns:
         entry = self.catalog.relation(name)
         if isinstance(entry, Stream):
             return self.of_stream(entry)
