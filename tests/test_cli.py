@@ -173,6 +173,17 @@ def test_findings_of_a_script_without_faults_are_none() -> None:
     assert (outcome.code, outcome.err) == (2, "error: --format sarif needs --check\n")
 
 
+@pytest.mark.usefixtures("processes")
+def test_a_statement_that_cannot_be_tokenized_stops_no_script_that_goes_on() -> None:
+    script = "CREATE STREAM a USING rate;\nSHOW CREATE STREAM 'a;\nDROP STREAM a;"
+    outcome = run_process("--on-error", "continue", "-e", script)
+    assert outcome.code == 1
+    assert "-e:2:20: error: the quote is not closed" in outcome.err
+    assert outcome.err.endswith("stream a dropped\n")
+    stopped = run_process("-e", script)
+    assert (stopped.code, "created" in stopped.err) == (1, False)
+
+
 def test_a_definition_that_is_corrected_is_known_again() -> None:
     script = "CREATE STREAM s USING jsn;\nCREATE STREAM s (k INT) USING values;\nSELECT kk FROM s;"
     outcome = run_main("--check", stdin=script)
