@@ -20,12 +20,13 @@ def queries(golden: GoldenFiles, *, some: bool) -> Iterator[GoldenStatement]:
                 yield statement
 
 
-def what_is_wrong(statements: Iterable[GoldenStatement]) -> list[str]:
+def what_is_wrong(golden: GoldenFiles, statements: Iterable[GoldenStatement]) -> list[str]:
     """Each form that is refused or changed, with what is said of it."""
     wrong = []
     for statement in statements:
         for name, form in FORMS.items():
             other = GoldenStatement(statement.file, statement.number, form(statement.text), "")
-            for kind, told in CheckedSession(statement.file).failures(other):
+            session = CheckedSession(statement.file, golden.settings(statement.file))
+            for kind, told in session.failures(other):
                 wrong.append(f"{name}, {kind}: {other.shown(told)}")
     return wrong

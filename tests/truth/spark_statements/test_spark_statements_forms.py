@@ -8,7 +8,8 @@ from golden_files import fetched_files
 
 def test_some_queries_are_taken_in_all_forms() -> None:
     """slow/test_spark_statements_all_forms.py has the others."""
-    tried = list(queries(fetched_files(), some=True))
-    wrong = what_is_wrong(tried)
+    golden = fetched_files()
+    tried = list(queries(golden, some=True))
+    wrong = what_is_wrong(golden, tried)
     assert len(tried) > 50
     assert not wrong, f"{len(wrong)} forms:\n" + "\n\n".join(wrong[:20])

@@ -25,6 +25,6 @@ def golden() -> GoldenFiles:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_queries_are_taken_in_all_forms(golden: GoldenFiles, part: int) -> None:
     tried = [q for q in queries(golden, some=False) if q.checksum // 7 % PARTS == part]
-    wrong = what_is_wrong(tried)
+    wrong = what_is_wrong(golden, tried)
     assert tried
     assert not wrong, f"{len(wrong)} forms:\n" + "\n\n".join(wrong[:50])
