@@ -174,6 +174,18 @@ def run(program: Program, env: dict[str, Any]) -> Any:
     return value
 
 
+def text_of(program: Program) -> str:
+    """The text that the last step of a program hands to spark.sql; "" for another step."""
+    node = program[-1].node
+    if (
+        isinstance(node, Call)
+        and node.function == Attr(Var("spark"), "sql")
+        and isinstance(node.args[0], Lit)
+    ):
+        return str(node.args[0].value)
+    return ""
+
+
 def render(program: Program) -> str:
     """A program as Python source, one step a paragraph."""
     parts: list[str] = []

@@ -13,6 +13,7 @@ from streamsql.connectors.base import Places
 from streamsql.error_codes import CODES, NOTES
 from streamsql.errors import QueryFault, Source, StreamsqlError
 from streamsql.language.parser import parse_script
+from streamsql.language.statements.spark import Spark
 from streamsql.language.topics import topics
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
@@ -125,7 +126,6 @@ def test_no_code_reads_a_message() -> None:
 @pytest.mark.parametrize(
     ("script", "code"),
     [
-        ("SELEC 1", "UNKNOWN_STATEMENT"),
         ("DROP STREAM", "SYNTAX_ERROR"),
         ("CREATE STREAM s USING kafkaa", "UNKNOWN_CONNECTOR"),
         ("CREATE STREAM s (n INT) USING kafka OPTIONS (topik 't')", "UNKNOWN_OPTION"),
@@ -150,6 +150,12 @@ def test_common_errors_have_codes_of_their_own(script: str, code: str, tmp_path:
         for statement in parse_script(Source("a.sql", script)):
             plan(statement, Context(Catalog(), Places(str(tmp_path))))
     assert raised.value.code == code
+
+
+def test_a_statement_that_the_console_does_not_know_is_left_to_spark() -> None:
+    (statement,) = parse_script(Source("a.sql", "SELEC 1"))
+    assert isinstance(statement, Spark)
+    assert statement.doubt is not None and statement.doubt.code == "UNKNOWN_STATEMENT"
 
 
 def test_a_failure_can_be_told_of_another_subject() -> None:

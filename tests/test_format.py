@@ -162,11 +162,11 @@ def names(text: str) -> Iterator[list[str]]:
 def check(text: str) -> bool:
     """Check what holds of each format; False for a text that cannot be parsed."""
     try:
-        out = formatted(text)
+        out, before = formatted(text), content(text)  # a command with a backslash has no tokens
     except StreamsqlError as error:
         assert error.code != "INTERNAL", ascii(text)
         return False
-    assert content(out) == content(text), ascii(text)
+    assert content(out) == before, ascii(text)
     assert list(names(out)) == list(names(text)), ascii(text)
     assert formatted(out) == out, ascii(text)
     return True
@@ -234,12 +234,12 @@ def test_a_file_that_cannot_be_parsed_is_left_as_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad, good = tmp_path / "bad.sql", tmp_path / "good.sql"
-    bad.write_text("select 1;\ncreate straem x;\n")
+    bad.write_text("select 1;\ncreate stream x;\n")
     good.write_text("select 1;")
     code, _, err = run(capsys, str(bad), str(good))
     assert code == 2
-    assert f"{bad}:2:8: error" in err
-    assert bad.read_text() == "select 1;\ncreate straem x;\n"
+    assert f"{bad}:2:15: error" in err
+    assert bad.read_text() == "select 1;\ncreate stream x;\n"
     assert good.read_text() == "SELECT 1;\n"
     bad.write_text("select (1;\nselect 2")
     code, _, err = run(capsys, str(bad))

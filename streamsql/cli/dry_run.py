@@ -18,6 +18,7 @@ from streamsql.language.query import read_query
 from streamsql.language.spark_syntax import missing_end, queries_of, spark_texts, syntax_fault
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Define, Exit, Reset, Set, SourceFile
+from streamsql.language.statements.spark import Spark
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
 from streamsql.plan.context import Context
@@ -109,12 +110,13 @@ class Checker:
             fault = syntax_fault(statement, quoted_names=self._quoted_names)
         except StreamsqlError as error:
             return error  # of a clause of the console
+        doubt = statement.doubt if isinstance(statement, Spark) else None
         if fault is None and self._parser:
             for text in spark_texts(statement):
                 if said := self._parser(text.text, self._set_by_script):
                     said.span = text.origin.span(said.span) if said.span else None
-                    return said
-        return fault if self._sparks_own_parser else None
+                    return doubt or said
+        return (doubt or fault) if fault and self._sparks_own_parser else None
 
     def _planned(self, statement: Statement, found: Examined) -> Plan | None:
         """The plan of a statement; None where it has a fault, which is added to `found`."""

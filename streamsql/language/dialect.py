@@ -38,6 +38,8 @@ def raw_tokens(text: str) -> tuple[list[Any], int | None]:
     """sqlglot's tokens of a text, and the offset of the part that it could not read (an unclosed quote or
     comment), or None. A text in $$ … $$ or $tag$ … $tag$ is one string.
     """
+    if "/*/*" in text:
+        text = _without_inner_comments(text)
     tokens, stopped = _read(text)
     if "$" not in text:
         return tokens, stopped
@@ -51,6 +53,27 @@ def raw_tokens(text: str) -> tuple[list[Any], int | None]:
         masked = f"{masked[: opening.start()]}'{inside}'{masked[begin:]}"
         tokens, stopped = _read(masked)
     return _whole_names(tokens), stopped
+
+
+_BEFORE_COMMENT = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*""", re.DOTALL)
+_COMMENT_ENDS = re.compile(r"/\*|\*/")
+
+
+def _without_inner_comments(text: str) -> str:
+    """The text with an x in place of each character inside of a bracketed comment: sqlglot reads the `/*/*`
+    of a comment that begins with another one as one beginning.
+    """
+    parts, at = list[str](), 0
+    while found := _BEFORE_COMMENT.search(text, at):
+        parts.append(text[at : found.end()])
+        at, depth = found.end(), int(found.group() == "/*")
+        while depth and (sign := _COMMENT_ENDS.search(text, at)):
+            depth += 1 if sign.group() == "/*" else -1
+            inside = sign.end() if depth else sign.start()
+            parts.append(re.sub(r"[^\n]", "x", text[at:inside]))
+            parts.append("" if depth else "*/")
+            at = sign.end()
+    return "".join([*parts, text[at:]])
 
 
 _DOLLARS = re.compile(r"(?<![\w$])\$(?:[A-Za-z_]\w*)?\$")

@@ -119,7 +119,8 @@ def located(value: Any, origin: Origin) -> Any:
         part = getattr(value, name)
         changes[name] = located(part, origin)
         if isinstance(part, Origin):
-            changes[name] = origin.part(value.span.start)
+            spliced = getattr(value, "spliced", False)
+            changes[name] = origin.behind(part.points) if spliced else origin.part(value.span.start)
     return replace(value, **changes) if changes else value
 
 

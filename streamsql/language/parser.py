@@ -22,7 +22,9 @@ from streamsql.language.short_forms import SIGNS, expand
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.registry import STATEMENTS, first_words
+from streamsql.language.statements.spark import Spark
 from streamsql.language.statements.test import ExpectError, Test
+from streamsql.language.terminals import QUERY_HEADS
 from streamsql.language.tokens import Token, split, substitute, tokenize, unquote, value_of
 from streamsql.language.topics import topics
 from streamsql.language.unfinished.spark_words import SECOND_WORDS
@@ -95,6 +97,8 @@ def parse_text(
         own = parse_text(Source(source.name, statement.text), inner)
         return replace(own, read_as=own.read_as or statement.text)
     placed: Statement = located(replace(statement, text=source.text, span=whole), origin)
+    if isinstance(placed, Spark) and placed.doubt and placed.doubt.span:
+        placed.doubt.span = origin.span(placed.doubt.span)
     return placed
 
 
@@ -113,10 +117,7 @@ def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | Own
         node, state = grammar.match(rule, tokens)
         if node is not None:
             if rule == "Spark":
-                check_second_word(tokens)
-                _check_end(tokens)
-                if furthest is not None and wants_name(furthest, tokens):
-                    raise syntax_fault(furthest, tokens)
+                return Spark(doubt=_doubt(tokens, furthest))
             statement = STATEMENTS[rule].read(node, source)
             rest = node.get("Rest")
             if isinstance(statement, (Explain, ExpectError)) and rest:
@@ -125,13 +126,36 @@ def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | Own
                 return replace(statement, body=_tested(source, statement.name.span, rest.span, tokens))
             return statement
         if state.committed:
-            raise syntax_fault(state, tokens, grammar.first_example(rule))
+            fault = syntax_fault(state, tokens, grammar.first_example(rule))
+            if tokens[0].upper in _SHARED_WITH_SPARK:
+                return Spark(doubt=fault)
+            raise fault
         if furthest is None or state.furthest > furthest.furthest:
             furthest, example = state, grammar.first_example(rule)
         elif state.furthest == furthest.furthest:
             furthest.expected.update(state.expected)
-    _check_end(tokens)
-    raise _no_statement(source, tokens, furthest, example)
+    if tokens[0].text in SIGNS:
+        raise _short_form(source.text[tokens[0].start :].partition("\n")[0].strip(), tokens[0])
+    if tokens[0].upper in QUERY_HEADS:  # such as WITH … DELETE FROM
+        return Spark()
+    doubt = _ends_early(tokens) or _no_statement(tokens, furthest, example)
+    if set(first_words().get(tokens[0].upper, ())) - {"Spark"}:  # a word that only the console has
+        raise doubt
+    return Spark(doubt=doubt)
+
+
+_SHARED_WITH_SPARK = frozenset(("INSERT", "WITH", "FROM", "DESCRIBE", "DESC"))
+"""The first words of statements of the console that may be statements of Spark from their second word on."""
+
+
+def _doubt(tokens: list[Token], furthest: State | None) -> SyntaxFault | None:
+    """Why a statement that begins as one of Spark may be a misspelt one of the console; None if nothing is
+    wrong with it. furthest: how far it matches a rule of the console.
+    """
+    fault = _misspelt_second_word(tokens) or _ends_early(tokens)
+    if fault is None and furthest is not None and wants_name(furthest, tokens):
+        return syntax_fault(furthest, tokens)
+    return fault
 
 
 def _of_another_console(text: str, tokens: list[Token]) -> OwnText | None:
@@ -211,18 +235,17 @@ def _candidates(first: Token) -> list[str]:
     firsts = first_words()
     rules = list(firsts.get(first.upper, []))
     if first.text == "(" or first.kind == "word":
-        rules += [r for r in firsts.get("Query", []) if r not in rules]
+        queries = (*firsts.get("QueryStart", ()), *firsts.get("Query", ()))
+        rules += [r for r in queries if r not in rules]
     # The console's own statements come before those of Spark.
     return sorted(rules, key=lambda rule: rule == "Spark")
 
 
-def _no_statement(source: Source, tokens: list[Token], furthest: State | None, example: str) -> SyntaxFault:
-    """The error for a text that matches no rule (Spark's statements have a rule, too). example: a statement
-    of the rule that matched furthest.
+def _no_statement(tokens: list[Token], furthest: State | None, example: str) -> SyntaxFault:
+    """The error for a text that matches no rule, and that Spark does not take either. example: a statement of
+    the rule that matched furthest.
     """
     first = tokens[0]
-    if first.text in SIGNS:
-        return _short_form(source.text[first.start :].partition("\n")[0].strip(), first)
     heads = [w for w in first_words() if w.isalpha() and w.isupper()] + ["SELECT", "WITH", "FROM", "VALUES"]
     if first.upper in heads and furthest is not None:
         return syntax_fault(furthest, tokens, example)
@@ -273,49 +296,45 @@ _SHOWN_BY_SPARK = frozenset((
 """The second words of SHOW in Spark's grammar."""
 
 
-def check_second_word(tokens: list[Token]) -> None:
-    """Raise SyntaxFault for CREATE STRAEM and similar statements before Spark gets them: a second word so
-    close to a word of the console is a misspelling, and Spark's error for it, as for SHOW of what nobody
-    shows, would be confusing.
+def _misspelt_second_word(tokens: list[Token]) -> SyntaxFault | None:
+    """The error for CREATE STRAEM and similar statements: a second word so close to a word of the console is
+    a misspelling, and Spark's error for it, as for SHOW of what nobody shows, would be confusing.
     """
     if len(tokens) < 2 or tokens[0].upper not in ("CREATE", "DROP", "SHOW", "DESCRIBE", "DESC"):
-        return
+        return None
     own = _second_words(tokens[0].upper)
     at = 3 if tokens[1].upper == "OR" and len(tokens) > 3 else 1
     word = tokens[at]
     lists = tokens[0].upper == "SHOW" and len(tokens) == 2
     if word.kind != "word":
-        return
+        return None
     sparks = word.upper in keywords() and not (lists and f"{word.upper}S" in own)
     like = None if sparks else nearest(word.text, sorted(own | keywords() - {word.upper}))
     if like and like in own and like != word.upper:
-        raise SyntaxFault(
-            f"expected {like}, found {word.text}",
-            hint=f"did you mean {like}?",
-            span=word.span,
-            code="UNKNOWN_STATEMENT",
-        )
+        fact, hint = f"expected {like}, found {word.text}", f"did you mean {like}?"
+        return SyntaxFault(fact, hint=hint, span=word.span, code="UNKNOWN_STATEMENT")
     shown = own | _SHOWN_BY_SPARK
     named = len(tokens) == 2 and word.upper not in keywords()
-    if tokens[0].upper == "SHOW" and word.upper not in shown and not named:
-        several = next((w for w in (f"{word.upper}S", f"{word.upper[:-1]}IES") if w in shown), "")
-        otherwise = "HELP SHOW; lists what it shows, SET; shows the settings"
-        raise SyntaxFault(
-            f"there is no statement SHOW {word.text}",
-            hint=f"did you mean {several}?" if several else otherwise,
-            span=word.span,
-            code="UNKNOWN_STATEMENT",
-        )
+    if tokens[0].upper != "SHOW" or word.upper in shown or named:
+        return None
+    several = next((w for w in (f"{word.upper}S", f"{word.upper[:-1]}IES") if w in shown), "")
+    otherwise = "HELP SHOW; lists what it shows, SET; shows the settings"
+    return SyntaxFault(
+        f"there is no statement SHOW {word.text}",
+        hint=f"did you mean {several}?" if several else otherwise,
+        span=word.span,
+        code="UNKNOWN_STATEMENT",
+    )
 
 
 _BEFORE_NAME = frozenset(("FROM", "FUNCTION", "INTO", "SINK", "SOURCE", "STREAM", "TABLE", "UPDATE", "VIEW"))
 
 
-def _check_end(tokens: list[Token]) -> None:
-    """Raise SyntaxFault for a statement of Spark that ends where its second word or a name must follow."""
+def _ends_early(tokens: list[Token]) -> SyntaxFault | None:
+    """The error for a statement of Spark that ends where its second word or a name must follow."""
     first, last = tokens[0].upper, tokens[-1].upper
     if first in ("DESC", "DESCRIBE", "SHOW") or len(tokens) > 2:
-        return
+        return None
     expected = ""
     if len(tokens) == 1 and first in SECOND_WORDS:
         listed = sorted({*SECOND_WORDS[first], *_second_words(first)})
@@ -323,9 +342,9 @@ def _check_end(tokens: list[Token]) -> None:
     elif last in _BEFORE_NAME and first in (*SECOND_WORDS, "UPDATE"):
         kind = {"FROM": "table", "INTO": "table", "UPDATE": "table"}.get(last, last.casefold())
         expected = f"the name of a {kind}"
-    if expected:
-        end = tokens[-1].end
-        raise SyntaxFault(f"the statement ends too early: expected {expected}", span=Span(end - 1, end))
+    end = tokens[-1].end
+    early = f"the statement ends too early: expected {expected}"
+    return SyntaxFault(early, span=Span(end - 1, end)) if expected else None
 
 
 def parse_script(source: Source, variables: dict[str, str] | None = None) -> Iterator[Statement]:

@@ -7,6 +7,8 @@ sqlglot cannot parse, or that has an unsupported part, is left to Spark: it has 
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -62,13 +64,33 @@ __all__ = [
 ]
 
 
-@lru_cache(maxsize=1024)
+TOO_DEEP = "the query is nested too deeply"
+"""The reason of a query whose tree would be deeper than Python's stack."""
+
+_MOST_KEPT = 200_000
+"""The characters of the texts whose trees are kept: a tree takes some 270 bytes a character."""
+_kept: OrderedDict[str, Query] = OrderedDict()
+_lock = threading.Lock()
+
+
 def read_query(text: str) -> Query:
     """Parse the text of a query. Raises SyntaxFault or RuleFault, with its span, for an error in the
     console's own clauses, an unclosed quote or an unbalanced parenthesis; nothing else is an error here.
+
+    The trees of the last texts are kept.
     """
+    with _lock:
+        if text in _kept:
+            _kept.move_to_end(text)
+            return _kept[text]
     query = _read(text)
-    return replace(query, relations=_relations_of(query))
+    query = replace(query, relations=_relations_of(query))
+    with _lock:
+        _kept[text] = query
+        length = sum(map(len, _kept))
+        while length > _MOST_KEPT and len(_kept) > 1:
+            length -= len(_kept.popitem(last=False)[0])
+    return query
 
 
 @lru_cache(maxsize=4096)
@@ -94,7 +116,14 @@ def _read(text: str) -> Query:
     computed = frozenset(mark.column.value.casefold() for mark in marks if mark and mark.computed)
     kept = tuple(out.kept)
     base = Query(
-        text, tuple(tokens), own, clauses, has_stream=bool(out.streams), computed=computed, kept=kept
+        text,
+        tuple(tokens),
+        own,
+        clauses,
+        has_stream=bool(out.streams),
+        has_watermark=bool(out.watermarks),
+        computed=computed,
+        kept=kept,
     )
     if any(t.text == "|>" for t in tokens):
         return _left(base, LEFT)
@@ -102,7 +131,7 @@ def _read(text: str) -> Query:
     try:
         tree, stopped = parse_tokens(raw, text)
     except RecursionError:
-        return _left(base, "the query is nested too deeply")
+        return _left(base, TOO_DEEP)
     if tree is None:
         return _left(base, LEFT, stopped=stopped)
     if any(t.upper == "TABLE" for t in out.kept) and names_word(tree, "TABLE"):
@@ -112,12 +141,18 @@ def _read(text: str) -> Query:
     except Unread as problem:
         return _left(base, str(problem), tree=tree)
     except RecursionError:
-        return _left(base, "the query is nested too deeply")
+        return _left(base, TOO_DEEP)
     return replace(base, body=body, tree=tree)
 
 
 def _left(base: Query, reason: str, *, tree: Any = None, stopped: Span | None = None) -> Query:
     return replace(base, reason=reason, tree=tree, stopped=stopped)
+
+
+def check_balanced(text: str) -> None:
+    """Raise SyntaxFault, with its span, for a parenthesis that is not closed or not opened."""
+    if text.count("(") != text.count(")"):  # else it need not be tokenized
+        _check_parentheses(tokenize(text))
 
 
 def _check_parentheses(tokens: Sequence[Token]) -> None:

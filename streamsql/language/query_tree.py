@@ -229,9 +229,18 @@ class Query:
     tree: Any = field(default=None, repr=False, compare=False)
     stopped: Span | None = None
     has_stream: bool = False
+    has_watermark: bool = False
     relations: tuple[Named, ...] = ()
     computed: frozenset[str] = frozenset()
     kept: tuple[Token, ...] = field(default=(), repr=False)
+
+    @property
+    def has_own_clauses(self) -> bool:
+        """Whether the query has a clause that only the console and Spark's streams have. A call of a table
+        function may be one of Spark's.
+        """
+        own = any(own.kind != "StatefulCall" for own in self.own)
+        return own or bool(self.own_clauses) or self.has_stream or self.has_watermark
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:

@@ -18,8 +18,8 @@ _BEFORE_NAME = frozenset(("IF", "NOT", "EXISTS"))
 class Definition:
     """creates, drops: the (dotted) name of a table or view, "" for none; temporary: whether the created view
     exists only within its Spark session; view_query, table_query: the query of a view that is not temporary,
-    or of a table, as written; written: the name of what is created, as SQL; alters: whether it is ALTER
-    TABLE or VIEW, which name neither; kind: table or view; if_possible: whether it is created
+    or of a table, as written; written: the name of what is created or dropped, as SQL; alters: whether it is
+    ALTER TABLE or VIEW, which name neither; kind: table or view; if_possible: whether it is created
     only if it does not exist, or dropped only if it does; renames, renamed: the old and the new name of
     ALTER … RENAME TO.
     """
@@ -59,10 +59,13 @@ def definition_of(text: str) -> Definition:
     if words[kind : kind + 1] not in (["TABLE"], ["VIEW"]):
         return Definition()
     parts = _name(tokens[kind + 1 :])
+    if not parts:
+        return Definition()  # the name is an expression, which Spark evaluates
     name = ".".join(parts)
     if_possible = words[kind + 1 : kind + 2] == ["IF"]
     if words[0] == "DROP":
-        return Definition(drops=name, kind=words[kind].lower(), if_possible=if_possible)
+        written = ".".join(map(quote_name, parts))
+        return Definition(drops=name, written=written, kind=words[kind].lower(), if_possible=if_possible)
     temporary = words[kind] == "VIEW" and not {"TEMP", "TEMPORARY"}.isdisjoint(words[1:kind])
     defining = None if temporary else next((t for t in tokens[kind:] if t.upper == "AS"), None)
     query = text[defining.end :].strip() if defining else ""
@@ -151,6 +154,13 @@ def target_of(text: str) -> Target | None:
     if at == len(rest) or len(_name(rest)) != 1:
         return None
     return Target(" ".join(verb), unquote(rest[at]), rest[at].span)
+
+
+def inserted_into(text: str) -> str:
+    """The (dotted) name of the table of INSERT INTO; "" for another statement."""
+    tokens = tokenize(text, strict=False)
+    words = [t.upper for t in tokens[:3]]
+    return ".".join(_name(tokens[2 + (words[2:] == ["TABLE"]) :])) if words[:2] == ["INSERT", "INTO"] else ""
 
 
 def added_file(text: str) -> str:
@@ -252,10 +262,28 @@ def path_in_options(text: str) -> Span | None:
 
 
 def _name(tokens: list[Token]) -> list[str]:
-    """The parts of the name that the tokens begin with; none if it is missing."""
+    """The parts of the name that the tokens begin with; none if it is missing, or IDENTIFIER(…) gives it and
+    is no constant.
+    """
     at = next((i for i, t in enumerate(tokens) if t.upper not in _BEFORE_NAME), len(tokens))
+    if [t.upper for t in tokens[at : at + 2]] == ["IDENTIFIER", "("]:
+        return _constant_name(tokens[at + 2 :])
     parts = [unquote(tokens[at])] if at < len(tokens) and tokens[at].kind in ("word", "quoted") else []
     while parts and at + 2 < len(tokens) and tokens[at + 1].text == ".":
         at += 2
         parts.append(unquote(tokens[at]))
     return parts
+
+
+def _constant_name(tokens: list[Token]) -> list[str]:
+    """The parts of the name that IDENTIFIER('db.' || 't') gives, from the tokens behind its parenthesis; none
+    if it is not a concatenation of texts.
+    """
+    name = ""
+    for at, token in enumerate(tokens):
+        if token.text == ")" and at % 2:
+            return _name(tokenize(name, strict=False))
+        if token.kind != "string" if at % 2 == 0 else token.text != "||":
+            break
+        name += unquote(token) if at % 2 == 0 else ""
+    return []

@@ -128,9 +128,42 @@ def _query(tokens: list[Token], at: int) -> tuple[int, str] | None:
     first = at
     while first < len(tokens) and tokens[first].text == "(":
         first += 1
-    if first < len(tokens) and tokens[first].kind == "word" and tokens[first].upper in QUERY_HEADS:
-        return _raw(tokens, at, _balanced(tokens, at, lambda i: tokens[i].text == ";"))
-    return None
+    if first == len(tokens) or tokens[first].kind != "word" or tokens[first].upper not in QUERY_HEADS:
+        return None
+    if tokens[first].upper == "WITH" and _word(tokens, behind_with(tokens, first)) in _CHANGES:
+        return None
+    return _raw(tokens, at, _balanced(tokens, at, lambda i: tokens[i].text == ";" or _is_insert(tokens, i)))
+
+
+_CHANGES = frozenset(("INSERT", "DELETE", "UPDATE", "MERGE"))
+"""The statements other than queries that may stand behind WITH."""
+
+
+def _word(tokens: list[Token], at: int) -> str:
+    return tokens[at].upper if at < len(tokens) else ""
+
+
+def _is_insert(tokens: list[Token], at: int) -> bool:
+    return _word(tokens, at) == "INSERT" and _word(tokens, at + 1) in ("INTO", "OVERWRITE")
+
+
+def behind_with(tokens: list[Token], at: int) -> int:
+    """The position of the word behind the queries of the WITH that stands at a position."""
+    depth = 0
+    for number in range(at + 1, len(tokens)):
+        depth += (tokens[number].text in _OPENERS) - (tokens[number].text in _CLOSERS)
+        closed = depth == 0 and tokens[number - 1].text == ")"
+        if closed and tokens[number].kind == "word" and tokens[number].upper not in ("AS", "MAX"):
+            return number
+    return len(tokens)
+
+
+def _query_start(tokens: list[Token], at: int) -> tuple[int, str] | None:
+    """WITH … and FROM … before INSERT INTO."""
+    begin = behind_with(tokens, at) if _word(tokens, at) == "WITH" else at
+    if _word(tokens, begin) == "FROM":
+        begin = _balanced(tokens, begin, lambda i: tokens[i].text == ";" or _is_insert(tokens, i))
+    return _raw(tokens, at, begin) if _is_insert(tokens, begin) else None
 
 
 ENDS_EXPRESSION = frozenset(
@@ -200,5 +233,6 @@ TERMINALS: dict[str, tuple[Terminal, str]] = {
     "TypeName": (_kind("word"), "a type"),
     "Expression": (_expression, "an expression"),
     "Query": (_query, "a query"),
+    "QueryStart": (_query_start, "WITH or FROM"),
     "Rest": (_rest, "the rest of the statement"),
 }

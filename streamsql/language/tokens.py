@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from streamsql.errors import Source, Span, SyntaxFault
+from streamsql.language.compound import Blocks
 from streamsql.language.dialect import raw_tokens
 
 
@@ -136,7 +137,6 @@ class Piece(NamedTuple):
 
 
 _BEFORE_HEAD = {"EXPLAIN", "PYSPARK", "LOGICAL", "EXTENDED", "FORMATTED", "CODEGEN", "COST"}
-_BLOCK_ENDS = {"IF", "WHILE", "FOR", "LOOP", "REPEAT"}
 _TRANSACTIONS = {";", "TRANSACTION", "WORK"}
 """What follows a BEGIN of other consoles that has no END."""
 
@@ -147,32 +147,63 @@ def split(tokens: list[Token]) -> Iterator[Piece]:
     A compound statement (BEGIN … END, EXECUTE STATEMENT SET BEGIN … END, BEGIN STATEMENT SET; … END of Flink,
     TEST 'name' BEGIN … END TEST) is one piece. A TEST that is not closed ends before the next one.
     """
-    piece: list[Token] = []
-    depth, compound, test, head = 0, False, False, True
-    for index, token in enumerate(tokens):
-        if depth and token.text == ";" and _begins_test(tokens, index + 1):
-            depth = 0
-        if token.text == ";" and depth == 0:
-            if piece:
-                yield Piece(piece, True)
-            piece, compound, head = [], False, True
+    at, lenient = 0, False
+    while at < len(tokens):
+        if tokens[at].text == ";":
+            at += 1
             continue
-        if token.kind == "word":
-            word = token.upper
-            after = tokens[index + 1].upper if index + 1 < len(tokens) else ""
-            if head:
-                test = _begins_test(tokens, index)
-                compound = word == "EXECUTE" or (word == "BEGIN" and after not in _TRANSACTIONS)
-            if test:  # only END TEST closes it, whatever is inside
-                depth = int((depth or word == "BEGIN") and not (word == "END" and after == "TEST"))
-            elif compound and word in ("BEGIN", "CASE"):
-                depth += not (word == "CASE" and piece[-1].upper == "END")  # END CASE
-            elif compound and word == "END" and depth and tokens[index - 1].text != ".":
-                depth -= after not in _BLOCK_ENDS
-        head = head and token.upper in _BEFORE_HEAD
-        piece.append(token)
-    if piece:
-        yield Piece(piece, False)
+        if _begins_test(tokens, at):
+            end = _end_of_test(tokens, at)
+        elif _is_compound(tokens, at):
+            closed = None if lenient else _end_of_compound(tokens, at)
+            lenient = closed is None  # one pass over the rest of the script tells it of all
+            end = closed or _end_of_compound(tokens, at, lenient=True) or len(tokens)
+        else:
+            end = _next_end(tokens, at)
+        yield Piece(tokens[at:end], end < len(tokens))
+        at = end + 1
+
+
+def _next_end(tokens: list[Token], at: int) -> int:
+    """The position of the next `;`, or the end."""
+    return next((n for n in range(at, len(tokens)) if tokens[n].text == ";"), len(tokens))
+
+
+def _is_compound(tokens: list[Token], at: int) -> bool:
+    """Whether a compound statement begins there, maybe behind EXPLAIN."""
+    while at < len(tokens) and tokens[at].upper in _BEFORE_HEAD:
+        at += 1
+    words = [t.upper for t in tokens[at : at + 2]]
+    compound = words[:1] == ["BEGIN"] and not set(words[1:]) & _TRANSACTIONS
+    return compound or words == ["EXECUTE", "STATEMENT"]
+
+
+def _end_of_compound(tokens: list[Token], at: int, *, lenient: bool = False) -> int | None:
+    """The position of the `;` that ends a compound statement, or the end of the text behind its END; None
+    where no END closes it.
+    """
+    blocks, opened = Blocks(tokens, lenient=lenient), False
+    while at < len(tokens) and tokens[at].upper in _BEFORE_HEAD:
+        at += 1
+    for number in range(at, len(tokens)):
+        if tokens[number].text == ";" and not blocks.open:
+            return number
+        blocks.take(number)
+        opened = opened or bool(blocks.open)
+    return len(tokens) if opened and not blocks.open else None
+
+
+def _end_of_test(tokens: list[Token], at: int) -> int:
+    """The position of the `;` that ends a TEST: behind END TEST, or before the next TEST."""
+    begun = False
+    for number in range(at, len(tokens)):
+        word = tokens[number].upper if tokens[number].kind == "word" else tokens[number].text
+        if word == "END" and [t.upper for t in tokens[number + 1 : number + 2]] == ["TEST"]:
+            begun = False
+        begun = begun or word == "BEGIN"
+        if word == ";" and (not begun or _begins_test(tokens, number + 1)):
+            return number
+    return len(tokens)
 
 
 def _begins_test(tokens: list[Token], at: int) -> bool:
@@ -270,8 +301,8 @@ def _variables(text: str) -> Iterator[re.Match[str]]:
 def substitute(
     source: Source, values: dict[str, str], further: Sequence[tuple[int, int, str]] = ()
 ) -> tuple[str, list[tuple[int, int]]]:
-    """Replace each ${name} by its DEFINEd value, except in comments. further: other places (start, end) with
-    the value for each.
+    """Replace each ${name} by its DEFINEd value, except in comments; Spark replaces ${spark.…}. further:
+    other places (start, end) with the value for each.
 
     Returns the new text and pairs (offset in the new text, offset in the old text) where the two begin to
     differ. Raises NameFault for a variable that is not defined, that another variable's value refers to, or
@@ -282,6 +313,8 @@ def substitute(
         name, span = reference.group(1), Span(*reference.span())
         if name.startswith(_ELSEWHERE):
             _check_hidden(name, span, source.text)
+        elif name.startswith("spark.") and name not in values:
+            _check_setting(name, span)  # Spark replaces it by the value of its setting
         else:
             places.append((span.start, span.end, value_of(name, span, values)))
     parts: list[str] = []
@@ -306,6 +339,19 @@ def _check_hidden(name: str, span: Span, text: str) -> None:
         raise NameFault(
             f"${{{name}}} is not allowed here, because its value would be shown",
             hint="use it in the options of CREATE STREAM, CREATE SINK, PREVIEW and SHOW TOPICS",
+            span=span,
+            code="SECRET_SHOWN",
+        )
+
+
+def _check_setting(name: str, span: Span) -> None:
+    """Raise NameFault for ${spark.…} of a setting that is a secret."""
+    from streamsql.errors import NameFault
+    from streamsql.secrets import redact_option
+
+    if redact_option(name, "value") != "value":
+        raise NameFault(
+            f"${{{name}}} is not allowed here, because its value would be shown",
             span=span,
             code="SECRET_SHOWN",
         )

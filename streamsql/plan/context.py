@@ -10,6 +10,7 @@ from streamsql.definitions import ON_SERVER, Sink, Stream
 from streamsql.errors import NameFault, RuleFault, did_you_mean
 from streamsql.language.query import read_query
 from streamsql.language.statements.base import Fragment
+from streamsql.plan.lowering.as_written import as_written
 from streamsql.plan.lowering.lower import Lowered, lower, node_and_shape
 from streamsql.plan.lowering.sources import Sources
 from streamsql.plan.plans import Reads
@@ -31,7 +32,8 @@ class ConnectServer:
 @dataclass(frozen=True)
 class Context:
     """The input of planning besides the statement: the catalog, the console's folders, the folder of the
-    current script (here), and the Spark Connect server, if the console runs on one.
+    current script (here), the Spark Connect server, if the console runs on one, and the settings of Spark
+    that change what a text means (language_settings.py).
     """
 
     catalog: Catalog
@@ -40,6 +42,7 @@ class Context:
     stages: bool = True
     times: bool = True
     server: ConnectServer | None = None
+    changed_language: tuple[str, ...] = ()
 
     def live_table(self, sink: Sink) -> Sink:
         """A new live table, kept where this console keeps them."""
@@ -50,14 +53,22 @@ class Context:
         it runs in micro-batches.
         """
         return Sources(
-            self.catalog, self.places, node_and_shape, counts=counts, times=self.times, batched=batched
+            self.catalog,
+            self.places,
+            node_and_shape,
+            counts=counts,
+            times=self.times,
+            batched=batched,
+            changed_language=self.changed_language,
         )
 
 
 def lower_fragment(body: Fragment, sources: Sources) -> Lowered:
-    """Lower a query; spans of its errors and shape are those of the source."""
+    """Lower a query; spans of its errors and shape are those of the source. One that reads no stream and no
+    live table goes to Spark as it was written.
+    """
     with body.origin.errors():
-        lowered = lower(body.text, sources)
+        lowered = as_written(body.text, sources) or lower(body.text, sources)
     if lowered.shape.streaming and sources.states:
         raise RuleFault(
             "a streaming query cannot read the state or the late rows of another query",

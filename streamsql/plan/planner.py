@@ -8,7 +8,7 @@ from typing import Any
 
 from streamsql.calls import Assign, Var
 from streamsql.errors import Note, RuleFault, SyntaxFault
-from streamsql.language.spark_definitions import definition_of, renamed_to
+from streamsql.language.spark_definitions import definition_of, inserted_into, renamed_to
 from streamsql.language.statements.base import Name, Statement
 from streamsql.language.statements.checkpoint import DescribeCheckpoint, ShowBatches
 from streamsql.language.statements.copy import Copy, CopyFrom, Summarize
@@ -88,6 +88,9 @@ def _spark(statement: Statement, context: Context) -> Plan:
     described = description(statement, context)
     if described is not None:
         return plan(described, context)
+    doubt = statement.doubt if isinstance(statement, Spark) else None
+    if doubt and context.catalog.target(inserted_into(statement.text)):
+        raise doubt
     check_target(statement, context)
     sources = context.sources()
     defines = definition_of(statement.text)

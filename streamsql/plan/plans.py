@@ -396,7 +396,7 @@ class Export(Plan):
 
 @dataclass(frozen=True)
 class Explain(Plan):
-    """mode: pyspark, logical, extended, formatted or empty; plan: the plan to explain."""
+    """mode: see statements/explain.py; plan: the plan to explain."""
 
     mode: str
     plan: Plan

@@ -65,7 +65,7 @@ class Places:
 
 
 _SPACED = frozenset(["ColumnDefs", "Options", "Key", "PartitionedBy", "ColumnNames", "Chart"])
-_TREES = frozenset(["Query", "Expression"])
+_TREES = frozenset(["Query", "QueryStart", "Expression"])
 CLAUSES = frozenset(
     """Options OnMalformed Watermark Comment OutputMode Trigger Checkpoint Restart Begins Retain PartitionedBy
     AsQuery Format Key""".split()
@@ -129,6 +129,8 @@ class PlaceReader:
         tokens = self._inside(node.span.start, node.span.end)
         if node.name == "Query":
             self.places.queries.append((node.span.start, node.span.end))
+            self.query(tokens)
+        elif node.name == "QueryStart":
             self.query(tokens)
         else:
             self.expression(node.span.start, node.span.end)

@@ -64,11 +64,14 @@ class Name:
 
 @dataclass(frozen=True)
 class Fragment:
-    """A piece of Spark SQL, kept as the analyst wrote it. origin: see Statement."""
+    """A piece of Spark SQL, kept as the analyst wrote it. origin: see Statement; spliced: whether it consists
+    of parts of the source, to which origin maps it.
+    """
 
     text: str
     span: Span = field(default=Span(0, 0), compare=False)
     origin: Origin = field(default=Origin(), compare=False, repr=False)
+    spliced: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

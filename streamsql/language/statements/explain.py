@@ -1,4 +1,4 @@
-"""EXPLAIN [PYSPARK | LOGICAL | EXTENDED | FORMATTED] statement | QUERY name."""
+"""EXPLAIN [PYSPARK | LOGICAL | EXTENDED | FORMATTED | COST | CODEGEN] statement | QUERY name."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from streamsql.language.statements.base import Name, Statement, name_of
 
 @dataclass(frozen=True, kw_only=True)
 class Explain(Statement):
-    """mode: pyspark, logical, extended, formatted, or empty; either body or query_name is set. The parser
-    sets body: the statement that stands behind.
+    """mode: pyspark, logical, extended, formatted, cost, codegen, or empty; either body or query_name is set.
+    The parser sets body: the statement that stands behind.
     """
 
     topic: ClassVar[str] = "queries"

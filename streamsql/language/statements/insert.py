@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from streamsql.errors import Source, SyntaxFault
+from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.language.grammar import Node
+from streamsql.language.leading_from import whole_query
 from streamsql.language.statements.base import (
     Fragment,
     Name,
@@ -44,7 +45,9 @@ class Insert(QueryClauses, Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class InsertSet(QueryClauses, Statement):
-    """Several INSERTs that run as one query; body: their text as written."""
+    """Several INSERTs that run as one query; body: their text, each with its whole query. of_spark: whether
+    they are written as FROM … INSERT INTO … INSERT INTO …, a statement that Spark has for its tables.
+    """
 
     topic: ClassVar[str] = "queries"
     needs_spark: ClassVar[bool] = True
@@ -53,10 +56,55 @@ class InsertSet(QueryClauses, Statement):
 
     inserts: tuple[Insert, ...]
     body: str
+    of_spark: bool = False
 
     @classmethod
     def read(cls, node: Node, source: Source) -> InsertSet:
         return _insert_set(node, source)
+
+
+def _insert_of(node: Node, source: Source) -> Insert | InsertSet:
+    """The statement of WITH … or FROM … before one INSERT or several."""
+    start, parts = node.get("QueryStart"), node.all("OneInsert")
+    assert start
+    inserts = tuple(_behind(start, part, source) for part in parts)
+    if len(inserts) == 1:
+        return inserts[0]
+    for insert, part in zip(inserts, parts, strict=True):
+        late = insert is not inserts[0] and part.get("InsertClause")
+        wrong = late or part.get("ColumnNames")
+        if wrong:
+            raise SyntaxFault(
+                "one of several INSERTs takes no clause and no column list, except clauses in the first one",
+                hint="an INSERT for each sink",
+                span=wrong.span,
+                code="CLAUSE_NOT_SUPPORTED",
+            )
+    listed = (
+        f"INSERT INTO {_targets(part, source)} {i.query.text.strip()};"
+        for i, part in zip(inserts, parts, strict=True)
+    )
+    return InsertSet(
+        inserts=tuple(Insert(targets=i.targets, query=i.query) for i in inserts),
+        body="\n".join(listed),
+        of_spark=True,
+        **_clauses(parts[0]),
+    )
+
+
+def _targets(part: Node, source: Source) -> str:
+    """The targets of an INSERT, as written."""
+    targets = part.all("Target")
+    return source.text[targets[0].span.start : targets[-1].span.end]
+
+
+def _behind(start: Node, part: Node, source: Source) -> Insert:
+    """An INSERT whose query begins before it."""
+    insert, query = _own_insert(part, source), part.get("Query")
+    assert query
+    text, origin = whole_query(source.text, start.span, query.span)
+    whole = Fragment(text, Span(start.span.start, query.span.end), origin, spliced=True)
+    return replace(insert, query=whole)
 
 
 def _clauses(node: Node) -> dict[str, Any]:
@@ -81,6 +129,8 @@ def _clauses(node: Node) -> dict[str, Any]:
 
 
 def _insert(node: Node, source: Source) -> Statement:
+    if node.has("QueryStart"):
+        return _insert_of(node, source)
     return Spark() if node.has("SparkInsert") else _own_insert(node, source)
 
 

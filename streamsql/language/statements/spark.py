@@ -1,20 +1,27 @@
-"""A statement that is passed to Spark unchanged."""
+"""A statement that is passed to Spark as it was written."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
+from streamsql.errors import SyntaxFault
 from streamsql.language.statements.base import Statement
 from streamsql.language.tokens import tokenize
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spark(Statement):
+    """doubt: what is wrong with it if Spark's parser does not take it, such as a misspelt word; None where
+    the console has nothing to say.
+    """
+
     topic: ClassVar[str] = "spark"
     needs_spark: ClassVar[bool] = True
     changes_workspace: ClassVar[bool] = True
     read_only: ClassVar[bool] = True
+
+    doubt: SyntaxFault | None = field(default=None, compare=False)
 
     @property
     def declares_variables(self) -> bool:

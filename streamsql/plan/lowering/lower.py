@@ -178,7 +178,7 @@ def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
         # Not by a column or an alias that has the name of a stream.
         streaming = sources.register_names([*(r.name for r in query.relations), *names.values()])
     own = query.with_names(_by_place(query, names))
-    if has_query(text):
+    if has_query(text) and (names or sources.views or sources.live):
         check_files(query)
         check_window_functions(query)
         check_column_patterns(query, sources.columns_of)
@@ -208,6 +208,8 @@ class _Lowering(Blocks):
     def whole(self) -> Lowered:
         if self.read.body is None:
             raise Unknown(self.read.reason)
+        if self.sources.changed_language:
+            raise Unknown(f"{self.sources.changed_language[0]} changes what the text means")
         if has_python_aggregate(self.read.calls, self.sources.catalog):
             raise Unknown("the query has a clause that is left to Spark")
         frame = self.body(self.read.body)

@@ -109,7 +109,7 @@ class Sources:
 
     lower: returns the calls and the shape of a query, such as that of a stream. counts: whether the program
     counts malformed messages. times: whether it counts event times with them. batched: whether it runs in
-    micro-batches.
+    micro-batches. changed_language: the settings of Spark for which queries are not taken apart.
     """
 
     def __init__(
@@ -121,6 +121,7 @@ class Sources:
         counts: bool = True,
         times: bool = False,
         batched: bool = True,
+        changed_language: tuple[str, ...] = (),
     ) -> None:
         self.catalog = catalog
         self.places = places
@@ -128,6 +129,7 @@ class Sources:
         self.counts = counts
         self.times = times
         self.batched = batched
+        self.changed_language = changed_language
         self.program: list[Assign] = []
         # Whether an aggregate over no rows has no row: what is written of the result are its changes.
         self.of_changes = False

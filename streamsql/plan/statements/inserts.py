@@ -179,6 +179,9 @@ def _sinks(statement: Insert, context: Context) -> tuple[Sink, ...]:
 
 
 def insert_set(statement: InsertSet, context: Context) -> Plan:
+    targets = [name.value for part in statement.inserts for name in part.targets]
+    if statement.of_spark and not any(map(context.catalog.target, targets)):
+        return _as_written(statement, ", ".join(targets), context)
     check_is_of_streams(statement, context)
     if statement.retain:
         raise _keeps_none(statement)
@@ -246,11 +249,19 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
         target = Target(Sink(name.value, "table"), lowered.shape)
         parts = QueryParts(statement.query, sources, lowered, (target,))
         return _insert_query(statement, statement.targets, parts, context)
-    text_sources = context.sources()
+    if lowered.node == Var("spark").call("sql", statement.query.text) and not sources.views:
+        program = (*sources.program, Assign("result", Var("spark").call("sql", statement.text)))
+        return Write(program, f"written into {name.value}", reads_of(sources))
+    return _as_written(statement, name.value, context)
+
+
+def _as_written(statement: Insert | InsertSet, tables: str, context: Context) -> Write:
+    """An INSERT into tables of Spark, as a statement of Spark."""
+    sources = context.sources()
     with statement.origin.errors():
-        text, _ = lower_statement(statement.text, text_sources)
-    program = (*text_sources.program, Assign("result", Var("spark").call("sql", text)))
-    return Write(program, f"written into {name.value}", reads_of(text_sources))
+        text, _ = lower_statement(statement.text, sources)
+    program = (*sources.program, Assign("result", Var("spark").call("sql", text)))
+    return Write(program, f"written into {tables}", reads_of(sources))
 
 
 def _insert_query(

@@ -66,7 +66,7 @@ def _select(statement: Select, context: Context) -> Plan:
         return select_with_stages(run, statement.query, context)
     program = (*sources.program, Assign("result", lowered.node))
     reads = reads_of(sources)
-    if not lowered.as_text:
+    if reads.live and not lowered.as_text:
         reads = replace(reads, part=live_part(read_query(statement.query.text), reads.live))
     return Collect(program, reads, lowered.as_text, notes=tuple(sources.notes))
 

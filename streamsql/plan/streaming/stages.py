@@ -15,7 +15,7 @@ from streamsql.catalog import Catalog
 from streamsql.definitions import Stream
 from streamsql.errors import Span
 from streamsql.language.nested_queries import queries_in_parentheses, reads_all_columns, stands_alone
-from streamsql.language.query import Block, Body, Query, Relation, read_query
+from streamsql.language.query import TOO_DEEP, Block, Body, Query, Relation, read_query
 from streamsql.language.tokens import quote_name
 from streamsql.plan.lowering.sources import columns_of
 from streamsql.plan.lowering.window_tables import window_table
@@ -289,7 +289,7 @@ class _Splitter:
         """A query with clauses that are left to Spark: its queries in parentheses become stages, and the rows
         of the streams that it reads besides are kept, as WITH queries of their names.
         """
-        if query.own or query.has_stream:
+        if query.own or query.has_stream or query.reason == TOO_DEEP:
             raise CannotSplit(query.reason)
         edits: dict[Span, str] = {}
         for span in queries_in_parentheses(query):

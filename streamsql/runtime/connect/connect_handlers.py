@@ -12,7 +12,10 @@ from typing import Any
 from streamsql.calls import evaluate, run
 from streamsql.connectors.option_values import check_secrets
 from streamsql.errors import EngineFault, InputFault, Note, StreamsqlError
+from streamsql.guard import informing
+from streamsql.language.redaction import redact_any
 from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.live_table import DescribeLiveTable, ShowLiveTables
 from streamsql.language.statements.query import AwaitQuery, ShowQueries, StartQuery, StopQuery
 from streamsql.language.statements.select import Select
@@ -30,6 +33,7 @@ from streamsql.runtime.engine.row_values import collect
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, pairs_of, table, without_secrets
+from streamsql.runtime.handlers.programs import plan_of_text
 from streamsql.runtime.handlers.watch import SELECT, STOPPED, limit_of, live_of, watch
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.spark_tables import check_table, check_table_of_query
@@ -79,7 +83,8 @@ class ConnectHandlers:
         existed = exists_before(parts.spark, plan.defines)
         frame = run(plan.program, parts.env(plan.program, plan.reads))
         if plan.defines.creates:
-            streaming = parts.spark.table(plan.defines.written).isStreaming
+            written = plan.defines.written
+            streaming = informing(lambda: bool(parts.spark.table(written).isStreaming), plan.streaming)
             parts.define(table_of(statement, plan, parts.catalog, streaming))
         if not is_table(statement):  # tables are the server's
             parts.temporary.remember(statement, plan.defines)
@@ -104,10 +109,13 @@ class ConnectHandlers:
 
     def _explain(self, parts: SessionParts, plan: plans.Explain, statement: Statement) -> Result:
         shown = plan.plan
-        assert isinstance(shown, (plans.Collect, plans.Write, plans.Run))
+        assert isinstance(shown, (plans.Collect, plans.Write, plans.Run)) and isinstance(statement, Explain)
         if plan.mode == "pyspark":
             text = program_text(shown, parts.context(), parts.settings, lambda program: {})
             return Text(text=text)
+        of_query = isinstance(shown, plans.Run) or isinstance(statement.body, Select)
+        if text := "" if of_query else plan_of_text(parts, shown, plan.mode):
+            return Text(text=redact_any(text).rstrip("\n"))
         program = tuple(s for s in shown.program if s.name or not isinstance(shown, plans.Write))
         env = parts.env(program, shown.reads)
         run(program, env)

@@ -28,12 +28,12 @@ def is_table(statement: Statement | Written) -> bool:
 
 def exists_before(spark: Any, defines: Definition) -> bool:
     """Whether a table or view that is created or dropped only if that is possible exists already."""
-    return defines.if_possible and bool(spark.catalog.tableExists(defines.creates or defines.drops))
+    return defines.if_possible and bool(spark.catalog.tableExists(defines.written))
 
 
 def definition_now(spark: Any, name: str) -> Statement | None:
     """The statement that creates a table as it is now; None if it does not exist."""
-    if not spark.catalog.tableExists(name):
+    if not spark.catalog.tableExists(quote_name(name)):
         return None
     (row,) = spark.sql(f"SHOW CREATE TABLE {quote_name(name)}").collect()
     text = row[0].replace(_CATALOG, "", 1).strip().rstrip(";")
@@ -46,7 +46,8 @@ def create_again(spark: Any, name: str, create: Callable[[], None]) -> None:
 
     create: runs its statement. Raises what it raises.
     """
-    if spark.catalog.tableExists(name):
+    written = quote_name(name)
+    if spark.catalog.tableExists(written):
         return
     place = Path(unquote(urlparse(spark.conf.get("spark.sql.warehouse.dir")).path)) / name.casefold()
     aside = place.with_name(f".{place.name}.kept")
@@ -58,6 +59,6 @@ def create_again(spark: Any, name: str, create: Callable[[], None]) -> None:
         if aside.exists():
             shutil.rmtree(place, ignore_errors=True)  # what was created anew is empty
             aside.rename(place)
-    if any(column.isPartition for column in spark.catalog.listColumns(name)):
-        spark.sql(f"ALTER TABLE {quote_name(name)} RECOVER PARTITIONS")
-    spark.catalog.refreshTable(name)
+    if any(column.isPartition for column in spark.catalog.listColumns(written)):
+        spark.sql(f"ALTER TABLE {written} RECOVER PARTITIONS")
+    spark.catalog.refreshTable(written)

@@ -83,6 +83,9 @@ def translate(
     """
     if isinstance(error, StreamsqlError):
         return error
+    doubt = _doubt(error, statement)
+    if doubt is not None:
+        return doubt
     fault = _translated(error, statement.text if statement else "", known)
     if statement and fault.span:
         fault.span = statement.origin.span(fault.span)
@@ -103,6 +106,19 @@ def parse_fault(said: str, text: str) -> EngineFault:
 
 _PLACE = re.compile(r"\(line (?P<line>\d+), (?:pos (?P<pos>\d+)|position (?P<position>\d+))\)")
 """Where Spark stops: `pos` counts columns from 0, `position` from 1."""
+
+
+def _doubt(error: BaseException, statement: Statement | None) -> StreamsqlError | None:
+    """The console's error for a statement, or the one behind EXPLAIN, that Spark's parser does not take, or
+    whose misspelt word it takes for a table.
+    """
+    from pyspark.errors import AnalysisException, ParseException
+
+    doubt = getattr(statement, "doubt", None) or getattr(getattr(statement, "body", None), "doubt", None)
+    if doubt is None or isinstance(error, ParseException):
+        return doubt
+    unknown = isinstance(error, AnalysisException) and error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
+    return doubt if unknown else None
 
 
 def spark_lost(*, memory: bool = False) -> EngineFault:

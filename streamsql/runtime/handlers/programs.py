@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from streamsql.calls import Assign, evaluate, run
+from streamsql.calls import Assign, evaluate, run, text_of
 from streamsql.connectors.packages import PACKAGES
 from streamsql.definitions import Sink, Table
 from streamsql.errors import EngineFault, InputFault, Note, Source, StreamsqlError
+from streamsql.guard import informing
 from streamsql.language import reference
 from streamsql.language.parser import parse
 from streamsql.language.redaction import redact_any
@@ -24,6 +25,7 @@ from streamsql.language.spark_definitions import (
     target_of,
 )
 from streamsql.language.statements.base import Statement
+from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.insert import Insert
 from streamsql.language.statements.select import Select
 from streamsql.language.statements.spark import Spark
@@ -78,7 +80,10 @@ def _collect_plan(parts: SessionParts, plan: plans.Collect, statement: Statement
 def _defined(parts: SessionParts, plan: plans.Collect, statement: Statement, existed: bool) -> Result:
     """The answer to a statement of Spark that has created or dropped a table or view."""
     if plan.defines.creates:
-        streaming = parts.spark.table(plan.defines.written).isStreaming
+        # Spark may have created a table that it cannot read yet.
+        streaming = informing(
+            lambda: bool(parts.spark.table(plan.defines.written).isStreaming), plan.streaming
+        )
         parts.define(table_of(statement, plan, parts.catalog, streaming))
     _remember(parts, plan, statement)
     return Done(message=plan.defines.told(existed))
@@ -167,7 +172,7 @@ def _remember(parts: SessionParts, plan: plans.Collect, statement: Statement) ->
             if now is not None:
                 parts.temporary.remember(now, definition_of(now.text))
                 parts.update(lambda catalog: catalog.having(Table(new)))
-        elif not parts.spark.catalog.getTable(altered.name).isTemporary:
+        elif not parts.spark.catalog.getTable(quote_name(altered.name)).isTemporary:
             parts.temporary.remember(now, definition_of(now.text))
     elif plan.defines.creates and "." not in plan.defines.creates and is_table(statement):
         now = definition_now(parts.spark, plan.defines.creates)
@@ -256,18 +261,36 @@ def _write(parts: SessionParts, plan: plans.Write, statement: Statement) -> Resu
 
 
 def _explain(parts: SessionParts, plan: plans.Explain, statement: Statement) -> Result:
-    assert isinstance(plan.plan, (plans.Collect, plans.Write, plans.Run))
+    assert isinstance(plan.plan, (plans.Collect, plans.Write, plans.Run)) and isinstance(statement, Explain)
     shown = _in_stages(parts, plan.plan) or plan.plan
     notes = tuple(n for n in shown.notes if n not in plan.notes)
     if plan.mode == "pyspark":
         text = program_text(shown, parts.context(), parts.settings, parts.packages.for_program)
     elif isinstance(shown, plans.Refresh) and shown.stages:
         text = _plans_of_stages(parts, shown, plan.mode)
+    elif isinstance(shown, (plans.Collect, plans.Write)) and not isinstance(statement.body, Select):
+        text = plan_of_text(parts, shown, plan.mode) or _plans_of_spark(parts, shown, plan.mode)
     else:
         text = _plans_of_spark(parts, shown, plan.mode)
     if plan.mode == "pyspark":
         return Text(text=text, notes=notes)
     return Text(text=redact_any(text).rstrip("\n"), outline=True, notes=notes)
+
+
+def plan_of_text(parts: SessionParts, plan: plans.Collect | plans.Write | plans.Run, mode: str) -> str:
+    """Spark's plan of a statement that is no query, such as an INSERT into a table, which spark.sql would
+    run; "" for a program that hands Spark no such text.
+    """
+    written = text_of(plan.program)
+    if not written:
+        return ""
+    run(plan.program[:-1], parts.env(plan.program, plan.reads))
+    kind = "EXTENDED" if mode == "logical" else mode.upper()
+    text = "\n".join(row[0] for row in parts.spark.sql(f"EXPLAIN {kind} {written}").collect())
+    if mode != "logical":
+        return text
+    _, _, analyzed = text.partition("== Analyzed Logical Plan ==\n")
+    return analyzed.partition("\n== ")[0] or text
 
 
 def _plans_of_spark(parts: SessionParts, plan: plans.Collect | plans.Write | plans.Run, mode: str) -> str:

@@ -16,6 +16,7 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.definitions import DEFAULT_RETAIN, Function, Query, Sink, Stream, Table
 from streamsql.errors import EngineFault, Note
 from streamsql.plan.context import ConnectServer, Context
+from streamsql.plan.language_settings import changed_language
 from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.lowering.stateful_calls import CHOICES
 from streamsql.plan.plans import Reads
@@ -162,7 +163,16 @@ class QueryParts:
         place = os.path.abspath(here) if here else os.getcwd()
         server = self.server()
         stages, times = self.stages() and server is None, self.times() and server is None
-        return Context(self.catalog, self.places, place, stages=stages, times=times, server=server)
+        changed = changed_language(self.settings.start_conf())
+        return Context(
+            self.catalog,
+            self.places,
+            place,
+            stages=stages,
+            times=times,
+            server=server,
+            changed_language=changed,
+        )
 
     def env(self, program: Program, reads: Reads | None = None, spark: Any = None) -> dict[str, Any]:
         """The variables that a program starts with. Loads the packages that it needs first.

@@ -10,15 +10,16 @@ from unittest.mock import patch
 from golden_files import GoldenFiles, GoldenStatement
 from shrinking_list import FAILS_TODAY
 
-from streamsql.calls import Attr, Lit, Var, calls_in
+from streamsql.calls import Attr, Lit, Var, calls_in, text_of
 from streamsql.catalog import Catalog
 from streamsql.cli import dry_run
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.language.statements.base import Statement
+from streamsql.language.statements.select import Select
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
-from streamsql.plan.plans import Explain, Plan
+from streamsql.plan.plans import Collect, Explain, Plan
 
 REFUSED, CHANGED, RAISED = "refused", "changed", "raised"
 """The kinds of failures."""
@@ -73,6 +74,8 @@ class CheckedSession:
             self._checker.check(statement)
         if self._plan:
             yield from (f"Spark is handed: {other}" for other in _other_texts(statement, self._plan))
+            if _is_taken_apart(statement, self._plan):
+                yield "it is taken apart, although it reads no stream and no live table"
 
     def _recorded(self, statement: Statement, context: Context) -> Plan:
         self._plan = plan(statement, context)
@@ -95,6 +98,13 @@ def _other_texts(statement: Statement, planned: Plan) -> Iterator[str]:
             (handed,) = call.args
             if handed != Lit(statement.text):
                 yield handed.value if isinstance(handed, Lit) else str(handed)
+
+
+def _is_taken_apart(statement: Statement, planned: Plan) -> bool:
+    """Whether a query becomes calls, instead of one spark.sql. The golden files have no streams, and no
+    clauses of the console.
+    """
+    return isinstance(statement, Select) and isinstance(planned, Collect) and not text_of(planned.program)
 
 
 def without_comments_before(text: str) -> str:
