@@ -13,6 +13,7 @@ from streamsql.cli.unknown_tables import UnknownTables
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.errors import Note, Source, Span, StreamsqlError, SyntaxFault
 from streamsql.guard import internal
+from streamsql.language.dialects.translation import Translation
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
 from streamsql.language.spark_syntax import missing_end, queries_of, spark_texts, syntax_fault
@@ -20,6 +21,7 @@ from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Define, Exit, Reset, Set, SourceFile
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
+from streamsql.plan.chosen_dialect import translation_of
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Plan
@@ -45,7 +47,7 @@ class Examined:
 class Checker:
     """Plans statements one after the other, with a catalog of what they define. closed: see UnknownTables;
     settings: those with which Spark will be started; parser: what a Spark that runs has against a text,
-    under settings that the script has SET.
+    under settings that the script has SET; preferences: of the command line, which SET changes.
     """
 
     def __init__(
@@ -55,12 +57,13 @@ class Checker:
         closed: bool = False,
         settings: Mapping[str, str] | None = None,
         parser: Parser | None = None,
+        preferences: Preferences | None = None,
     ) -> None:
         settings = settings or {}
         self._parser = parser
         self._set_by_script: dict[str, str] = {}
         self.context = context
-        self._preferences = Preferences()
+        self._preferences = preferences or Preferences()
         self._unknown = UnknownTables(closed)
         self._columns = UnknownColumns()
         self._quoted_names = _is_true(settings.get(_QUOTED_NAMES))
@@ -127,6 +130,11 @@ class Checker:
             found.faults.append(error)
             return None
 
+    @property
+    def translation(self) -> Translation | None:
+        """From the dialect of SET streamsql.dialect into Spark's words; None if that is Spark's."""
+        return translation_of(self._preferences["dialect"], self.catalog)
+
     def _set(self, statement: Set | Reset) -> None:
         """Take over a setting that planning or the grammar depends on. Raises as SET does."""
         key = statement.key
@@ -170,7 +178,9 @@ def check(
     """Parse and plan all sources; start nothing. context: existing definitions; closed, settings, parser: see
     Checker; format: see Reporter. Returns the exit code.
     """
-    checker = Checker(context, closed=closed, settings=settings, parser=parser)
+    checker = Checker(
+        context, closed=closed, settings=settings, parser=parser, preferences=printer.preferences
+    )
     return read_all(sources, variables, Reporter(printer, format), checker)
 
 
@@ -214,7 +224,7 @@ class _Reader:
         self.count += 1
         self.variables["here"] = str(Path(written.source.name).parent)
         try:
-            statement = parse(written, self.variables)
+            statement = parse(written, self.variables, translation=self.checker.translation)
             self._define(statement)
             examined = self._examined(statement, written)
             source = included(statement, written, self.opened) if isinstance(statement, SourceFile) else None
