@@ -87,9 +87,13 @@ class Checker:
     def examine(self, statement: Statement) -> Examined:
         """All that is wrong with a statement. What it defines is added to the catalog if nothing is."""
         found = Examined()
-        if fault := self.syntax_fault(statement):
-            return Examined([fault])
+        fault = self.syntax_fault(statement)
         planned = self._planned(statement, found)
+        if (
+            fault
+        ):  # the console knows what is meant by ALTER STREAM, and by other statements that are not Spark's
+            answered = [said for said in found.faults if said.proposal or said.code.startswith("UNKNOWN_")]
+            return Examined([*answered, fault][:1])
         tables, notes = self._unknown.check(statement, self.catalog)
         found.faults += [*tables, *self._columns.check(statement, self.catalog)]
         found.faults = list({fault.span: fault for fault in reversed(found.faults)}.values())[::-1]
