@@ -89,9 +89,8 @@ class Checker:
         found = Examined()
         fault = self.syntax_fault(statement)
         planned = self._planned(statement, found)
-        if (
-            fault
-        ):  # the console knows what is meant by ALTER STREAM, and by other statements that are not Spark's
+        reads_other = planned is not None and any(note.code == "READ_AS" for note in planned.notes)
+        if fault and not reads_other:  # the console may know what is meant, as by ALTER STREAM
             answered = [said for said in found.faults if said.proposal or said.code.startswith("UNKNOWN_")]
             return Examined([*answered, fault][:1])
         tables, notes = self._unknown.check(statement, self.catalog)
