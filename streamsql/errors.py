@@ -19,7 +19,7 @@ Message: the fact, lower case, no full stop. Detail: the cause. Hint: what to ty
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,19 @@ class Source:
         return lines[number - 1] if number <= len(lines) else ""
 
 
+_hide: list[Callable[[str], str]] = [redact_text]
+
+
+def hide_in_sql(text: str) -> str:
+    """A hint or a proposal, which is SQL, without the secrets in it: `WHERE token = 'x'` compares data."""
+    return _hide[-1](text)
+
+
+def hide_with(redact: Callable[[str], str]) -> None:
+    """Take over what finds the secrets in SQL: language/redaction.py, which can read it."""
+    _hide[:] = [redact]
+
+
 class StreamsqlError(Exception):
     """Base of all errors that are shown to a person.
 
@@ -110,14 +123,20 @@ class StreamsqlError(Exception):
         super().__init__(message)
         self.message = message
         self.detail = redact_text(detail)
-        self.proposal = redact_text(proposal)
-        self.hint = redact_text(hint) or self.proposal
+        self.proposal = hide_in_sql(proposal)
+        self.hint = hide_in_sql(hint) or self.proposal
         self.span = span
         self.condition = condition
         self.code = code or condition or type(self).code
         self.instead = instead
         self.first = first
         self.source: Source | None = None
+
+    def propose(self, statement: str) -> None:
+        """Propose a statement to type instead. It is the hint, too, unless the console's reader has one."""
+        self.proposal = hide_in_sql(statement)
+        if not self.hint or self.condition:
+            self.hint = self.proposal
 
     def corrected(self) -> str:
         """The statement with `instead` in the place of the span, behind the statement `first`; "" where that
@@ -155,13 +174,17 @@ class InputFault(StreamsqlError):
 
 
 class EngineFault(StreamsqlError):
-    """relation: the name in FROM that Spark does not know; "" where the error is another one."""
+    """relation: the name in FROM that Spark does not know; "" where the error is another one. fragment: the
+    part of the statement that Spark names, "" for none; unread: whether Spark's parser could not read it.
+    """
 
     code = "SPARK_ERROR"
 
-    def __init__(self, message: str, *, relation: str = "", **parts: Any) -> None:
+    def __init__(
+        self, message: str, *, relation: str = "", fragment: str = "", unread: bool = False, **parts: Any
+    ) -> None:
         super().__init__(message, **parts)
-        self.relation = relation
+        self.relation, self.fragment, self.unread = relation, fragment, unread
 
 
 class QueryFault(StreamsqlError):

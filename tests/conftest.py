@@ -308,7 +308,11 @@ class Console:
         results = []
         for written in split_script(Source("test.sql", script)):
             try:
-                results.append(self.session.execute(parse(written, self.session.variables), cancel))
+                results.append(
+                    self.session.execute(
+                        parse(written, self.session.variables, translation=self.session.translation), cancel
+                    )
+                )
             except StreamsqlError as error:
                 raise error.at(written.source, written.span) from None
         return results

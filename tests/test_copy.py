@@ -162,19 +162,15 @@ def test_a_summary_that_does_not_fit_is_shown_as_cards_and_breaks_no_value(conso
 
 
 @pytest.mark.parametrize(
-    ("written", "own"),
-    [
-        ("j -> 'a'", "get_json_object(j, '$.a')"),
-        ("t.j -> 'a' ->> 'b'", "get_json_object(t.j, '$.a.b')"),
-        ("coalesce(j -> 'l' -> 0, 'x')", "get_json_object(j, '$.l[0]')"),
-    ],
+    ("written", "value"),
+    [("j -> 'a'", '{"b":5}'), ("t.j -> 'a' ->> 'b'", "5"), ("coalesce(j -> 'l' -> 0, 'x')", "7")],
 )
-def test_json_arrows_are_answered_with_what_spark_has(console: Console, written: str, own: str) -> None:
+def test_json_arrows_are_answered_with_what_spark_has(console: Console, written: str, value: str) -> None:
     view = """CREATE TEMPORARY VIEW t AS SELECT '{"a": {"b": 5}, "l": [7, 8]}' AS j;"""
-    with pytest.raises(RuleFault, match="operator of PostgreSQL") as refused:
+    with pytest.raises(EngineFault) as refused:
         console.run(f"{view} SELECT {written} AS x FROM t;")
-    assert refused.value.hint == own
-    assert console.rows(f"SELECT {own} AS x FROM t;") in ([('{"b":5}',)], [("5",)], [("7",)])
+    assert "get_json_object" in refused.value.proposal.casefold()
+    assert console.rows(refused.value.proposal) == [(value,)]
     assert console.rows("SELECT transform(array(1), x -> 'a') AS x;") == [(["a"],)]
 
 

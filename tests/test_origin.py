@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.errors import Span
+from streamsql.language.dialects.edits import Edit, edited
 from streamsql.language.origin import Origin
-from streamsql.language.other_edits import Edit, edited
 
 STEPS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.text("xyz", max_size=3)), max_size=4)
 """Edits: the characters that stay before each, those that it replaces, and what stands there instead."""

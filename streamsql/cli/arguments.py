@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from streamsql.config.preferences import FORMATS, SPECS
+from streamsql.config.preferences import DIALECTS, FORMATS, SPECS
 
 SARIF = "sarif"
 """The format of --check that CI systems read; no format of rows."""
@@ -62,6 +62,7 @@ def _add_script_flags(parser: argparse.ArgumentParser) -> None:
         choices=(*FORMATS, SARIF),
         help="output format of rows (default: table); with --check, of what it finds (json, sarif, …)",
     )
+    add("--dialect", choices=DIALECTS, help="SQL dialect of the statements (default: spark)")
     add("--color", choices=SPECS["color"].choices, help="colours (default: auto, on a terminal only)")
     add(
         "--on-error",

@@ -13,6 +13,7 @@ from streamsql.cli.unknown_tables import UnknownTables
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.errors import Note, Source, Span, StreamsqlError, SyntaxFault
 from streamsql.guard import internal
+from streamsql.language.dialects.translation import Translation
 from streamsql.language.parser import Written, parse, split_script
 from streamsql.language.query import read_query
 from streamsql.language.spark_syntax import missing_end, queries_of, spark_texts, syntax_fault
@@ -21,6 +22,7 @@ from streamsql.language.statements.session import Define, Exit, Reset, Set, Sour
 from streamsql.language.statements.spark import Spark
 from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
+from streamsql.plan.chosen_dialect import translation_of
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Plan
@@ -46,7 +48,7 @@ class Examined:
 class Checker:
     """Plans statements one after the other, with a catalog of what they define. closed: see UnknownTables;
     settings: those with which Spark will be started; parser: what a Spark that runs has against a text,
-    under settings that the script has SET.
+    under settings that the script has SET; preferences: of the command line, which SET changes.
     """
 
     def __init__(
@@ -56,12 +58,13 @@ class Checker:
         closed: bool = False,
         settings: Mapping[str, str] | None = None,
         parser: Parser | None = None,
+        preferences: Preferences | None = None,
     ) -> None:
         settings = settings or {}
         self._parser = parser
         self._set_by_script: dict[str, str] = {}
         self.context = context
-        self._preferences = Preferences()
+        self._preferences = preferences or Preferences()
         self._unknown = UnknownTables(closed)
         self._columns = UnknownColumns()
         self._quoted_names = _is_true(settings.get(_QUOTED_NAMES))
@@ -85,9 +88,12 @@ class Checker:
     def examine(self, statement: Statement) -> Examined:
         """All that is wrong with a statement. What it defines is added to the catalog if nothing is."""
         found = Examined()
-        if fault := self.syntax_fault(statement):
-            return Examined([fault])
+        fault = self.syntax_fault(statement)
         planned = self._planned(statement, found)
+        reads_other = planned is not None and any(note.code == "READ_AS" for note in planned.notes)
+        if fault and not reads_other:  # the console may know what is meant, as by ALTER STREAM
+            answered = [said for said in found.faults if said.proposal or said.code.startswith("UNKNOWN_")]
+            return Examined([*answered, fault][:1])
         tables, notes = self._unknown.check(statement, self.catalog)
         found.faults += [*tables, *self._columns.check(statement, self.catalog)]
         found.faults = list({fault.span: fault for fault in reversed(found.faults)}.values())[::-1]
@@ -128,6 +134,11 @@ class Checker:
         except StreamsqlError as error:
             found.faults.append(error)
             return None
+
+    @property
+    def translation(self) -> Translation | None:
+        """From the dialect of SET streamsql.dialect into Spark's words; None if that is Spark's."""
+        return translation_of(self._preferences["dialect"], self.catalog)
 
     def _set(self, statement: Set | Reset) -> None:
         """Take over a setting that planning or the grammar depends on. Raises as SET does."""
@@ -172,7 +183,9 @@ def check(
     """Parse and plan all sources; start nothing. context: existing definitions; closed, settings, parser: see
     Checker; format: see Reporter. Returns the exit code.
     """
-    checker = Checker(context, closed=closed, settings=settings, parser=parser)
+    checker = Checker(
+        context, closed=closed, settings=settings, parser=parser, preferences=printer.preferences
+    )
     return read_all(sources, variables, Reporter(printer, format), checker)
 
 
@@ -216,7 +229,7 @@ class _Reader:
         self.count += 1
         self.variables["here"] = str(Path(written.source.name).parent)
         try:
-            statement = parse(written, self.variables)
+            statement = parse(written, self.variables, translation=self.checker.translation)
             self._define(statement)
             examined = self._examined(statement, written)
             source = included(statement, written, self.opened) if isinstance(statement, SourceFile) else None

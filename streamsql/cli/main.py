@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from streamsql.runtime.session import Session
 
 # Flags that are preferences too: without a default, so that it is known who chose.
-_PREFERENCES = ("format", "color", "master", "java", "warm")
+_PREFERENCES = ("format", "color", "dialect", "master", "java", "warm")
 
 _WORK = re.compile(r"\b(SELECT|INSERT|COPY|PREVIEW)\b", re.IGNORECASE)
 """Words of scripts that need Spark."""

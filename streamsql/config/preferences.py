@@ -20,6 +20,7 @@ SET = "SET"
 LAYERS = (CONFIG_FILE, COMMAND_LINE, SET)
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical")
+DIALECTS = ("spark", "duckdb", "postgres", "flink", "ksqldb")
 ON_OFF = ("on", "off")
 _SWITCHES = {"true": "on", "false": "off"}
 
@@ -60,6 +61,7 @@ SPECS: dict[str, Spec] = {
         Spec("editing", "emacs", "key bindings of the prompt", "choice", ("emacs", "vi")),
         Spec("refresh", "0.5", "seconds between two refreshes of a live view", "seconds"),
         Spec("stages", "on", "run a query in stages that Spark refuses on streams", "choice", ON_OFF),
+        Spec("dialect", "spark", "SQL dialect of the statements; others are translated", "choice", DIALECTS),
         Spec("event_times", "on", "measure event times as they come", "choice", ON_OFF),
         Spec("rules", "on", "read JSON in Spark by the console's own reader", "choice", ON_OFF),
         Spec("offline", "off", "fetch no packages for connectors", "choice", ON_OFF),

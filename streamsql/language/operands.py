@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamsql.language.token_groups import CLOSING, OPENING, closing
+from streamsql.language.token_groups import CLOSING, OPENING
 from streamsql.language.tokens import Token
 
 _NO_CALLS = frozenset("SELECT WHERE AND OR NOT IN ON BY WHEN THEN ELSE HAVING FROM AS LIKE VALUES".split())
@@ -47,29 +47,3 @@ def _before_group(tokens: Sequence[Token], close: int) -> int:
     named = named and (beside or (tokens[at].text == "{" and before.upper == "MAP"))
     element = beside and before.kind == "string" and tokens[at].text == "["
     return at - 1 if named or element else at
-
-
-def operand_behind(tokens: Sequence[Token], sign: int) -> int:
-    """The last token of the operand behind a sign; the sign if there is none."""
-    at = sign + 1
-    while at < len(tokens) and tokens[at].text in ("-", "+"):
-        at += 1
-    if at >= len(tokens) or (tokens[at].kind == "sign" and tokens[at].text not in OPENING):
-        return sign
-    if tokens[at].text in OPENING:
-        at = _last_of_group(tokens, at)
-    elif tokens[at].upper == "MAP" and at + 1 < len(tokens) and tokens[at + 1].text == "{":
-        at = _last_of_group(tokens, at + 1)
-    while at + 1 < len(tokens):
-        behind = tokens[at + 1]
-        if behind.text in ("::", ".") and at + 2 < len(tokens):
-            at += 2
-        elif behind.text in ("(", "[") and behind.start == tokens[at].end:
-            at = _last_of_group(tokens, at + 1)
-        else:
-            break
-    return at
-
-
-def _last_of_group(tokens: Sequence[Token], opening: int) -> int:
-    return min(closing(tokens, opening), len(tokens) - 1)

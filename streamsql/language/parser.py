@@ -8,14 +8,13 @@ from functools import cache
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import InputFault, Source, Span, StreamsqlError, SyntaxFault, nearest
+from streamsql.language.dialects.edits import OwnText, edited
+from streamsql.language.dialects.hint_comments import check_comment, check_comment_behind
+from streamsql.language.dialects.proposals import offered, own_statement
+from streamsql.language.dialects.translation import Translation
 from streamsql.language.grammar import Node, State, load, syntax_fault, wants_name
-from streamsql.language.habits import own_form
 from streamsql.language.origin import Origin, located
-from streamsql.language.other_checks import check_options_behind
-from streamsql.language.other_definitions import own_definition
-from streamsql.language.other_edits import OwnText, edited
-from streamsql.language.other_words import in_own_words
-from streamsql.language.psql_variables import defined_parameters, own_edits
+from streamsql.language.psql_variables import check_parameters, defined_parameters, own_edits
 from streamsql.language.reference import keywords
 from streamsql.language.script import Written, split_script
 from streamsql.language.short_forms import SIGNS, expand
@@ -28,6 +27,7 @@ from streamsql.language.terminals import QUERY_HEADS
 from streamsql.language.tokens import Token, split, substitute, tokenize, unquote, value_of
 from streamsql.language.topics import topics
 from streamsql.language.unfinished.spark_words import SECOND_WORDS
+from streamsql.language.wrong_characters import wrong_character
 
 
 def parse(
@@ -36,10 +36,12 @@ def parse(
     *,
     literal: bool = False,
     in_test: bool = False,
+    translation: Translation | None = None,
 ) -> Statement:
     """Parse one statement. Spans, also those of errors, refer to the script.
 
-    variables: the values of ${name}; literal: variables are not replaced; in_test: it stands inside a TEST.
+    variables: the values of ${name}; literal: variables are not replaced; in_test: it stands inside a TEST;
+    translation: into Spark's words, from the dialect of SET streamsql.dialect.
     """
     if written.fault:
         raise written.fault.at(written.source, written.span)
@@ -47,8 +49,11 @@ def parse(
     text, origin = written.text, Origin(((0, start),))
     tokens = [t.behind(start) for t in written.tokens] or None
     try:
+        wrong = wrong_character(written.tokens) if not literal else None
+        if wrong:
+            raise wrong
         if tokens:
-            check_options_behind(written.source.text, written.span.end, tokens[-1].text)
+            check_comment_behind(written.source.text, written.span.end, tokens[-1].text)
         values = {} if variables is None else variables
         psqls = defined_parameters(tokens or (), values) if values and not literal else []
         if ("${" in text and not literal) or psqls:
@@ -59,13 +64,14 @@ def parse(
                 ]
                 text, points = substitute(Source("", text), values, named)
             origin, tokens = Origin(tuple(points)).within(start), None
-        statement = parse_text(Source(written.source.name, text), origin, tokens, in_test=in_test)
+        source = Source(written.source.name, text)
+        statement = parse_text(source, origin, tokens, in_test=in_test, translation=translation)
         if psqls and not statement.read_as:
             own = edited(written.text, own_edits(psqls, values)).text
             return replace(statement, read_as=own)
         return statement
     except StreamsqlError as error:
-        raise error.at(written.source, written.span) from None
+        raise offered(error, written.text).at(written.source, written.span) from None
 
 
 def name_of_test(written: Written) -> Name | None:
@@ -82,34 +88,40 @@ def parse_text(
     tokens: list[Token] | None = None,
     *,
     in_test: bool = False,
+    translation: Translation | None = None,
 ) -> Statement:
     """Parse the text of one statement, without `;`. Raises SyntaxFault.
 
     origin: maps the spans of the statement and of errors to the source. tokens: the tokens of the text, if
-    they are known. in_test: whether it stands inside a TEST.
+    they are known. in_test, translation: as in `parse`.
     """
     origin = origin or Origin()
     whole = Span(0, len(source.text))
     with origin.errors():
-        statement = _read(source, tokens if tokens is not None else tokenize(source.text), in_test)
+        known = tokens if tokens is not None else tokenize(source.text)
+        own = translation(source.text) if translation else None
+        statement = own or _read(source, known, in_test, chosen=translation is not None)
     if isinstance(statement, OwnText):  # the console's own statement in place of one of another console
         inner = origin.behind(statement.points) if statement.points else Origin.of(origin.span(whole))
-        own = parse_text(Source(source.name, statement.text), inner)
-        return replace(own, read_as=own.read_as or statement.text)
+        read = parse_text(Source(source.name, statement.text), inner)
+        return replace(read, read_as=read.read_as or statement.text)
     placed: Statement = located(replace(statement, text=source.text, span=whole), origin)
     if isinstance(placed, Spark) and placed.doubt and placed.doubt.span:
         placed.doubt.span = origin.span(placed.doubt.span)
     return placed
 
 
-def _read(source: Source, tokens: list[Token], in_test: bool) -> Statement | OwnText:
+def _read(source: Source, tokens: list[Token], in_test: bool, *, chosen: bool) -> Statement | OwnText:
     """The statement, or the text of the console's own statement for one of another console."""
     if not tokens:
         raise SyntaxFault("the statement is empty", span=Span(0, 1), code="UNKNOWN_STATEMENT")
+    check_comment(source.text, tokens)
+    check_parameters(source.text, tokens)
     # In a test KILL is a crash; elsewhere it is the word of other consoles for STOP QUERY.
-    form = None if in_test and tokens[0].upper == "KILL" else _of_another_console(source.text, tokens)
-    if form is not None:
-        return form
+    if not (in_test and tokens[0].upper == "KILL"):
+        own = own_statement(source.text, tokens, chosen=chosen)
+        if own is not None:
+            return own
     grammar = load()
     furthest: State | None = None
     example = ""
@@ -156,30 +168,6 @@ def _doubt(tokens: list[Token], furthest: State | None) -> SyntaxFault | None:
     if fault is None and furthest is not None and wants_name(furthest, tokens):
         return syntax_fault(furthest, tokens)
     return fault
-
-
-def _of_another_console(text: str, tokens: list[Token]) -> OwnText | None:
-    """The console's own statement for one of another console, None if it is none. Raises SyntaxFault with
-    that statement where it is to be completed first.
-    """
-    span = Span(tokens[0].start, tokens[min(1, len(tokens) - 1)].end)
-    definition, remark = own_definition(text, tokens)
-    if definition:
-        detail = "here CREATE STREAM defines what is read, and CREATE SINK what is written"
-        raise SyntaxFault(
-            f"this {text[span.start : span.end]} is a statement of Flink, ksqlDB or RisingWave",
-            detail=f"{detail}; {remark}" if remark else detail,
-            proposal=f"{definition};",
-            span=span,
-            code="OTHER_CONSOLE",
-        )
-    known = own_form(text, tokens)
-    if known is None:
-        return in_own_words(text, tokens)
-    habit, form = known
-    if habit.runs:
-        return OwnText(form)
-    raise habit.fault(SyntaxFault, form, span)
 
 
 def _explained(source: Source, place: Span, tokens: list[Token]) -> Statement:

@@ -6,9 +6,10 @@ from itertools import pairwise
 
 from streamsql.errors import Span
 from streamsql.language.expression import TIME_WINDOWS
+from streamsql.language.file_formats import extension
 from streamsql.language.operands import operand
 from streamsql.language.token_groups import closing
-from streamsql.language.tokens import Token, tokenize
+from streamsql.language.tokens import Token, tokenize, unquote
 from streamsql.language.unread_query import names_read
 
 
@@ -28,11 +29,14 @@ _CLAUSES = frozenset(("FROM", "JOIN", "INTO", "TABLE", *(word for (word,) in _OF
 
 
 def text_as_relation(text: str, offset: int) -> Token | None:
-    """The text in quotes at the offset, where it stands behind FROM or JOIN; None for anything else."""
+    """The text in quotes at the offset, where it stands behind FROM or JOIN, without an extension that tells
+    the format of a file; None for anything else.
+    """
     tokens = tokenize(text, strict=False)
     for before, token in pairwise(tokens):
         if token.start <= offset < token.end:
-            return token if token.kind == "string" and before.upper in ("FROM", "JOIN") else None
+            relation = token.kind == "string" and before.upper in ("FROM", "JOIN")
+            return token if relation and not extension(unquote(token)) else None
     return None
 
 

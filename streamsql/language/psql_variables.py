@@ -1,5 +1,5 @@
 """Variables as psql writes them: `:day`, `:'day'` as a text and `:"day"` as a name. Those of DEFINE and \\set
-are replaced; others are refused (other_checks.py).
+are replaced; others are refused, since Spark's parser takes no `:'day'`.
 """
 
 from __future__ import annotations
@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streamsql.language.other_edits import Edit
+from streamsql.errors import Span, SyntaxFault
+from streamsql.language.dialects.edits import Edit, edited
 from streamsql.language.tokens import Token, quote, quote_name, unquote
 
 
@@ -58,3 +59,20 @@ def own_edits(used: Sequence[Parameter], values: Mapping[str, str]) -> list[Edit
         return parameter.own if quote(value) == f"'{value}'" else parameter.with_value(value)
 
     return [(p.start, p.end, own(p)) for p in used]
+
+
+def check_parameters(text: str, tokens: Sequence[Token]) -> None:
+    """Raise SyntaxFault for `:'x'` of psql, with variables of the console. `:x` alone is left to Spark."""
+    found = list(parameters(tokens))
+    if not any(p.written != p.name for p in found):
+        return
+    edits = [(p.start, p.end, p.own) for p in found]
+    first = found[0]
+    defined = " ".join(f"DEFINE {name} = '…';" for name in dict.fromkeys(p.name for p in found))
+    raise SyntaxFault(
+        f"the variable {text[first.start : first.end]} is not defined",
+        detail="DEFINE, or \\set, sets a variable here, and ${name} stands for its value",
+        proposal=f"{defined} {edited(text, edits).text};",
+        span=Span(first.start, first.end),
+        code="OTHER_CONSOLE",
+    )

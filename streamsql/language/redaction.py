@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from streamsql.errors import hide_with
 from streamsql.language.tokens import Token, scan, unquote
 from streamsql.secrets import Range, is_lost, is_secret_key, logins, merged, ranges, redact_text, replaced
 
@@ -193,6 +194,9 @@ def secret_places(text: str) -> tuple[Range, ...]:
 def redact(text: str) -> str:
     """A SQL text with each secret replaced by the placeholder."""
     return replaced(text, secret_places(text))
+
+
+hide_with(redact)
 
 
 def redact_any(text: str) -> str:

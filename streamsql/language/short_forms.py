@@ -1,6 +1,6 @@
 """Short forms: lines that begin with a backslash (psql) or a point (DuckDB) and stand for statements.
 
-Those that only other consoles have are rows of HELP SWITCHING FROM psql and duckdb (language/habits.py).
+Those that only other consoles have are rows of HELP SWITCHING FROM psql and duckdb (dialects/statements.py).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _watch(given: str, preferences: Preferences) -> str:
 
 
 def _copy(given: str, preferences: Preferences) -> str:
-    from streamsql.language.habits import quoted_path
+    from streamsql.language.dialects.statements import quoted_path
 
     return f"COPY {quoted_path(given)}"
 
@@ -235,7 +235,7 @@ def _of_another_prompt(line: str, name: str, span: Span) -> str:
     """The statement for a command that only another prompt has; "" if none has it. Raises InputFault if there
     is no statement for it, or if that is to be completed first.
     """
-    from streamsql.language.habits import command_form
+    from streamsql.language.dialects.statements import command_form
 
     known = command_form(line.replace("+", "", 1) if name.endswith("+") else line)
     if known is None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from streamsql.errors import Source, Span, SyntaxFault
 from streamsql.language.compound import Blocks
 from streamsql.language.dialect import raw_tokens
+from streamsql.language.wrong_characters import closing_quote, wrong_character
 
 
 class Token(NamedTuple):
@@ -56,6 +57,9 @@ def tokenize(text: str, *, strict: bool = True) -> list[Token]:
         raise SyntaxFault("the comment is not closed", hint="end it with */", span=Span(at, at + 2))
     if strict and opened and (opened in "'\"`" or opened[0] == "$"):
         place = Span(at, at + len(opened))
+        typed = wrong_character(tokens) or closing_quote(text, at, opened)
+        if typed:
+            raise typed
         raise SyntaxFault("the quote is not closed", hint=f"end it with {opened}", span=place)
     if strict and opened and opened != "--":
         raise SyntaxFault("this literal cannot be read", span=Span(at, at + len(opened)))

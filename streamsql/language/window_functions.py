@@ -11,7 +11,7 @@ from streamsql.language.expression import Expression
 from streamsql.language.query import Body, Query
 from streamsql.language.query_tree import Item
 from streamsql.language.token_groups import closing
-from streamsql.language.tokens import Token, unquote
+from streamsql.language.tokens import Token
 from streamsql.language.tree_nodes import exp_module, is_aggregate, name_of, span_of, widened
 
 _SESSIONS = frozenset(("session_window", "session"))
@@ -21,7 +21,6 @@ def check_window_functions(query: Query) -> None:
     """Raise RuleFault for the first OVER clause with a GROUPS frame, or with a session window as a key."""
     if not query.words & {"over", "window"}:
         return
-    _check_named_windows(query)
     if query.tree is None:
         return
     for window in query.tree.find_all(exp_module().Window):
@@ -32,67 +31,6 @@ def check_window_functions(query: Query) -> None:
             for call in key.walk():
                 if name_of(call, query.text) in _SESSIONS:
                     _refuse_sessions(query, window, widened(query.text, span_of(call)))
-
-
-_BEGINS_WINDOW = frozenset("PARTITION DISTRIBUTE CLUSTER ORDER SORT ROWS RANGE GROUPS".split())
-
-
-def _check_named_windows(query: Query) -> None:
-    """Raise RuleFault for the first OVER with a name that WINDOW does not define, or with more behind it:
-    `OVER (w ORDER BY ts)`.
-    """
-    tokens = query.tokens
-    if "identifier" in query.words:
-        return  # IDENTIFIER('w') can be any name
-    for at in range(len(tokens) - 1):
-        opened = tokens[at + 1].text == "("
-        first = at + 1 + opened
-        if tokens[at].upper != "OVER" or at == 0 or tokens[at - 1].text != ")" or first >= len(tokens):
-            continue
-        word, behind = tokens[first], tokens[first + 1] if first + 1 < len(tokens) else None
-        if word.kind not in ("word", "quoted") or (opened and word.upper in _BEGINS_WINDOW):
-            continue
-        base = _window_named(query, word)
-        more = opened and behind is not None and behind.text != ")"
-        close = closing(tokens, at + 1)
-        if more and close < len(tokens):
-            rest = query.text[word.end : tokens[close].start]
-            raise RuleFault(
-                "Spark has no window in parentheses that begins with a name"
-                if base is not None
-                else f"expected PARTITION BY, ORDER BY, ROWS or RANGE, found {word.text}",
-                hint=f"OVER ({base}{rest})"
-                if base is not None
-                else "OVER (PARTITION BY … ORDER BY …), or OVER w of WINDOW w AS (…)",
-                instead=base or "",
-                span=word.span,
-                code="OTHER_CONSOLE",
-            )
-        if base is None and not more:
-            own = f"PARTITION BY {word.text}"
-            raise RuleFault(
-                f"there is no window {unquote(word)}",
-                hint=f"OVER ({own}), or WINDOW {word.text} AS (…) behind the query",
-                instead=own if opened else f"({own})",
-                span=word.span,
-                code="OTHER_CONSOLE",
-            )
-
-
-def _window_named(query: Query, name: Token) -> str | None:
-    """The inside of WINDOW name AS (…), or the name of WINDOW name AS other; None where there is none of that
-    name.
-    """
-    tokens, wanted = query.tokens, unquote(name).casefold()
-    for at in range(1, len(tokens) - 2):
-        if tokens[at - 1].upper not in ("WINDOW", ",") or unquote(tokens[at]).casefold() != wanted:
-            continue
-        if tokens[at + 1].upper == "AS" and tokens[at + 2].text == "(":
-            close = closing(tokens, at + 2)
-            return query.text[tokens[at + 2].end : tokens[close].start] if close < len(tokens) else ""
-        if tokens[at + 1].upper == "AS" and tokens[at + 2].kind in ("word", "quoted"):
-            return tokens[at + 2].text
-    return None
 
 
 def _keys(window: Any) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamsql.errors import Source, StreamsqlError, cells
+from streamsql.errors import Source, StreamsqlError, cells, hide_in_sql
 from streamsql.language.redaction import secret_places, secret_values, without_values
 from streamsql.secrets import HIDDEN, redact_text
 
@@ -31,7 +31,8 @@ def format_error(error: StreamsqlError, width: int = 0, *, coded: bool = False) 
     if error.detail:
         text += "\ndetail: " + clean(error.detail).replace("\n", "\n        ")
     if error.hint:
-        text += "\nhint: " + clean(error.hint).replace("\n", "\n      ")
+        hint = hide_in_sql(without_values(error.hint, values))
+        text += "\nhint: " + hint.replace("\n", "\n      ")
     return text
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TextIO
 
 from streamsql.config.preferences import Preferences
-from streamsql.errors import Note, StreamsqlError
+from streamsql.errors import Note, StreamsqlError, hide_in_sql
 from streamsql.output.colors import is_terminal, paint_error, paint_labels, wants_color
 from streamsql.output.control_characters import harmless, visible
 from streamsql.output.line_breaks import wrap
@@ -71,7 +71,7 @@ class Messages:
                 if note.text in self.terminal.told:
                     continue
                 self.terminal.told.add(note.text)
-            self._word(f"note: {note.text}")
+            self._word(f"note: {note.text}", sql=note.code == "READ_AS")
         self.words.flush()
 
     note = _notes  # those that belong to no result
@@ -100,8 +100,9 @@ class Messages:
     def _color(self, stream: TextIO) -> bool:
         return wants_color(self.preferences["color"], is_terminal(stream), os.environ)
 
-    def _word(self, text: str) -> None:
-        text = self._when() + self._wrapped(harmless(redact_text(text)))
+    def _word(self, text: str, *, sql: bool = False) -> None:
+        """Write a line without its secrets. sql: it is a statement, or has one."""
+        text = self._when() + self._wrapped(harmless(hide_in_sql(text) if sql else redact_text(text)))
         with self.terminal.held():
             print(paint_labels(text) if self._color(self.words) else text, file=self.words, flush=True)
 

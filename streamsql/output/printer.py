@@ -137,7 +137,7 @@ class Printer(Messages):
             notes = more + notes
             if isinstance(result, (Preview, Why)) and result.proposal:
                 self._notes(notes)
-                self._word(result.proposal)
+                self._word(result.proposal, sql=True)
                 notes = self.offer(result.proposal)
         elif isinstance(result, Copied):
             self.say(copy_to_file(result, check))

@@ -95,7 +95,7 @@ class ScriptRunner:
             return False
         self.session.set_folder(str(Path(written.source.name).parent))
         try:
-            statement = parse(written, self.session.variables)
+            statement = parse(written, self.session.variables, translation=self.session.translation)
             if isinstance(statement, SourceFile):
                 return self._include(statement, written)
             self.cancel.only_reads = statement.read_only and not statement.changes_workspace

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from streamsql.catalog import Catalog
 from streamsql.errors import Note, Source, Span, StreamsqlError
+from streamsql.language.dialects.translation import Translation
 from streamsql.language.statements.base import Statement
 from streamsql.results import Result, Started
 from streamsql.runtime.engine.cancel import CancelToken
@@ -63,6 +64,10 @@ class ConsoleSession(Protocol):
     @property
     def catalog(self) -> Catalog:
         """The newest definitions."""
+
+    @property
+    def translation(self) -> Translation | None:
+        """From the dialect of SET streamsql.dialect into Spark's words; None if that is Spark's."""
 
     def open(self) -> Sequence[str]:
         """Begin the session of a prompt. Returns what is to be told, a line each."""

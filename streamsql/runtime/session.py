@@ -13,6 +13,7 @@ from streamsql.catalog import Catalog
 from streamsql.connectors.base import Places
 from streamsql.errors import Cancelled, EngineFault, Note, Source, Span, StreamsqlError
 from streamsql.guard import informing
+from streamsql.language.dialects.translation import Translation
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Clear, Exit
 from streamsql.plan import planner, plans
@@ -23,6 +24,7 @@ from streamsql.runtime.background_news import BackgroundNews
 from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.checkpoints.state_checks import check_states
 from streamsql.runtime.console_session import Activity, JobProgress, Summary
+from streamsql.runtime.dialect_proposals import chosen_translation, with_proposal
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.settings import Settings
@@ -105,6 +107,11 @@ class StatementSession:
     def variables(self) -> dict[str, str]:
         return self.parts.variables
 
+    @property
+    def translation(self) -> Translation | None:
+        """From the dialect of SET streamsql.dialect into Spark's words; None if that is Spark's."""
+        return chosen_translation(self.parts)
+
     def set_folder(self, folder: str) -> None:
         """The folder of the script whose statements follow: `${here}`."""
         self.variables["here"] = folder
@@ -123,6 +130,8 @@ class StatementSession:
             return self._execute(statement, parts)
         except FunctionChanged:
             return self._execute(statement, parts)  # planned again, with the function's new kind
+        except StreamsqlError as error:
+            raise with_proposal(error, statement.text, parts) from error.__cause__
         finally:
             parts.cancel.running = False
 

@@ -11,8 +11,10 @@ from typing import Any
 from streamsql.catalog import Catalog
 from streamsql.config.preferences import Preferences, is_preference
 from streamsql.errors import Note, Source, Span, StreamsqlError
+from streamsql.language.dialects.translation import Translation
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Define, Exit, Reset, Set
+from streamsql.plan.chosen_dialect import translation_of
 from streamsql.results import Copied, Leave, Live, Result, RowStream, Started
 from streamsql.runtime.console_session import Activity, Summary
 from streamsql.runtime.engine.cancel import CancelToken
@@ -50,6 +52,11 @@ class RemoteSession:
     def catalog(self) -> Catalog:
         """The definitions of the server, as they were a moment ago."""
         return self._catalog
+
+    @property
+    def translation(self) -> Translation | None:
+        """From the dialect of this client into Spark's words; None if that is Spark's."""
+        return translation_of(self.preferences["dialect"], self.catalog)
 
     @property
     def attached(self) -> bool:

@@ -36,7 +36,7 @@ class Pipeline:
     def _statement(self, written: Written) -> bool:
         self.session.variables["here"] = str(Path(written.source.name).parent)
         try:
-            statement = parse(written, self.session.variables)
+            statement = parse(written, self.session.variables, translation=self.session.translation)
             if isinstance(statement, Exit):
                 return False
             if isinstance(statement, SourceFile):

@@ -53,7 +53,9 @@ class PythonSession:
         __tracebackhide__ = True
         source = Source("streamsql.rows", query)
         try:
-            result = self.session.execute(parse(split_script(source)[0], self.session.variables))
+            result = self.session.execute(
+                parse(split_script(source)[0], self.session.variables, translation=self.session.translation)
+            )
         except StreamsqlError as error:
             raise AssertionError(explained(error.at(source))) from None
         if isinstance(result, RowStream):

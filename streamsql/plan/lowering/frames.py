@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from streamsql.calls import Node
 from streamsql.errors import Span
-from streamsql.language.dialect_words import Reading, known_words
 from streamsql.language.expression import Expression
 from streamsql.language.query import Query, try_expression
 from streamsql.language.tokens import quote_name
+from streamsql.language.window_words import Reading, known_words
 from streamsql.plan.lowering import window_tables
 from streamsql.plan.lowering.shape import Op, Shape
 from streamsql.plan.lowering.sources import Sources

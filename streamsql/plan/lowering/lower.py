@@ -9,33 +9,13 @@ query that Spark accepts is accepted here.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 from streamsql.calls import Assign, Node, Var, expr
 from streamsql.definitions import Stream
 from streamsql.errors import Note, RuleFault, Span
-from streamsql.language.column_patterns import check_column_patterns
-from streamsql.language.dialect_words import (
-    Reading,
-    check_date_patterns,
-    check_quoted_keys,
-    check_quoted_names,
-    known_words,
-    quoted_operands,
-    unlikely_patterns,
-)
 from streamsql.language.distinct_on import check_distinct_on
-from streamsql.language.flink_words import check_flink_words
-from streamsql.language.json_arrows import (
-    check_files,
-    check_json_arrows,
-    check_json_paths,
-    check_quantified,
-    check_time_zones,
-)
-from streamsql.language.other_meanings import other_meanings
+from streamsql.language.likely_mistakes import likely_mistakes
 from streamsql.language.query import Block, Body, Clause, Cte, OrderBy, Query, SetTail, read_query
-from streamsql.language.row_time import check_row_time
 from streamsql.language.spark_definitions import has_query
 from streamsql.language.window_functions import check_window_functions
 from streamsql.plan.lowering.frames import Frame, Unknown
@@ -63,23 +43,10 @@ def lower(text: str, sources: Sources) -> Lowered:
     Raises faults, with spans in text, for errors that Spark could not accept either, such as a bad delay.
     """
     query = read_query(text)
-    check_quoted_names(query)
-    check_json_arrows(query)
-    check_json_paths(query)
-    check_quantified(query)
-    check_time_zones(query)
-    check_files(query)
-    check_date_patterns(query)
     check_window_functions(query)
     check_distinct_on(query)
-    check_column_patterns(query, sources.columns_of)
-    meanings = other_meanings(query, sources.maps_of(query))
-    for sentence in (*meanings, *quoted_operands(query), *unlikely_patterns(query)):
+    for sentence in likely_mistakes(query):
         sources.note(Note("OTHER_MEANING", sentence))
-    if query.words & {"within", "rowtime"}:
-        check_row_time(query, partial(_event_time, sources))
-    if query.words & {"system_time", "match_recognize"}:
-        check_flink_words(query)
     keeps_keys, sources.keeps_keys = sources.keeps_keys, False
     if not sources.depth:
         # These words include those of the queries of the streams below.
@@ -88,18 +55,9 @@ def lower(text: str, sources: Sources) -> Lowered:
     try:
         if sources.depth == 1:
             sources.define_deep_streams(query)
-        lowered = _lower(query, sources, keeps_keys)
-        if lowered.shape.streaming:
-            check_quoted_keys(query)
-        return lowered
+        return _lower(query, sources, keeps_keys)
     finally:
         sources.depth -= 1
-
-
-def _event_time(sources: Sources, name: str) -> str:
-    """The event-time column of a stream; "" if it has none."""
-    stream = sources.catalog.streams.get(name.casefold())
-    return stream.watermark.column.value if stream and stream.watermark else ""
 
 
 def _lower(query: Query, sources: Sources, keeps_keys: bool) -> Lowered:
@@ -147,23 +105,13 @@ def _as_text(
     refusal = refused_on_a_stream(query, sources.catalog) if streaming else None
     if refusal:
         raise refusal from None
-    text = _in_spark_words(query, query.with_names(_by_place(query, names)), sources)
+    text = query.with_names(_by_place(query, names))
     node = Var("spark").call("sql", text)
     if shape is None:
         filters = (Op("filter", Span(0, len(query.text))),) if query.seems_to_filter_groups else ()
         ops = sources.stateful_ops() + filters
         shape = Shape(streaming, known=False, groups=query.seems_to_group, ops=ops)
     return Lowered(node, shape, reason)
-
-
-def _in_spark_words(query: Query, text: str, sources: Sources) -> str:
-    """A text that is left to Spark, with the functions of other dialects as Spark has them."""
-    if not query.words & known_words():
-        return text
-    reading = Reading(own=frozenset(sources.catalog.functions))
-    text = reading.of(text)
-    sources.tell_readings(reading)
-    return text
 
 
 def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
@@ -179,10 +127,7 @@ def lower_statement(text: str, sources: Sources) -> tuple[str, bool]:
         streaming = sources.register_names([*(r.name for r in query.relations), *names.values()])
     own = query.with_names(_by_place(query, names))
     if has_query(text) and (names or sources.views or sources.live):
-        check_files(query)
         check_window_functions(query)
-        check_column_patterns(query, sources.columns_of)
-        own = _in_spark_words(query, own, sources)
     return own, streaming
 
 

@@ -19,11 +19,11 @@ from streamsql.connectors.memory import rows_variable
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Function, Sink, Stream
 from streamsql.errors import Note, Span
-from streamsql.language.dialect_words import Reading
 from streamsql.language.query import Query, read_query
 from streamsql.language.statements.base import Column, Name, Watermark
 from streamsql.language.tokens import quote_name
 from streamsql.language.tree_nodes import Call
+from streamsql.language.window_words import Reading
 from streamsql.plan.lowering.python_functions import called, registration
 from streamsql.plan.lowering.shape import CHANGES, Op, Shape
 
@@ -189,19 +189,6 @@ class Sources:
         columns = [c for s in self.streams.values() for c in _all_columns(s)]
         column_type = next((c.type.upper() for c in columns if c.name.casefold() == name), "")
         return "TIMESTAMP" if column_type.startswith("TIMESTAMP") else column_type
-
-    def maps_of(self, query: Query) -> set[str]:
-        """The columns, case-folded, of the streams in FROM that are declared as maps."""
-        streams = [self.catalog.streams.get(relation.name.casefold()) for relation in query.relations]
-        columns = [c for s in streams if s for c in s.columns]
-        return {c.name.casefold() for c in columns if c.type.upper().startswith("MAP")}
-
-    def columns_of(self, name: str) -> tuple[str, ...]:
-        """The columns of a stream or live table; none where they are not known before Spark reads it."""
-        relation = self.catalog.relation(name)
-        if isinstance(relation, Stream):
-            return columns_of(relation) or ()
-        return tuple(c.name for c in relation.columns) if relation else ()
 
     def stream(self, stream: Stream, *, keeps_keys: bool = False) -> tuple[Node, Shape]:
         """The variable that holds a stream, defined on first use. keeps_keys: see hidden_keys.py."""

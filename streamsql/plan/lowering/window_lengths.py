@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Container
 
 from streamsql.errors import RuleFault, Span
-from streamsql.language.dialect_words import WINDOW_PARTS, Reading
 from streamsql.language.durations import window_length
 from streamsql.language.expression import TIME_WINDOWS, Expression
 from streamsql.language.query import try_expression
+from streamsql.language.window_words import WINDOW_PARTS, Reading
 
 
 def check_lengths(expression: Expression, own: Container[str]) -> None:

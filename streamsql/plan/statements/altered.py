@@ -8,6 +8,7 @@ from dataclasses import replace
 from streamsql.catalog import Catalog, unknown
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import NameFault, Source, SyntaxFault
+from streamsql.language.dialects.proposals import offered
 from streamsql.language.parser import parse_text
 from streamsql.language.spark_definitions import Target, added_columns, dropped_columns, renamed_to
 from streamsql.language.statements.base import Column, Name
@@ -70,7 +71,7 @@ def _columns(written: str) -> tuple[Column, ...]:
         try:
             statement = parse_text(Source("", text))
         except SyntaxFault as fault:
-            text = fault.proposal.rstrip(";")  # with the types in Spark's words
+            text = offered(fault, text).proposal.rstrip(";")  # with the types in Spark's words
         else:
             return statement.columns if isinstance(statement, CreateStream) else ()
     return ()

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from streamsql.errors import Span, did_you_mean
+from streamsql.language.dialects.functions import reason
 from streamsql.language.missing_keys import with_group_by
-from streamsql.language.other_functions import reason
 from streamsql.language.places import any_of_array, place_of_relation, text_as_relation, unlike_windows
-from streamsql.language.prefix_aliases import aliased
 from streamsql.language.reference import functions
 from streamsql.language.spark_syntax import missing_end_in, unreadable
 from streamsql.language.tokens import quote_name
@@ -63,9 +62,7 @@ def explained(
         listed = _COLUMNS_OF_OTHERS.get(name.casefold(), listed)
         if place_of_relation(text, name):
             listed = f"struct({name}.*) is a whole row of it"
-        return Explained(
-            f"there is no column {name}", aliased(text, name) or did_you_mean(name, near) or listed
-        )
+        return Explained(f"there is no column {name}", did_you_mean(name, near) or listed)
     if condition == "TABLE_OR_VIEW_NOT_FOUND":
         name = named("relationName").removeprefix(_DEFAULT)
         schema, _, table = name.rpartition(".")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from streamsql.error_codes import MALFORMED_MESSAGE
@@ -184,6 +184,8 @@ def _translated(error: BaseException, text: str, known: Iterable[str]) -> Stream
 
 
 def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
+    from pyspark.errors import ParseException
+
     raised, where = python_error(str(error))
     if raised:
         return EngineFault(f"a Python function failed: {raised}", detail=where, code="PYTHON_CODE_FAILED")
@@ -204,7 +206,34 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
         span=words.span or span,
         condition=condition,
         relation=words.relation,
+        fragment=_fragment(error) or _named_in(parameters, text),
+        unread=isinstance(error, ParseException),
     )
+
+
+_NAMES_WORDS = (
+    "functionName",
+    "routineName",
+    "name",
+    "collationName",
+    "sqlExpr",
+    "objectName",
+    "fieldName",
+    "base",
+)
+"""Parameters of Spark's errors with the words of the statement that are at fault."""
+
+
+def _named_in(parameters: Mapping[str, str], text: str) -> str:
+    """What an error names by its parameters, if the statement has it; "" for nothing."""
+    named = (parameters.get(key, "").strip('"').replace("`", "") for key in _NAMES_WORDS)
+    return next((name for name in named if name and name.casefold() in text.casefold()), "")
+
+
+def _fragment(error: Any) -> str:
+    """The part of a statement that an error of Spark names; "" for none."""
+    contexts = (c for c in error.getQueryContext() or () if "SQL" in str(c.contextType()))
+    return next((context.fragment() for context in contexts), "")
 
 
 def _lower(message: str) -> str:

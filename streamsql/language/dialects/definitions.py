@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 
 from streamsql.errors import SyntaxFault, did_you_mean
-from streamsql.language.habits import PREFIX
+from streamsql.language.dialects.statements import PREFIX
 from streamsql.language.statements.base import OTHER_TYPES
 from streamsql.language.token_groups import closing, items_of
 from streamsql.language.tokens import Token, quote, quote_name, unquote
@@ -375,3 +375,25 @@ def _options() -> tuple[tuple[str, str | None, str], ...]:
     """The rows of the tables: the option, its value if the row is for one value only, what it is here."""
     pages = (topic.text for name, topic in topics().items() if name.startswith(PREFIX))
     return tuple((r["key"], r["value"], r["form"]) for page in pages for r in _OPTION.finditer(page))
+
+
+def sql_function(text: str, tokens: Sequence[Token]) -> str:
+    """CREATE FUNCTION … LANGUAGE SQL AS $$ SELECT x + 1 $$ as Spark writes it; "" for any other statement."""
+    words = [t.upper for t in tokens]
+    if words[:1] != ["CREATE"] or "FUNCTION" not in words[1:4] or "AS" not in words or "SQL" not in words:
+        return ""
+    language = next((n for n in range(len(words)) if words[n : n + 2] == ["LANGUAGE", "SQL"]), None)
+    at = words.index("AS")
+    if language is None or at + 1 >= len(tokens) or tokens[at + 1].kind != "string":
+        return ""
+    body = unquote(tokens[at + 1])
+    head = text[: min(tokens[at].start, tokens[language].start)].rstrip()
+    return f"{head} RETURN {_returned(body.strip().rstrip(';').strip())}"
+
+
+def _returned(body: str) -> str:
+    """The expression that a body of PostgreSQL returns."""
+    select, _, value = body.partition(" ")
+    if select.upper() != "SELECT":
+        return body
+    return f"({body})" if re.search(r"\bFROM\b", value, re.IGNORECASE) else value.strip()

@@ -30,7 +30,7 @@ _ROW = re.compile(
 OPERATOR = re.compile(
     r"(?:(?P<left>[a-z]+) )?(?P<sign>[^\w\s\\.<[]\S*|<[^\w\s]+|[A-Z]+(?: [A-Z]+)*)(?: (?P<right>[a-z]+))?"
 )
-"""The left cell of a row that is an operator with its operands (other_operators.py)."""
+"""The left cell of a row that is an operator with its operands."""
 _ITEM = re.compile(r"\[|\]|<\w+…?>|'[^']*'|\w+|[^\s\w]")
 _PLACES = re.compile(r"<\w+…?>|\[.*?\]")
 _PART = re.compile(r"\[(?P<optional>[^\]]*)\]|<(?P<place>\w+)…?>")
@@ -40,7 +40,7 @@ _PART = re.compile(r"\[(?P<optional>[^\]]*)\]|<(?P<place>\w+)…?>")
 class Habit:
     """console: where it is typed (Flink, psql, …); page: the topic of its row; typed: the pattern of the
     statement; form: the statement here, with the places of the pattern; refusal: why there is none, "" if
-    there is one.
+    there is one; of_spark: whether Spark's grammar takes it, so that the form is for a statement that failed.
     """
 
     console: str
@@ -48,6 +48,7 @@ class Habit:
     typed: str
     form: str
     refusal: str = ""
+    of_spark: bool = False
 
     @property
     def runs(self) -> bool:
@@ -100,11 +101,12 @@ class Habit:
 def habits() -> tuple[Habit, ...]:
     """All rows of the tables."""
     return tuple(
-        Habit(console, name, row["typed"], row["form"] or "", row["refusal"] or "")
+        Habit(console, name, row["typed"], row["form"] or "", row["refusal"] or "", of_spark)
         for name, topic in topics().items()
         if name.startswith(PREFIX)
         for console, section in _sections(name, topic.text)
-        for row in _ROW.finditer(section)
+        for of_spark, table in _tables(section)
+        for row in _ROW.finditer(table)
         if not _is_operator(row["typed"])
     )
 
@@ -120,18 +122,43 @@ def _sections(page: str, text: str) -> Iterator[tuple[str, str]]:
     yield from zip(parts[::2], parts[1::2], strict=True)
 
 
+_OF_SPARK = re.compile(r"Spark reads these statements itself\.", re.MULTILINE)
+"""The sentence above a table of statements that Spark's grammar takes."""
+_END_OF_TABLE = re.compile(r"\n\n(?=[^|\n])")
+
+
+def _tables(section: str) -> Iterator[tuple[bool, str]]:
+    """(whether Spark's grammar takes its statements, table) of the parts of a section."""
+    of_spark = False
+    for part in _END_OF_TABLE.split(section):
+        of_spark = bool(_OF_SPARK.match(part))
+        yield of_spark, part
+
+
+def operators() -> Iterator[tuple[str, str]]:
+    """(operator, why Spark has none and what there is) of the rows without a form."""
+    for name, topic in topics().items():
+        for row in _ROW.finditer(topic.text) if name.startswith(PREFIX) else ():
+            match = OPERATOR.fullmatch(row["typed"])
+            if match and row["refusal"] and (match["left"] or match["right"]):
+                yield match["sign"], row["refusal"]
+
+
 def _is_operator(typed: str) -> bool:
     match = OPERATOR.fullmatch(typed)
     return bool(match and (match["left"] or match["right"]))
 
 
-def own_form(text: str, tokens: Sequence[Token]) -> tuple[Habit, str] | None:
-    """The row that a statement matches, and the console's own statement for it; None if it matches none."""
+def own_form(text: str, tokens: Sequence[Token], *, of_spark: bool = False) -> tuple[Habit, str] | None:
+    """The row that a statement matches, and the console's own statement for it; None if it matches none.
+    of_spark: also one that Spark's grammar takes.
+    """
     tokens = _setting(text, tokens)
     candidates = _by_first_word().get(tokens[0].upper, ())
     there = {t.upper for t in tokens} if candidates else set()
     for habit, items, words in candidates:
-        for values in () if words - there else _matches(items, tokens, text):
+        skipped = words - there or (habit.of_spark and not of_spark)
+        for values in () if skipped else _matches(items, tokens, text):
             return habit, habit.filled(values)
     return None
 

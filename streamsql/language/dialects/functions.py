@@ -10,18 +10,26 @@ for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
-from streamsql.language.habits import PREFIX
-from streamsql.language.tokens import Token, quote, unquote
+from streamsql.language.dialects.statements import PREFIX
+from streamsql.language.token_groups import closing, items_of
+from streamsql.language.tokens import Token, quote, tokenize, unquote
 from streamsql.language.topics import topics
+from streamsql.language.window_words import interval_text
 
 _ROW = re.compile(
     r"^\| `(?P<name>\w+)\((?P<takes>[^`]*)\)` \| (?:`(?P<form>[^`]+)`|(?P<refusal>[^`|]+)) \|$", re.MULTILINE
 )
+_MEANING = re.compile(
+    r"^\| `(?P<name>\w+)\((?P<takes>[^`]*)\)` \| `(?P<form>[^`]+)` \| (?P<refusal>)[^`|]+ \|$", re.MULTILINE
+)
+"""A row of what Spark reads otherwise than the other console: only read where that dialect is chosen."""
 _ITEM = re.compile(r"'[^']*'|\w+|…|=>|-")
+_PAGES = {"postgres": "psql", "duckdb": "duckdb", "flink": "flink", "ksqldb": "ksqldb"}
 
 
 @dataclass(frozen=True)
@@ -95,8 +103,18 @@ def other_functions() -> dict[str, tuple[OtherFunction, ...]]:
     return rows
 
 
-def _rows(page: str) -> Iterator[OtherFunction]:
-    for row in _ROW.finditer(page):
+@cache
+def _of_dialect(dialect: str) -> dict[str, tuple[OtherFunction, ...]]:
+    """The same with the functions that Spark has, too, with another meaning."""
+    rows = dict(other_functions())
+    page = topics()[f"{PREFIX}{_PAGES[dialect]}"].text
+    for row in _rows(page, _MEANING):
+        rows[row.name] = (row, *rows.get(row.name, ()))
+    return rows
+
+
+def _rows(page: str, form: re.Pattern[str] = _ROW) -> Iterator[OtherFunction]:
+    for row in form.finditer(page):
         yield OtherFunction(
             row["name"].casefold(), takes_of(row["takes"]), row["form"] or "", row["refusal"] or ""
         )
@@ -145,3 +163,98 @@ def _date_pattern(pattern: str) -> str:
         else:
             own += f"'{part}'" if part.isalpha() else part
     return quote(own)[1:-1]
+
+
+@dataclass
+class Guarded:
+    """A statement in which calls of other functions, and of the user's own, have names that no dialect knows.
+
+    calls: the row of each, with its arguments that are no expressions and the names of those that are; own:
+    the user's functions.
+    """
+
+    text: str = ""
+    calls: list[tuple[OtherFunction, dict[str, str], list[str]]] = field(default_factory=list)
+    own: list[str] = field(default_factory=list)
+
+    def form(self, node: Any) -> str | None:
+        """Spark's expression for a call of one of them; None for any other call."""
+        name = node.name if isinstance(node.this, str) else ""
+        if not name.startswith(_CALL):
+            return None
+        row, values, names = self.calls[int(name.removeprefix(_CALL))]
+        arguments = [argument.sql("spark", normalize_functions=False) for argument in node.expressions]
+        further = len(names) - 1 if names[-1:] == ["…"] else len(names)
+        found = dict(zip(names[:further], arguments, strict=False))
+        if further < len(names):
+            found["…"] = ", ".join(arguments[further:])
+        return row.filled({**values, **found}, lambda _, value: value)
+
+    def named(self, text: str) -> str:
+        """A text with the names of the user's functions again."""
+        return re.sub(rf"{_OWN}(\d+)", lambda match: self.own[int(match[1])], text)
+
+
+_CALL, _OWN = "other_function_", "own_function_"
+_LITERAL = frozenset(("interval", "length", "type", "row", "…type"))
+"""Arguments that are no expressions."""
+
+
+_RELATIONS = frozenset(("unnest", "generate_series"))
+"""Functions that make rows, which sqlglot reads where they stand in FROM."""
+
+
+def guarded(text: str, dialect: str, own: Collection[str]) -> Guarded:
+    """A statement with such names. own: the user's functions, folded."""
+    guard = Guarded()
+    guard.text = _guard(guard, text, dialect, own)
+    return guard
+
+
+def _guard(guard: Guarded, text: str, dialect: str, own: Collection[str]) -> str:
+    tokens, rows = tokenize(text, strict=False), _of_dialect(dialect)
+    out, end, at = "", 0, 0
+    while at + 1 < len(tokens):
+        token = tokens[at]
+        called = (
+            token.kind == "word" and tokens[at + 1].text == "(" and (not at or tokens[at - 1].text != ".")
+        )
+        name = token.text.casefold() if called else ""
+        if name in _RELATIONS and text.startswith("SELECT * FROM "):
+            name = ""
+        close = closing(tokens, at + 1) if name in rows or name in own else len(tokens)
+        if name in own:
+            out += f"{text[end : token.start]}{_OWN}{len(guard.own)}"
+            guard.own.append(token.text)
+            end = token.end
+        elif close < len(tokens):
+            arguments = list(items_of(list(tokens[at + 2 : close])))
+            found = next((f for row in rows[name] if (f := _matched(row, text, arguments))), None)
+            if found:
+                number = len(guard.calls)
+                row, literals, expressions = found
+                guard.calls.append((row, literals, list(expressions)))
+                inner = ", ".join(_guard(guard, value, dialect, own) for value in expressions.values())
+                out += f"{text[end : token.start]}{_CALL}{number}({inner})"
+                end, at = tokens[close].end, close
+        at += 1
+    return out + text[end:]
+
+
+def _matched(
+    row: OtherFunction, text: str, arguments: Sequence[Sequence[Token]]
+) -> tuple[OtherFunction, dict[str, str], dict[str, str]] | None:
+    """The row, its arguments that are no expressions, and those that are; None if it does not match."""
+    values = row.matches(text, arguments) if row.form else None
+    if values is None:
+        return None
+    if "interval" in values:
+        values["interval"] = interval_text(values["interval"])
+    if not all(values.values()):
+        return None
+    quoted = {item.strip("'%") for items in row.takes for item in items if item.startswith("'")}
+    literals = {name: value for name, value in values.items() if name in quoted | _LITERAL}
+    expressions = {name: value for name, value in values.items() if name not in literals}
+    if "…" in expressions:
+        expressions["…"] = expressions.pop("…")
+    return row, literals, expressions
