@@ -97,16 +97,27 @@ def read_network(numbers: Iterable[int], dropped: set[tuple[int, int]]) -> list[
         edges[source].append(edge)
     every = frozenset(range(1, most + 1))
     called = {start: rule for rule, start in enumerate(starts)}
+    # A rule of operators is one rule for each precedence that it is called with: of the operators in it, only
+    # those that bind as strongly can follow.
+    variants = {(number, 0): number for number in range(len(starts))}
     rules = []
-    for number, start in enumerate(starts):
+    todo_variants = list(variants)
+    for number, precedence in todo_variants:
+        start = starts[number]
         rule, todo, seen = Rule(start, stops[number]), [start], {start}
         while todo:
             state = todo.pop()
             for target, kind, first, second, third in edges[state]:
                 if kind == PREDICATE and (first, second) in dropped:
                     continue
+                if kind == PRECEDENCE and first < precedence:
+                    continue
                 if kind == RULE:
-                    rule.calls[state].append((called[first], target))
+                    variant = (called[first], third)
+                    if variant not in variants:
+                        variants[variant] = len(variants)
+                        todo_variants.append(variant)
+                    rule.calls[state].append((variants[variant], target))
                 elif kind in (EPSILON, PREDICATE, ACTION, PRECEDENCE):
                     rule.free[state].add(target)
                 else:

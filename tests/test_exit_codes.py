@@ -207,5 +207,5 @@ def test_a_number_beyond_sense_has_a_place(check: Check, statement: str) -> None
 
 def test_retain_belongs_to_live_tables(check: Check) -> None:
     code, words = check("--check", "-e", "CREATE SINK x USING noop RETAIN 5 ROWS;")
-    assert "-e:1:26: error: noop takes no RETAIN" in words
+    assert "-e:1:26: error[CLAUSE_NOT_SUPPORTED]: noop takes no RETAIN" in words
     assert check("--check", "-e", "CREATE SINK x USING memory RETAIN 5 ROWS;")[0] == 0

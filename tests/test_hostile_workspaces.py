@@ -404,8 +404,8 @@ def test_a_name_that_nothing_can_have_is_refused_in_its_place(
 ) -> None:
     script = "CREATE STREAM s (n INT) USING values; CREATE SINK k USING noop; "
     assert main(["--check", "-e", script + statement.format(f"`{name}`")]) == 1
-    column = len(script) + statement.index("{}") + 1
-    assert f"-e:1:{column}: error: {said}" in capsys.readouterr().err
+    column, code = len(script) + statement.index("{}") + 1, "NAME_TOO_LONG" if name else "BAD_NAME"
+    assert f"-e:1:{column}: error[{code}]: {said}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ class Checker:
         planned = self._planned(statement, found)
         reads_other = planned is not None and any(note.code == "READ_AS" for note in planned.notes)
         if fault and not reads_other:  # the console may know what is meant, as by ALTER STREAM
-            answered = [said for said in found.faults if said.proposal or said.code.startswith("UNKNOWN_")]
+            answered = [said for said in found.faults if said.proposal or said.code.startswith(_ANSWERED)]
             return Examined([*answered, fault][:1])
         tables, notes = self._unknown.check(statement, self.catalog)
         found.faults += [*tables, *self._columns.check(statement, self.catalog)]
@@ -165,6 +165,9 @@ class Checker:
 def _is_true(value: str | None) -> bool:
     return value is not None and value.strip().casefold() == "true"
 
+
+_ANSWERED = ("UNKNOWN_", "OTHER_CONSOLE")
+"""The codes of errors of the console that say more than where the grammar stops."""
 
 _NOT_CHECKED = Note("LEFT_TO_SPARK", "not checked: names and columns of this query, which only Spark reads")
 

@@ -147,6 +147,8 @@ class QueryColumns:
         if source is None or isinstance(source, exp.Expr):
             return self.of_name(name)
         cte = source.expression.parent
+        while isinstance(cte, exp.SetOperation):  # a recursive WITH reads its first SELECT
+            cte = cte.parent
         listed = cte.args["alias"].args.get("columns") if isinstance(cte, exp.CTE) else None
         return _renamed(self._outputs(source), listed or ())
 

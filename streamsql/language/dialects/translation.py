@@ -206,10 +206,10 @@ def _names(tokens: list[Token]) -> Iterator[Edit]:
 
 def _words(tokens: list[Token]) -> Iterator[Edit]:
     """AS MATERIALIZED and FOR UPDATE of PostgreSQL."""
-    for at in range(1, len(tokens) - 1):
-        words = [t.upper for t in tokens[at:]]
-        locks = words[:2] in (["FOR", "UPDATE"], ["FOR", "SHARE"])
-        if locks and words[2:] in ([], ["NOWAIT"], ["SKIP", "LOCKED"]):
+    words = [t.upper for t in tokens]
+    for at in range(max(1, len(tokens) - 4), len(tokens) - 1):
+        locks = words[at : at + 2] in (["FOR", "UPDATE"], ["FOR", "SHARE"])
+        if locks and words[at + 2 :] in ([], ["NOWAIT"], ["SKIP", "LOCKED"]):
             yield tokens[at - 1].end, tokens[-1].end, ""
     for at in range(1, len(tokens) - 1):
         before = tokens[at - 1].upper
