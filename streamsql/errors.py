@@ -124,7 +124,7 @@ class StreamsqlError(Exception):
         self.message = message
         self.detail = redact_text(detail)
         self.proposal = hide_in_sql(proposal)
-        self.hint = hide_in_sql(hint) or self.proposal
+        self.hint = hide_in_sql(hint if "'" in hint else redact_text(hint)) or self.proposal
         self.span = span
         self.condition = condition
         self.code = code or condition or type(self).code

@@ -251,7 +251,11 @@ MEANINGS = [
 
 
 def test_a_name_in_double_quotes_that_is_compared_tells_the_column(console: Console) -> None:
-    source = "FROM (SELECT 1 AS n, array(7, 8) AS l, date'2024-05-05' AS d)"
+    console.run(
+        "CREATE STREAM s (n INT, l ARRAY<INT>, d DATE) USING values; CREATE LIVE TABLE t AS SELECT * FROM s;"
+        "INSERT INTO s VALUES (1, array(7, 8), date'2024-05-05'); AWAIT QUERY t IDLE;"
+    )
+    source = "FROM t"
     for expression, said in MEANINGS:
         [rows] = console.run(f"SELECT {expression} {source};")
         notes = [n.text for n in rows.notes]

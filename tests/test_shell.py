@@ -349,12 +349,13 @@ def test_commands_of_psql_behind_a_statement(console: Console, tmp_path: Path) -
         assert shown.getvalue().count(said) == times
 
 
-def test_another_meaning_is_told_once(console: Console) -> None:
+def test_a_note_is_shown_once(console: Console) -> None:
     shown = StringIO()
+    console.run("CREATE STREAM s (n INT, m INT) USING values; CREATE LIVE TABLE t AS SELECT * FROM s;")
     desk = desk_of(console, shown)
-    for statement in ("SELECT 5 ^ 2;", "SELECT 5 ^ 2;", "SELECT 5 ^ 3;"):
-        desk.execute(statement)
-    assert re.findall(r"note: 5 \^ (\d) is the XOR", shown.getvalue()) == ["2", "3"]
+    for name in ("n", "n", "m"):
+        desk.execute(f'SELECT upper("{name}") AS u FROM t;')
+    assert re.findall(r'note: "(\w)" is a string', shown.getvalue()) == ["n", "m"]
 
 
 def test_what_follows_an_error_is_kept_for_the_next_prompt(console: Console) -> None:

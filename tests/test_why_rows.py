@@ -69,7 +69,7 @@ def test_a_select_of_an_empty_live_table_tells_at_the_prompt_what_explains_it(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console.run(
-        """CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE "my t" AS SELECT n FROM s WHERE n > 10;
+        """CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE `my t` AS SELECT n FROM s WHERE n > 10;
         CREATE LIVE TABLE u AS SELECT n FROM s; INSERT INTO s VALUES (1); AWAIT QUERY ALL IDLE;"""
     )
     assert not console.run("SELECT * FROM `my t`;")[0].notes  # a script tells it at its end

@@ -31,12 +31,10 @@ class Resolver:
 
     def of_name(self, name: str) -> Columns:
         """The columns of a stream, live table, sink or table."""
-        columns = self._known.get(name)
-        if columns is None:
-            columns = self._of_name(name)
-            if self._level == 0:  # inside of a definition, it may be cut off
-                self._known[name] = columns
-        return columns
+        if name not in self._known:
+            self._known[name] = UNKNOWN  # of a stream that reads itself, inside of its own query
+            self._known[name] = self._of_name(name)
+        return self._known[name]
 
     def _of_name(self, name: str) -> Columns:
         entry = self.catalog.relation(name)

@@ -170,9 +170,8 @@ def _translations(text: str, judge: Judge, wanted: Callable[[str], bool]) -> Ite
         )
         if own is None or own.text == text or not judge.accepts_all(own.text):
             continue
-        known = {*functions(), *known_words(), *map(str.casefold, keywords()), *judge.functions}
-        known = {*functions(), *known_words(), *map(str.casefold, keywords()), *judge.functions}
-        if _calls(own.text) - _calls(text) <= known:
+        callable_names = {*functions(), *known_words(), *map(str.casefold, keywords()), *judge.functions}
+        if _calls(own.text) - _calls(text) <= callable_names:
             yield own.text
 
 
