@@ -24,13 +24,12 @@ from streamsql.output.printer import Printer
 from streamsql.output.script_runner import included
 from streamsql.plan.chosen_dialect import translation_of
 from streamsql.plan.context import Context
+from streamsql.plan.language_settings import QUOTED_NAMES
 from streamsql.plan.planner import plan
 from streamsql.plan.plans import Plan
 
 Parser = Callable[[str, Mapping[str, str]], StreamsqlError | None]
 
-_QUOTED_NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
-"""The setting under which "x" is a name."""
 _EXTENSIONS = "spark.sql.extensions"
 """The setting of classes that can bring another parser."""
 
@@ -67,7 +66,7 @@ class Checker:
         self._preferences = preferences or Preferences()
         self._unknown = UnknownTables(closed)
         self._columns = UnknownColumns()
-        self._quoted_names = _is_true(settings.get(_QUOTED_NAMES))
+        self._quoted_names = _is_true(settings.get(QUOTED_NAMES))
         self._quoted_at_start = self._quoted_names
         self._sparks_own_parser = not settings.get(_EXTENSIONS)
 
@@ -150,7 +149,7 @@ class Checker:
             self._quoted_names = self._quoted_at_start
         elif key is None:
             return
-        elif key.value == _QUOTED_NAMES:
+        elif key.value == QUOTED_NAMES:
             value = statement.value if isinstance(statement, Set) else None
             self._quoted_names = self._quoted_at_start if value is None else _is_true(value)
         elif not is_preference(key.value):

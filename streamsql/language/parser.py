@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from streamsql.config.preferences import Preferences
 from streamsql.errors import InputFault, Source, Span, StreamsqlError, SyntaxFault, nearest
+from streamsql.guard import informing
 from streamsql.language.dialects.edits import OwnText, edited
 from streamsql.language.dialects.hint_comments import check_comment, check_comment_behind
 from streamsql.language.dialects.proposals import offered, own_statement
@@ -71,7 +72,9 @@ def parse(
             return replace(statement, read_as=own)
         return statement
     except StreamsqlError as error:
-        raise offered(error, written.text).at(written.source, written.span) from None
+        raise informing(lambda: offered(error, written.text), error).at(
+            written.source, written.span
+        ) from None
 
 
 def name_of_test(written: Written) -> Name | None:

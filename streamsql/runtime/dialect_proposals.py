@@ -23,7 +23,7 @@ def _judge(parts: SessionParts) -> Judge:
     parses: Callable[[str], bool] = is_readable
     if parts.engine.started and hasattr(parts.spark, "_jsparkSession"):
         parses = _by_spark(parts)
-    return Judge(parses, functions_of(parts), partial(event_time, parts.catalog))
+    return Judge(parses, partial(functions_of, parts), partial(event_time, parts.catalog))
 
 
 def _by_spark(parts: SessionParts) -> Callable[[str], bool]:

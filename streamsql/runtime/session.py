@@ -130,6 +130,8 @@ class StatementSession:
             return self._execute(statement, parts)
         except FunctionChanged:
             return self._execute(statement, parts)  # planned again, with the function's new kind
+        except Cancelled:
+            raise
         except StreamsqlError as error:
             raise with_proposal(error, statement.text, parts) from error.__cause__
         finally:

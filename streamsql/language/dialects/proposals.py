@@ -56,11 +56,11 @@ def own_statement(text: str, tokens: Sequence[Token], *, chosen: bool = False) -
 @dataclass(frozen=True)
 class Judge:
     """How a proposal is judged. parses: whether Spark's parser, or where none runs sqlglot, takes a query;
-    functions: the user's functions, folded; time_of: the event-time column of a stream.
+    functions: gives the user's functions, folded; time_of: the event-time column of a stream.
     """
 
     parses: Callable[[str], bool] = is_readable
-    functions: Collection[str] = ()
+    functions: Callable[[], Collection[str]] = frozenset
     time_of: TimeOf = lambda name: ""
 
     def accepts(self, piece: str) -> bool:
@@ -83,6 +83,8 @@ def offered(error: StreamsqlError, text: str, judge: Judge = _ALONE) -> Streamsq
     """The error with the statement in Spark's words as its proposal, where the statement is one of another
     dialect and that is why it failed. text: the statement without `;`.
     """
+    if error.code == "NESTED_TOO_DEEPLY":  # no dialect reads it
+        return error
     unread = isinstance(error, SyntaxFault) or (isinstance(error, EngineFault) and error.unread)
     fragment = error.fragment if isinstance(error, EngineFault) else ""
     has_one = bool(error.proposal or error.instead)
@@ -164,13 +166,14 @@ def _statement_of_spark(text: str) -> tuple[Habit | None, str]:
 
 def _translations(text: str, judge: Judge, wanted: Callable[[str], bool]) -> Iterator[str]:
     """The statement in Spark's words, as each dialect reads it, where Spark takes it then."""
+    own_functions = judge.functions()
+    callable_names = {*functions(), *known_words(), *map(str.casefold, keywords()), *own_functions}
     for dialect in _dialects(text):
         own = translated(
-            text, dialect, judge.functions, wanted=wanted, unread=judge.refuses, time_of=judge.time_of
+            text, dialect, own_functions, wanted=wanted, unread=judge.refuses, time_of=judge.time_of
         )
         if own is None or own.text == text or not judge.accepts_all(own.text):
             continue
-        callable_names = {*functions(), *known_words(), *map(str.casefold, keywords()), *judge.functions}
         if _calls(own.text) - _calls(text) <= callable_names:
             yield own.text
 

@@ -112,10 +112,12 @@ def _doubt(error: BaseException, statement: Statement | None) -> StreamsqlError 
     """The console's error for a statement, or the one behind EXPLAIN, that Spark's parser does not take, or
     whose misspelt word it takes for a table.
     """
+    doubt = getattr(statement, "doubt", None) or getattr(getattr(statement, "body", None), "doubt", None)
+    if doubt is None:
+        return None
     from pyspark.errors import AnalysisException, ParseException
 
-    doubt = getattr(statement, "doubt", None) or getattr(getattr(statement, "body", None), "doubt", None)
-    if doubt is None or isinstance(error, ParseException):
+    if isinstance(error, ParseException):
         return doubt
     unknown = isinstance(error, AnalysisException) and error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
     return doubt if unknown else None
