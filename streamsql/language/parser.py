@@ -11,7 +11,7 @@ from streamsql.errors import InputFault, Source, Span, StreamsqlError, SyntaxFau
 from streamsql.guard import informing
 from streamsql.language.dialects.edits import OwnText, edited
 from streamsql.language.dialects.hint_comments import check_comment, check_comment_behind
-from streamsql.language.dialects.proposals import offered, own_statement
+from streamsql.language.dialects.proposals_after_failure import offered, own_statement
 from streamsql.language.dialects.translation import Translation
 from streamsql.language.grammar import Node, State, load, syntax_fault, wants_name
 from streamsql.language.origin import Origin, located
@@ -72,9 +72,8 @@ def parse(
             return replace(statement, read_as=own)
         return statement
     except StreamsqlError as error:
-        raise informing(lambda: offered(error, written.text), error).at(
-            written.source, written.span
-        ) from None
+        fault = informing(partial(offered, error, written.text), error)
+        raise fault.at(written.source, written.span) from None
 
 
 def name_of_test(written: Written) -> Name | None:

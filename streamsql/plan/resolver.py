@@ -1,4 +1,4 @@
-"""The columns of relations by name, from the catalog; see language/resolver.py."""
+"""The columns of relations by name, from the catalog; see language/query_columns.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamsql.connectors.registry import connectors
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import Span, StreamsqlError
 from streamsql.language.query import ConsoleRelation, Query, read_query
-from streamsql.language.resolver import UNKNOWN, Columns, NameAndType, QueryColumns
+from streamsql.language.query_columns import UNKNOWN, Columns, NameAndType, QueryColumns
 from streamsql.plan.lowering.window_tables import COLUMNS as OF_WINDOW_TABLE
 
 __all__ = ["Columns", "NameAndType", "Resolver", "Tables"]

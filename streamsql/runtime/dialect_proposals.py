@@ -7,7 +7,7 @@ from functools import partial
 
 from streamsql.errors import StreamsqlError
 from streamsql.guard import informing
-from streamsql.language.dialects.proposals import Judge, offered
+from streamsql.language.dialects.proposals_after_failure import Judge, offered
 from streamsql.language.dialects.translation import Translation, is_readable
 from streamsql.plan.chosen_dialect import event_time, translation_of
 from streamsql.runtime.parts import SessionParts

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from streamsql.errors import Span, SyntaxFault
-from streamsql.language.dialects.definitions import own_options
+from streamsql.language.dialects.other_definitions import own_options
 from streamsql.language.tokens import Token
 
 _OPTIONS = re.compile(r"\s*/\*\+\s*(OPTIONS|STATE_TTL|LOOKUP)\s*\((.*?)\)\s*\*/", re.IGNORECASE | re.DOTALL)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from streamsql.catalog import Catalog, unknown
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import NameFault, Source, SyntaxFault
-from streamsql.language.dialects.proposals import offered
+from streamsql.language.dialects.proposals_after_failure import offered
 from streamsql.language.parser import parse_text
 from streamsql.language.spark_definitions import Target, added_columns, dropped_columns, renamed_to
 from streamsql.language.statements.base import Column, Name
