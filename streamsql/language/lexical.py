@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from streamsql.errors import Span, StreamsqlError, nearest
+from streamsql.language.reference import keywords
 from streamsql.language.tokens import Token, split, tokenize, unquote
 
 
@@ -70,8 +71,8 @@ def misspelt_clause(text: str, offset: int) -> tuple[Span, str] | None:
     """
     near = [t for t in tokenize(text, strict=False) if t.start <= offset and t.kind == "word"][-2:]
     for token in near:
-        clause = nearest(token.text, _CLAUSES, 0.75)
-        if clause and clause != token.upper:
+        clause = None if token.upper in keywords() else nearest(token.text, _CLAUSES, 0.75)
+        if clause:
             return token.span, clause
     return None
 

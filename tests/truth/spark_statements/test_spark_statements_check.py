@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from checked_session import SOME, CheckedSession, some_files, what_is_wrong
+from checked_session import PARTS, SOME, CheckedSession, some_files, what_is_wrong
 from golden_files import GoldenFiles, fetched_files
 from shrinking_list import FAILS_TODAY
 
+ROOMS = (
+    "streamsql/language/",
+    "streamsql/plan/",
+    "streamsql/cli/",
+    "grammars/",
+    "tests/truth/spark_statements/",
+)
 REPORTED = 85
 """The texts that Spark's parser does not take and that `--check` reports: no fewer from now on."""
 
@@ -16,9 +23,12 @@ def golden() -> GoldenFiles:
     return fetched_files()
 
 
-def test_statements_are_taken_as_they_are(golden: GoldenFiles) -> None:
-    """Those of some files; slow/test_spark_statements_check_all.py has the others."""
-    wrong = what_is_wrong(golden, some_files(golden, SOME))
+@pytest.mark.parametrize(
+    "part",
+    [SOME, *(pytest.param(part, marks=pytest.mark.slow) for part in range(PARTS) if part != SOME)],
+)
+def test_statements_are_taken_as_they_are(golden: GoldenFiles, part: int) -> None:
+    wrong = what_is_wrong(golden, some_files(golden, part))
     assert not wrong, wrong
 
 
