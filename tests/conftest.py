@@ -121,6 +121,11 @@ def marks_of(item: pytest.Item) -> list[str]:
     return [mark.name for mark in item.iter_markers() if mark.name in MARKS]
 
 
+def rooms_of(item: pytest.Item) -> tuple[str, ...]:
+    """The paths that a slow test tests: ROOMS of its module."""
+    return tuple(getattr(getattr(item, "module", None), "ROOMS", ()))
+
+
 def touched(rooms: Iterable[str], changed: Iterable[str]) -> bool:
     """Whether a slow test is to run. rooms: the paths that it tests; changed: the files of a change."""
     return any(path.startswith((*EVERYWHERE, *rooms)) for path in changed)
@@ -136,13 +141,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if marks_of(item) != ["slow"]:  # else the test, or this case of it, is marked so
             item.add_marker(mark_of(folders_of(item), getattr(item, "fixturenames", ())))
+    slow = [item for item in items if marks_of(item) == ["slow"]]
+    if roomless := sorted({str(item.path.relative_to(ROOT)) for item in slow if not rooms_of(item)}):
+        raise pytest.UsageError(f"modules with slow tests need ROOMS, the paths that they test: {', '.join(roomless)}")
     if commit := config.getoption("--changed-since"):
         changed = changed_files(commit)
         left_out = [
             item
-            for item in items
-            if marks_of(item) == ["slow"]
-            and not touched((*item.module.ROOMS, str(item.path.relative_to(ROOT))), changed)  # type: ignore[attr-defined]
+            for item in slow
+            if not touched((*rooms_of(item), str(item.path.relative_to(ROOT))), changed)
         ]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]

@@ -27,11 +27,11 @@ from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.spark_errors import recurs
 from streamsql.runtime.queries import restart_policy, run
 
+ROOMS = ("streamsql/runtime/",)
+
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;\n"
 SINK = """
 import os
-
-ROOMS = ("streamsql/runtime/",)
 
 def write(batch, batch_id):
     with open("FOLDER/calls", "a") as calls:
