@@ -143,13 +143,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(mark_of(folders_of(item), getattr(item, "fixturenames", ())))
     slow = [item for item in items if marks_of(item) == ["slow"]]
     if roomless := sorted({str(item.path.relative_to(ROOT)) for item in slow if not rooms_of(item)}):
-        raise pytest.UsageError(f"modules with slow tests need ROOMS, the paths that they test: {', '.join(roomless)}")
+        raise pytest.UsageError(
+            f"modules with slow tests need ROOMS, the paths that they test: {', '.join(roomless)}"
+        )
     if commit := config.getoption("--changed-since"):
         changed = changed_files(commit)
         left_out = [
-            item
-            for item in slow
-            if not touched((*rooms_of(item), str(item.path.relative_to(ROOT))), changed)
+            item for item in slow if not touched((*rooms_of(item), str(item.path.relative_to(ROOT))), changed)
         ]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
