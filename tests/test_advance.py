@@ -13,6 +13,8 @@ from streamsql.results import Done
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.handlers import flush
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/")
+
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 
 
@@ -20,6 +22,7 @@ def rows(console: Console, text: str) -> list[tuple[str, ...]]:
     return [tuple(map(str, row)) for row in console.rows(text)]
 
 
+@pytest.mark.slow
 def test_advance_closes_windows_and_is_in_no_result_state_or_count(console: Console) -> None:
     # Spark drops a row of NULLs by NOT NULL and by the WHERE before the watermark, unless that is prevented.
     console.run(
@@ -49,6 +52,7 @@ def test_advance_closes_windows_and_is_in_no_result_state_or_count(console: Cons
     assert len(rows(console, "SELECT * FROM STATE OF QUERY t;")) == 1
 
 
+@pytest.mark.slow
 def test_advance_of_a_computed_event_time_read_twice(console: Console) -> None:
     console.run(
         """CREATE STREAM w (t STRING) USING values
@@ -65,6 +69,7 @@ def test_advance_of_a_computed_event_time_read_twice(console: Console) -> None:
     assert sum(r["numInputRows"] for r in running.reports.newest()) == 2
 
 
+@pytest.mark.slow
 def test_a_script_names_the_advance_that_completes_its_select(console: Console) -> None:
     console.run(
         f"""CREATE STREAM w (k STRING, at TIMESTAMP) USING values {WATERMARK};
@@ -79,6 +84,7 @@ def test_a_script_names_the_advance_that_completes_its_select(console: Console) 
     assert rows(console, proposal) == [("a", "2024-05-01 12:05:00")]
 
 
+@pytest.mark.slow
 def test_flush_emits_outer_rows_of_a_join(console: Console) -> None:
     console.run(
         f"""CREATE STREAM l (id INT, at TIMESTAMP) USING values {WATERMARK};
@@ -95,6 +101,7 @@ def test_flush_emits_outer_rows_of_a_join(console: Console) -> None:
     assert not rows(console, "SELECT * FROM STATE OF QUERY t SIDE LEFT;")
 
 
+@pytest.mark.slow
 def test_flush_of_files_that_were_read_to_their_end(console: Console, tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()

@@ -14,6 +14,8 @@ from streamsql.language.parser import parse_script
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 
+ROOMS = ("streamsql/plan/", "streamsql/runtime/")
+
 WINDOWS = "(SELECT id, window, window.end AS e, window.start AS s, count(*) AS n FROM {0} GROUP BY id, window({1}, '1 hour'))"
 STREAMS = """CREATE STREAM a (id INT, ts TIMESTAMP, day STRING) USING values WITH WATERMARK ts DELAY '5 minutes';
 CREATE STREAM b (id INT, bt TIMESTAMP) USING values;
@@ -189,6 +191,7 @@ def test_the_fix_of_a_plan_ends_the_advice(
     assert code not in [n.code for n in advice(typed.format(*words, statement=statement))]
 
 
+@pytest.mark.slow
 def test_advice_at_a_start_ends_when_it_is_typed(console: Console) -> None:
     console.run(STREAMS.partition("CREATE SINK")[0])
     console.run("SET spark.sql.shuffle.partitions = 200;")

@@ -25,6 +25,8 @@ from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
 
+ROOMS = ("streamsql/runtime/",)
+
 WORDS = (
     "CREATE STREAM words (word STRING, n INT, at TIMESTAMP) USING values WITH WATERMARK at DELAY '1 minute';"
 )
@@ -264,6 +266,7 @@ def test_hadoops_file_system_gives_the_same(spark: Any, plain: Path, tmp_path: P
 # ---- state --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_state_of_a_windowed_aggregation(windows: Console) -> None:
     """Where it runs and where it has stopped; as columns, as Spark has it, as it was, and as it changed."""
     state = "SELECT word, date_format(window.start, 'HH:mm') AS since, sum, sum_2 FROM STATE OF QUERY t"
@@ -283,6 +286,7 @@ def test_the_state_of_a_windowed_aggregation(windows: Console) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_state_stands_wherever_a_relation_stands(windows: Console) -> None:
     words = [("cat",), ("dog",)]
     for query in (
@@ -330,6 +334,7 @@ PROCESSOR = """CREATE FUNCTION {name} AS 'counting.{name}' LANGUAGE PYTHON RETUR
 CREATE LIVE TABLE p AS SELECT * FROM {name}(TABLE(words) PARTITION BY word, time_mode => '{mode}');"""
 
 
+@pytest.mark.slow
 def test_the_state_of_a_processor(console: Console) -> None:
     console.session.variables["here"] = str(Path(__file__).parent / "python_functions")
     console.run(WORDS + PROCESSOR.format(name="Counter", columns="word STRING, n BIGINT", mode="none"))

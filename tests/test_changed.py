@@ -12,6 +12,8 @@ from conftest import Console, notes_of
 from streamsql.errors import RuleFault, StreamsqlError
 from streamsql.output.error_text import format_error
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/")
+
 STREAM = (
     "CREATE OR REPLACE STREAM clicks (id INT, user STRING, ts TIMESTAMP) USING json"
     " OPTIONS (path '{folder}/in') WITH WATERMARK ts DELAY OF INTERVAL 10 MINUTES;"
@@ -217,6 +219,7 @@ def test_from_now_passes_over_what_is_there(place: Place, select: str, expected:
     assert place.rows() == sorted(expected, key=str)
 
 
+@pytest.mark.slow
 def test_live_tables_begin_anew_with_their_checkpoint(place: Place) -> None:
     console = place.console
     console.run(f"CREATE LIVE TABLE t AS {COUNT}; AWAIT QUERY t IDLE; STOP QUERY t;")

@@ -41,6 +41,7 @@ def put(console: Console, *words: str) -> None:
     console.run(f"INSERT INTO words VALUES {values}; AWAIT QUERY ALL IDLE;")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_database_table_has_the_rows_of_the_result(console: Console, database: Database) -> None:  # noqa: F811
     started = console.run(
@@ -70,6 +71,7 @@ def test_a_database_table_has_the_rows_of_the_result(console: Console, database:
     assert shown() == [("a", 1), ("none", 4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_a_write_that_was_cut_off_is_done_once(
     console: Console,
@@ -147,6 +149,7 @@ def test_a_live_table_gets_the_changes_and_another_reads_them(console: Console) 
     console.run("DROP LIVE TABLE counts;")
 
 
+@pytest.mark.slow
 def test_messages_have_the_key_and_the_change(kafka: Broker, console: Console) -> None:
     topic = kafka.topic()
     console.run(
@@ -167,6 +170,7 @@ def test_messages_have_the_key_and_the_change(kafka: Broker, console: Console) -
     ]
 
 
+@pytest.mark.slow
 def test_only_once_and_from_now_and_from_the_beginning(console: Console, tmp_path: Path) -> None:
     console.run(
         f"{COUNTS} CREATE SINK once USING json OPTIONS (path '{tmp_path}/once');"
@@ -188,6 +192,7 @@ def test_only_once_and_from_now_and_from_the_beginning(console: Console, tmp_pat
     ]
 
 
+@pytest.mark.slow
 def test_another_console_goes_on_with_the_changes_since(opened: Open, tmp_path: Path) -> None:  # noqa: F811
     first = opened()
     first.run(
@@ -212,6 +217,7 @@ def test_rows_of_one_key_are_an_error(console: Console) -> None:
         put(console, "a", "b")
 
 
+@pytest.mark.slow
 def test_a_row_is_known_by_the_key_of_the_sink_or_of_the_live_table(console: Console, tmp_path: Path) -> None:
     shown: list[Any] = []
     config = replace(console.session.config, show_batch=lambda rows, batch: shown.extend(rows.rows))

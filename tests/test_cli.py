@@ -20,6 +20,8 @@ from scripts import command, run_main, run_process
 from streamsql.config.preferences import FORMATS
 from streamsql.output.formats import FORMATS as WRITERS
 
+ROOMS = ("streamsql/cli/", "streamsql/output/")
+
 SCRIPT = """
 CREATE STREAM words (word STRING, at TIMESTAMP) USING values WITH WATERMARK at DELAY '10 minutes';
 CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM words GROUP BY word;
@@ -298,6 +300,7 @@ def test_an_empty_script_does_nothing() -> None:
     assert run_process(stdin=" -- only words\n;;") == (0, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_script_of_a_megabyte_is_read() -> None:
     line = "CREATE OR REPLACE STREAM a (id INT, name STRING) USING json OPTIONS (path 'some/where');"
@@ -320,6 +323,7 @@ def test_what_needs_no_spark_starts_none() -> None:
     assert "STOP QUERY {ALL | name}" in outcome.out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_default_for_a_variable_of_the_command_line() -> None:
     script = (
@@ -350,6 +354,7 @@ def test_colours_only_when_asked_for_where_there_is_no_terminal() -> None:
     assert (outcome.code, outcome.err.startswith("\x1b[1;31merror:\x1b[0m cannot read")) == (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_terminal_gets_what_a_file_gets() -> None:
     """Without colours, a script writes the same to both; a table that a terminal has no room for is vertical."""
@@ -382,6 +387,7 @@ def in_terminal(*arguments: str) -> str:
     return seen.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_terminal_gets_colours_unless_it_is_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")

@@ -21,6 +21,7 @@ COLUMNS = "(word STRING, c BIGINT, latest TIMESTAMP)"
 TIME = "TIMESTAMP '2024-05-01 12:00:00.123456'"
 
 
+@pytest.mark.slow
 def test_changes_are_written_into_files_and_read_back(console: Console, tmp_path: Path) -> None:
     folder = tmp_path / "changes"
     started = console.run(
@@ -70,6 +71,7 @@ def test_changes_are_messages_and_a_table_of_them_follows(kafka: Broker, console
     assert [row[:2] for row in sorted(console.rows("SELECT * FROM copy;"))] == [("b", 1), ("c", 1)]
 
 
+@pytest.mark.slow
 def test_what_is_no_change_of_a_row(console: Console, tmp_path: Path) -> None:
     def write(name: str, *lines: object) -> None:
         (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -112,6 +114,7 @@ def test_what_is_refused(console: Console, tmp_path: Path, statement: str, code:
     assert caught.value.code == code
 
 
+@pytest.mark.slow
 def test_an_insert_over_streams_writes_the_changes_of_its_result(console: Console, tmp_path: Path) -> None:
     """Of groups, and of a stream of changes, which Spark cannot append to a sink."""
     (source := tmp_path / "in").mkdir()

@@ -45,6 +45,7 @@ def test_example(name: str, spark: Any, tmp_path: Path) -> None:
     check_example(name, spark, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(BY_KAFKA))
 def test_example_with_kafka(name: str, spark: Any, kafka: Broker, tmp_path: Path) -> None:
     for topic in ("orders", "payments"):
@@ -129,6 +130,7 @@ def line_server() -> Iterator[tuple[int, Any]]:
         peer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_word_count_over_a_real_socket(line_server: tuple[int, Any]) -> None:
     port, send = line_server

@@ -17,6 +17,8 @@ from streamsql.cli.main import main
 
 DIGITS = "9" * 5_000
 
+ROOMS = ("streamsql/cli/", "streamsql/runtime/")
+
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Check:
@@ -46,8 +48,8 @@ def until_it_reads(fifo: Path) -> int:
     ("number", "before", "code"),
     [
         (signal.SIGTERM, "", 143),
-        (signal.SIGHUP, "", 129),
-        (signal.SIGINT, "", 130),
+        pytest.param(signal.SIGHUP, "", 129, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, "", 130, marks=pytest.mark.slow),
         (signal.SIGTERM, "DROP STREAM nothing;", 1),
     ],
 )

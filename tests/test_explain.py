@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, cases_of
 
 from streamsql.results import Rows, Text
 
@@ -79,7 +79,7 @@ def table(shown: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", cases_of({query: query for query in QUERIES}, 3))
 def test_a_program_gives_the_rows_of_its_statement(console: Console, query: str) -> None:
     console.run(SETUP)
     direct = console.run(f"{query};")[0]
@@ -205,7 +205,9 @@ CREATE FUNCTION counter AS 'counting.Counter' LANGUAGE PYTHON RETURNS TABLE (wor
     "query",
     [
         "SELECT shout(word) AS w, area(n, 2) AS a FROM v",
-        "SELECT w.word, l.letter FROM names w, LATERAL letters(w.word) l",
+        pytest.param(
+            "SELECT w.word, l.letter FROM names w, LATERAL letters(w.word) l", marks=pytest.mark.slow
+        ),
         "SELECT shout(word) AS w, n FROM counter(TABLE(v) PARTITION BY word) WHERE n > 1",
     ],
 )

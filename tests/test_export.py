@@ -105,6 +105,7 @@ def test_spark_submit_continues_from_the_checkpoint_of_the_console(console: Cons
     assert rows == [("A", 0, 1), ("B", 0, 1), ("A", 10, 2), ("B", 10, 1)]
 
 
+@pytest.mark.slow
 def test_a_live_table_continues_with_its_rows_and_the_view_that_it_joins(
     console: Console, spark: Any, tmp_path: Path
 ) -> None:

@@ -11,6 +11,8 @@ from scripts import run_process
 
 from streamsql.errors import StreamsqlError
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/", "streamsql/language/")
+
 FOLDER = Path(__file__).parent / "python_functions"
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
 
@@ -40,6 +42,7 @@ def test_a_scalar_function_in_static_and_streaming_queries(functions: Console) -
     assert functions.rows("SELECT n FROM loud WHERE shout(lower(word)) = 'A!!';") == [(2,)]
 
 
+@pytest.mark.slow
 def test_a_function_in_views_sub_queries_and_text_for_spark(functions: Console) -> None:
     functions.run(WORDS + SHOUT)
     functions.run("CREATE TEMPORARY VIEW v AS SELECT shout(x) AS s FROM VALUES ('a'), ('b') AS t(x);")
@@ -63,6 +66,7 @@ def test_a_table_function_on_tables_and_streams(functions: Console) -> None:
     assert functions.rows("SELECT * FROM spelled ORDER BY letter;") == [("abc", "b"), ("abc", "c")]
 
 
+@pytest.mark.slow
 def test_functions_over_series(functions: Console) -> None:
     functions.run(WORDS)
     for name, returns in (("plus_one", "INT"), ("twice", "INT"), ("spread", "DOUBLE"), ("largest", "INT")):

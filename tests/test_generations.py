@@ -26,6 +26,8 @@ from streamsql.runtime.workspace.generations import Generations, move_over
 from streamsql.runtime.workspace.reopen import reopen
 from streamsql.runtime.workspace.store import Store
 
+ROOMS = ("streamsql/runtime/",)
+
 OLD = Path(__file__).parent / "workspaces" / "format_1.tar.gz"
 """A workspace that a console has written before queries had generations, and the folder in which it was."""
 MADE_IN = "/tmp/streamsql-format-3/w"
@@ -159,6 +161,7 @@ def test_an_older_workspace_is_moved_over_once_and_its_queries_go_on(opened: Ope
     assert sorted(row[0] for row in more) == ["+U", "-U"], "only what has changed"
 
 
+@pytest.mark.slow
 def test_a_crash_while_it_is_moved_over_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at, done = 0, False
     while not done:

@@ -112,6 +112,7 @@ def test_groups_are_told_apart_whatever_is_selected(console: Console) -> None:
     assert not any("__" in str(cell) for row in described for cell in row)
 
 
+@pytest.mark.slow
 def test_windows_that_are_not_selected_leave_the_state_when_the_watermark_passes(console: Console) -> None:
     console.run(TIMES)
     check(console, OVER_TIMES, "times", "id, at", TIME_BATCHES)

@@ -422,6 +422,7 @@ def test_a_table_that_takes_different_texts_for_one_key_is_refused(
     assert database.query("SELECT n FROM loose") == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_long_or_quoted_name_of_a_table(console: Console, database: Database) -> None:
     """PostgreSQL cuts names at 63 characters: the staging table must not be the table itself."""

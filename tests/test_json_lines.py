@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import cases_of
 
 from streamsql.runtime.engine.lifecycle import own_session
 from streamsql.runtime.engine.spark_classes import SWITCH
+
+ROOMS = ("streamsql/runtime/engine/",)
 
 SCHEMA = (
     "bad STRING, s STRING, n BIGINT, i INT, d DOUBLE, b BOOLEAN, t TIMESTAMP, day DATE, f FLOAT, small SMALLINT,"
@@ -88,7 +91,7 @@ def shown(frame: Any) -> list[str]:
     return [repr(row.asDict()) for row in frame.selectExpr(*columns).collect()]
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/St_Johns"])
+@pytest.mark.parametrize("zone", cases_of({z: z for z in ("UTC", "Europe/Berlin", "America/St_Johns")}, 3))
 def test_rows_are_those_of_spark(spark: Any, tmp_path: Path, zone: str) -> None:
     rng = random.Random(zone)
     (tmp_path / "lines.json").write_bytes(b"\n".join(lines_of(rng, 1_500)))
@@ -124,7 +127,7 @@ def test_rows_are_those_of_spark(spark: Any, tmp_path: Path, zone: str) -> None:
     assert read > 5_000
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n", pytest.param("\r", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["lines.json", "lines.dat"])
 def test_lines_are_those_of_spark(spark: Any, tmp_path: Path, ending: str, name: str) -> None:
     """Of every length around those of the buffer, empty ones, a byte order mark, and the last without an end."""
@@ -148,6 +151,7 @@ def test_lines_are_those_of_spark(spark: Any, tmp_path: Path, ending: str, name:
         session.conf.unset(SWITCH)
 
 
+@pytest.mark.slow
 def test_messages_are_those_of_spark(spark: Any, tmp_path: Path) -> None:
     lines = lines_of(random.Random(7), 1_500)
     (tmp_path / "lines.txt").write_bytes(b"\n".join(lines))

@@ -15,6 +15,8 @@ from streamsql.errors import StreamsqlError
 from streamsql.output.error_text import format_error
 from streamsql.results import Text
 
+ROOMS = ("streamsql/connectors/", "streamsql/runtime/")
+
 ROWS = [("ann", 1), ("bob", 2)]
 AVRO = '{"type":"record","name":"r","fields":[{"name":"k","type":"string"},{"name":"n","type":"int"}]}'
 
@@ -118,6 +120,7 @@ FORMATS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 def test_columns_go_through_a_format_and_back(
     kafka: Broker, console: Console, packages: Callable[[str], None], description: Path, form: str
@@ -299,6 +302,7 @@ def test_a_login_lets_in_and_is_never_shown(kafka: Broker, console: Console) -> 
     assert "***" in shown[0]
 
 
+@pytest.mark.slow
 def test_a_wrong_login_is_refused_in_plain_words(kafka: Broker, console: Console) -> None:
     topic = kafka.topic("x")
     options = login("not-" + PASSWORD) | {"servers": kafka.sasl_servers}
@@ -392,6 +396,7 @@ def test_from_topic_to_topic_without_micro_batches(
 # ---- low latency -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_progress_is_tracked_asynchronously_if_the_sink_says_so(
     kafka: Broker, console: Console, tmp_path: Path
 ) -> None:

@@ -16,6 +16,8 @@ from streamsql.output.error_text import format_error
 from streamsql.results import Preview
 from streamsql.runtime.preflight import kafka_topics
 
+ROOMS = ("streamsql/connectors/", "streamsql/runtime/")
+
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{}" password="{}";'
 
 
@@ -46,6 +48,7 @@ def test_topics_and_what_is_in_them(console: Console, kafka: Broker) -> None:
     assert console.rows("SHOW TOPICS FROM out LIKE 'shop.p*';") == [(three, 3, 1, 0)]
 
 
+@pytest.mark.slow
 def test_topics_behind_a_login(console: Console, kafka: Broker) -> None:
     topic = kafka.topic("a")
     ask = (
@@ -65,6 +68,7 @@ def test_topics_behind_a_login(console: Console, kafka: Broker) -> None:
     assert [r[0] for r in look(console, "PREVIEW s;").rows] == ["a"]
 
 
+@pytest.mark.slow
 def test_a_login_that_lies_in_the_environment(
     console: Console, kafka: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +96,7 @@ def test_a_proposal_hides_secrets(console: Console, kafka: Broker) -> None:
     assert PASSWORD not in shown.proposal
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_not_there(console: Console, kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_topics, "_LIMITS", dict.fromkeys(kafka_topics._LIMITS, "1500"))
     for statement in (
@@ -103,6 +108,7 @@ def test_a_broker_that_is_not_there(console: Console, kafka: Broker, monkeypatch
         assert "hint: is a broker listening there" in shown
 
 
+@pytest.mark.slow
 def test_a_preview_of_json_messages(console: Console, kafka: Broker) -> None:
     messages = [
         Message(
@@ -150,6 +156,7 @@ def test_malformed_messages_are_counted_and_passed_over(console: Console, kafka:
     assert sorted(r[0] for r in taken(console, shown)) == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("messages", "said", "value"),
     [

@@ -6,6 +6,8 @@ import gc
 import time
 import weakref
 
+import pytest
+
 from streamsql.catalog import Catalog
 from streamsql.errors import Source
 from streamsql.language.parser import parse_script
@@ -13,11 +15,14 @@ from streamsql.language.query import read_query
 from streamsql.plan.context import Context
 from streamsql.plan.planner import plan
 
+ROOMS = ("streamsql/language/",)
+
 
 def test_a_text_is_read_once() -> None:
     assert read_query("SELECT a, b FROM t") is read_query("SELECT a, b FROM t")
 
 
+@pytest.mark.slow
 def test_the_trees_of_large_texts_are_not_all_kept() -> None:
     items = ", ".join(f"a{n} + 1 AS b{n}" for n in range(1000))
     kept = [weakref.ref(read_query(f"SELECT {number}, {items} FROM t")) for number in range(30)]

@@ -140,6 +140,7 @@ def test_late_rows_of_files_in_folders_after_a_restart(console: Console, tmp_pat
     assert rows == [(3, "2024-05-01 13:50:00", 2, 2)]
 
 
+@pytest.mark.slow
 def test_late_messages_of_kafka(console: Console, kafka: Broker) -> None:
     topic = kafka.topic('{"n": 1, "at": "2024-05-01 14:00:00"}')
     console.run(
@@ -166,6 +167,7 @@ def test_late_messages_of_kafka(console: Console, kafka: Broker) -> None:
     assert console.rows("SELECT n FROM w WHERE until LIKE '%17:00:00';") == [(1,)]
 
 
+@pytest.mark.slow
 def test_late_rows_of_a_statement_set(console: Console) -> None:
     console.run(
         f"""CREATE STREAM s (n INT, at TIMESTAMP) USING values {WATERMARK};

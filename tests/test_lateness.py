@@ -19,6 +19,8 @@ from streamsql.results import Rows
 from streamsql.runtime.queries.advance_counts import counted_once
 from streamsql.runtime.why.event_times import event_times
 
+ROOMS = ("streamsql/runtime/",)
+
 
 def shown(console: Console, more: str = "") -> tuple[Rows, dict[str, Any]]:
     result = console.run(f"SHOW LATENESS OF STREAM w{more};")[-1]
@@ -26,6 +28,7 @@ def shown(console: Console, more: str = "") -> tuple[Rows, dict[str, Any]]:
     return result, {row[0]: row[1] for row in result.rows}
 
 
+@pytest.mark.slow
 def test_lateness_of_known_rows(console: Console) -> None:
     console.run(
         """CREATE STREAM w (at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES;
@@ -189,6 +192,7 @@ def test_event_times_of_each_stream_of_a_join(console: Console, tmp_path: Path) 
     assert "AS newest" not in console.run(f"EXPLAIN PYSPARK {joined};")[-1].text
 
 
+@pytest.mark.slow
 def test_event_times_are_known_from_the_micro_batches_themselves(console: Console) -> None:
     console.run(
         """CREATE STREAM w (at TIMESTAMP) USING values WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES;

@@ -15,6 +15,8 @@ from streamsql.errors import StreamsqlError
 from streamsql.results import Started
 from streamsql.runtime.embedded.live_rows import LiveRows, RowsAt
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/")
+
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;"
 
 
@@ -44,6 +46,7 @@ def test_keys_may_be_null_and_structs_and_hold_any_text(console: Console) -> Non
     assert console.rows("SELECT c, count(*) FROM counts GROUP BY c;") == [(2, 5)]
 
 
+@pytest.mark.slow
 def test_group_by_all_has_the_mode_and_the_rows_of_its_keys(console: Console) -> None:
     console.run(
         """CREATE STREAM g (k STRING, v INT, at TIMESTAMP) USING values
@@ -295,6 +298,7 @@ def test_limit_reads_as_much_of_a_hundred_thousand_rows_as_of_a_thousand(console
     assert console.rows("SELECT count(*) FROM big LIMIT 1;") == [(100_000,)]
 
 
+@pytest.mark.slow
 def test_a_running_refresh_is_seen_by_the_next_select(console: Console) -> None:
     console.run(
         "CREATE STREAM r USING rate OPTIONS (rowsPerSecond 50); CREATE LIVE TABLE t AS SELECT value FROM r;"

@@ -180,7 +180,7 @@ def as_streams(spark: Any, as_tables: Any, tmp_path_factory: pytest.TempPathFact
         yield console
 
 
-@pytest.mark.parametrize("case", cases_of({case.name: case for case in cases("streams")}, 3))
+@pytest.mark.parametrize("case", cases_of({case.name: case for case in cases("streams")}, 6))
 def test_a_stream_gives_the_rows_of_a_table(as_tables: Any, as_streams: Console, case: Case) -> None:
     expected = as_tables.sql(case.text)
     result = as_streams.run(case.text + ";")[-1]

@@ -17,6 +17,8 @@ from streamsql.errors import UsageFault
 from streamsql.runtime.metrics.endpoint import address_of, open_endpoint
 from streamsql.runtime.metrics.query_metrics import behind
 
+ROOMS = ("streamsql/runtime/",)
+
 AWAY = """
 import os
 def write(batch, batch_id):
@@ -35,6 +37,7 @@ def scraped(url: str) -> dict[Any, float]:
     return {(s.name.removeprefix("streamsql_query_"), s.labels.get("query")): s.value for s in samples}
 
 
+@pytest.mark.slow
 def test_the_numbers_of_queries(console: Console, tmp_path: Path, eventually: Callable[..., None]) -> None:
     (tmp_path / "away.py").write_text(AWAY.format(tmp_path))
     console.session.variables["here"] = str(tmp_path)
@@ -78,6 +81,7 @@ def test_the_backlog_of_a_source() -> None:
     assert behind({"endOffset": 5, "latestOffset": 8}) == {"offsets": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_addresses_and_mistakes(console: Console) -> None:
     assert [address_of(a) for a in ("9464", ":9464", "0.0.0.0:1", "[::1]:2")] == [

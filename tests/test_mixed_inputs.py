@@ -89,6 +89,7 @@ def test_a_live_table_over_live_tables_and_streams_is_its_select_over_all_rows(
         assert rows == expected(console, selects[name]), name
 
 
+@pytest.mark.slow
 def test_with_an_output_mode_each_row_is_used_once(console: Console) -> None:
     """OUTPUT MODE asks for the query of Spark; a note says what that means."""
     console.run(BOTH)
@@ -105,6 +106,7 @@ def test_with_an_output_mode_each_row_is_used_once(console: Console) -> None:
     assert console.rows("SELECT * FROM once;") == [("Xenia", 1)]
 
 
+@pytest.mark.slow
 def test_an_insert_writes_the_changes_where_the_sink_takes_them(console: Console, tmp_path: Path) -> None:
     console.run(BOTH)
     console.run("INSERT INTO customers VALUES ('x', 'Xaver'); CREATE SINK kept USING memory;")
@@ -133,6 +135,7 @@ def test_without_stages_such_a_query_is_refused_with_what_does_the_same(console:
     assert console.rows("SELECT * FROM e;") == [("Xaver", 1)]
 
 
+@pytest.mark.slow
 def test_an_aggregate_without_group_by_has_its_row_before_the_first_rows(console: Console) -> None:
     """A batch over no rows gives one row, and so does the live table; GROUP BY and HAVING give none."""
     console.run(
@@ -232,6 +235,7 @@ def test_a_query_that_ends_with_its_input_ends_although_its_live_tables_go_on(
     assert console.rows("SELECT * FROM log;")[2:] == [("-D", "Xaver", 1), ("+I", "Xaver", 2)]
 
 
+@pytest.mark.slow
 def test_a_query_that_ends_with_its_input_fails_with_an_input(console: Console) -> None:
     console.run(BOTH)
     console.run(

@@ -24,6 +24,8 @@ from streamsql.runtime.queries.late_writes import LateWrites
 from streamsql.runtime.queries.progress import QueryReported, Reports
 from streamsql.runtime.session import Session
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/")
+
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 STREAM = f"CREATE STREAM s (n INT, at TIMESTAMP) USING values {WATERMARK};"
 COUNTS = "SELECT window.end AS until, count(*) AS n FROM s GROUP BY window(at, '5 minutes')"
@@ -86,6 +88,7 @@ def test_late_rows_in_files_of_a_query_that_ends(console: Console, tmp_path: Pat
     assert "late_writer.follow(query)" in program.text
 
 
+@pytest.mark.slow
 def test_a_sink_that_fails_fails_the_query_and_gets_its_rows_at_the_next_start(
     console: Console, tmp_path: Path
 ) -> None:
@@ -104,6 +107,7 @@ def test_a_sink_that_fails_fails_the_query_and_gets_its_rows_at_the_next_start(
     assert json.loads(file.read_text())["n"] == 2
 
 
+@pytest.mark.slow
 def test_late_rows_in_every_kind_of_sink(
     console: Console, kafka: Broker, packages: Callable[[str], None], tmp_path: Path
 ) -> None:
@@ -261,6 +265,7 @@ def test_late_rows_of_a_query_that_ends_with_spark_are_left_to_its_next_start() 
     assert query.written in ([], [([1], 1)])
 
 
+@pytest.mark.slow
 def test_the_program_writes_the_late_rows(console: Console, tmp_path: Path) -> None:
     console.run(
         f"""{STREAM} CREATE SINK out USING noop; CREATE SINK too_late USING json OPTIONS (path '{tmp_path}/late');
@@ -279,6 +284,7 @@ def test_the_program_writes_the_late_rows(console: Console, tmp_path: Path) -> N
     assert console.rows(f"SELECT n FROM json.`{tmp_path}/late`;") == [(3,)]
 
 
+@pytest.mark.slow
 def test_late_rows_behind_a_join_are_counted_and_said_not_to_be_listed(console: Console) -> None:
     mark = "WITH WATERMARK {} DELAY OF INTERVAL 10 MINUTES"
     console.run(

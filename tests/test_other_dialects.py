@@ -23,6 +23,8 @@ from streamsql.output.formats import Style
 from streamsql.output.glance import at_a_glance
 from streamsql.results import Started
 
+ROOMS = ("streamsql/language/", "streamsql/runtime/")
+
 STREAMS = """
 CREATE STREAM s (user STRING, v INT, ts TIMESTAMP) USING values WITH WATERMARK ts DELAY OF INTERVAL 1 MINUTE;
 CREATE STREAM words (word STRING, n INT) USING values;
@@ -107,6 +109,7 @@ def run_now(console: Console, query: str) -> tuple[list[tuple[Any, ...]], str]:
     return sorted(console.rows("SELECT * FROM t;"), key=repr), "\n".join(n.text for n in started.notes)
 
 
+@pytest.mark.slow
 def test_each_form_gives_its_rows_and_says_how_it_is_read(console: Console) -> None:
     console.run(STREAMS)
     for query, rows, note in FORMS:
@@ -200,6 +203,7 @@ def test_the_hint_for_the_best_row_of_each_key_is_typed(
     assert f"one query keeps less state, and leaves out NULL: {fault.hint.splitlines()[0]}" in notes
 
 
+@pytest.mark.slow
 def test_hints_name_what_is_wrong_and_work(console: Console) -> None:
     console.run(STREAMS + "CREATE SINK j USING memory;")
     missing = refusal(console, "INSERT INTO j SELECT price FROM nosuch")
@@ -305,6 +309,7 @@ def test_any_of_a_column_with_a_list_is_answered(console: Console) -> None:
     assert console.rows(fault.proposal) == [(1, True)]
 
 
+@pytest.mark.slow
 def test_distinct_on_with_an_order_is_answered_with_the_query_that_chooses(console: Console) -> None:
     console.run(STREAMS + "CREATE TEMPORARY VIEW chosen AS SELECT 'c' AS user, explode(array(3, 4)) AS v;")
     for relation, columns in (
@@ -390,6 +395,7 @@ CREATE TABLE counts (id INT, n BIGINT); INSERT INTO counts VALUES (1, 10), (2, 2
 """
 
 
+@pytest.mark.slow
 def test_what_spark_refuses_is_proposed_and_the_proposal_runs(console: Console) -> None:
     console.run(DEFINED)
     for _, typed, own in TRANSLATIONS:
@@ -532,6 +538,7 @@ SAME = ("TABLE <name>",)
 """A statement that Spark has, too, and that the console reads as the same SELECT."""
 
 
+@pytest.mark.slow
 def test_each_row_says_rightly_whether_spark_takes_it(spark: Any) -> None:
     parser = spark._jsparkSession.sessionState().sqlParser()
 

@@ -10,6 +10,8 @@ from conftest import Console
 from streamsql.errors import StreamsqlError
 from streamsql.runtime.live import part_of_rows
 
+ROOMS = ("streamsql/runtime/",)
+
 SETUP = """
 CREATE STREAM s (k INT, b BIGINT, d DOUBLE, t STRING, c STRING, x STRUCT<k: INT, y: STRING>, at TIMESTAMP) USING values;
 CREATE LIVE TABLE live AS SELECT * FROM s;
@@ -64,6 +66,7 @@ def outcome(console: Console, select: str) -> object:
         return error.code, error.message, error.hint
 
 
+@pytest.mark.slow
 def test_a_part_of_the_rows_gives_the_result_of_all(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,8 @@ from streamsql.language.short_forms import EDIT, FORMAT, LAST, LIST, SHORT, VERB
 from streamsql.output.error_text import format_error
 from streamsql.runtime.engine.settings import Settings, rules_setting
 
+ROOMS = ("streamsql/config/", "streamsql/cli/")
+
 
 def test_every_default_is_a_value_that_can_be_set() -> None:
     for spec in SPECS.values():
@@ -177,6 +179,7 @@ def test_a_flag_is_above_the_file_and_set_above_both(tmp_path: Path) -> None:
     assert (outcome.code, outcome.err) == (2, "error: --config and --no-config exclude each other\n")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_the_config_file_of_the_config_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))

@@ -12,6 +12,8 @@ from test_explain import program, run_program
 from streamsql.errors import StreamsqlError
 from streamsql.output.error_text import format_error
 
+ROOMS = ("streamsql/connectors/", "streamsql/runtime/embedded/")
+
 SOURCE = '''
 import json, pathlib
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, SimpleDataSourceStreamReader, WriterCommitMessage
@@ -89,6 +91,7 @@ def here(console: Console, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_stream_has_the_columns_of_its_class(console: Console, here: Path) -> None:
     created = console.run(STREAM)[0]
     assert notes_of(created) == ("columns of c, as inferred and recorded: n int, city string",)
@@ -117,6 +120,7 @@ def test_the_program_runs_by_itself(console: Console, here: Path) -> None:
     assert sorted(console.rows(f"SELECT n FROM json.`{here}/j`;"))[0] == (0,)
 
 
+@pytest.mark.slow
 def test_a_sink_is_found_on_any_thread(console: Console, here: Path) -> None:
     """The prompt carries statements out on a thread of its own, which Spark has not seen."""
     (here / "out").mkdir()

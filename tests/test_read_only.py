@@ -22,6 +22,8 @@ from streamsql.runtime.workspace.folder import Workspace
 from streamsql.runtime.workspace.reopen import reopen
 from streamsql.runtime.workspace.store import Store
 
+ROOMS = ("streamsql/runtime/", "streamsql/cli/")
+
 pytestmark = pytest.mark.usefixtures("processes")
 
 DEFINED = """
@@ -169,6 +171,7 @@ def test_watch_follows_the_other_console(two: Two, eventually: Callable[..., Non
     live.close()
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path: Path) -> None:
     held = Workspace(tmp_path / "w")
     (tmp_path / "w" / "catalog.sql").write_text("CREATE STREAM words (word STRING) USING values;")

@@ -27,6 +27,8 @@ from streamsql.testing.cases import collect
 from streamsql.testing.runner import run_case
 from streamsql.testing.sessions import SessionFactory
 
+ROOMS = ("README.md", "streamsql/runtime/", "streamsql/plan/")
+
 README = (ROOT / "README.md").read_text()
 TOPICS = {name: topic.text for name, topic in topics().items()}
 
@@ -153,6 +155,7 @@ def test_every_statement_of_the_table_is_one(statement: str) -> None:
         parse(written)
 
 
+@pytest.mark.slow
 def test_the_test_is_one_that_passes(spark: Any, tmp_path: Path) -> None:
     written = blocks(README, "sql")
     assert [text.split()[0] for text in written] == ["TEST"]

@@ -110,6 +110,7 @@ class Generator:
         return [f"({self.random.choice(KEYS)}, {self.random.randint(1, 5)})" for _ in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", CASES)
 @pytest.mark.timeout(600)
 def test_a_live_table_equals_its_select_over_all_rows(console: Console, seed: int) -> None:

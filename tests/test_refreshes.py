@@ -26,6 +26,8 @@ from streamsql.runtime.live.refreshes import Refreshes
 from streamsql.runtime.queries import start_changes, start_refresh
 from streamsql.runtime.queries.start_refresh import computed
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/")
+
 COUNTS = """
 CREATE STREAM words (word STRING, n INT) USING values;
 CREATE LIVE TABLE counts AS SELECT word, count(*) AS c FROM words GROUP BY word;
@@ -84,6 +86,7 @@ READ_BY_SPARK = {
 }
 
 
+@pytest.mark.slow
 def test_any_select_that_spark_runs_may_be_refreshed(console: Console) -> None:
     console.run(f"{COUNTS} INSERT INTO words VALUES ('a', 1), ('b', 1), ('a', 1); AWAIT QUERY counts IDLE;")
     for number, (query, rows) in enumerate(READ_BY_SPARK.items()):
@@ -91,6 +94,7 @@ def test_any_select_that_spark_runs_may_be_refreshed(console: Console) -> None:
         assert sorted(console.rows(f"SELECT * FROM t{number};")) == rows, query
 
 
+@pytest.mark.slow
 def test_a_diamond_is_always_seen_after_the_same_micro_batch(console: Console) -> None:
     console.run(
         f"""{COUNTS}
@@ -130,6 +134,7 @@ def test_tables_that_one_query_feeds_are_read_after_the_same_micro_batch(console
     assert all(a == b for a, b in seen)
 
 
+@pytest.mark.slow
 def test_a_failure_is_that_of_one_table_and_start_resumes(console: Console) -> None:
     console.run(
         f"{COUNTS} CREATE LIVE TABLE shares AS SELECT 10 / (2 - max(c)) AS s FROM counts;"
@@ -244,6 +249,7 @@ def test_a_bounded_script_ends_with_the_last_snapshot(spark: Any, tmp_path: Path
     assert (outcome.code, outcome.out) == (0, "word,c\na,3\nb,3\nword,c\na,3\nb,3\nn\n2\n"), outcome.err
 
 
+@pytest.mark.slow
 def test_the_program_of_a_live_table_over_live_tables_runs_by_itself(console: Console) -> None:
     console.run(f"{COUNTS} {TOP} INSERT INTO words VALUES ('b', 1), ('b', 1), ('a', 1);")
     console.run("AWAIT QUERY top IDLE;")

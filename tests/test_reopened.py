@@ -26,6 +26,8 @@ from streamsql.runtime.session_config import Config
 from streamsql.runtime.workspace.reopen import reopen
 from streamsql.runtime.workspace.store import Store
 
+ROOMS = ("streamsql/runtime/",)
+
 
 class Opened:
     """A console on a workspace. spark None: one that has not started Spark, and must not."""
@@ -174,6 +176,7 @@ def test_hidden_keys_and_groups_that_leave_come_back(opened: Open) -> None:
     assert opened().rows("SELECT * FROM t;") == [(2,), (2,)]
 
 
+@pytest.mark.slow
 def test_tables_of_spark_keep_their_rows(opened: Open, spark: Any, tmp_path: Path) -> None:
     first = opened()
     first.run(
@@ -503,6 +506,7 @@ def test_rows_that_cannot_be_read_are_not_taken_for_none(opened: Open, tmp_path:
     assert sorted(again.rows("SELECT * FROM t;")) == [(1,), (2,)]
 
 
+@pytest.mark.slow
 def test_live_tables_over_live_tables_are_resumed(opened: Open) -> None:
     one = opened()
     one.run(

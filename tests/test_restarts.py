@@ -70,6 +70,7 @@ def cellar(tmp_path: Path) -> Cellar:
     return Cellar(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_query_that_fails_is_started_again_and_a_finished_micro_batch_begins_the_count_anew(
     console: Console, cellar: Cellar
 ) -> None:
@@ -103,6 +104,7 @@ def test_it_is_given_up_after_so_many_times_in_a_row(console: Console, cellar: C
     assert cellar.lines("rows") == [1]
 
 
+@pytest.mark.slow
 def test_while_it_waits_it_can_be_stopped_started_and_dropped(
     console: Console, cellar: Cellar, eventually: Callable[..., None]
 ) -> None:

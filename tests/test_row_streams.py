@@ -17,6 +17,8 @@ from streamsql.output.printer import Printer
 from streamsql.results import Rows, RowStream
 from streamsql.runtime.engine.cancel import CancelToken
 
+ROOMS = ("streamsql/runtime/",)
+
 ROWS = [(n, None if n % 7 == 0 else "x" * (n % 5), n / 4) for n in range(5_000)]
 COLUMNS, NUMERIC = ("id", "s", "quarter"), (True, False, True)
 
@@ -137,6 +139,7 @@ VALUES = (
 )
 
 
+@pytest.mark.slow
 def test_rows_that_are_fetched_in_parts_are_those_of_a_collect(console: Console) -> None:
     console.run("SET spark.sql.session.timeZone = 'Asia/Tokyo';")
     query = f"SELECT {VALUES} FROM range(0, 11000, 1, 3)"

@@ -93,7 +93,7 @@ HARMS = {
 
 @pytest.mark.parametrize(
     "table",
-    cases_of({f"{mode}-{harm}": (mode, harm) for mode in TABLES for harm in HARMS}, 3),
+    cases_of({f"{mode}-{harm}": (mode, harm) for mode in TABLES for harm in HARMS}, 6),
 )
 def test_what_does_not_fit_is_refused_and_from_beginning_computes_it_again(
     opened: Open, tmp_path: Path, table: tuple[str, str]
@@ -257,6 +257,7 @@ def test_from_now_begins_without_rows_and_is_resumed(opened: Open, tmp_path: Pat
     assert opened().rows("SELECT * FROM t;") == [("d", 5)]
 
 
+@pytest.mark.slow
 def test_late_rows_are_refused_without_their_files(opened: Open, tmp_path: Path) -> None:
     first = opened()
     first.run(

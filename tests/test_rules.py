@@ -86,8 +86,8 @@ def test_a_rule_that_fails_leaves_the_plan_to_spark_and_is_counted(spark: Any) -
 TEXTS = ["", "é", "zz", "q", "plain", "z" * 40]
 
 
-@pytest.mark.parametrize("partitions", [1, 4])
-@pytest.mark.parametrize("mode", ["complete", "append"])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("mode", ["complete", pytest.param("append", marks=pytest.mark.slow)])
 def test_a_sort_merge_join_above_the_largest_text_of_a_group(
     console: Any, tmp_path: Path, mode: str, partitions: int
 ) -> None:
@@ -132,6 +132,7 @@ def test_a_sort_merge_join_above_the_largest_text_of_a_group(
     console.run("RESET;")
 
 
+@pytest.mark.slow
 def test_a_self_join_of_a_windowed_count_while_files_land(console: Any, tmp_path: Path) -> None:
     """Report 7. A query reads a stream twice, by two listings, between which a file may land."""
     (folder := tmp_path / "in").mkdir()

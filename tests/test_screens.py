@@ -18,7 +18,9 @@ from terminal import Terminal
 
 from streamsql.errors import cells
 
-pytestmark = pytest.mark.usefixtures("processes")
+ROOMS = ("streamsql/output/", "streamsql/shell/", "streamsql/runtime/")
+
+pytestmark = [pytest.mark.usefixtures("processes"), pytest.mark.slow]
 
 GOLDEN = Path(__file__).parent / "golden" / "screens.txt"
 GOLDEN_WIDTH = 200

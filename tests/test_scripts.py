@@ -14,6 +14,8 @@ import pytest
 from conftest import Console
 from scripts import command, run_process
 
+ROOMS = ("streamsql/cli/", "streamsql/runtime/")
+
 DATA = '{"user": "ann", "n": 1}\n{"user": "bob", "n": 2}\n'
 STREAM = "CREATE STREAM clicks (user STRING, n INT) USING json OPTIONS (path 'in');\n"
 SINK = "CREATE SINK copy USING json OPTIONS (path 'out');\n"
@@ -89,6 +91,7 @@ def test_ctrl_c_ends_a_script_with_130(folder: Path) -> None:
     assert len(written(folder)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_available_now_ends_by_itself_and_leaves_nothing_behind(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
@@ -139,6 +142,7 @@ def test_a_script_says_which_queries_do_not_end(console: Console) -> None:
     assert console.session.without_end(["n", "once"]) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_spark_that_cannot_start_gives_3(folder: Path) -> None:
     outcome = run_process("--java", str(folder), "-e", "SELECT 1;", cwd=folder)

@@ -24,6 +24,8 @@ from streamsql.plan.planner import plan
 from streamsql.secrets import LOG_PATTERNS, is_secret_key, redact_text
 from streamsql.shell.editing import History
 
+ROOMS = ("streamsql/runtime/", "streamsql/secrets.py", "streamsql/language/")
+
 SECRET = "Hunter2x"
 KINDS = {
     "kafka key": "kafka.ssl.keystore.key 'Hunter2x'",
@@ -223,6 +225,7 @@ def test_what_the_jvm_hides_is_hidden_here_too(text: str) -> None:
     assert SECRET not in redact_text(text)
 
 
+@pytest.mark.slow
 def test_what_spark_says_of_queries_and_plans_holds_no_secret(console: Console, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.json").write_text('{"n": 1}\n')

@@ -15,6 +15,8 @@ from streamsql.errors import QueryFault, StreamsqlError
 from streamsql.output.error_text import format_error
 from streamsql.results import Rows, Started, Text
 
+ROOMS = ("streamsql/runtime/", "streamsql/plan/")
+
 STREAM = "CREATE STREAM s (word STRING, n INT, at TIMESTAMP) USING values;\n"
 ROWS = (
     "INSERT INTO s VALUES ('a', 1, '2024-01-01 10:00:00'), ('b', 2, '2024-01-01 10:01:00'), ('c', 3, NULL);\n"
@@ -111,6 +113,7 @@ def test_a_set_stops_starts_drops_and_shows_as_one_query(console: Console) -> No
     assert len(console.rows("SELECT * FROM words;")) == 4
 
 
+@pytest.mark.slow
 def test_a_micro_batch_that_comes_again_is_in_the_files_once(console: Console, tmp_path: Path) -> None:
     """One sink has written when the other one fails: after the restart the batch comes again."""
     (tmp_path / "sinks.py").write_text(

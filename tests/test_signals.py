@@ -23,6 +23,8 @@ from scripts import command
 from streamsql.output.printer import Printer
 from streamsql.shell.prompt import Prompt
 
+ROOMS = ("streamsql/cli/", "streamsql/runtime/", "streamsql/output/")
+
 PROMPT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 AT_EACH_LINE = """
@@ -111,6 +113,7 @@ print(hung)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_signal_at_each_line_of_the_main_thread_is_obeyed() -> None:
     """A handler interrupts the main thread wherever it is, also while it holds the lock of what it waits for."""
@@ -119,7 +122,10 @@ def test_a_signal_at_each_line_of_the_main_thread_is_obeyed() -> None:
 
 
 @pytest.mark.usefixtures("processes")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, *(pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGINT, signal.SIGHUP))],
+)
 def test_a_script_ends_though_nobody_reads_what_it_prints(number: signal.Signals, tmp_path: Path) -> None:
     """The statement is blocked while it holds the terminal, which the last warning needs."""
     (tmp_path / "a.sql").write_text("HELP;\n" * 500)

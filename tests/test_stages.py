@@ -26,6 +26,7 @@ AVERAGE = """CREATE LIVE TABLE average AS
 SELECT avg(c) AS a FROM (SELECT word, count(*) AS c FROM words GROUP BY word);"""
 
 
+@pytest.mark.slow
 def test_an_aggregate_over_an_aggregate_keeps_the_groups_only(console: Console) -> None:
     started = console.run(WORDS + AVERAGE)[-1]
     assert [str(n) for n in started.notes] == [
@@ -83,6 +84,7 @@ def test_rows_that_have_to_be_kept_are_limited_and_the_limit_fails_the_query(con
     assert len(console.rows("SELECT * FROM ranked;")) == 4
 
 
+@pytest.mark.slow
 def test_an_insert_in_stages_goes_on_with_a_higher_limit(opened: Open, tmp_path: Path) -> None:  # noqa: F811
     one = opened()
     one.run(
@@ -263,6 +265,7 @@ def test_the_plan_of_spark_shows_each_stage(console: Console) -> None:
     assert console.session.queries.all == {}
 
 
+@pytest.mark.slow
 def test_a_replaced_table_stays_when_the_new_one_cannot_run(console: Console) -> None:
     console.run(f"{WORDS} {AVERAGE} INSERT INTO words VALUES ('a', 1); AWAIT QUERY average IDLE;")
     again = AVERAGE.replace("CREATE", "CREATE OR REPLACE")
@@ -286,6 +289,7 @@ def changes(folder: Path) -> list[list[object]]:
     return [list(json.loads(line).values()) for file in files for line in file.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_an_insert_runs_in_stages_and_writes_the_changes(console: Console, tmp_path: Path) -> None:
     started = console.run(f"{WORDS} CREATE SINK f USING json OPTIONS (path '{tmp_path}/f'); {INTO_FILES}")[-1]
     assert notes_of(started) == (
@@ -314,6 +318,7 @@ def test_an_insert_runs_in_stages_and_writes_the_changes(console: Console, tmp_p
     assert (console.session.catalog.sinks, console.session.catalog.queries) == ({}, {})
 
 
+@pytest.mark.slow
 def test_a_database_follows_what_spark_emits_in_no_mode_that_it_takes(
     console: Console, tmp_path: Path
 ) -> None:
@@ -409,6 +414,7 @@ def test_what_spark_alone_would_refuse_runs_in_stages(
     assert console.rows("SELECT * FROM t;") == rows
 
 
+@pytest.mark.slow
 def test_a_union_of_rows_and_of_groups_keeps_all_rows(console: Console) -> None:
     # In output mode complete Spark gives all groups, and the rows of the newest micro-batch only.
     groups = "SELECT word, count(*) AS n FROM words GROUP BY word"

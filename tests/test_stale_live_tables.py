@@ -21,6 +21,8 @@ from streamsql.runtime.handlers import refresh_remarks
 from streamsql.runtime.live.kept_columns import Misfit, fitted
 from streamsql.runtime.session_summary import stale_table
 
+ROOMS = ("streamsql/runtime/",)
+
 # Spark waits here, row by row, until the system property says that the gate is open.
 GATE = """aggregate(sequence(1, 3000), false, (open, n) -> open OR
   reflect('java.lang.System', 'getProperty', 'gate') = 'open' OR reflect('java.lang.Thread', 'sleep', 20L) = '')"""
@@ -34,6 +36,7 @@ def footer(console: Console, name: str) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_an_input_that_waits_for_another_and_one_whose_query_is_stopped(console: Console) -> None:
     console.run(
         f"""{COUNTS} CREATE LIVE TABLE total AS SELECT sum(c) AS t FROM counts;
@@ -57,6 +60,7 @@ def test_an_input_that_waits_for_another_and_one_whose_query_is_stopped(console:
     assert verdict.verdict.startswith("nothing is wrong: shares has 2 rows, computed ")
 
 
+@pytest.mark.slow
 def test_an_input_that_fails_and_one_that_begins_again(console: Console) -> None:
     console.run(
         f"""CREATE STREAM words (word STRING, n INT) USING values;
@@ -105,6 +109,7 @@ def test_an_input_that_is_dropped(console: Console) -> None:
     assert console.rows("SELECT * FROM sorted;") == [(None,), (None,)]
 
 
+@pytest.mark.slow
 def test_a_join_that_multiplies_and_a_condition_that_keeps_nothing(console: Console) -> None:
     console.run(
         f"""{COUNTS} CREATE LIVE TABLE pairs RETAIN 2 ROWS AS SELECT a.word, b.c FROM counts a, counts b;
@@ -143,6 +148,7 @@ def test_a_changed_definition_on_a_resumed_workspace(opened: Open) -> None:  # n
     assert second.rows("SELECT * FROM top;") == [("a", 1)]
 
 
+@pytest.mark.slow
 def test_a_refresh_slower_than_its_inputs(
     console: Console,
     monkeypatch: pytest.MonkeyPatch,

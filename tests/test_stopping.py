@@ -15,6 +15,8 @@ from streamsql.errors import Cancelled, NameFault, TimeFault
 from streamsql.results import Done
 from streamsql.runtime.engine.cancel import CancelToken
 
+ROOMS = ("streamsql/runtime/",)
+
 WORDS = "CREATE STREAM words (word STRING, n INT) USING values;\n"
 
 GATE = """
@@ -177,6 +179,7 @@ def test_drain_ends_though_the_source_never_does(console: Console) -> None:
     assert [status(console, n)["status"] for n in "tu"] == ["stopped", "stopped"]
 
 
+@pytest.mark.slow
 def test_drain_with_a_time_limit_stops_all_the_same(console: Console, gate: Gate, out: Path) -> None:
     with pytest.raises(TimeFault, match="q was stopped before all input was processed"):
         console.run("STOP QUERY q WITH DRAIN TIMEOUT INTERVAL 1 SECOND;")

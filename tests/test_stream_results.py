@@ -206,6 +206,7 @@ JOINS = {
 WITHOUT_STOP = WINDOWS | JOINS | (STATEFUL if FULL else {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases_of(WITHOUT_STOP, 5))
 def test_a_stream_ends_as_a_table(all_steps: Console, as_tables: Any, case: Case) -> None:
     all_steps.run(live_table("q", case))
@@ -213,7 +214,7 @@ def test_a_stream_ends_as_a_table(all_steps: Console, as_tables: Any, case: Case
     all_steps.run("DROP LIVE TABLE q")
 
 
-@pytest.mark.parametrize("name", cases_of({name: name for name in STATEFUL}, 2))
+@pytest.mark.parametrize("name", cases_of({name: name for name in STATEFUL}, 5))
 def test_a_restart_in_the_middle_changes_nothing(after_one_step: Console, as_tables: Any, name: str) -> None:
     query = f"q{list(STATEFUL).index(name)}"
     after_one_step.run(f"START QUERY {query}")
@@ -240,6 +241,7 @@ def test_the_policy_for_several_watermarks(console: Console, policy: str, closed
     assert console.rows("SHOW PROGRESS q LAST 1")[-1][5] == watermark
 
 
+@pytest.mark.slow
 def test_window_tables_over_tables_of_spark(console: Console) -> None:
     """The same words over what does not stream."""
     for name in STREAMS:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from terminal import Terminal
 
+ROOMS = ("streamsql/shell/", "streamsql/output/", "streamsql/cli/", "streamsql/runtime/")
+
 pytestmark = [pytest.mark.usefixtures("processes"), pytest.mark.timeout(600)]
 
 
@@ -39,6 +41,7 @@ def at_an_empty_prompt(request: pytest.FixtureRequest) -> None:
         console.clear()
 
 
+@pytest.mark.slow
 def test_what_needs_no_spark_is_answered_while_it_starts(console: Terminal) -> None:
     console.run("CREATE STREAM r USING rate OPTIONS (rowsPerSecond 20);", "stream r created")
     console.run("SHOW STREAMS;", r"\| r +\| rate")
@@ -72,6 +75,7 @@ def test_lines_pasted_without_brackets_are_no_keys_of_the_view_before_them(conso
     assert "PAUSED" not in shown
 
 
+@pytest.mark.slow
 def test_a_repeated_statement_refreshes_in_place(console: Terminal) -> None:
     console.run("SELECT unix_micros(now()) AS at;", "1 row")
     console.clear()
@@ -97,6 +101,7 @@ def test_a_repeated_statement_refreshes_in_place(console: Terminal) -> None:
     console.prompt()
 
 
+@pytest.mark.slow
 def test_watch_leaves_the_query_alone(console: Terminal) -> None:
     console.run(
         "CREATE LIVE TABLE per AS SELECT window(timestamp, '3 seconds') AS w, count(*) AS n FROM r "
@@ -121,6 +126,7 @@ def test_watch_leaves_the_query_alone(console: Terminal) -> None:
     console.run("SHOW QUERIES;", r"per +\| running")
 
 
+@pytest.mark.slow
 def test_a_transient_query_can_be_kept(console: Terminal) -> None:
     console.type("SELECT count(*) AS n FROM r;\r")
     console.until(r"\| +[1-9]\d* \|.*SELECT: 1 row.*b keep it running")
@@ -135,6 +141,7 @@ def test_a_transient_query_can_be_kept(console: Terminal) -> None:
     console.run("DROP LIVE TABLE q1;", "live table q1 dropped")
 
 
+@pytest.mark.slow
 def test_what_a_preview_proposes_is_a_key_away(console: Terminal, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"user": "ann", "ts": "2024-05-01T12:00:00Z"}\n')
     console.run(f"PREVIEW USING json OPTIONS (path '{tmp_path}/a.json');", r"ann.*WITH WATERMARK ts.*press ↑")
@@ -146,6 +153,7 @@ def test_what_a_preview_proposes_is_a_key_away(console: Terminal, tmp_path: Path
     console.run("DROP STREAM a;", "stream a dropped")
 
 
+@pytest.mark.slow
 def test_a_live_view_in_a_window_that_shrinks_and_full_screen(console: Terminal) -> None:
     console.type("SELECT timestamp, value, value * 2 AS twice, value * 3 AS thrice FROM r;\r")
     console.until(r"thrice.*rows .* of")
@@ -188,6 +196,7 @@ def test_ctrl_c_in_the_pager_is_the_pagers(console: Terminal) -> None:
     assert "cancelled" not in console.shown
 
 
+@pytest.mark.slow
 def test_a_million_rows_are_fetched_as_the_pager_reads_them(console: Terminal) -> None:
     for columns in (60, 200, 100):
         console.resize(columns, 30)
@@ -281,6 +290,7 @@ def test_ctrl_c_cancels_a_long_statement_and_nothing_else(console: Terminal) -> 
     console.run("SHOW QUERIES;", r"per +\| running")
 
 
+@pytest.mark.slow
 def test_a_query_that_fails_is_told_above_what_is_being_typed(console: Terminal) -> None:
     console.run("CREATE LIVE TABLE bad AS SELECT 1 / (value - 40) AS x FROM r;", "live table bad started")
     console.type("SELECT 'half a state")
@@ -291,6 +301,7 @@ def test_a_query_that_fails_is_told_above_what_is_being_typed(console: Terminal)
     console.run("DROP LIVE TABLE bad;", "live table bad dropped")
 
 
+@pytest.mark.slow
 def test_a_select_that_fails_says_so_once(console: Terminal) -> None:
     console.type("SELECT 1 / (value - 5) AS x FROM r;\r")
     shown = console.until(r"^error\[DIVIDE_BY_ZERO\]: the query failed: division by zero.*^sql>\s*$")
@@ -304,6 +315,7 @@ def test_a_select_that_fails_says_so_once(console: Terminal) -> None:
     assert shown.count("bad failed") == 1  # AWAIT tells it, and no line above the prompt
 
 
+@pytest.mark.slow
 def test_batches_of_a_console_sink_come_above_what_is_being_typed(console: Terminal) -> None:
     console.run("CREATE STREAM slow USING rate OPTIONS (rowsPerSecond 1);", "stream slow created")
     console.run("CREATE SINK screen USING console;", "sink screen created")
@@ -339,6 +351,7 @@ def test_mistakes_are_told_in_a_few_lines(console: Terminal) -> None:
     assert "at org.apache" not in console.scrollback
 
 
+@pytest.mark.slow
 def test_a_jvm_that_is_killed(console: Terminal) -> None:
     console.run("CREATE TEMPORARY VIEW three AS SELECT 3 AS n;", "view three created")
     console.prompt()
@@ -398,6 +411,7 @@ sys.meta_path.insert(0, Waiting())
 """
 
 
+@pytest.mark.slow
 def test_the_prompt_is_shown_before_its_editor_is_imported(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(WAITING_IMPORT)
     signal_file = tmp_path / "now"

@@ -21,6 +21,8 @@ from streamsql.testing.reports import TapReport, TextReport, junit
 from streamsql.testing.runner import Outcome, run_cases
 from streamsql.testing.sessions import SessionFactory
 
+ROOMS = ("streamsql/testing/", "streamsql/runtime/")
+
 TESTS = Path(__file__).parent / "sql_tests"
 GOLDEN = Path(__file__).parent / "golden" / "sql_tests"
 
@@ -60,7 +62,14 @@ def check_golden(name: str, text: str) -> None:
     assert text == golden.read_text()
 
 
-@pytest.mark.parametrize("name", ["words", "messages", "binary_messages", "files_and_sinks"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("words", "messages")),
+        "binary_messages",
+        "files_and_sinks",
+    ],
+)
 def test_what_holds_passes(name: str, factory: SessionFactory, packages: Callable[[str], None]) -> None:
     if name == "binary_messages":
         packages("avro")
@@ -70,6 +79,7 @@ def test_what_holds_passes(name: str, factory: SessionFactory, packages: Callabl
     assert [o.case.name for o in outcomes if not o.passed] == [], out.getvalue()
 
 
+@pytest.mark.slow
 def test_what_does_not_hold_is_shown_with_its_rows(factory: SessionFactory) -> None:
     out = io.StringIO()
     outcomes = run_file(factory, "failing.test.sql", TextReport(out))
@@ -138,6 +148,7 @@ def test_tests_of_packages_in_a_folder_are_not_its_own(tmp_path: Path, capsys: A
     assert capsys.readouterr().out == f"{tmp_path / 'sub' / 'a.test.sql'}:1: a\n"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_the_command_ends_with_the_code_of_its_tests(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"

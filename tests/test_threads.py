@@ -22,6 +22,8 @@ from streamsql.runtime.engine.lifecycle import Engine
 from streamsql.runtime.engine.package_loader import Packages
 from streamsql.runtime.why.probes import Probes
 
+ROOMS = ("streamsql/runtime/",)
+
 
 def test_a_token_ends_the_jobs_of_many_refreshes_once() -> None:
     """The token of a live table over live tables lives for as long as the table is refreshed."""
@@ -95,6 +97,7 @@ def test_refreshes_keep_nothing(console: Console) -> None:
     assert len(token._actions) <= 1
 
 
+@pytest.mark.slow
 def test_probes_of_why_keep_nothing(console: Console) -> None:
     console.run(
         "CREATE STREAM s (n INT, at TIMESTAMP) USING values WITH WATERMARK at DELAY '1 hour';"

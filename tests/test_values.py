@@ -25,6 +25,8 @@ from streamsql.runtime.live.result_views import ChangesView, TableView
 from streamsql.runtime.why.moments import shown
 from streamsql.server.encoding import Message, decode
 
+ROOMS = ("streamsql/runtime/", "streamsql/output/")
+
 ZONE = "America/New_York"
 
 VALUES = {
@@ -204,10 +206,12 @@ def check(columns: list[Column], rows: Any, shown: Callable[[Any], str] = text) 
     assert len(rows) > 1
 
 
+@pytest.mark.slow
 def test_a_small_select(zoned: Console, columns: list[Column], select: str, most: int) -> None:
     check(columns, zoned.rows(f"{select} (SELECT explode(sequence(0, {most - 1})) AS n);"))
 
 
+@pytest.mark.slow
 def test_a_large_select(zoned: Console, columns: list[Column], select: str, most: int) -> None:
     """The rows of a SELECT of many rows come in Arrow where that has all types of it."""
     frame = zoned.session.spark.sql(f"{select} (SELECT explode(sequence(0, {most - 1})) AS n)")
@@ -222,6 +226,7 @@ def test_a_large_select(zoned: Console, columns: list[Column], select: str, most
         check([columns[n] for n in chosen], rows)
 
 
+@pytest.mark.slow
 def test_rows_without_a_call_of_the_jvm(
     zoned: Console, columns: list[Column], select: str, most: int
 ) -> None:
@@ -242,6 +247,7 @@ def test_watch(columns: list[Column], live: Any) -> None:
     check(columns, [row[1:] for row in ChangesView(live, ZONE).take(100, 0, None).rows])
 
 
+@pytest.mark.slow
 def test_a_live_table_of_groups(zoned: Console, columns: list[Column], live: Any, most: int) -> None:
     """The newest value of each group, of a type that aggregations take, over a live table."""
     plain = [
@@ -254,6 +260,7 @@ def test_a_live_table_of_groups(zoned: Console, columns: list[Column], live: Any
     check([columns[n] for n in plain], zoned.rows("SELECT * FROM newest;"))
 
 
+@pytest.mark.slow
 def test_the_rows_after_a_restart(zoned: Console, columns: list[Column], live: Any) -> None:
     zoned.run("STOP QUERY kept; START QUERY kept; AWAIT QUERY kept IDLE;")
     check(columns, zoned.rows("SELECT * FROM kept;"))
@@ -311,6 +318,7 @@ def test_copy(zoned: Console, columns: list[Column], live: Any, tmp_path: Path) 
     check(columns, copied.rows.whole().rows)
 
 
+@pytest.mark.slow
 def test_late_rows(zoned: Console) -> None:
     """Rows of a year that Python does not have, and that come after the watermark."""
     zoned.run(

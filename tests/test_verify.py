@@ -23,6 +23,7 @@ def said(console: Console, text: str) -> str:
     return done.message
 
 
+@pytest.mark.slow
 def test_rows_of_files_and_live_tables(console: Console, tmp_path: Path) -> None:
     console.run(
         f"""CREATE STREAM s (n INT, at TIMESTAMP) USING values {WATERMARK};

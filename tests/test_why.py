@@ -15,6 +15,8 @@ from streamsql.errors import NameFault, QueryFault, RuleFault
 from streamsql.output.frames import View, frame
 from streamsql.results import Live, Why
 
+ROOMS = ("streamsql/runtime/",)
+
 WATERMARK = "WITH WATERMARK at DELAY OF INTERVAL 10 MINUTES"
 FIVE = "SELECT window.end AS until, count(*) AS n FROM {} GROUP BY window(at, '5 minutes')"
 
@@ -72,6 +74,7 @@ def test_f_a_window_that_is_not_closed(console: Console, eventually: Callable[..
     assert (facts["rows in"], facts["rows out"]) == (2, 1)  # ADVANCE is no row
 
 
+@pytest.mark.slow
 def test_f_windows_of_windows(console: Console, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("2024-05-01 12:01:00\n")
     console.run(
@@ -115,6 +118,7 @@ def test_a_nothing_was_inserted(console: Console) -> None:
     assert resolved(console, shown, "t") == [("a", 1)]
 
 
+@pytest.mark.slow
 def test_a_kafka_begins_with_the_latest(console: Console, kafka: Broker) -> None:
     topic, other = kafka.topic("one", "two"), kafka.topic('{"name": "a"}')
     console.run(
@@ -160,6 +164,7 @@ def test_g_one_input_holds_the_watermark(console: Console) -> None:
     assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:05:00", "2")]
 
 
+@pytest.mark.slow
 def test_g_an_input_without_events_holds_the_watermark(console: Console, tmp_path: Path) -> None:
     for name, text in {"a": "1,2024-05-01 12:00:00\n2,2024-05-01 13:00:00\n", "b": ""}.items():
         (tmp_path / name).mkdir()
@@ -179,6 +184,7 @@ def test_g_an_input_without_events_holds_the_watermark(console: Console, tmp_pat
     assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:05:00", "1")]
 
 
+@pytest.mark.slow
 def test_j_what_waits_in_state(console: Console) -> None:
     console.run(
         f"""CREATE STREAM a (id STRING, at TIMESTAMP) USING values {WATERMARK};
@@ -201,6 +207,7 @@ def test_j_what_waits_in_state(console: Console) -> None:
     assert texts(console.rows("AWAIT QUERY s IDLE; SELECT id, n FROM s WHERE id = 'x';")) == [("x", "1")]
 
 
+@pytest.mark.slow
 def test_j_k_a_deduplication(console: Console) -> None:
     console.run(
         """CREATE STREAM s (k STRING, at TIMESTAMP) USING values;
@@ -256,6 +263,7 @@ def test_l_stopped_and_changed_since(console: Console) -> None:
     assert why(console, "QUERY t")[0].code == "NO_DATA"
 
 
+@pytest.mark.slow
 def test_l_m_stopped_failed_and_read_before(console: Console) -> None:
     console.run(
         """CREATE STREAM s (k STRING) USING values; CREATE LIVE TABLE t AS SELECT CAST(k AS INT) AS n FROM s;

@@ -12,6 +12,8 @@ from test_why import WATERMARK, resolved, texts, why
 from streamsql.results import Why
 from streamsql.runtime.session_summary import silent_query
 
+ROOMS = ("streamsql/runtime/",)
+
 TWO = f"""CREATE STREAM a (id STRING, at TIMESTAMP) USING values {WATERMARK};
 CREATE STREAM b (id STRING, bt TIMESTAMP) USING values WITH WATERMARK bt DELAY OF INTERVAL 10 MINUTES;
 """
@@ -26,6 +28,7 @@ def files(folder: Path, **contents: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_c_event_times_that_cannot_be_read(console: Console, tmp_path: Path) -> None:
     folder = files(tmp_path / "in", a__csv="a,05/01/2024 12:00:00\nb,25/01/2024 12:01:00\n")
     console.run(
@@ -65,6 +68,7 @@ def test_d_a_filter_drops_all(console: Console) -> None:
     assert resolved(console, shown, "t") == [("play", 2)]
 
 
+@pytest.mark.slow
 def test_a_select_of_an_empty_live_table_tells_at_the_prompt_what_explains_it(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +104,7 @@ def test_d_in_the_definition_of_a_stream(console: Console) -> None:
     assert resolved(console, shown, "t") == [(1,)]
 
 
+@pytest.mark.slow
 def test_e_no_key_is_on_both_sides(console: Console) -> None:
     console.run(
         f"""{TWO} CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b {JOIN};
@@ -117,6 +122,7 @@ def test_e_no_key_is_on_both_sides(console: Console) -> None:
     assert texts(resolved(console, shown, "t")) == [("x", "2024-05-01 12:01:00")]
 
 
+@pytest.mark.slow
 def test_e_one_side_is_empty(console: Console) -> None:
     console.run(
         f"""{TWO} CREATE LIVE TABLE t AS SELECT a.id, bt FROM a JOIN b {JOIN};
@@ -131,6 +137,7 @@ def test_e_one_side_is_empty(console: Console) -> None:
     assert "INSERT INTO b VALUES" in stream.verdict + stream.proposal
 
 
+@pytest.mark.slow
 def test_e_the_nearest_miss_of_a_range(console: Console) -> None:
     console.run(
         f"""{TWO} CREATE STREAM c (cid STRING, bt TIMESTAMP) USING values {WATERMARK.replace(" at ", " bt ")};
@@ -194,6 +201,7 @@ def test_i_milliseconds_read_as_seconds(console: Console, tmp_path: Path) -> Non
     assert texts(resolved(console, shown, "t")) == [("2024-05-01 12:00:00", "2")]
 
 
+@pytest.mark.slow
 def test_i_seconds_read_as_milliseconds(console: Console, tmp_path: Path) -> None:
     folder = files(tmp_path / "in", a__json='{"n": 1714564800}\n{"n": 1714564860}\n')
     mark = "WITH WATERMARK timestamp_millis(n) AS at DELAY OF INTERVAL 10 MINUTES"
@@ -212,6 +220,7 @@ def test_i_seconds_read_as_milliseconds(console: Console, tmp_path: Path) -> Non
     assert texts(console.rows("SELECT * FROM t;")) == [("2024-05-01 12:00:00", "2")]
 
 
+@pytest.mark.slow
 def test_i_one_row_of_the_future(console: Console) -> None:
     console.run(
         f"""CREATE STREAM s (at TIMESTAMP) USING values {WATERMARK};
@@ -238,6 +247,7 @@ def test_n_the_rows_are_in_a_folder(console: Console, tmp_path: Path) -> None:
     assert console.rows(shown.proposal) == [("a",), ("b",)]
 
 
+@pytest.mark.slow
 def test_a_n_the_rows_went_to_a_topic(console: Console, kafka: Broker) -> None:
     topic = kafka.topic()
     options = f"OPTIONS (servers '{kafka.servers}', topic '{topic}')"
@@ -279,6 +289,7 @@ def test_n_o_a_select_hides_the_rows(console: Console) -> None:
     assert len(console.rows(shown.proposal)) == 1
 
 
+@pytest.mark.slow
 def test_d_having_keeps_no_group(console: Console) -> None:
     console.run(
         f"""CREATE STREAM w (k STRING, at TIMESTAMP) USING values {WATERMARK};
@@ -292,6 +303,7 @@ def test_d_having_keeps_no_group(console: Console) -> None:
     assert resolved(console, shown, "t") == [("a", 2), ("b", 1)]
 
 
+@pytest.mark.slow
 def test_k_a_join_that_keeps_all_rows(console: Console) -> None:
     rows = "".join(f"INSERT INTO a VALUES ('x', '2024-05-01 12:0{n}:00');" for n in range(3))
     console.run(

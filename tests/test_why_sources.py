@@ -19,6 +19,8 @@ from test_why_rows import files
 
 from streamsql.results import Rows
 
+ROOMS = ("streamsql/runtime/", "streamsql/connectors/")
+
 
 def test_a_files_older_than_the_newest_by_more_than_max_file_age(console: Console, tmp_path: Path) -> None:
     folder = files(tmp_path / "in", a__csv="a\n", c__csv="c\n")
@@ -41,6 +43,7 @@ def test_a_files_older_than_the_newest_by_more_than_max_file_age(console: Consol
     assert resolved(console, shown, "t") == [("a",), ("b",), ("c",)]
 
 
+@pytest.mark.slow
 def test_a_wrong_globs_and_folders_sub_folders_and_files_that_are_being_written(
     console: Console, tmp_path: Path
 ) -> None:
@@ -127,6 +130,7 @@ def send_to_all(server: socket.socket, connections: contextlib.ExitStack) -> Non
                 connection.sendall(b"one\n")
 
 
+@pytest.mark.slow
 def test_a_a_socket_that_sends_nothing(console: Console, eventually: Callable[..., None]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = f"127.0.0.1:{server.getsockname()[1]}"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import Console
+from conftest import Console, cases_of
 from pyspark.errors import PySparkException
 
 from streamsql.errors import StreamsqlError
+
+ROOMS = ("streamsql/plan/",)
 
 CALLS = [
     "window(at, '5 minutes')",
@@ -35,7 +37,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", cases_of({call: call for call in CALLS}, 3))
 def test_what_is_refused_is_what_spark_refuses(console: Console, spark: Any, call: str) -> None:
     refused, spark_refused = "", False
     query = f"SELECT {call}.start, count(*) FROM {{}} GROUP BY {call}"

@@ -9,6 +9,8 @@ from properties import Console
 from pyspark.errors import PySparkException
 from spark_selects import collected, generated
 
+ROOMS = ("streamsql/language/", "streamsql/cli/")
+
 # A stream whose name is near to the column vi; no table of the SELECTs is near to it.
 STREAM = "CREATE STREAM vip USING rate;"
 
@@ -46,6 +48,7 @@ def refused(texts: list[str]) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "least"), [("collected", 200), ("generated", 100)])
 def test_nothing_is_refused_that_sparks_parser_takes(spark: Any, kind: str, least: int) -> None:
     texts = collected(spark) if kind == "collected" else generated(400, seed=1)

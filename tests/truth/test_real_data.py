@@ -10,8 +10,11 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
 from conftest import Console
 from truth.packed import unpacked
+
+ROOMS = ("streamsql/runtime/", "streamsql/plan/", "tests/truth/")
 
 HOUR, DELAY = timedelta(hours=1), timedelta(hours=1)
 
@@ -47,6 +50,7 @@ def test_earthquakes_are_counted_without_those_that_came_too_late(console: Conso
     assert late
 
 
+@pytest.mark.slow
 def test_sales_of_each_country_day_by_day(console: Console, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     console.run(

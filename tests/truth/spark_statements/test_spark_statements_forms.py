@@ -17,6 +17,7 @@ PARTS = 10
 """The parts that all queries are tried in: each is a test, with a time limit of its own."""
 
 
+@pytest.mark.slow
 def test_some_queries_are_taken_in_all_forms() -> None:
     golden = fetched_files()
     tried = list(queries(golden, some=True))

@@ -67,6 +67,7 @@ class Answer:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, PARTS))])
 def test_queries_have_the_answers_of_spark(
     golden: GoldenFiles, spark: Any, tmp_path: Path, part: int
