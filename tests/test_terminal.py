@@ -41,7 +41,6 @@ def at_an_empty_prompt(request: pytest.FixtureRequest) -> None:
         console.clear()
 
 
-@pytest.mark.slow
 def test_what_needs_no_spark_is_answered_while_it_starts(console: Terminal) -> None:
     console.run("CREATE STREAM r USING rate OPTIONS (rowsPerSecond 20);", "stream r created")
     console.run("SHOW STREAMS;", r"\| r +\| rate")
@@ -75,7 +74,6 @@ def test_lines_pasted_without_brackets_are_no_keys_of_the_view_before_them(conso
     assert "PAUSED" not in shown
 
 
-@pytest.mark.slow
 def test_a_repeated_statement_refreshes_in_place(console: Terminal) -> None:
     console.run("SELECT unix_micros(now()) AS at;", "1 row")
     console.clear()
@@ -101,7 +99,6 @@ def test_a_repeated_statement_refreshes_in_place(console: Terminal) -> None:
     console.prompt()
 
 
-@pytest.mark.slow
 def test_watch_leaves_the_query_alone(console: Terminal) -> None:
     console.run(
         "CREATE LIVE TABLE per AS SELECT window(timestamp, '3 seconds') AS w, count(*) AS n FROM r "
@@ -126,7 +123,6 @@ def test_watch_leaves_the_query_alone(console: Terminal) -> None:
     console.run("SHOW QUERIES;", r"per +\| running")
 
 
-@pytest.mark.slow
 def test_a_transient_query_can_be_kept(console: Terminal) -> None:
     console.type("SELECT count(*) AS n FROM r;\r")
     console.until(r"\| +[1-9]\d* \|.*SELECT: 1 row.*b keep it running")
@@ -141,7 +137,6 @@ def test_a_transient_query_can_be_kept(console: Terminal) -> None:
     console.run("DROP LIVE TABLE q1;", "live table q1 dropped")
 
 
-@pytest.mark.slow
 def test_what_a_preview_proposes_is_a_key_away(console: Terminal, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"user": "ann", "ts": "2024-05-01T12:00:00Z"}\n')
     console.run(f"PREVIEW USING json OPTIONS (path '{tmp_path}/a.json');", r"ann.*WITH WATERMARK ts.*press ↑")
@@ -153,7 +148,6 @@ def test_what_a_preview_proposes_is_a_key_away(console: Terminal, tmp_path: Path
     console.run("DROP STREAM a;", "stream a dropped")
 
 
-@pytest.mark.slow
 def test_a_live_view_in_a_window_that_shrinks_and_full_screen(console: Terminal) -> None:
     console.type("SELECT timestamp, value, value * 2 AS twice, value * 3 AS thrice FROM r;\r")
     console.until(r"thrice.*rows .* of")
@@ -196,7 +190,6 @@ def test_ctrl_c_in_the_pager_is_the_pagers(console: Terminal) -> None:
     assert "cancelled" not in console.shown
 
 
-@pytest.mark.slow
 def test_a_million_rows_are_fetched_as_the_pager_reads_them(console: Terminal) -> None:
     for columns in (60, 200, 100):
         console.resize(columns, 30)
@@ -290,7 +283,6 @@ def test_ctrl_c_cancels_a_long_statement_and_nothing_else(console: Terminal) -> 
     console.run("SHOW QUERIES;", r"per +\| running")
 
 
-@pytest.mark.slow
 def test_a_query_that_fails_is_told_above_what_is_being_typed(console: Terminal) -> None:
     console.run("CREATE LIVE TABLE bad AS SELECT 1 / (value - 40) AS x FROM r;", "live table bad started")
     console.type("SELECT 'half a state")
@@ -301,7 +293,6 @@ def test_a_query_that_fails_is_told_above_what_is_being_typed(console: Terminal)
     console.run("DROP LIVE TABLE bad;", "live table bad dropped")
 
 
-@pytest.mark.slow
 def test_a_select_that_fails_says_so_once(console: Terminal) -> None:
     console.type("SELECT 1 / (value - 5) AS x FROM r;\r")
     shown = console.until(r"^error\[DIVIDE_BY_ZERO\]: the query failed: division by zero.*^sql>\s*$")
@@ -315,7 +306,6 @@ def test_a_select_that_fails_says_so_once(console: Terminal) -> None:
     assert shown.count("bad failed") == 1  # AWAIT tells it, and no line above the prompt
 
 
-@pytest.mark.slow
 def test_batches_of_a_console_sink_come_above_what_is_being_typed(console: Terminal) -> None:
     console.run("CREATE STREAM slow USING rate OPTIONS (rowsPerSecond 1);", "stream slow created")
     console.run("CREATE SINK screen USING console;", "sink screen created")
@@ -351,7 +341,6 @@ def test_mistakes_are_told_in_a_few_lines(console: Terminal) -> None:
     assert "at org.apache" not in console.scrollback
 
 
-@pytest.mark.slow
 def test_a_jvm_that_is_killed(console: Terminal) -> None:
     console.run("CREATE TEMPORARY VIEW three AS SELECT 3 AS n;", "view three created")
     console.prompt()
