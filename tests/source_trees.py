@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,16 @@ def trees() -> dict[str, ast.Module]:
 
 @cache
 def nodes() -> list[tuple[str, ast.AST]]:
-    """(`module:line`, node) of all nodes of all trees."""
-    return [
-        (f"{name}:{getattr(n, 'lineno', 0)}", n) for name, tree in trees().items() for n in ast.walk(tree)
-    ]
+    """(`module:line`, node) of all nodes of all trees.
+
+    The half million nodes are kept until the end of the run: a search for garbage among them would find none and
+    take most of the time.
+    """
+    gc.disable()
+    try:
+        return [
+            (f"{name}:{getattr(n, 'lineno', 0)}", n) for name, tree in trees().items() for n in ast.walk(tree)
+        ]
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -24,7 +24,7 @@ from streamsql.plan.plans import Collect, Explain, Plan
 REFUSED, CHANGED, RAISED = "refused", "changed", "raised"
 """The kinds of failures."""
 
-PARTS, SOME = 6, 0
+PARTS, SOME = 12, 0
 """The parts into which the files are divided, and the one that each test run checks."""
 
 _INSIDE = r"[^*/]|\*(?!/)|/(?!\*)"
