@@ -25,6 +25,8 @@ sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
 import corpus
 from statements import texts
 
+ROOMS = ("streamsql/language/", "grammars/")
+
 SQL_TESTS = [*(ROOT / "examples").glob("*.test.sql"), *(ROOT / "tests" / "sql_tests").glob("*.test.sql")]
 
 
@@ -172,6 +174,7 @@ def check(text: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_tokens_comments_and_names_stay_and_a_second_format_changes_nothing() -> None:
     chance = random.Random(14)
     known = corpus.statements()

@@ -307,7 +307,7 @@ class Tables:
 
     def settle(self, refresher: Refresher) -> list[int]:
         while not self.refreshes.settled(refresher):
-            self.refreshes.wait(refresher, 5)
+            self.refreshes.wait(refresher, 0.05)  # what it waits for may have come before
         found: list[int] = refresher.rows.now().table["n"].to_pylist()
         return found
 

@@ -70,6 +70,8 @@ TOO_DEEP = "the query is nested too deeply"
 _MOST_KEPT = 200_000
 """The characters of the texts whose trees are kept: a tree takes some 270 bytes a character."""
 _kept: OrderedDict[str, Query] = OrderedDict()
+_kept_length = 0
+"""The characters of the texts in _kept."""
 _lock = threading.Lock()
 
 
@@ -85,11 +87,13 @@ def read_query(text: str) -> Query:
             return _kept[text]
     query = _read(text)
     query = replace(query, relations=_relations_of(query))
+    global _kept_length
     with _lock:
+        if text not in _kept:
+            _kept_length += len(text)
         _kept[text] = query
-        length = sum(map(len, _kept))
-        while length > _MOST_KEPT and len(_kept) > 1:
-            length -= len(_kept.popitem(last=False)[0])
+        while _kept_length > _MOST_KEPT and len(_kept) > 1:
+            _kept_length -= len(_kept.popitem(last=False)[0])
     return query
 
 
