@@ -245,6 +245,8 @@ VERDICTS = {
     "TIME_ZONE": "the session time zone shifts the times away from those that a SELECT asks for",
     "ROWS_WRITTEN": "the sink has the rows",
     "STATE_GROWS": "the state grows, and nothing removes rows from it",
+    "FILES_HIDDEN": "files are not in the log of the file sink that has written their folder",
+    "FILES_CHANGED": "files were changed after they had been read",
     "FILES_TOO_OLD": "files are not read, because they are older than maxFileAge allows",
     "NOTHING_WRONG": "rows came out, and none waits",
     "NOT_EXPLAINED": "no situation that WHY knows holds",

@@ -314,9 +314,8 @@ def _waiting(running: Running, *, idle: bool) -> str:
     last = running.reports.newest(1)
     batch = f"batch {last[-1].get('batchId')} done, " if last else ""
     until = "process all input" if idle else "end"
-    return (
-        f"waiting for {running.name} to {until}: {batch}{running.reports.rows_in:,} rows in{_next(running)}"
-    )
+    rows = f"{running.reports.account.read} rows in"
+    return f"waiting for {running.name} to {until}: {batch}{rows}{_next(running)}"
 
 
 def _next(running: Running) -> str:

@@ -106,7 +106,11 @@ def _of_late(parts: SessionParts, table: str, query: Query) -> Verdict:
     running = parts.queries.all.get(query.name.casefold())
     rows = parts.live.get(table.casefold())
     kept = rows.rows()[0].num_rows if rows is not None and rows.rows()[0] is not None else 0
-    facts = [("rows in", running.reports.rows_in), ("late rows", running.reports.late)] if running else []
+    facts = (
+        [("rows in", running.reports.account.read), ("late rows", running.reports.account.late)]
+        if running
+        else []
+    )
     return Verdict(
         situation="NOTHING_WRONG",
         sentence=f"nothing is wrong: {table} takes the rows of {query.name} that come late, and "

@@ -314,21 +314,18 @@ def _with_range(evidence: Evidence) -> str:
 
 def nothing_wrong(evidence: Evidence) -> Verdict | None:
     """(p) Rows came out, and none that was read since waits."""
-    if evidence.rows_out is None or not evidence.rows_out or evidence.silent:
+    if not evidence.rows_out or evidence.silent or not evidence.account.closes:
         return None
-    assert evidence.running and evidence.running.reports.output
-    at = evidence.running.reports.output.at
+    output = evidence.running.reports.output if evidence.running else None
+    at = output.at if output is not None else None
     ago = brief(time.time() - at) if at else ""
-    facts: list[Fact] = [("rows in", evidence.rows_in), ("rows out", evidence.rows_out)]
-    if evidence.late:
-        facts.append(("late rows dropped", evidence.late_rows))
-        if not evidence.plan.transient and not evidence.query.together:
-            facts.append(("the late rows", f"SELECT * FROM LATE ROWS OF QUERY {quote_name(evidence.name)};"))
+    facts: list[Fact] = [("rows in", evidence.account.read), ("rows out", evidence.account.out)]
     if evidence.state_rows:
         facts.append(("state rows", evidence.state_rows))
     return Verdict(
         situation="NOTHING_WRONG",
-        sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} came out, the last {ago} ago",
+        sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} came out"
+        + (f", the last {ago} ago" if ago else ""),
         facts=tuple(facts),
         healthy=True,
     )
