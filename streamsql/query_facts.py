@@ -28,9 +28,14 @@ class Amount:
         return f"{self} {what}{'' if self.number == 1 else 's'}"
 
     @property
+    def cell(self) -> int | str:
+        """As a value of a table: a number if it is exact."""
+        return str(self) if self.at_least else self.number
+
+    @property
     def value(self) -> int | str | None:
-        """As a value of a table: a number if it is exact, None for none."""
-        return str(self) if self.at_least and self.number else self.number or None
+        """The same, but None for none."""
+        return self.cell if self.number else None
 
 
 NONE = Amount()

@@ -85,7 +85,7 @@ def _numbers(running: Running, parts: SessionParts, zone: str) -> tuple[Any, ...
     going_on = not running.ended
     return (
         last.get("batchId"),
-        account.read.number if not account.read.at_least else str(account.read),
+        account.read.cell,
         _rate(running.reports.rate()) if going_on else None,  # Spark's is of the time since its last poll
         _rate(last.get("processedRowsPerSecond")) if going_on else None,
         sparkline(running.reports.rates()),
@@ -101,7 +101,7 @@ def _numbers(running: Running, parts: SessionParts, zone: str) -> tuple[Any, ...
 
 def _ends_of(account: Account) -> tuple[Any, ...]:
     """What became of rows: those given to the sinks, those dropped as late, those that could not be read."""
-    out = account.out and (account.out.number if not account.out.at_least else str(account.out))
+    out = None if account.out is None else account.out.cell
     return out, account.late.value, account.malformed.value
 
 

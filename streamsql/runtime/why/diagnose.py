@@ -77,14 +77,21 @@ def diagnose(evidence: Evidence) -> Verdict:
     return unexplained(evidence)
 
 
-def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Verdict:
-    """The same of a stream by itself. reading: the queries that read it."""
-    for situation in (no_data, unreadable, wrong_times, filtered_out):
+def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[Evidence]) -> Verdict:
+    """The same of a stream by itself. reading: the queries that read it, which may have lost rows of it."""
+    for situation in (no_data, hidden_by_log, too_old, unreadable, wrong_times, filtered_out):
         evidence.parts.cancel.check()
         verdict = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once
         if verdict is not None:
             return verdict
-    return _there(evidence, stream, reading)
+    runs = [query.name for query in reading if query.running is not None and not query.running.over]
+    for query in reading:
+        lost = losses(query)
+        if lost:
+            also: list[tuple[str, object]] = [("also", other.sentence) for other in lost[1:]]
+            sentence = f"{query.name} reads {stream.name}: {lost[0].sentence}"
+            return replace(lost[0], sentence=sentence, facts=(*lost[0].facts, *also))
+    return _there(evidence, stream, runs)
 
 
 def _there(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Verdict:

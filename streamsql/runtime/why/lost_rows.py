@@ -69,8 +69,8 @@ def some_without_time(evidence: Evidence) -> Verdict | None:
     column = evidence.event_times[0].column if evidence.event_times else "the event time"
     return Verdict(
         situation="EVENT_TIME_UNREADABLE",
-        sentence=f"the event time {column} is NULL in {times.nulls_text} of {times.rows:,} rows: those rows are "
-        f"in no window{came_out(evidence)}",
+        sentence=f"the event time {column} is NULL in {times.nulls_text} of {times.rows:,} rows: those rows "
+        f"are in no window{came_out(evidence)}",
         facts=(("event time NULL", times.nulls_text), *_counts(evidence)),
         proposal=proposals.previewed(evidence.streams[0]) if evidence.streams else "",
     )

@@ -24,7 +24,8 @@ def window_not_closed(evidence: Evidence) -> Verdict | None:
 
 def held_before(evidence: Evidence) -> Verdict | None:
     """The same of a query that has read nothing since its start: its groups are those of the runs before."""
-    return closing_window(evidence) if evidence.running and not evidence.took_input else None
+    running = evidence.running
+    return closing_window(evidence) if running and evidence.goes_on and not evidence.took_input else None
 
 
 def closing_window(evidence: Evidence) -> Verdict | None:

@@ -59,23 +59,24 @@ def changed_files(evidence: Evidence) -> Verdict | None:
     for stream, files in _folders(evidence):
         changed = changed_since(files.matching, evidence.read)
         if changed:
-            rest = ", such as" if len(changed) > 1 else ":"
-            return Verdict(
-                situation="FILES_CHANGED",
-                sentence=f"{count(len(changed), 'file')} of {stream.name} changed after {evidence.title} had read "
-                f"{'it' if len(changed) == 1 else 'them'}{rest} {_name(changed)}; a file is read once, so that "
-                "rows that were added are not read",
-                facts=(
-                    ("rows in", evidence.account.read),
-                    ("files changed since they were read", f"{len(changed)}, such as {_name(changed)}"),
-                    (
-                        "to resolve it",
-                        "new rows in new files; FROM BEGINNING reads all files as they are now",
-                    ),
-                ),
-                proposal=proposals.restart(evidence, "FROM BEGINNING"),
-            )
+            return _changed(evidence, stream, changed)
     return None
+
+
+def _changed(evidence: Evidence, stream: Stream, changed: list[str]) -> Verdict:
+    them = "it" if len(changed) == 1 else "them"
+    rest = ", such as" if len(changed) > 1 else ":"
+    return Verdict(
+        situation="FILES_CHANGED",
+        sentence=f"{count(len(changed), 'file')} of {stream.name} changed after {evidence.title} had read "
+        f"{them}{rest} {_name(changed)}; a file is read once: rows that were added are not read",
+        facts=(
+            ("rows in", evidence.account.read),
+            ("files changed since they were read", f"{len(changed)}, such as {_name(changed)}"),
+            ("to resolve it", "new rows in new files; FROM BEGINNING reads all files as they are now"),
+        ),
+        proposal=proposals.restart(evidence, "FROM BEGINNING"),
+    )
 
 
 def hidden_by_log(evidence: Evidence) -> Verdict | None:
@@ -100,8 +101,8 @@ def hidden_by_log(evidence: Evidence) -> Verdict | None:
         change = proposals.with_options(stream, {"path": os.path.join(files.folder, f"*{ending}")})
         return Verdict(
             situation="FILES_HIDDEN",
-            sentence=f"{count(len(hidden), 'file')} of {stream.name} {_are(hidden)} not read: a file sink has "
-            f"written {files.folder}, and Spark reads only what its log, _spark_metadata, lists{moved}",
+            sentence=f"{count(len(hidden), 'file')} of {stream.name} {_are(hidden)} not read: a file sink "
+            f"has written {files.folder}, and Spark reads only what its log, _spark_metadata, lists{moved}",
             facts=(
                 ("rows in", evidence.account.read),
                 ("files not in the log", f"{len(hidden)}, such as {_name(hidden)}"),
@@ -113,8 +114,8 @@ def hidden_by_log(evidence: Evidence) -> Verdict | None:
 
 
 def _folders(evidence: Evidence) -> Iterable[tuple[Stream, Listing]]:
-    """The streams of files that a query which has not ended reads, with their folders."""
-    for stream in evidence.streams if evidence.goes_on else ():
+    """The streams of files that a query reads, with their folders."""
+    for stream in evidence.streams:
         files = evidence.files(stream) if stream.connector != "values" else None
         if files is not None:
             yield stream, files

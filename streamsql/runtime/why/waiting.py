@@ -18,7 +18,8 @@ def waiting_for(running: Running, places: Places) -> str:
         return ""
     reports = running.reports
     if not reports.took_input:
-        return "data" if reports.looked or running.is_refresh else FIRST_MICRO_BATCH
+        waits = reports.looked or running.is_refresh or reports.before.streams
+        return "data" if waits else FIRST_MICRO_BATCH
     last = reports.newest(1)
     state = last[-1].get("stateOperators", []) if last else []
     held = [op for op in state if op.get("numRowsTotal", 0)]
