@@ -239,8 +239,8 @@ def test_watching_a_keyed_table_as_rows_and_as_changes(console: Console) -> None
     changes = view.changes(10, None, None)
     # b came again with the same total: no change.
     assert sorted(every_row(changes)[2:]) == [("+I", "c", 1), ("+U", "a", 7), ("-U", "a", 2)]
-    assert view.status().word == "running"
-    assert view.status().rows_in == 5
+    assert view.status().status == "running"
+    assert view.status().account.read == Amount(5)
     view.close()
     console.run("INSERT INTO words VALUES ('d', 1); AWAIT QUERY counts IDLE;")
     assert view.changes(10, None, None).total == changes.total

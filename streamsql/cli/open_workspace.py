@@ -108,8 +108,8 @@ def working_place(options: argparse.Namespace, messages: Messages) -> Iterator[t
 
 
 def _tell_of_console(folder: Path, messages: Messages) -> None:
-    """Say that the workspace of a script is a temporary one, if a console holds the default one and has queries:
-    the script does not see them.
+    """Say that the workspace of a script is a temporary one, if a console holds the default one and has
+    queries: the script does not see them.
     """
     from streamsql.guard import informing
 

@@ -124,8 +124,8 @@ def _collected(
 
 
 def _as_of(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, ...]:
-    """Notes on the live tables of a SELECT whose rows stay as they are: their query failed, was stopped, or has
-    not been started. A script, which has stopped its queries itself, is told only of failures.
+    """Notes on the live tables of a SELECT whose rows stay as they are: their query failed, or is stopped. A
+    script, which has stopped its queries itself, is told only of failures.
     """
     notes = []
     for entry in tables:

@@ -45,11 +45,8 @@ def _why(parts: SessionParts, statement: WhyStatement) -> Why:
         if not feeding:
             return result(_of_late(parts, table.name, late[0]) if late else _unfed(table.name))
         return result(_of_query(parts, feeding[0]))
-    if statement.kind == "query":
-        assert statement.name
-        return result(_of_query(parts, parts.catalog.query(statement.name)))
     if statement.name:
-        return _why(parts, replace(statement, kind=_kind_of(parts, statement.name)))
+        return result(_of_query(parts, parts.catalog.query(statement.name)))
     hidden = hidden_rows(parts, parts.newest.empty_select) if parts.newest.empty_select else None
     if hidden:
         return result(hidden)
@@ -69,15 +66,6 @@ def _why(parts: SessionParts, statement: WhyStatement) -> Why:
             code="UNKNOWN_QUERY",
         )
     return result(_of_query(parts, queries[-1]))
-
-
-def _kind_of(parts: SessionParts, name: Name) -> str:
-    """What a name without its kind is of: a query, a live table, or else a stream."""
-    key = name.value.casefold()
-    sink = parts.catalog.sinks.get(key)
-    if key in parts.catalog.queries:
-        return "query"
-    return "live_table" if sink is not None and sink.is_live else "stream"
 
 
 def _about(name: str, sentence: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from streamsql.definitions import Stream
@@ -68,30 +68,41 @@ _ALSO = (*LOSSES, all_read_before, watermark_stands, window_not_closed)
 
 def diagnose(evidence: Evidence) -> Verdict:
     """Why a query gives no rows. Raises Cancelled."""
-    for situation in SITUATIONS:
-        evidence.parts.cancel.check()
-        verdict = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once
-        if verdict is not None:
-            more = (*_beside(evidence, verdict), *_not_examined(evidence))
-            return replace(verdict, facts=(*verdict.facts, *more))
-    return unexplained(evidence)
+    verdict = _first(evidence, SITUATIONS)
+    if verdict is None:
+        return unexplained(evidence)
+    more = (*_beside(evidence, verdict), *_not_examined(evidence))
+    return replace(verdict, facts=(*verdict.facts, *more))
 
 
 def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[Evidence]) -> Verdict:
     """The same of a stream by itself. reading: the queries that read it, which may have lost rows of it."""
-    for situation in (no_data, hidden_by_log, too_old, unreadable, wrong_times, filtered_out):
+    verdict = _first(evidence, (no_data,)) or _lost_by(reading, stream)
+    alone = () if reading else (hidden_by_log, too_old)  # a query knows which files it has read
+    verdict = verdict or _first(evidence, (*alone, unreadable, wrong_times, filtered_out))
+    runs = [query.name for query in reading if query.running is not None and not query.running.over]
+    return verdict or _there(evidence, stream, runs)
+
+
+def _first(evidence: Evidence, situations: Sequence[Situation]) -> Verdict | None:
+    """The first situation that holds. Raises Cancelled."""
+    for situation in situations:
         evidence.parts.cancel.check()
         verdict = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once
         if verdict is not None:
             return verdict
-    runs = [query.name for query in reading if query.running is not None and not query.running.over]
+    return None
+
+
+def _lost_by(reading: list[Evidence], stream: Stream) -> Verdict | None:
+    """How the first query that loses rows of a stream loses them."""
     for query in reading:
         lost = losses(query)
         if lost:
             also: list[tuple[str, object]] = [("also", other.sentence) for other in lost[1:]]
             sentence = f"{query.name} reads {stream.name}: {lost[0].sentence}"
             return replace(lost[0], sentence=sentence, facts=(*lost[0].facts, *also))
-    return _there(evidence, stream, runs)
+    return None
 
 
 def _there(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Verdict:
