@@ -14,11 +14,13 @@ import pytest
 from conftest import Console, notes_of
 from test_reopened import Open, Opened, opened  # noqa: F401
 
-from streamsql.errors import StreamsqlError
+from streamsql.errors import Source, StreamsqlError
+from streamsql.language.parser import parse, split_script
 from streamsql.output.frames import NEVER_CUT, View, frame, one_line
 from streamsql.query_facts import Account
 from streamsql.results import Done, Live, Why
 from streamsql.runtime.checkpoints.batch_history import Kept
+from streamsql.runtime.engine.full_paths import with_full_paths
 from streamsql.runtime.metrics.query_metrics import QueryMetrics
 from streamsql.runtime.queries.progress import account_of
 
@@ -82,6 +84,29 @@ def test_lost_rows_come_first_in_a_status_line_and_are_never_cut(width: int) -> 
              (1, "running"), (3, "171,000 rows in"), (0, "q leave")]  # fmt: skip
     line = one_line(parts, width)
     assert line.startswith("at least 327 late rows · 329 malformed") and len(line) <= width
+
+
+def test_a_view_is_kept_with_absolute_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.csv").write_text("1\n")
+    monkeypatch.chdir(tmp_path)
+
+    def kept(text: str) -> str:
+        (written,) = split_script(Source("a.sql", f"{text};"))
+        return with_full_paths(parse(written)).text
+
+    assert kept("CREATE VIEW v AS SELECT * FROM csv.`data/*.csv` JOIN other.`data/b`") == (
+        f"CREATE VIEW v AS SELECT * FROM csv.`{tmp_path}/data/*.csv` JOIN other.`data/b`"
+    )
+    for option in ("path 'data'", "'path' = 'data'", "path = 'data'"):
+        full = option.replace("data", f"{tmp_path}/data")
+        head = "CREATE TEMPORARY VIEW v USING csv OPTIONS"
+        assert kept(f"{head} ({option}, sep 'data')") == f"{head} ({full}, sep 'data')"
+    for same in (
+        "SELECT * FROM csv.`s3://b/x.csv` WHERE path = 'data'",
+        f"SELECT 'data' AS path FROM csv.`{tmp_path}/data`",
+    ):
+        assert kept(f"CREATE VIEW v AS {same}") == f"CREATE VIEW v AS {same}"
 
 
 # ---- situations × places
