@@ -22,7 +22,7 @@ from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.facts import shown_watermark
+from streamsql.runtime.queries.facts import remainder, shown_watermark
 from streamsql.runtime.queries.progress import account_of, number
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.moments import brief, mark, millis, to_second
@@ -304,6 +304,8 @@ def _output(parts: SessionParts, query: Query, running: Running | None) -> list[
         pairs.append(("output mode", f"{running.mode}: {running.reason}".removesuffix(": ")))
         given = running.reports.account.out
         pairs.append(("rows out", "" if given is None else str(given)))
+        rest = remainder(running.plan, running.reports.account, running.mode)
+        pairs += [(rest[0], str(rest[1]))] if rest else []
     if query.late:
         written = running.late.written if running and running.late else -1
         upto = f", up to micro-batch {written}" if written >= 0 else ""

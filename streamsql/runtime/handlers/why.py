@@ -166,10 +166,20 @@ def note(verdict: Verdict, of: str = "") -> tuple[Note, ...]:
 
 
 def without_output(parts: SessionParts, running: Running) -> tuple[Note, ...]:
-    """What a query of a script has read, written and held back, and why, if it has written nothing and that
-    was not said before.
+    """The account of a query of a script that has dropped rows; and what it has read and held back, and why, if
+    it has written nothing and that was not said before.
     """
     evidence = Evidence(parts, running.plan, running)
+    if evidence.took_input and not evidence.account.closes:
+        return (
+            Note("ROWS_LOST", f"{running.name}: {evidence.account.line()}"),
+            *_unsaid(parts, running, evidence),
+        )
+    return _unsaid(parts, running, evidence)
+
+
+def _unsaid(parts: SessionParts, running: Running, evidence: Evidence) -> tuple[Note, ...]:
+    """Why a query has written nothing."""
     if running.explained or not evidence.took_input or running.fault:
         return ()
     empty = evidence.rows_out is None and nothing_in_files(evidence)
