@@ -335,8 +335,8 @@ def nothing_wrong(evidence: Evidence) -> Verdict | None:
 
 
 _EXAMINED = (
-    "whether it runs; the source and its files; rows that cannot be read; event times; filters; partners of joins; "
-    "late rows; the watermark and open groups; the state; the sink"
+    "whether it runs; the source and its files; rows that cannot be read; event times; filters; partners of "
+    "joins; late rows; the watermark and open groups; the state; the sink"
 )
 
 
