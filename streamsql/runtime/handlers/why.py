@@ -166,8 +166,8 @@ def note(verdict: Verdict, of: str = "") -> tuple[Note, ...]:
 
 
 def without_output(parts: SessionParts, running: Running) -> tuple[Note, ...]:
-    """The account of a query of a script that has dropped rows; what it has read and held back, and why, if it
-    has written nothing and that was not said before.
+    """The account of a query of a script that has dropped rows; what it has read and held back, and why, if
+    it has written nothing and that was not said before.
     """
     evidence = Evidence(parts, running.plan, running)
     if evidence.took_input and not evidence.account.closes:
