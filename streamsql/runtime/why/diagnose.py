@@ -148,6 +148,8 @@ def _beside(evidence: Evidence, verdict: Verdict) -> list[tuple[str, object]]:
         return []
     also: dict[str, str] = {}
     for situation in _ALSO if evidence.took_input else LOSSES:
+        if situation is some_late and verdict.situation == "ROWS_LATE":
+            continue  # it reads the data once more
         other = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once
         if other is not None and other.situation != verdict.situation:
             also.setdefault(other.situation, other.sentence)
