@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 from conftest import Console, notes_of
 from test_reopened import Open, Opened, opened  # noqa: F401
 
+from streamsql.cli.open_workspace import console_beside
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.output.frames import NEVER_CUT, View, frame, one_line
@@ -23,6 +25,7 @@ from streamsql.runtime.checkpoints.batch_history import Kept
 from streamsql.runtime.engine.full_paths import with_full_paths
 from streamsql.runtime.metrics.query_metrics import QueryMetrics
 from streamsql.runtime.queries.progress import account_of
+from streamsql.runtime.workspace.folder import Workspace
 
 ROOMS = (
     "streamsql/query_facts.py",
@@ -107,6 +110,21 @@ def test_a_view_is_kept_with_absolute_paths(tmp_path: Path, monkeypatch: pytest.
         f"SELECT 'data' AS path FROM csv.`{tmp_path}/data`",
     ):
         assert kept(f"CREATE VIEW v AS {same}") == f"CREATE VIEW v AS {same}"
+
+
+def test_a_script_beside_a_console_says_that_it_does_not_see_its_queries(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    held = Workspace(folder)
+    try:
+        for queries, number in (({}, ""), ({"a": {}}, "1 query"), ({"a": {}, "b": {}}, "2 queries")):
+            (folder / "status.json").write_text(json.dumps({"queries": queries}))
+            said = console_beside(folder)
+            assert bool(said) is bool(number)
+            assert said.endswith(f", has {number} that it does not see" if number else "")
+        assert said.startswith(f"this script has a temporary workspace; {folder}, held by another console (")
+    finally:
+        held.close()
+    assert console_beside(folder) == ""  # no console holds it any more
 
 
 # ---- situations × places

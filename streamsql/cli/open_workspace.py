@@ -115,12 +115,13 @@ def _tell_of_console(folder: Path, messages: Messages) -> None:
 
     if not (folder / "lock").exists():
         return
-    told = informing(lambda: _console_of(folder), "")
+    told = informing(lambda: console_beside(folder), "")
     if told:
         messages.say(f"note: {told}")
 
 
-def _console_of(folder: Path) -> str:
+def console_beside(folder: Path) -> str:
+    """That a script does not see the queries of a workspace which a console holds; "" where there is none."""
     import json
 
     from streamsql.runtime.workspace.folder import holder
