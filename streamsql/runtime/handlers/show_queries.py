@@ -220,9 +220,14 @@ def _status(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
 def _input(parts: SessionParts, running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
     last = (running.progress() or [{}])[-1]
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in ("rows in", "rows/s in")]
-    sources = last.get("sources", [])
+    if running.reports.before.read:
+        pairs.insert(1, ("rows in since this start", str(running.reports.run.read)))
+    sources, of_streams = last.get("sources", []), dict(running.reports.account.streams)
     for source in sources:
-        pairs.append(_source(source, last.get("batchId"), parts, running, alone=len(sources) == 1))
+        name, said = _source(source, last.get("batchId"), parts, running, alone=len(sources) == 1)
+        pairs.append((name, said))
+        if len(sources) > 1:
+            pairs.append((f"rows in {name}", f"{of_streams.get(source.get('description', ''), 0):,}"))
     pairs.append(("malformed", numbers["malformed"]))
     return pairs + (_refreshed(parts, running) if running.is_refresh else [])
 
