@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamsql.errors import Note, Span, StreamsqlError
+from streamsql.query_facts import QueryFacts
 
 
 def counted(number: int, what: str) -> str:
@@ -183,34 +184,6 @@ class Leave(Result):
 
 
 @dataclass(frozen=True)
-class Status:
-    """What is known of a query while its result is watched. word: running, stopping, restarting, finished,
-    stopped, FAILED;
-    late: rows dropped because they came after the watermark; malformed: messages that could not be read;
-    reading: the micro-batch under way before the first one has ended, "" if none is; late_at_least: whether
-    Spark has counted fewer rows than were dropped.
-    """
-
-    query: str = ""
-    word: str = "running"
-    rows_in: int = 0
-    rows_per_second: float = 0.0
-    watermark: str = ""
-    state_rows: int = 0
-    late: int = 0
-    error: str = ""
-    hint: str = ""
-    malformed: int = 0
-    reading: str = ""
-    late_at_least: bool = False
-
-    @property
-    def over(self) -> bool:
-        """Whether the result stays as it is."""
-        return self.word not in ("running", "stopping", "restarting")
-
-
-@dataclass(frozen=True)
 class Snapshot:
     """The rows of a live table as of one moment, or of the changes to it.
 
@@ -255,7 +228,7 @@ class Live(Result):
     take: Take = field(default=lambda count, first, order: Snapshot())
     changes: Take = field(default=lambda count, first, order: Snapshot())
     freeze: Callable[[bool], None] = lambda still: None
-    status: Callable[[], Status] = Status
+    status: Callable[[], QueryFacts] = QueryFacts
     close: Callable[[], None] = lambda: None
     fault: Callable[[], StreamsqlError | None] = lambda: None
     said: Callable[[], str] = lambda: ""

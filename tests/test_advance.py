@@ -40,7 +40,7 @@ def test_advance_closes_windows_and_is_in_no_result_state_or_count(console: Cons
     assert len(console.rows("SELECT * FROM every_row;")) == 3
     assert rows(console, "SELECT count(*) AS n, count(k) AS k FROM w;") == [("3", "3")]
     running = console.session.queries.all["t"]
-    assert (running.reports.rows_in, sum(running.reports.by_source.values())) == (3, 3)
+    assert (running.reports.run.read.number, sum(dict(running.reports.run.streams).values())) == (3, 3)
     assert sum(r["numInputRows"] for r in running.reports.newest()) == 3
     [flushed] = console.run("FLUSH QUERY t;")
     assert isinstance(flushed, Done)

@@ -16,7 +16,8 @@ from streamsql.errors import NameFault, RuleFault, Source, SyntaxFault, cells
 from streamsql.output.chart import chart
 from streamsql.output.cursor_places import one_by_one
 from streamsql.output.frames import View, frame
-from streamsql.results import Live, Snapshot, Status
+from streamsql.query_facts import Account, Amount, QueryFacts
+from streamsql.results import Live, Snapshot
 from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
 
 ROWS = [(i, f"name {i}", i * 1.5) for i in range(100)]
@@ -27,20 +28,20 @@ def live(rows: list[tuple[object, ...]] = ROWS, **status: object) -> Live:  # ty
         at = max(0, len(rows) - count) if first is None else first
         return Snapshot(("id", "name", "price"), (True, False, True), rows[at : at + count], len(rows), at)
 
-    return Live(title="prices", take=take, changes=take, status=lambda: Status("prices", **status))  # type: ignore[arg-type]
+    return Live(title="prices", take=take, changes=take, status=lambda: QueryFacts("prices", **status))  # type: ignore[arg-type]
 
 
 def test_a_frame_fits_its_window_and_tells_what_it_shows_of_how_much() -> None:
-    made = frame(live(rows_in=1234), View(width=80, height=20), keys=((0, "q leave"),))
+    made = frame(live(account=Account(Amount(1234))), View(width=80, height=20), keys=((0, "q leave"),))
     assert len(made.lines) + len(made.footer) == 20
     assert made.footer == ("prices: rows 86-100 of 100 · running · 1,234 rows in · q leave",)
     for width, footer in (
         (40, "prices: rows 86-100 of 100 · q leave"),
         (30, "prices: rows 86-100… · q leave"),
     ):
-        assert frame(live(rows_in=1234), View(width=width, height=20), keys=((0, "q leave"),)).footer == (
-            footer,
-        )
+        assert frame(
+            live(account=Account(Amount(1234))), View(width=width, height=20), keys=((0, "q leave"),)
+        ).footer == (footer,)
     assert "|   99 | name 99 |" in "\n".join(made.lines)
     assert "· 1 row/s" in frame(live(rows_per_second=1.2), View(width=80, height=20)).footer[0]
     # Rows may come before Spark's report about them.
@@ -50,7 +51,10 @@ def test_a_frame_fits_its_window_and_tells_what_it_shows_of_how_much() -> None:
 @pytest.mark.parametrize("width", [20, 40, 60, 100])
 def test_no_line_of_a_frame_is_wider_than_its_window(width: int) -> None:
     wide = [(i, "日本語 " * 10, 1.0) for i in range(5)]
-    made = frame(live(wide, watermark="2026-01-01 00:00:00", state_rows=5), View(width=width, height=12))
+    made = frame(
+        live(wide, watermark="2026-01-01 00:00:00", account=Account(state=(("dedupe", 5),))),
+        View(width=width, height=12),
+    )
     assert max(cells(line) for line in (*made.lines, *made.footer)) <= width
 
 
@@ -81,11 +85,11 @@ def test_columns_are_scrolled() -> None:
 
 
 def test_a_failed_query_says_so_in_the_frame() -> None:
-    made = frame(live([], word="FAILED", error="query prices failed: division by zero"), View())
+    made = frame(live([], status="FAILED", error="query prices failed: division by zero"), View())
     assert made.footer[0] == "prices: 0 rows · FAILED: division by zero"
-    last = frame(live([], word="FAILED", error="query prices failed"), View(), with_error=False)
+    last = frame(live([], status="FAILED", error="query prices failed"), View(), with_error=False)
     assert last.footer[0].endswith("FAILED · 0 rows in")
-    narrow = frame(live([], word="FAILED", error="query prices failed: division by zero"), View(width=40))
+    narrow = frame(live([], status="FAILED", error="query prices failed: division by zero"), View(width=40))
     assert narrow.footer == ("prices: 0 rows · FAILED", "division by zero")
     assert len(narrow.lines) + len(narrow.footer) <= View().height
 
@@ -235,8 +239,8 @@ def test_watching_a_keyed_table_as_rows_and_as_changes(console: Console) -> None
     changes = view.changes(10, None, None)
     # b came again with the same total: no change.
     assert sorted(every_row(changes)[2:]) == [("+I", "c", 1), ("+U", "a", 7), ("-U", "a", 2)]
-    assert view.status().word == "running"
-    assert view.status().rows_in == 5
+    assert view.status().status == "running"
+    assert view.status().account.read == Amount(5)
     view.close()
     console.run("INSERT INTO words VALUES ('d', 1); AWAIT QUERY counts IDLE;")
     assert view.changes(10, None, None).total == changes.total
@@ -300,9 +304,9 @@ def test_rows_that_come_too_late_are_counted(console: Console) -> None:
     )
     view = watched(console, "WATCH t;")
     described = dict(console.rows("DESCRIBE QUERY t;"))
-    assert described["late rows dropped"] == f"at least {view.status().late}" == "at least 2"
+    assert described["late rows"] == str(view.status().account.late) == "at least 2"
     assert "at least 2 late rows dropped in this batch" in str(described["state of groups"])
-    assert "2 late rows dropped" in frame(view, View(width=120)).footer[0]
+    assert frame(view, View(width=60)).footer[0].startswith("at least 2 late rows · ")
 
 
 def test_times_and_nested_values_are_shown_as_select_shows_them(console: Console) -> None:

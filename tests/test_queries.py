@@ -333,7 +333,7 @@ def test_a_query_is_not_started_again_without_its_table(console: Console) -> Non
         WORDS
         + "CREATE TABLE written (word STRING, n INT); INSERT INTO written AS QUERY q SELECT * FROM words;"
     )
-    console.run("STOP QUERY q; DROP TABLE written;")
+    console.run("STOP QUERY ALL; DROP TABLE written;")
     for start in ("START QUERY q;", "START QUERY ALL;"):
         with pytest.raises(StreamsqlError) as caught:
             console.run(start)

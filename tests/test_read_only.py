@@ -165,7 +165,7 @@ def test_watch_follows_the_other_console(two: Two, eventually: Callable[..., Non
         return sorted(tuple(r) for r in live.take(10, 0, None).rows)
 
     assert shown() == [("cat", 1), ("dog", 1)]
-    assert live.status().word == "running"
+    assert live.status().status == "running"
     run(two.owner, "INSERT INTO words VALUES ('owl'); AWAIT QUERY counts IDLE;")
     eventually(lambda: shown() == [("cat", 1), ("dog", 1), ("owl", 1)])
     live.close()

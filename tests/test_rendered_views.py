@@ -20,7 +20,8 @@ from streamsql.language.parser import parse, split_script
 from streamsql.language.topics import topics
 from streamsql.output.frames import View, frame
 from streamsql.output.printer import Printer
-from streamsql.results import Live, Result, Snapshot, Status
+from streamsql.query_facts import Account, Amount, QueryFacts
+from streamsql.results import Live, Result, Snapshot
 from streamsql.runtime.handlers.help import DIRECT
 
 GOLDEN = Path(__file__).parent / "golden" / "views.txt"
@@ -60,14 +61,18 @@ DENSE = [
     for k, u in ((1, "ann"), (3, "bob"), (5, "eve"))
 ]
 """Three lines of so many points that they would hide one another."""
-STATUS = Status(
-    "counts", "running", rows_in=12_345, rows_per_second=25.4, watermark="2024-05-01 12:01:00", state_rows=1,
-    late=2, late_at_least=True, malformed=1,
-)  # fmt: skip
-FAILED = replace(STATUS, word="FAILED", error="query counts failed: the value 'x' of user is no INT")
+STATUS = QueryFacts(
+    "counts",
+    account=Account(
+        Amount(12_345), late=Amount(2, at_least=True), malformed=Amount(1), state=(("stateStoreSave", 1),)
+    ),
+    rows_per_second=25.4,
+    watermark="2024-05-01 12:01:00",
+)
+FAILED = replace(STATUS, status="FAILED", error="query counts failed: the value 'x' of user is no INT")
 
 
-def live(rows: list[tuple[Any, ...]], status: Status = STATUS, **more: Any) -> Live:
+def live(rows: list[tuple[Any, ...]], status: QueryFacts = STATUS, **more: Any) -> Live:
     """The result of WATCH counts."""
 
     def take(count: int, first: int | None, order: object) -> Snapshot:
@@ -93,7 +98,7 @@ FRAMES = {
     ),
     "WATCH counts AS CHANGES;": (live(PER_USER), View(height=14, mode="changes")),
     "WATCH counts; of a query that failed": (live(PER_USER[:3], FAILED), View(height=14)),
-    "WATCH counts; without rows": (live([], Status("counts")), View(height=14)),
+    "WATCH counts; without rows": (live([], QueryFacts("counts")), View(height=14)),
     "WATCH counts AS CHART (since, n, user);": (
         live(PER_USER, chart=("since", "n", "user")), View(height=20, mode="chart"),
     ),

@@ -233,9 +233,9 @@ def test_one_watches_and_the_other_stops(host: Host, eventually: Callable[..., N
     assert sorted(watched.take(10, 0, ("n", True)).rows, reverse=True)[0] == ("dog", 1)
     run(other, "INSERT INTO words VALUES ('cow'); AWAIT QUERY counts IDLE;")
     assert ("cow", 1) in watched.take(10, 0, None).rows
-    assert watched.status().word == "running"
+    assert watched.status().status == "running"
     run(other, "STOP QUERY counts;")
-    assert watched.status().word == "stopped"
+    assert watched.status().status == "stopped"
     watched.close()
     run(other, "START QUERY counts;")
     eventually(lambda: one.summary().running == 1 and "counts" in one.catalog.sinks)

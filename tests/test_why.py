@@ -69,8 +69,11 @@ def test_f_a_window_that_is_not_closed(console: Console, eventually: Callable[..
     assert "2024-05-01 12:05:00" in picture() and "closes when" not in picture()
     live.close()
     shown, facts = why(console, "LIVE TABLE t")  # (p)
-    assert shown.code == "NOTHING_WRONG"
-    assert shown.verdict.startswith("nothing is wrong: 1 row came out, the last ")
+    assert shown.code == "WINDOW_NOT_CLOSED"  # of the second window
+    assert shown.verdict.startswith(
+        "1 group is still open: the next window, which ends at 2024-05-01 12:10:00"
+    )
+    assert "; 1 row came out, the last " in shown.verdict
     assert (facts["rows in"], facts["rows out"]) == (2, 1)  # ADVANCE is no row
 
 

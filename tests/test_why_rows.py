@@ -85,7 +85,6 @@ def test_a_select_of_an_empty_live_table_tells_at_the_prompt_what_explains_it(
     assert not console.run("SELECT * FROM u WHERE n > 5;")[0].notes  # it has rows
     reports = console.session.queries.all["my t"].reports
     monkeypatch.setattr(reports, "looked", False)  # as before its first report
-    monkeypatch.setattr(reports, "rows_in", 0)
     monkeypatch.setattr(reports, "took_input", False)
     (note,) = console.run("SELECT * FROM `my t`;")[0].notes
     assert note.text == "the live table my t has no rows yet: its first micro-batch is under way"
@@ -175,7 +174,7 @@ def test_h_rows_are_late(console: Console, tmp_path: Path) -> None:
         == facts["delay that keeps 99.9 % of the rows"]
         == "2 hours 1 minute"
     )
-    assert texts(console.rows(facts["the rows"])) == [
+    assert texts(console.rows(facts["the late rows"])) == [
         ("2024-05-01 12:00:00", "2", "2024-05-01 13:50:00", "3000.0"),
         ("2024-05-01 12:20:00", "2", "2024-05-01 13:50:00", "3000.0"),
     ]

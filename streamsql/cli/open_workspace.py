@@ -102,5 +102,35 @@ def working_place(options: argparse.Namespace, messages: Messages) -> Iterator[t
         with held_workspace(options, messages) as place:
             yield place
         return
+    _tell_of_console(workspace_folder(options), messages)
     with tempfile.TemporaryDirectory(prefix="streamsql-", ignore_cleanup_errors=True) as temporary:
         yield Path(temporary), None
+
+
+def _tell_of_console(folder: Path, messages: Messages) -> None:
+    """Say that the workspace of a script is a temporary one, if a console holds the default one and has
+    queries: the script does not see them.
+    """
+    from streamsql.guard import informing
+
+    if not (folder / "lock").exists():
+        return
+    told = informing(lambda: console_beside(folder), "")
+    if told:
+        messages.say(f"note: {told}")
+
+
+def console_beside(folder: Path) -> str:
+    """That a script does not see the queries of a workspace which a console holds; "" where there is none."""
+    import json
+
+    from streamsql.runtime.workspace.folder import holder
+
+    who = holder(folder)
+    number = len(json.loads((folder / "status.json").read_text("utf-8"))["queries"]) if who else 0
+    if not number:
+        return ""
+    queries = "1 query" if number == 1 else f"{number} queries"
+    return (
+        f"this script has a temporary workspace; {folder}, held by {who}, has {queries} that it does not see"
+    )

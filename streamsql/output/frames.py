@@ -10,7 +10,8 @@ from streamsql.output.chart import POINTS, chart, place
 from streamsql.output.control_characters import visible
 from streamsql.output.formats import Style, draw
 from streamsql.output.line_breaks import wrap
-from streamsql.results import Live, Rows, Snapshot, Status, counted
+from streamsql.query_facts import QueryFacts
+from streamsql.results import Live, Rows, Snapshot, counted
 
 AROUND = 4
 """The lines of a table beside its rows: three rulers and the header."""
@@ -48,7 +49,7 @@ class Frame:
     footer: tuple[str, ...]
     snapshot: Snapshot
     rows: int
-    status: Status
+    status: QueryFacts
     view: View = View()
 
 
@@ -84,7 +85,7 @@ def frame(
         and before.snapshot is snapshot
         and (_drawn_from(before.view), len(before.footer)) == (_drawn_from(view), footer_lines)
     )
-    why = live.why() if not snapshot.total and status.word != "FAILED" else ()
+    why = live.why() if not snapshot.total and status.status != "FAILED" else ()
     if why:
         lines = _wrapped(why, view.width, room + AROUND)
     elif before is not None and still:
@@ -94,7 +95,7 @@ def frame(
     else:
         lines = _table(snapshot, view)
     parts = [(0, _of_how_much(live, snapshot, view, room)), *_of_query(status, snapshot, view, error, below)]
-    footer = (one_line([*parts, *keys], view.width), *helping)
+    footer = (one_line([*_lost(status), *parts, *keys], view.width), *helping)
     return Frame(tuple(lines), footer, snapshot, room, status, view)
 
 
@@ -191,45 +192,55 @@ def _of_how_much(live: Live, snapshot: Snapshot, view: View, room: int) -> str:
 
 
 def _of_query(
-    status: Status, snapshot: Snapshot, view: View, error: str, below: bool
+    facts: QueryFacts, snapshot: Snapshot, view: View, error: str, below: bool
 ) -> list[tuple[int, str]]:
     """The parts of the footer about the query, each with its rank: without room the highest goes. error: why
     it failed, if that is told; below: in lines of its own.
     """
-    word = "PAUSED" if view.paused else status.word
+    word = "PAUSED" if view.paused else facts.status
+    account = facts.account
     if error:
         return [(1, word if below else f"{word}: {error}")]
     parts = [(1, word)]
     if snapshot.batch >= 0:
         parts.append((6, f"batch {snapshot.batch}"))
-    if status.rows_in or not snapshot.total:  # rows may be there before Spark reports how many it has read
-        parts.append((3, f"{status.rows_in:,} rows in"))
-    if status.word == "running" and (rate := round(status.rows_per_second)):
+    if account.read or not snapshot.total:  # rows may be there before Spark reports how many it has read
+        parts.append((3, f"{account.read} rows in"))
+    if facts.status == "running" and (rate := round(facts.rows_per_second)):
         parts.append((4, f"{counted(rate, 'row')}/s"))
-    if status.word == "running" and not status.rows_in and not snapshot.total:
-        parts.append((2, f"reading {status.reading}" if status.reading else "waiting for rows"))
-    if status.watermark:
-        parts.append((5, f"watermark {status.watermark}"))
-    if status.late:
-        at_least = "at least " if status.late_at_least else ""
-        parts.append((4, f"{at_least}{counted(status.late, 'late row')} dropped"))
-    if status.malformed:
-        parts.append((4, f"{status.malformed:,} malformed"))
-    if status.state_rows:
-        parts.append((7, f"{counted(status.state_rows, 'row')} of state"))
+    if facts.status == "running" and not account.read and not snapshot.total:
+        parts.append((2, f"reading {facts.reading}" if facts.reading else "waiting for rows"))
+    if facts.watermark:
+        parts.append((5, f"watermark {facts.watermark}"))
+    if account.held:
+        parts.append((7, f"{counted(account.held, 'state row')}"))
     if view.now:
         parts.append((8, view.now))
     return parts
 
 
-def _error(status: Status) -> str:
+def _lost(facts: QueryFacts) -> list[tuple[int, str]]:
+    """The rows that the query dropped, which the footer tells first, at any width."""
+    late, malformed = facts.account.late, facts.account.malformed
+    return [
+        *([(NEVER_CUT, late.of("late row"))] if late else ()),
+        *([(NEVER_CUT, f"{malformed} malformed")] if malformed else ()),
+    ]
+
+
+def _error(facts: QueryFacts) -> str:
     """Why the query failed, in a place that names it."""
-    return status.error.removeprefix(f"query {status.query} failed: ")
+    return facts.error.removeprefix(f"query {facts.query} failed: ")
+
+
+NEVER_CUT = -1
+"""The rank of a part that is shown at any width."""
 
 
 def one_line(parts: list[tuple[int, str]], width: int) -> str:
     """Parts in one line without control characters. Where it is too long, the highest ranks are left out,
-    then "running", and then the longest part is cut: the last one is the key that leaves the view.
+    then "running", and then the longest part is cut, but none of rank NEVER_CUT: the last part is the key
+    that leaves the view.
     """
     parts = [(rank, visible(text)) for rank, text in parts]
     while len(parts) > 1 and cells(" · ".join(text for _, text in parts)) > width:
@@ -239,7 +250,7 @@ def one_line(parts: list[tuple[int, str]], width: int) -> str:
         del parts[last]
     texts = [text for _, text in parts]
     over = cells(" · ".join(texts)) - width
-    longest = max(range(len(texts)), key=lambda at: cells(texts[at]))
+    longest = max(range(len(texts)), key=lambda at: (parts[at][0] != NEVER_CUT, cells(texts[at])))
     if over > 0:
         texts[longest] = cut(texts[longest], max(1, cells(texts[longest]) - over))
     return cut(" · ".join(texts), width)

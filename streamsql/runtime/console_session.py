@@ -10,6 +10,7 @@ from streamsql.catalog import Catalog
 from streamsql.errors import Note, Source, Span, StreamsqlError
 from streamsql.language.dialects.translation import Translation
 from streamsql.language.statements.base import Statement
+from streamsql.query_facts import NONE, Amount
 from streamsql.results import Result, Started
 from streamsql.runtime.engine.cancel import CancelToken
 
@@ -39,8 +40,8 @@ class Activity:
 class Summary:
     """What the toolbar shows. spark: the state of Spark; rate: the rows per second read by all queries;
     silent: a query that has had input and no output, and for how many seconds; stale: a live table that is
-    behind its inputs, and for how many seconds; server: the server that runs the queries, "" if this process
-    does.
+    behind its inputs, and for how many seconds; late, malformed: the rows that all queries have dropped;
+    server: the server that runs the queries, "" if this process does.
     """
 
     spark: str = "starting…"
@@ -50,6 +51,8 @@ class Summary:
     silent: tuple[str, float] | None = None
     stale: tuple[str, float] | None = None
     server: str = ""
+    late: Amount = NONE
+    malformed: Amount = NONE
 
 
 class ConsoleSession(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from streamsql.query_facts import NONE, Amount
 from streamsql.runtime.console_session import Summary
 from streamsql.runtime.parts import SessionParts
 
@@ -16,7 +17,18 @@ BEHIND = 10.0
 def summary(parts: SessionParts) -> Summary:
     """The toolbar's facts."""
     running, failed, rate = toolbar_numbers(parts)
-    return Summary(spark_state(parts), running, failed, rate, silent_query(parts), stale_table(parts))
+    late, malformed = lost_rows(parts)
+    return Summary(
+        spark_state(parts), running, failed, rate, silent_query(parts), stale_table(parts),
+        late=late, malformed=malformed,
+    )  # fmt: skip
+
+
+def lost_rows(parts: SessionParts) -> tuple[Amount, Amount]:
+    """The rows that the queries started here have dropped as late, and as malformed."""
+    known = (parts.queries.all.get(key) for key in parts.catalog.queries)
+    accounts = [query.reports.account for query in known if query is not None]
+    return sum((a.late for a in accounts), NONE), sum((a.malformed for a in accounts), NONE)
 
 
 def spark_state(parts: SessionParts) -> str:

@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import Any
 
-from streamsql import definitions, errors, results
+from streamsql import definitions, errors, query_facts, results
 from streamsql.catalog import Catalog
 from streamsql.errors import StreamsqlError
 from streamsql.language.origin import Origin
@@ -19,7 +19,7 @@ from streamsql.runtime import console_session
 from streamsql.server.row_blocks import pack_rows, unpack_rows
 
 MARK = "~"
-_MODULES = (definitions, results, base, console_session)
+_MODULES = (definitions, results, query_facts, base, console_session)
 KINDS: dict[str, type] = {
     kind.__name__: kind
     for module in _MODULES

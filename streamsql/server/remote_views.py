@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from streamsql.errors import StreamsqlError
-from streamsql.results import Live, Snapshot, Status
+from streamsql.query_facts import QueryFacts
+from streamsql.results import Live, Snapshot
 from streamsql.server.calls import Calls
 from streamsql.server.encoding import decode_error
 
@@ -53,10 +54,10 @@ class _RemoteView:
         self._last[name] = self.call(name, last, count, first, order)
         return self._last[name]
 
-    def status(self) -> Status:
-        known: Status = self.call("status", Status(word="FAILED"))
+    def status(self) -> QueryFacts:
+        known: QueryFacts = self.call("status", QueryFacts(status="FAILED"))
         if self._lost is not None:
-            return replace(known, word="FAILED", error=self._lost.message, hint=self._lost.hint)
+            return replace(known, status="FAILED", error=self._lost.message, hint=self._lost.hint)
         return known
 
     def fault(self) -> StreamsqlError | None:

@@ -244,7 +244,12 @@ class Prompt:
         if desk is None:
             return [("", " starting…")]
         facts = desk.session.summary()
-        parts: list[tuple[int, str, str]] = [(0, "", facts.server or facts.spark)]
+        parts: list[tuple[int, str, str]] = []
+        if facts.late:
+            parts.append((0, "class:failed", facts.late.of("late row")))
+        if facts.malformed:
+            parts.append((0, "class:failed", f"{facts.malformed} malformed"))
+        parts.append((0, "", facts.server or facts.spark))
         parts.append((1, "", f"{facts.running} running"))
         if rate := round(facts.rate):
             parts.append((4, "", f"{rate:,} row{'' if rate == 1 else 's'}/s"))

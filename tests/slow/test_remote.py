@@ -164,7 +164,7 @@ def test_queries_go_on_after_leaving(server: Server, tmp_path: Path, eventually:
     (tmp_path / "in" / "b.csv").write_text("word,at\ncat,2024-05-01 12:09:00\n")
     eventually(lambda: watched.take(9, 0, ("word", False)).rows == [("cat", 2), ("dog", 1)])
     eventually(lambda: watched.changes(9, 2, None).rows == [("-D", "cat", 1), ("+I", "cat", 2)])
-    assert watched.status().word == "running"
+    assert watched.status().status == "running"
     watched.close()
     second.session.config.interactive = True
     (shown,) = second.run("SELECT word FROM words;")

@@ -9,13 +9,20 @@ from streamsql.errors import Source
 from streamsql.language.grammar import Node
 from streamsql.language.statements.base import Name, Statement, name_of
 
-_KINDS = {"WhyQuery": "query", "WhyLiveTable": "live_table", "WhyStream": "stream"}
-_NAMES = {"WhyQuery": "QueryName", "WhyLiveTable": "LiveTableName", "WhyStream": "StreamName"}
+_KINDS = {"WhyQuery": "query", "WhyLiveTable": "live_table", "WhyStream": "stream", "WhyNamed": ""}
+_NAMES = {
+    "WhyQuery": "QueryName",
+    "WhyLiveTable": "LiveTableName",
+    "WhyStream": "StreamName",
+    "WhyNamed": "RelationName",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Why(Statement):
-    """kind: query, live_table or stream, "" for the query that was started last, which has no name here."""
+    """kind: query, live_table or stream; "" for a name of any of them, and without a name for the query that
+    the bar of the prompt names, or else that was started last.
+    """
 
     topic: ClassVar[str] = "why"
     needs_spark: ClassVar[bool] = True

@@ -35,10 +35,22 @@ def named(statement: Statement, context: Context) -> Plan:
 
 
 def why(statement: Why, context: Context) -> Plan:
-    """WHY: the entry that it names must be there. Raises NameFault."""
+    """WHY: the entry that it names must be there; a name alone is that of a query, a live table, or else a
+    stream. Raises NameFault.
+    """
     if statement.name:
-        getattr(context.catalog, statement.kind)(statement.name)
+        kind = statement.kind or _kind_of(statement.name, context)
+        getattr(context.catalog, kind)(statement.name)
+        statement = replace(statement, kind=kind)
     return Direct(statement)
+
+
+def _kind_of(name: Name, context: Context) -> str:
+    key, catalog = name.value.casefold(), context.catalog
+    sink = catalog.sinks.get(key)
+    if key in catalog.queries:
+        return "query"
+    return "live_table" if sink is not None and sink.is_live else "stream"
 
 
 def checkpoint_of(statement: ShowBatches | DescribeCheckpoint, context: Context) -> Plan:

@@ -1,16 +1,19 @@
-"""Saves the number of rows and the duration of completed micro-batches, which Spark's log does not have."""
+"""Saves the number of rows and the duration of completed micro-batches, which Spark's log does not have, and
+the account of their query.
+"""
 
 from __future__ import annotations
 
 import json
 import queue
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from streamsql.connectors.base import Places
 from streamsql.errors import EngineFault
+from streamsql.query_facts import Account, Amount
+from streamsql.runtime.queries.progress import Reports
 from streamsql.runtime.workspace.formats import BATCHES
 from streamsql.runtime.workspace.owned_folders import claim, private
 
@@ -23,13 +26,15 @@ Numbers = tuple[int, int | None]
 
 
 class Kept:
-    """The rows and milliseconds of micro-batches, by (id of the query's checkpoint, number). file: where
-    they are saved; None: only in memory.
+    """The rows and milliseconds of micro-batches, by (id of the query's checkpoint, number). accounts: by the
+    id of the checkpoint, the newest last, the account of its query up to a micro-batch. file: where they are
+    saved; None: only in memory.
     """
 
     def __init__(self, file: Path | None) -> None:
         self.file = file
         self.done: dict[Key, Numbers] = {}
+        self.accounts: dict[str, tuple[int, Account]] = {}
         self._forgotten = False
         self._lines = 0
         self._lock = threading.Lock()  # for the data in memory: held only for a moment
@@ -49,6 +54,8 @@ class Kept:
                     self.file = None  # of a later version: nothing is added to it
                     continue
                 self._take((known["id"], known["batch"]), (known["rows"], known["ms"]))
+                if "account" in known:
+                    self._close(known["id"], known["upto"], Account.load(known["account"]))
             except (ValueError, KeyError, TypeError, AttributeError):
                 pass  # an incomplete line, written when the console was killed
 
@@ -58,12 +65,37 @@ class Kept:
         if len(self.done) > KEPT:
             del self.done[next(iter(self.done))]
 
-    def add(self, report: dict[str, Any]) -> Key:
-        """Add a progress report. Writes nothing, so that it is quick. Returns the key for `write`."""
+    def _close(self, checkpoint: str, upto: int, account: Account) -> None:
+        self.accounts.pop(checkpoint, None)  # the newest is the last
+        self.accounts[checkpoint] = (upto, account)
+
+    def account(self, checkpoint: str = "", committed: int = -1) -> Account:
+        """The account of the query since a checkpoint began. checkpoint: its id; "" for the newest.
+        committed: the newest micro-batch that has completed: where its report is missing, the account is
+        uncertain.
+        """
+        with self._lock:
+            accounts, done = dict(self.accounts), dict(self.done)
+        ids = [*(id for id, _ in done), *accounts]
+        checkpoint = checkpoint or (ids[-1] if ids else "")
+        if checkpoint in accounts:
+            upto, account = accounts[checkpoint]
+            return account.uncertain() if committed > upto else account
+        rows = [n for (id, _), (n, _) in done.items() if id == checkpoint]  # of a version without accounts
+        account = Account(read=Amount(sum(rows)))
+        return account.uncertain() if rows or committed >= 0 else account
+
+    def add(self, report: dict[str, Any], account: Account) -> Key:
+        """Add a progress report, and the account with it. Writes nothing, so that it is quick. Returns the
+        key for `write`.
+        """
         key = (str(report.get("id", "")), int(report.get("batchId", -1)))
         numbers = (report.get("numInputRows", 0), report.get("durationMs", {}).get("triggerExecution"))
         with self._lock:
             self._take(key, numbers)
+            upto = self.accounts.get(key[0], (-1, account))[0]
+            ran = "addBatch" in report.get("durationMs", {})  # else there was nothing to read
+            self._close(key[0], max(upto, key[1]) if ran else upto, account)
         return key
 
     def write(self, key: Key) -> None:
@@ -83,24 +115,28 @@ class Kept:
 
     def _append(self, file: Path, newest: Key) -> None:
         with self._lock:
-            known = dict(self.done)
+            known, accounts = dict(self.done), dict(self.accounts)
         if self._lines < 2 * KEPT:
             if newest in known:
                 with open(file, "a", encoding="utf-8", opener=private) as out:
-                    out.write(_line(newest, known[newest]))
+                    out.write(_line(newest, known[newest], accounts.get(newest[0])))
                 self._lines += 1
             return
         part = file.with_name(FILE + ".part")
         with open(part, "w", encoding="utf-8", opener=private) as out:
-            out.write("".join(_line(key, numbers) for key, numbers in known.items()))
+            newest_of = {id: (id, batch) for id, batch in known}
+            for key, numbers in known.items():
+                last = accounts.get(key[0]) if newest_of[key[0]] == key else None
+                out.write(_line(key, numbers, last))
         part.replace(file)
         self._lines = len(known)
 
 
-def _line(key: Key, numbers: Numbers) -> str:
+def _line(key: Key, numbers: Numbers, account: tuple[int, Account] | None) -> str:
     rows, milliseconds = numbers
     known = {"version": BATCHES, "id": key[0], "batch": key[1], "rows": rows, "ms": milliseconds}
-    return json.dumps(known) + "\n"
+    closed = {"upto": account[0], "account": account[1].saved()} if account else {}
+    return json.dumps(known | closed) + "\n"
 
 
 class KeptBatches:
@@ -123,20 +159,24 @@ class KeptBatches:
         folder = Path(self.places.query(query))
         return self._all.get(query.casefold()) or Kept(folder / FILE if self.lasting else None)
 
-    def follow(self, query: str) -> Callable[[dict[str, Any]], object]:
-        """Save the later reports of a query. Returns the function to call with each report."""
+    def follow(self, query: str, reports: Reports, checkpoint: str, committed: int) -> None:
+        """Give the reports of a run the account of the runs before, and save them. checkpoint: its id;
+        committed: its newest micro-batch when the run began, -1 for none.
+        """
         kept = self._all.setdefault(query.casefold(), self.of(query))
-        if kept.file is None:
-            return kept.add
+        reports.before = kept.account(checkpoint, committed)
         try:
-            claim(kept.file.parent)
+            if kept.file is not None:
+                claim(kept.file.parent)
         except (OSError, EngineFault):
             kept.file = None
 
         def add(report: dict[str, Any]) -> None:
-            self._write_later(kept, kept.add(report))
+            key = kept.add(report, reports.account)
+            if kept.file is not None:
+                self._write_later(kept, key)
 
-        return add
+        reports.tell(add)
 
     def forget(self, query: str) -> None:
         """Remove a dropped query; its file is removed with its folder."""

@@ -64,7 +64,7 @@ class ServerRows:
         """Fetch what has come, once the query has reported another micro-batch. Raises errors of Spark."""
         newest = running.reports.newest(1)
         batch = newest[-1].get("batchId", -1) if newest else -1
-        seen = (running, running.reports.rows_in, batch)
+        seen = (running, running.reports.run.read, batch)
         if seen == self._seen:
             return
         whole = self.mode == "complete"

@@ -36,6 +36,7 @@ from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Rows, Text, counted
+from streamsql.runtime.engine.full_paths import with_full_paths
 from streamsql.runtime.engine.kept_tables import COLLATION, definition_now, exists_before, is_table
 from streamsql.runtime.engine.row_fetch import fetch, rows_written
 from streamsql.runtime.engine.row_files import write_rows
@@ -118,9 +119,29 @@ def _collected(
     if plan.reads.live:
         empty = isinstance(rows, Rows) and not rows.rows
         parts.newest.empty_select = _select_text(statement) if empty else ""
-        if empty:
-            rows = replace(rows, notes=(*rows.notes, *_without_rows(parts, plan.reads.live)))
+        notes = _without_rows(parts, plan.reads.live) if empty else ()
+        rows = replace(rows, notes=(*rows.notes, *(notes or _as_of(parts, plan.reads.live))))
     return replace(rows, seconds=time.monotonic() - began)
+
+
+def _as_of(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, ...]:
+    """Notes on the live tables of a SELECT whose rows stay as they are: their query failed, or is stopped. A
+    script, which has stopped its queries itself, is told only of failures.
+    """
+    notes = []
+    for entry in tables:
+        for query in parts.catalog.queries_into(entry.name)[:1]:
+            running = parts.queries.all.get(query.name.casefold())
+            status = running.status() if running else parts.workspace.past(query.name).status
+            whose = f"the rows of {entry.name} are those until"
+            if status == "FAILED":
+                fault = running.fault if running else None
+                reason = fault.message if fault else parts.workspace.past(query.name).error
+                notes.append(Note("LIVE_TABLE_STANDS", f"{whose} its query failed: {reason}"))
+            elif status == "stopped" and parts.config.interactive:
+                start = f"START QUERY {quote_name(query.name)}; resumes it"
+                notes.append(Note("LIVE_TABLE_STANDS", f"{whose} its query was stopped: {start}"))
+    return tuple(notes)
 
 
 def _without_rows(parts: SessionParts, tables: tuple[Sink, ...]) -> tuple[Note, ...]:
@@ -177,6 +198,8 @@ def _remember(parts: SessionParts, plan: plans.Collect, statement: Statement) ->
     elif plan.defines.creates and "." not in plan.defines.creates and is_table(statement):
         now = definition_now(parts.spark, plan.defines.creates)
         parts.temporary.remember(now or statement, plan.defines)
+    elif plan.defines.creates:
+        parts.temporary.remember(with_full_paths(statement), plan.defines)
     else:
         parts.temporary.remember(statement, plan.defines)
 

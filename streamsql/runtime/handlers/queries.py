@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from streamsql.connectors.option_values import in_full
-from streamsql.definitions import REJECTED
+from streamsql.definitions import REJECTED, Query
 from streamsql.errors import NameFault, Note, QueryFault, RuleFault, Source, StreamsqlError
 from streamsql.language.durations import seconds
 from streamsql.language.parser import parse, split_script
@@ -181,8 +181,12 @@ def _select(parts: SessionParts, plan: plans.Run, use: Callable[[Any], Any]) -> 
 
 def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statements.StartQuery) -> Result:
     started, notes, faults = list[str](), tuple[Note, ...](), list[StreamsqlError]()
+    left, failed = list[str](), list[str]()
     for again in plan.queries:
         query = again.query
+        if statement.name is None and _stays_stopped(parts, query):
+            left.append(query.name)
+            continue
         running = parts.queries.all.get(query.name.casefold())
         if running and running.status() in BUSY:
             _check_may_run(running, statement)
@@ -205,17 +209,31 @@ def _start_again(parts: SessionParts, plan: plans.Start, statement: query_statem
             if parts.cancel.cancelled:
                 raise
             faults.append(translate(error, None, parts.catalog.relation_names()))
+            failed.append(query.name)
             continue  # a failure of one query does not affect the others
         started.append(query.name)
     if faults:
         first = faults[0]
         if statement.name is None:
-            first.detail = "\n".join(p for p in (first.detail, *_beside(started, faults[1:])) if p)
+            first.detail = "\n".join(p for p in (first.detail, *_beside(started, failed, faults[1:])) if p)
         raise first
+    if left:
+        they = "it" if len(left) == 1 else "each"
+        text = f"not started: {', '.join(left)}, stopped by STOP QUERY; START QUERY name; starts {they}"
+        notes = (*notes, Note("STAYS_STOPPED", text))
     if not started:
-        return Done(message="already running" if parts.catalog.queries else "there are no queries")
+        said = "none was started" if left else "already running"
+        return Done(notes, said if parts.catalog.queries else "there are no queries")
     lasting = tuple(n for n in started if not parts.catalog.query(Name(n)).live_table)
     return Started(notes, lasting or tuple(started), f"started: {', '.join(started)}", bool(lasting))
+
+
+def _stays_stopped(parts: SessionParts, query: Query) -> bool:
+    """Whether a STOP QUERY that names a query has stopped it: START QUERY ALL starts what ran."""
+    running = parts.queries.all.get(query.name.casefold())
+    if running is not None:
+        return running.on_purpose and running.status() == "stopped"
+    return parts.workspace.past(query.name).on_purpose
 
 
 def _in_the_mode_of_its_rows(parts: SessionParts, run: plans.Run) -> plans.Run:
@@ -255,9 +273,10 @@ def _check_may_run(running: Running, statement: query_statements.StartQuery) -> 
         )
 
 
-def _beside(started: list[str], faults: list[StreamsqlError]) -> Iterator[str]:
-    """The outcome of the other queries of a START QUERY ALL when one could not be started."""
+def _beside(started: list[str], failed: list[str], faults: list[StreamsqlError]) -> Iterator[str]:
+    """The outcome of all queries of a START QUERY ALL when one could not be started."""
     yield from (f"also: {f.message}" for f in faults)
+    yield f"not started: {', '.join(failed)}"
     if started:
         yield f"started: {', '.join(started)}"
 
@@ -314,9 +333,8 @@ def _waiting(running: Running, *, idle: bool) -> str:
     last = running.reports.newest(1)
     batch = f"batch {last[-1].get('batchId')} done, " if last else ""
     until = "process all input" if idle else "end"
-    return (
-        f"waiting for {running.name} to {until}: {batch}{running.reports.rows_in:,} rows in{_next(running)}"
-    )
+    rows = f"{running.reports.account.read} rows in"
+    return f"waiting for {running.name} to {until}: {batch}{rows}{_next(running)}"
 
 
 def _next(running: Running) -> str:

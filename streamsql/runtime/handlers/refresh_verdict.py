@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from streamsql.plan.changes import Changes
@@ -9,6 +10,7 @@ from streamsql.plan.plans import Refresh
 from streamsql.runtime.handlers.refresh_remarks import Remark, remarks_on
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
+from streamsql.runtime.why.diagnose import losses
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.hidden_rows import hidden_rows
 from streamsql.runtime.why.moments import brief
@@ -32,6 +34,11 @@ def refresh_verdict(parts: SessionParts, plan: Refresh, running: Running | None)
             sentence=f"the SELECT of {name} gives no row of those that it reads",
             facts=facts,
         )
+    for feeding in (parts.queries.all.get(key) for key in parts.queries.refreshes.feeding(name)):
+        lost = losses(Evidence(parts, feeding.plan, feeding)) if feeding and not feeding.is_refresh else []
+        if feeding and lost:
+            sentence = f"{feeding.name}, from which {name} is computed: {lost[0].sentence}"
+            return replace(lost[0], sentence=sentence, facts=(*facts, *lost[0].facts))
     what = f"its sink has {count(rows.num_rows, 'row')}" if isinstance(plan, Changes) else (
         f"{name} has {count(rows.num_rows, 'row')}"
     )  # fmt: skip

@@ -15,13 +15,15 @@ from streamsql.definitions import Query
 from streamsql.language.statements import query as query_statements
 from streamsql.language.statements.base import Name
 from streamsql.language.tokens import quote_name
+from streamsql.query_facts import Account
 from streamsql.results import Result, counted
 from streamsql.runtime.checkpoints.offsets import step
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import named_like, sections_of, session_zone, size_text, table
 from streamsql.runtime.handlers.refresh_remarks import remark_line
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.progress import Reports, number
+from streamsql.runtime.queries.facts import remainder, shown_watermark
+from streamsql.runtime.queries.progress import account_of, number
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.moments import brief, mark, millis, to_second
 from streamsql.runtime.why.waiting import is_source_of, waiting_for
@@ -29,15 +31,16 @@ from streamsql.runtime.why.waiting import is_source_of, waiting_for
 _QUERY_COLUMNS = (
     "name", "status", "sink", "mode", "trigger", "batch", "rows in", "rows/s in", "rows/s done",
     "last rates", "watermark", "state rows", "waiting for", "lag", "uptime", "last error",
+    "rows out", "late rows", "malformed",
 )  # fmt: skip
 _MATTERS = (
-    "name", "status", "last error", "rows in", "rows/s in", "lag", "waiting for", "late rows", "malformed",
-    "batch", "uptime", "watermark", "state rows", "query", "last rates", "rows/s done", "mode", "trigger",
-    "sink",
+    "name", "status", "late rows", "malformed", "last error", "rows in", "rows out", "rows/s in", "lag",
+    "waiting for", "batch", "uptime", "watermark", "state rows", "query", "last rates", "rows/s done", "mode",
+    "trigger", "sink",
 )  # fmt: skip
 """The columns, the most important first."""
 
-_EXTENDED = ("late rows", "malformed", "checkpoint", "query")
+_EXTENDED = ("checkpoint", "query")
 
 
 def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) -> Result:
@@ -48,21 +51,29 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
         running = parts.queries.all.get(query.name.casefold())
         trigger = query.trigger.sql().lower().replace("'", "") if query.trigger else "default"
         if running is None:
-            past = parts.workspace.past(query.name)
+            past, account = parts.workspace.past(query.name), parts.kept.of(query.name).account()
             error = _without_subject(past.error, query.name)
-            rest = (past.batch if past.batch >= 0 else None, *[None] * 9, error)
-            rows.append((query.name, past.status, query.sink, query.mode, trigger, *rest))
+            batch = past.batch if past.batch >= 0 else None
+            held = account.held if account.streams else None
+            numbers: tuple[Any, ...] = (
+                batch,
+                account.read.value,
+                *[None] * 3,
+                shown_watermark(account, zone),
+                held,
+            )
+            numbers = (*numbers, *[None] * 3, error, *_ends_of(account))
+            rows.append((query.name, past.status, query.sink, query.mode, trigger, *numbers))
         else:
             status = running.told_status() if told else running.status()
             numbers = _numbers(running, parts, zone)
             rows.append((query.name, status, query.sink, running.mode, trigger, *numbers))
         if statement.extended:
-            reports: Any = running.reports if running else Reports()
             place = running.plan.checkpoint if running else ""
-            rows[-1] = (*rows[-1], reports.late, reports.malformed, place, " ".join(query.text.split()))
+            rows[-1] = (*rows[-1], place, " ".join(query.text.split()))
     columns = _QUERY_COLUMNS + (_EXTENDED if statement.extended else ())
     shown = table(
-        columns, rows, (5, 6, 7, 8, 11, 13, 14, 16, 17), "no queries", _MATTERS, (("sink", "name"),)
+        columns, rows, (5, 6, 7, 8, 11, 13, 14, 16, 17, 18), "no queries", _MATTERS, (("sink", "name"),)
     )
     shown = named_like(shown, statement.pattern)
     return replace(shown, notes=parts.workspace.where_queries_run(), in_full=statement.extended)
@@ -70,23 +81,28 @@ def _show_queries(parts: SessionParts, statement: query_statements.ShowQueries) 
 
 def _numbers(running: Running, parts: SessionParts, zone: str) -> tuple[Any, ...]:
     last = (running.reports.newest(1) or [{}])[-1]
-    operators = last.get("stateOperators", [])
-    state = sum(o.get("numRowsTotal", 0) for o in operators) if last else None  # not known before a report
-    watermark = mark(last)
+    account = running.reports.account
     going_on = not running.ended
     return (
         last.get("batchId"),
-        running.reports.rows_in,
+        account.read.cell,
         _rate(running.reports.rate()) if going_on else None,  # Spark's is of the time since its last poll
         _rate(last.get("processedRowsPerSecond")) if going_on else None,
         sparkline(running.reports.rates()),
-        "" if watermark is None else to_second(watermark, zone),
-        state,
+        shown_watermark(account, zone),
+        account.held if account.streams else None,  # not known before a report
         waiting_for(running, parts.places),
-        _lag(watermark) if going_on else "",
+        _lag(millis(account.watermark) or None) if going_on else "",
         brief((datetime.now() - running.started).total_seconds()) if going_on else "",
         _without_subject(running.fault.message, running.name) if running.fault else "",
+        *_ends_of(account),
     )
+
+
+def _ends_of(account: Account) -> tuple[Any, ...]:
+    """What became of rows: those given to the sinks, those dropped as late, those that could not be read."""
+    out = None if account.out is None else account.out.cell
+    return out, account.late.value, account.malformed.value
 
 
 def _lag(watermark: int | None) -> str:
@@ -146,6 +162,7 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
         stopped = [("since", past.since), ("stopped when", "" if past.error else past.reason)]
         name = [("name", query.name), ("status", past.status)]
         sections = [("status", [*name, *failure, *stopped, restart])]
+        sections.append(("input", _account_of_past(parts.kept.of(query.name).account())))
         sections.append(("output", _output(parts, query, None)))
     else:
         numbers = dict(zip(_QUERY_COLUMNS[5:], _numbers(running, parts, session_zone(parts)), strict=True))
@@ -160,6 +177,20 @@ def _describe_query(parts: SessionParts, statement: query_statements.DescribeQue
     stages = [(f"stage {s.name}", " ".join(s.text.split())) for s in parts.catalog.stages_of(query.name)]
     sections.append(("definition", [("statement", query.sql(sink_entry) + ";"), *stages]))
     return sections_of(sections)
+
+
+def _account_of_past(account: Account) -> list[tuple[str, Any]]:
+    """The account of a query that has not been started in this console."""
+    if not account.streams and not account.read:
+        return []
+    out, late, malformed = _ends_of(account)
+    numbers = (
+        ("rows in", str(account.read)),
+        ("malformed", malformed),
+        ("late rows", late),
+        ("rows out", out),
+    )
+    return [(name, _text(value)) for name, value in numbers]
 
 
 def _unlisted(parts: SessionParts, name: Name) -> Running | None:
@@ -189,10 +220,15 @@ def _status(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
 def _input(parts: SessionParts, running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]]:
     last = (running.progress() or [{}])[-1]
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in ("rows in", "rows/s in")]
-    sources = last.get("sources", [])
+    if running.reports.before.read:
+        pairs.insert(1, ("rows in since this start", str(running.reports.run.read)))
+    sources, of_streams = last.get("sources", []), dict(running.reports.account.streams)
     for source in sources:
-        pairs.append(_source(source, last.get("batchId"), parts, running, alone=len(sources) == 1))
-    pairs.append(("malformed", running.reports.malformed or ""))
+        name, said = _source(source, last.get("batchId"), parts, running, alone=len(sources) == 1)
+        pairs.append((name, said))
+        if len(sources) > 1:
+            pairs.append((f"rows in {name}", f"{of_streams.get(source.get('description', ''), 0):,}"))
+    pairs.append(("malformed", numbers["malformed"]))
     return pairs + (_refreshed(parts, running) if running.is_refresh else [])
 
 
@@ -209,19 +245,20 @@ def _progress(running: Running, numbers: dict[str, Any]) -> list[tuple[str, Any]
     if not running.ended:
         numbers = numbers | {"lag": _lag_told(mark(last))}
     pairs: list[tuple[str, Any]] = [(name, _text(numbers[name])) for name in shown]
-    at_least = "at least " if running.plan.shape.aggregates else ""  # Spark counts groups of rows
+    batch = account_of(last).late
     for op in operators:
         dropped = op.get("numRowsDroppedByWatermark", 0)
         kept = f"{counted(op.get('numRowsTotal', 0), 'row')}, {size_text(op.get('memoryUsedBytes', 0))}"
-        late = f", {at_least}{counted(dropped, 'late row')} dropped in this batch" if dropped else ""
+        late = f", {replace(batch, number=dropped).of('late row')} dropped in this batch" if dropped else ""
         kind = op.get("operatorName", "")
         pairs.append((f"state of {_STATE.get(kind, kind)}", f"{kept}{late}"))
-    if running.reports.late:
-        pairs.append(("late rows dropped", f"{at_least}{running.reports.late:,}"))
+    late_rows = running.reports.account.late
+    if late_rows:
+        pairs.append(("late rows", str(late_rows)))
         if not running.plan.transient:
-            more = "; Spark counts groups of them, so there may be more" if at_least else ""
+            more = "; Spark counts groups of them, so there may be more" if late_rows.at_least else ""
             listed = f"SELECT * FROM LATE ROWS OF QUERY {quote_name(running.name)}; lists them{more}"
-            pairs.append(("late rows", listed))
+            pairs.append(("the late rows", listed))
     pairs.append(("durations", _durations(last.get("durationMs", {}))))
     return pairs
 
@@ -270,8 +307,10 @@ def _output(parts: SessionParts, query: Query, running: Running | None) -> list[
         pairs.append(("checkpointed", recorded))
     if running:
         pairs.append(("output mode", f"{running.mode}: {running.reason}".removesuffix(": ")))
-        given = running.reports.output
-        pairs.append(("rows out", f"{given.rows:,}" if given else ""))
+        given = running.reports.account.out
+        pairs.append(("rows out", "" if given is None else str(given)))
+        rest = remainder(running.plan, running.reports.account, running.mode)
+        pairs += [(rest[0], str(rest[1]))] if rest else []
     if query.late:
         written = running.late.written if running and running.late else -1
         upto = f", up to micro-batch {written}" if written >= 0 else ""
@@ -371,14 +410,14 @@ def _show_progress(parts: SessionParts, statement: query_statements.ShowProgress
                 r.get("durationMs", {}).get("triggerExecution"),
                 "" if mark(r) is None else to_second(mark(r) or 0, zone),
                 sum(o.get("numRowsTotal", 0) for o in state),
-                sum(o.get("numRowsDroppedByWatermark", 0) for o in state),
+                account_of(r).late.value,
             )
         )
-    columns = ("batch", "time", "rows in", "rows/s", "ms", "watermark", "state rows", "late rows dropped")
+    columns = ("batch", "time", "rows in", "rows/s", "ms", "watermark", "state rows", "late rows")
     return table(columns, rows, (0, 2, 3, 4, 6, 7), "no micro-batch has reported yet", _PROGRESS)
 
 
-_PROGRESS = ("batch", "rows in", "ms", "rows/s", "late rows dropped", "watermark", "state rows", "time")
+_PROGRESS = ("late rows", "batch", "rows in", "ms", "rows/s", "watermark", "state rows", "time")
 
 
 def _second(moment: Any, zone: str) -> str:

@@ -10,6 +10,7 @@ from streamsql.errors import InputFault, RuleFault
 from streamsql.language.statements.verify import Verify
 from streamsql.language.tokens import quote_name
 from streamsql.plan.event_time_plans import Verification
+from streamsql.plan.planner import start_plan
 from streamsql.results import Done
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
 from streamsql.runtime.engine.row_differences import differences
@@ -19,6 +20,8 @@ from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.connectivity import check_servers
 from streamsql.runtime.queries.run import BUSY
 from streamsql.runtime.queries.start import check_drivers
+from streamsql.runtime.why.diagnose import losses
+from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.verdict import count
 
 SHOWN = 5
@@ -73,8 +76,9 @@ def _verify(parts: SessionParts, plan: Verification, statement: Verify) -> Done:
     of = count(difference.total, "row")
     if not difference.size:
         number = count(len(batches), "micro-batch")
-        return Done(message=f"{plan.query.name} is verified: {of}, those of its SELECT as a batch ({number})")
-    because = _because(parts, plan, difference, rows, there, env, mode)
+        verified = f"{plan.query.name} is verified: {of}, those of its SELECT as a batch ({number})"
+        return Done(message="; ".join([verified, *_lost(parts, plan)]))
+    because = [*_because(parts, plan, difference, rows, there, env, mode), *_lost(parts, plan)]
     raise InputFault(
         f"{plan.query.name} has {of}, {difference.lacks} missing and {difference.extra} too many against its "
         "SELECT as a batch",
@@ -263,6 +267,16 @@ def _because(
     if because and sizes[-1]:
         because.append(f"{sizes[-1]} of these for neither reason")
     return because or _unexplained(parts, plan, late)
+
+
+def _lost(parts: SessionParts, plan: Verification) -> list[str]:
+    """What WHY tells of rows that the query has not read, or could not read: the batch reads them as they are
+    now, or leaves them out, too.
+    """
+    running = parts.queries.all.get(plan.query.name.casefold())
+    run_plan = running.plan if running else start_plan(plan.query, parts.context())
+    found = losses(Evidence(parts, run_plan, running))
+    return [verdict.sentence for verdict in found if verdict.situation != "ROWS_LATE"]
 
 
 def _unexplained(parts: SessionParts, plan: Verification, late: int) -> list[str]:

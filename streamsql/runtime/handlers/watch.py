@@ -14,14 +14,15 @@ from streamsql.language.statements.base import Name
 from streamsql.language.statements.watch import Watch
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
-from streamsql.results import Live, Snapshot, Status
+from streamsql.query_facts import QueryFacts
+from streamsql.results import Live, Snapshot
 from streamsql.runtime.handlers.refresh_remarks import remark_line
-from streamsql.runtime.live.result_views import ChangesView, TableView, status_of
+from streamsql.runtime.live.result_views import ChangesView, TableView
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.facts import facts_of
 from streamsql.runtime.queries.run import GOING_ON, Running
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.why.live_verdict import LiveVerdict
-from streamsql.runtime.why.moments import millis, to_second
 from streamsql.runtime.workspace.generations import Generations, rows_in
 from streamsql.runtime.workspace.owned_folders import mark, remove
 
@@ -83,7 +84,7 @@ def watch(statement: Watch, parts: SessionParts, tables: Tables | None = None) -
     if parts.config.read_only:
         # "running elsewhere" is shown as running: the status has no room for more.
         word = lambda: parts.workspace.past(feeding.name).status.partition(" ")[0]  # noqa: E731
-        live = replace(live, status=lambda: Status(entry.name, word()))
+        live = replace(live, status=lambda: QueryFacts(entry.name, word()))
     return replace(
         live,
         close=close,
@@ -94,16 +95,16 @@ def watch(statement: Watch, parts: SessionParts, tables: Tables | None = None) -
     )
 
 
-def _of_refresh(running: Running, parts: SessionParts) -> Status:
+def _of_refresh(running: Running, parts: SessionParts, zone: str) -> QueryFacts:
     """What a footer says of a live table over live tables. In a script it is over once nothing more comes."""
-    status, refreshes = status_of(running), parts.queries.refreshes
+    status, refreshes = facts_of(running, zone), parts.queries.refreshes
     if status.over:
         return status
     status = replace(status, error=remark_line(running.name, parts))
     feeding = [parts.queries.all.get(key) for key in refreshes.feeding(running.name)]
     ended = all(query is None or query.over for query in feeding)
     over = ended and not parts.config.interactive and refreshes.settled(running.handle)
-    return replace(status, word="finished") if over else status
+    return replace(status, status="finished") if over else status
 
 
 def _column(name: Name, rows: LiveRows, table: str) -> str:
@@ -250,16 +251,14 @@ def live_of(title: str, rows: LiveRows, current: Callable[[], Running | None], p
     )  # fmt: skip
 
 
-def _status(title: str, current: Callable[[], Running | None], parts: SessionParts, zone: str) -> Status:
+def _status(title: str, current: Callable[[], Running | None], parts: SessionParts, zone: str) -> QueryFacts:
     """Live.status of the newest run of a query, with its watermark in the session time zone."""
     running = current()
     if running is None:
-        return Status(title, "stopped")
+        return QueryFacts(title, "stopped")
     if title == SELECT and isinstance(running.fault, QueryFault):
         running.fault.of("the query failed")
-    status = _of_refresh(running, parts) if running.is_refresh else status_of(running)
-    watermark = millis(status.watermark)
-    return status if watermark is None else replace(status, watermark=to_second(watermark, zone))
+    return _of_refresh(running, parts, zone) if running.is_refresh else facts_of(running, zone)
 
 
 def _fault_of(current: Callable[[], Running | None], parts: SessionParts) -> Callable[[], QueryFault | None]:

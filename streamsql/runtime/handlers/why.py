@@ -6,17 +6,20 @@ from dataclasses import replace
 
 from streamsql.definitions import Query, Stream
 from streamsql.errors import NameFault, Note, StreamsqlError
+from streamsql.language.statements.base import Name
 from streamsql.language.statements.why import Why as WhyStatement
 from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Refresh, Run
 from streamsql.plan.statements.previews import as_they_come
+from streamsql.query_facts import Amount
 from streamsql.results import Why
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import pairs_of
 from streamsql.runtime.handlers.refresh_verdict import refresh_verdict
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
+from streamsql.runtime.session_summary import silent_query
 from streamsql.runtime.why.diagnose import diagnose, diagnose_stream
 from streamsql.runtime.why.evidence import Evidence, StreamEvidence
 from streamsql.runtime.why.hidden_rows import hidden_rows
@@ -47,6 +50,10 @@ def _why(parts: SessionParts, statement: WhyStatement) -> Why:
     hidden = hidden_rows(parts, parts.newest.empty_select) if parts.newest.empty_select else None
     if hidden:
         return result(hidden)
+    silent = silent_query(parts)
+    if silent is not None:  # the bar names it
+        verdict = _of_query(parts, parts.catalog.query(Name(silent[0])))
+        return result(replace(verdict, sentence=_about(silent[0], verdict.sentence)))
     newest = parts.newest.run
     if newest is not None:
         return result(_of_run(parts, newest.plan, newest))
@@ -59,6 +66,11 @@ def _why(parts: SessionParts, statement: WhyStatement) -> Why:
             code="UNKNOWN_QUERY",
         )
     return result(_of_query(parts, queries[-1]))
+
+
+def _about(name: str, sentence: str) -> str:
+    """A sentence that names the query it is about."""
+    return sentence if name in sentence else f"{name}: {sentence}"
 
 
 def _of_query(parts: SessionParts, query: Query) -> Verdict:
@@ -94,7 +106,9 @@ def _of_run(parts: SessionParts, plan: Run, running: Running | None) -> Verdict:
 
 def _of_stream(parts: SessionParts, stream: Stream) -> Verdict:
     reading = [
-        name for name, run in parts.queries.all.items() if stream in run.plan.reads.streams and not run.over
+        Evidence(parts, run.plan, run)
+        for run in parts.queries.all.values()
+        if stream in run.plan.reads.streams and not run.plan.transient
     ]
     return diagnose_stream(
         StreamEvidence(parts, as_they_come(stream, parts.context()), None), stream, reading
@@ -106,10 +120,16 @@ def _of_late(parts: SessionParts, table: str, query: Query) -> Verdict:
     running = parts.queries.all.get(query.name.casefold())
     rows = parts.live.get(table.casefold())
     kept = rows.rows()[0].num_rows if rows is not None and rows.rows()[0] is not None else 0
-    facts = [("rows in", running.reports.rows_in), ("late rows", running.reports.late)] if running else []
+    late = running is not None and running.reports.account.late
+    well = "" if kept or late else "nothing is wrong: "
+    facts = (
+        [("rows in", running.reports.account.read), ("late rows", running.reports.account.late)]
+        if running
+        else []
+    )
     return Verdict(
-        situation="NOTHING_WRONG",
-        sentence=f"nothing is wrong: {table} takes the rows of {query.name} that come late, and "
+        situation="NOTHING_WRONG" if well else "ROWS_LATE",
+        sentence=f"{well}{table} takes the rows of {query.name} that come late, and "
         + (f"has {count(kept, 'row')}" if kept else "none has come late so far"),
         facts=tuple(facts),
         proposal=f"WHY QUERY {quote_name(query.name)};",
@@ -127,7 +147,7 @@ def _unfed(table: str) -> Verdict:
 
 def result(verdict: Verdict) -> Why:
     """A verdict as a result to show."""
-    facts = pairs_of([(name, value) for name, value in verdict.facts])
+    facts = pairs_of([(name, v.cell if isinstance(v, Amount) else v) for name, v in verdict.facts])
     return Why(
         columns=facts.columns,
         rows=facts.rows,
@@ -146,10 +166,20 @@ def note(verdict: Verdict, of: str = "") -> tuple[Note, ...]:
 
 
 def without_output(parts: SessionParts, running: Running) -> tuple[Note, ...]:
-    """What a query of a script has read, written and held back, and why, if it has written nothing and that
-    was not said before.
+    """The account of a query of a script that has dropped rows; what it has read and held back, and why, if
+    it has written nothing and that was not said before.
     """
     evidence = Evidence(parts, running.plan, running)
+    if evidence.took_input and not evidence.account.closes:
+        return (
+            Note("ROWS_LOST", f"{running.name}: {evidence.account.line()}"),
+            *_unsaid(parts, running, evidence),
+        )
+    return _unsaid(parts, running, evidence)
+
+
+def _unsaid(parts: SessionParts, running: Running, evidence: Evidence) -> tuple[Note, ...]:
+    """Why a query has written nothing."""
     if running.explained or not evidence.took_input or running.fault:
         return ()
     empty = evidence.rows_out is None and nothing_in_files(evidence)

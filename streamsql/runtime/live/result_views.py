@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from streamsql.results import Snapshot, Status
-from streamsql.runtime.checkpoints.batch_under_way import batch_under_way
+from streamsql.results import Snapshot
 from streamsql.runtime.engine.row_values import column_values, is_numeric, zone_of
-from streamsql.runtime.queries.run import Running
 
 if TYPE_CHECKING:
     from streamsql.runtime.embedded.live_rows import LiveRows
@@ -226,25 +224,3 @@ class ChangesView:
                     count[repr(row)] -= 1
                     changes.append((op, *row))
         return changes
-
-
-def status_of(running: Running) -> Status:
-    """The status of a query for a footer, from its reports. Calls Spark only once the query has ended."""
-    reports = running.reports.newest(1)
-    last = reports[-1] if reports else {}
-    watermark = last.get("eventTime", {}).get("watermark", "")
-    word = running.status() if running.over or running.stopped else "running"
-    return Status(
-        running.name,
-        word,
-        running.reports.rows_in,
-        running.reports.rate(),
-        "" if watermark.startswith("1970-01-01T00:00:00") else watermark,
-        sum(o.get("numRowsTotal", 0) for o in last.get("stateOperators", [])),
-        running.reports.late,
-        running.fault.message if running.fault else "",
-        running.fault.hint if running.fault else "",
-        running.reports.malformed,
-        "" if reports or running.over else batch_under_way(running.plan.checkpoint),
-        late_at_least=bool(running.plan.shape.aggregates),
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -14,7 +13,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from streamsql.runtime.engine.java_classes import java_class
 from streamsql.runtime.engine.spark_classes import RULES
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.queries.progress import Reports
 from streamsql.runtime.queries.run import GOING_ON, Running
 
 _GAUGES = {
@@ -37,13 +35,11 @@ _BACKLOG = "what the source has and the query has not read yet, by unit: offsets
 
 class QueryMetrics:
     """A collector of prometheus_client: computes all samples when it is asked, from what Spark has reported.
-    Counters count from the start of the console.
+    Counters of rows count from the start of the query's checkpoint, the others from that of the console.
     """
 
     def __init__(self, parts: SessionParts) -> None:
         self.parts = parts
-        self._runs: dict[str, Reports] = {}
-        self._before: dict[str, Counter[str]] = {}
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client.registry.Collector."""
@@ -100,27 +96,19 @@ class QueryMetrics:
             values["state_bytes"] = float(sum(s.get("memoryUsedBytes", 0) for s in states))
         return values
 
-    def _totals(self, name: str, running: Running | None) -> Counter[str]:
-        """The counters of a query, over all its runs."""
+    def _totals(self, name: str, running: Running | None) -> dict[str, int]:
+        """The counters of a query: those of rows since its checkpoint began, which may be too small where the
+        account says at least.
+        """
         key = name.casefold()
-        before = self._before.setdefault(key, Counter())
-        reports = running.reports if running else None
-        known = self._runs.get(key)
-        if known is not None and known is not reports:
-            before += _counts(known)
-            del self._runs[key]
-        if reports is not None:
-            self._runs[key] = reports
-        totals = Counter(dict.fromkeys(_COUNTERS, 0))
-        totals.update(before)
-        totals.update(_counts(reports) if reports else {})
-        totals["failures"] += self.parts.queries.failure_counts[key]
-        totals["restarts"] += self.parts.queries.restart_counts[key]
-        return totals
-
-
-def _counts(reports: Reports) -> Counter[str]:
-    return Counter(rows=reports.rows_in, late_rows=reports.late, malformed_rows=reports.malformed)
+        account = running.reports.account if running else self.parts.kept.of(name).account()
+        return {
+            "rows": account.read.number,
+            "late_rows": account.late.number,
+            "malformed_rows": account.malformed.number,
+            "failures": self.parts.queries.failure_counts[key],
+            "restarts": self.parts.queries.restart_counts[key],
+        }
 
 
 def _report(running: Running | None) -> dict[str, Any]:

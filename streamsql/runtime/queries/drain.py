@@ -28,6 +28,8 @@ def stop_queries(statement: StopQuery, parts: QueryParts) -> Done:
     known = (parts.queries.all.get(query.name.casefold()) for query in parts.catalog.named(statement.name))
     runs = [running for running in known if running is not None and running.status() in GOING_ON]
     stopped, notes = [running.name for running in runs], list[Note]()
+    for running in runs:
+        running.on_purpose = statement.name is not None
     faults = _drain_each(runs, parts, statement.timeout) if statement.drain else []
     if not statement.drain:
         complete = parts.queries.stop_together(runs, parts.cancel, _patience(statement.timeout))

@@ -12,12 +12,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from streamsql.connectors.messages import COUNTED
 from streamsql.guard import informing
+from streamsql.query_facts import Account, Amount
 from streamsql.runtime.engine.events import Event, Events
 from streamsql.runtime.queries.advance_counts import counted_once, without_advances
 from streamsql.runtime.queries.callback_connections import CallbackConnections
@@ -60,21 +61,17 @@ class TableOutput:
 class Reports:
     """The reports of one run of a query so far. Can be read from any thread.
 
-    rows_in: rows read; took_input: whether any input was taken; looked: whether it has looked for input, and
-    has read what it found; output: the rows given to the sinks, None
-    where they do not report it; late: rows dropped because they were older than the watermark; malformed:
-    messages that could not be read; ended: whether the run has ended.
+    before: the account of the same checkpoint until this run; took_input: whether any input was taken;
+    looked: whether it has looked for input, and has read what it found; output: the rows given to the sinks,
+    None where they do not report it; ended: whether the run has ended.
     """
 
     def __init__(self) -> None:
         self.last: deque[dict[str, Any]] = deque(maxlen=KEPT)
-        self.rows_in = 0
+        self.before = self._run = Account()
         self.took_input = False
         self.looked = False
-        self.by_source: dict[str, int] = {}
         self.output: Output | None = None
-        self.late = 0
-        self.malformed = 0
         self.ended = self.claimed = False
         self._tells: list[Callable[[dict[str, Any]], object]] = []
         self._lock = threading.Lock()
@@ -85,16 +82,7 @@ class Reports:
     def add(self, report: dict[str, Any]) -> None:
         rows = report.get("numInputRows", 0)
         self.looked = True
-        self.rows_in += rows
-        self.malformed += sum(
-            next(iter(counts.values()), 0)
-            for name, counts in report.get("observedMetrics", {}).items()
-            if name.startswith(COUNTED)
-        )
-        self.late += sum(o.get("numRowsDroppedByWatermark", 0) for o in report.get("stateOperators", []))
-        for source in report.get("sources", []):
-            name = source.get("description", "")
-            self.by_source[name] = self.by_source.get(name, 0) + source.get("numInputRows", 0)
+        self._run = self._run.then(account_of(report))
         written = report.get("sink", {}).get("numOutputRows", -1)
         if written >= 0:
             self.output = self.output or Output()
@@ -114,6 +102,16 @@ class Reports:
             for report in list(self.last):
                 of(report)
             self._tells.append(of)
+
+    @property
+    def run(self) -> Account:
+        """The account since this start."""
+        return replace(self._run, out=Amount(self.output.rows) if self.output is not None else None)
+
+    @property
+    def account(self) -> Account:
+        """The account since the checkpoint began."""
+        return self.before.then(self.run)
 
     @property
     def waiting(self) -> float | None:
@@ -139,6 +137,30 @@ class Reports:
     def rates(self, count: int = 12) -> list[float]:
         """Rows per second that the newest micro-batches processed, oldest first."""
         return [number(r.get("processedRowsPerSecond")) or 0.0 for r in self.newest(count)]
+
+
+COMBINING = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
+"""The operators before which Spark combines the rows of a group: it counts what is left as dropped rows."""
+
+
+def account_of(report: dict[str, Any]) -> Account:
+    """The account of one micro-batch, without the rows given to the sinks."""
+    operators = report.get("stateOperators", [])
+    dropped = [(o.get("operatorName"), o.get("numRowsDroppedByWatermark", 0)) for o in operators]
+    observed = report.get("observedMetrics", {}).items()
+    bad = sum(next(iter(counts.values()), 0) for name, counts in observed if name.startswith(COUNTED))
+    streams: dict[str, int] = {}
+    for source in report.get("sources", []):
+        name = source.get("description", "")
+        streams[name] = streams.get(name, 0) + source.get("numInputRows", 0)
+    return Account(
+        read=Amount(report.get("numInputRows", 0)),
+        late=Amount(sum(n for _, n in dropped), any(n and name in COMBINING for name, n in dropped)),
+        malformed=Amount(bad),
+        streams=tuple(streams.items()),
+        state=tuple((o.get("operatorName", ""), o.get("numRowsTotal", 0)) for o in operators),
+        watermark=report.get("eventTime", {}).get("watermark", ""),
+    )
 
 
 def _took_input(report: dict[str, Any]) -> bool:

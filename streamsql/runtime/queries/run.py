@@ -31,7 +31,8 @@ class Running:
     handle: PySpark's StreamingQuery, or the Refresher of a live table over live tables. source, span: the
     statement that started it, for its errors. reports: its progress reports; catch_up: waits until all
     that Spark has sent are received. notes: to be shown with the result of the start. stopped: a
-    statement has stopped it; late: what ON LATE INTO does; aborted: its last micro-batch was aborted;
+    statement has stopped it; on_purpose: one that names it, so that START QUERY ALL leaves it stopped; late:
+    what ON LATE INTO does; aborted: its last micro-batch was aborted;
     ending: the stop after the current micro-batch. certain: its fault is certain to recur. tries: the number
     of restarts in a row before this run; again_at: when the next one is, by time.monotonic(). on_fault: is
     called once the fault of the query is known. ended_with_spark: it would still run, had Spark not ended.
@@ -49,6 +50,7 @@ class Running:
     catch_up: Callable[[], bool] = lambda: True
     notes: tuple[Note, ...] = ()
     stopped: bool = False
+    on_purpose: bool = False
     aborted: bool = False
     ending: Ending | None = None
     late: LateWrites | None = None

@@ -203,13 +203,14 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
                     write_marker(Folder(parts.spark, str(generation.folder)), plan, facts(), code)
         _add_keys(plan, env)
         beside = lambda running: write_late(parts, running, env)  # noqa: E731
+        committed = -1 if plan.transient else of_checkpoint(folder).written
         running = parts.queries.launch(plan, env, choice, facts, code, beside, folder)
         _follow_files(running)
         running.notes = (*notes, *running.notes)
         running.reports.output = output or running.reports.output
     if not plan.transient:
         record_checkpoint(plan, generation.folder, str(running.handle.id))
-        running.reports.tell(parts.kept.follow(running.name))
+        parts.kept.follow(running.name, running.reports, str(running.handle.id), committed)
     return running
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from streamsql.definitions import Stream
@@ -11,8 +11,8 @@ from streamsql.language.tokens import quote_name
 from streamsql.runtime.why.evidence import Evidence, StreamEvidence
 from streamsql.runtime.why.filter_situation import filtered_out
 from streamsql.runtime.why.join_situation import no_partner
+from streamsql.runtime.why.lost_rows import some_late, some_malformed, some_without_time, still_open
 from streamsql.runtime.why.moments import length, shown
-from streamsql.runtime.why.old_files import too_old
 from streamsql.runtime.why.outcome_situations import (
     grows,
     not_running,
@@ -25,7 +25,8 @@ from streamsql.runtime.why.outcome_situations import (
 from streamsql.runtime.why.probes import PATIENCE
 from streamsql.runtime.why.row_situations import unreadable
 from streamsql.runtime.why.source_situations import all_read_before, no_data, not_read_yet
-from streamsql.runtime.why.time_situations import rows_late, watermark_stands, window_not_closed
+from streamsql.runtime.why.time_situations import held_before, rows_late, watermark_stands, window_not_closed
+from streamsql.runtime.why.unread_files import changed_files, hidden_by_log, too_old
 from streamsql.runtime.why.verdict import Verdict, count
 from streamsql.runtime.why.wrong_times import wrong_times
 
@@ -34,6 +35,10 @@ Situation = Callable[[Evidence], Verdict | None]
 SITUATIONS: tuple[Situation, ...] = (
     not_running,
     no_data,
+    hidden_by_log,
+    too_old,
+    changed_files,
+    held_before,
     all_read_before,
     not_read_yet,
     unreadable,
@@ -45,36 +50,59 @@ SITUATIONS: tuple[Situation, ...] = (
     window_not_closed,
     waits_in_state,
     seen_before,
-    written_elsewhere,
+    some_late,
+    some_malformed,
+    some_without_time,
     grows,
-    too_old,
+    still_open,
+    written_elsewhere,
     nothing_wrong,
 )
 """Nearest to the source first."""
 
-_ALSO = (rows_late, watermark_stands, window_not_closed)
+LOSSES = (hidden_by_log, too_old, changed_files, some_late, some_malformed, some_without_time)
+"""Situations in which rows are lost, whatever else holds."""
+_ALSO = (*LOSSES, all_read_before, watermark_stands, window_not_closed)
 """Situations that may hold beside another one, and are told in a fact then; none of them reads much."""
 
 
 def diagnose(evidence: Evidence) -> Verdict:
     """Why a query gives no rows. Raises Cancelled."""
-    for number, situation in enumerate(SITUATIONS):
-        evidence.parts.cancel.check()
-        verdict = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once
-        if verdict is not None:
-            more = (*_beside(evidence, number, verdict), *_not_examined(evidence))
-            return replace(verdict, facts=(*verdict.facts, *more))
-    return unexplained(evidence)
+    verdict = _first(evidence, SITUATIONS)
+    if verdict is None:
+        return unexplained(evidence)
+    more = (*_beside(evidence, verdict), *_not_examined(evidence))
+    return replace(verdict, facts=(*verdict.facts, *more))
 
 
-def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Verdict:
-    """The same of a stream by itself. reading: the queries that read it."""
-    for situation in (no_data, unreadable, wrong_times, filtered_out):
+def diagnose_stream(evidence: StreamEvidence, stream: Stream, reading: list[Evidence]) -> Verdict:
+    """The same of a stream by itself. reading: the queries that read it, which may have lost rows of it."""
+    verdict = _first(evidence, (no_data,)) or _lost_by(reading, stream)
+    alone = () if reading else (hidden_by_log, too_old)  # a query knows which files it has read
+    verdict = verdict or _first(evidence, (*alone, unreadable, wrong_times, filtered_out))
+    runs = [query.name for query in reading if query.running is not None and not query.running.over]
+    return verdict or _there(evidence, stream, runs)
+
+
+def _first(evidence: Evidence, situations: Sequence[Situation]) -> Verdict | None:
+    """The first situation that holds. Raises Cancelled."""
+    for situation in situations:
         evidence.parts.cancel.check()
         verdict = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once
         if verdict is not None:
             return verdict
-    return _there(evidence, stream, reading)
+    return None
+
+
+def _lost_by(reading: list[Evidence], stream: Stream) -> Verdict | None:
+    """How the first query that loses rows of a stream loses them."""
+    for query in reading:
+        lost = losses(query)
+        if lost:
+            also: list[tuple[str, object]] = [("also", other.sentence) for other in lost[1:]]
+            sentence = f"{query.name} reads {stream.name}: {lost[0].sentence}"
+            return replace(lost[0], sentence=sentence, facts=(*lost[0].facts, *also))
+    return None
 
 
 def _there(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Verdict:
@@ -102,17 +130,27 @@ def _there(evidence: StreamEvidence, stream: Stream, reading: list[str]) -> Verd
     )
 
 
+def losses(evidence: Evidence) -> list[Verdict]:
+    """Each way in which a query loses rows, the nearest to the source first. Raises Cancelled."""
+    found = (informing(lambda: situation(evidence), None) for situation in LOSSES)  # noqa: B023 - called at once
+    return [verdict for verdict in found if verdict is not None]
+
+
 def _not_examined(evidence: Evidence) -> list[tuple[str, object]]:
     """That something nearer the source might hold, too: its data could not be read in time."""
     slow = f"some of the data: it could not be read within {PATIENCE:.0f} seconds; WHY examines it again"
     return [("not examined", slow)] if evidence.probes.late else []
 
 
-def _beside(evidence: Evidence, number: int, verdict: Verdict) -> list[tuple[str, object]]:
-    """What else holds, farther from the source."""
-    if verdict.healthy or not evidence.took_input or verdict.situation == "EVENT_TIME_WRONG":
+def _beside(evidence: Evidence, verdict: Verdict) -> list[tuple[str, object]]:
+    """What else holds."""
+    if verdict.healthy or verdict.situation == "EVENT_TIME_WRONG":
         return []
-    later = [s for s in SITUATIONS[number + 1 :] if s in _ALSO]
-    situations = (informing(lambda: s(evidence), None) for s in later)  # noqa: B023
-    also: list[tuple[str, object]] = [("also", other.sentence) for other in situations if other is not None]
-    return also[:1]
+    also: dict[str, str] = {}
+    for situation in _ALSO if evidence.took_input else LOSSES:
+        if situation is some_late and verdict.situation == "ROWS_LATE":
+            continue  # it reads the data once more
+        other = informing(lambda: situation(evidence), None)  # noqa: B023 - called at once
+        if other is not None and other.situation != verdict.situation:
+            also.setdefault(other.situation, other.sentence)
+    return [("also", sentence) for sentence in also.values()]

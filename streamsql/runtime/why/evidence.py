@@ -20,6 +20,7 @@ from streamsql.language.tokens import quote_name
 from streamsql.plan.planner import start_plan
 from streamsql.plan.plans import Run
 from streamsql.plan.streaming.query_changes import Change, changes, facts_of
+from streamsql.query_facts import Account
 from streamsql.runtime.checkpoints.checkpoint_log import Checkpoint
 from streamsql.runtime.checkpoints.opening import open_checkpoint
 from streamsql.runtime.checkpoints.query_marker import Folder, read_marker
@@ -27,7 +28,7 @@ from streamsql.runtime.engine.package_loader import is_there
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.kafka_topics import offsets_now
 from streamsql.runtime.queries.run import GOING_ON, Running
-from streamsql.runtime.why.moments import mark, millis
+from streamsql.runtime.why.moments import millis
 from streamsql.runtime.why.probes import Probes
 from streamsql.runtime.why.query_parts import Part, parts_of, relations_of
 from streamsql.runtime.why.source_files import Listing, files_read, listing
@@ -134,19 +135,23 @@ class Evidence:
         return self.reports[-1] if self.reports else {}
 
     @property
+    def account(self) -> Account:
+        """What became of the rows that it has read since its checkpoint began."""
+        return self.running.reports.account if self.running else self.parts.kept.of(self.name).account()
+
+    @property
     def rows_in(self) -> int:
-        return self.running.reports.rows_in if self.running else 0
+        return self.account.read.number
 
     @property
     def took_input(self) -> bool:
         """Whether this run has taken any input, even if a filter dropped it while it was read."""
-        return bool(self.running and (self.rows_in or self.running.reports.took_input))
+        return bool(self.running and self.running.reports.took_input)
 
     @property
     def rows_out(self) -> int | None:
-        """The rows that this run has given to its sinks; None when they do not tell."""
-        output = self.running.reports.output if self.running else None
-        return output.rows if output else None
+        """The rows that it has given to its sinks; None when they do not tell."""
+        return self.account.out.number if self.account.out is not None else None
 
     @property
     def silent(self) -> bool:
@@ -156,31 +161,19 @@ class Evidence:
         return self.rows_out is None or self.running.reports.waiting is not None
 
     @property
-    def late(self) -> int:
-        return self.running.reports.late if self.running else 0
-
-    @property
-    def at_least(self) -> str:
-        """Spark counts the dropped rows of an aggregation after it has combined those of a group."""
-        return "at least " if self.plan.shape.aggregates else ""
-
-    @property
-    def late_rows(self) -> str:
-        """The number of dropped rows, as far as Spark tells it."""
-        return f"{self.at_least}{self.late:,}"
-
-    @property
     def state(self) -> list[dict[str, Any]]:
-        """The stateful operators of the last report."""
-        return list(self.last.get("stateOperators", []))
+        """The stateful operators of the last report, or as they were when the last run ended."""
+        if self.last:
+            return list(self.last.get("stateOperators", []))
+        return [{"operatorName": name, "numRowsTotal": rows} for name, rows in self.account.state]
 
     @property
     def state_rows(self) -> int:
-        return sum(op.get("numRowsTotal", 0) for op in self.state)
+        return self.account.held
 
     @property
     def watermark(self) -> int | None:
-        return mark(self.last)
+        return millis(self.account.watermark) or None
 
     @cached_property
     def newest(self) -> int | None:
@@ -207,9 +200,9 @@ class Evidence:
         return listing(stream) if source.keeps_log and source.path_option else None
 
     @cached_property
-    def read(self) -> set[str]:
-        """The files that it has read."""
-        return files_read(self.checkpoint) if self.checkpoint else set()
+    def read(self) -> dict[str, int]:
+        """The files that it has read, with the time of their last change then, in milliseconds."""
+        return files_read(self.checkpoint) if self.checkpoint else {}
 
     def offsets(self, stream: Stream) -> dict[tuple[str, int], tuple[int, int]] | None:
         """What Kafka has of the topics of a stream: (first, end) of each (topic, partition); None when it

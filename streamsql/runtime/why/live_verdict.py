@@ -57,7 +57,7 @@ class LiveVerdict:
             self._seen, self._at = running, time.monotonic()
             return False
         newest = running.reports.newest(1)
-        seen = (running, newest[-1].get("batchId") if newest else -1, running.reports.rows_in, running.over)
+        seen = (running, newest[-1].get("batchId") if newest else -1, running.reports.run.read, running.over)
         due = since >= (EVERY if seen != self._seen or self._timed or not self._lines else AT_LEAST)
         if due:
             self._seen = seen

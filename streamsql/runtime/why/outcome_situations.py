@@ -11,6 +11,7 @@ from streamsql.definitions import Sink, Stream
 from streamsql.errors import Span
 from streamsql.language.statements.base import Name, Watermark
 from streamsql.language.tokens import quote_name
+from streamsql.runtime.queries.facts import remainder
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.evidence import Evidence
 from streamsql.runtime.why.moments import brief
@@ -314,29 +315,38 @@ def _with_range(evidence: Evidence) -> str:
 
 def nothing_wrong(evidence: Evidence) -> Verdict | None:
     """(p) Rows came out, and none that was read since waits."""
-    if evidence.rows_out is None or not evidence.rows_out or evidence.silent:
+    if not evidence.rows_out or evidence.silent or not evidence.account.closes:
         return None
-    assert evidence.running and evidence.running.reports.output
-    at = evidence.running.reports.output.at
+    output = evidence.running.reports.output if evidence.running else None
+    at = output.at if output is not None else None
     ago = brief(time.time() - at) if at else ""
-    facts: list[Fact] = [("rows in", evidence.rows_in), ("rows out", evidence.rows_out)]
-    if evidence.late:
-        facts.append(("late rows dropped", evidence.late_rows))
-        if not evidence.plan.transient and not evidence.query.together:
-            facts.append(("the late rows", f"SELECT * FROM LATE ROWS OF QUERY {quote_name(evidence.name)};"))
+    account = evidence.account
+    facts: list[Fact] = [("rows in", account.read), ("rows out", account.out)]
+    facts += [named for named in (remainder(evidence.plan, account, evidence.mode),) if named]
     if evidence.state_rows:
         facts.append(("state rows", evidence.state_rows))
     return Verdict(
         situation="NOTHING_WRONG",
-        sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} came out, the last {ago} ago",
+        sentence=f"nothing is wrong: {count(evidence.rows_out, 'row')} came out"
+        + (f", the last {ago} ago" if ago else ""),
         facts=tuple(facts),
         healthy=True,
     )
 
 
+_EXAMINED = (
+    "whether it runs; the source and its files; rows that cannot be read; event times; filters; partners of "
+    "joins; late rows; the watermark and open groups; the state; the sink"
+)
+
+
 def unexplained(evidence: Evidence) -> Verdict:
     """What is known where no situation holds."""
-    facts: list[Fact] = [("status", evidence.status), ("rows in", evidence.rows_in)]
+    facts: list[Fact] = [
+        ("status", evidence.status),
+        ("rows in", evidence.account.read),
+        ("examined", _EXAMINED),
+    ]
     if evidence.rows_out is None:
         facts.append(("rows out", "not known: the sink does not tell"))
     else:

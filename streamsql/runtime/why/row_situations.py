@@ -32,7 +32,7 @@ def unreadable(evidence: Evidence) -> Verdict | None:
 
 
 def _malformed(evidence: Evidence, stream: Stream) -> Verdict | None:
-    bad = evidence.running.reports.malformed if evidence.running else 0
+    bad = evidence.account.malformed.number
     if not stream.may_be_malformed or not bad or bad < evidence.rows_in or len(evidence.streams) > 1:
         return None
     rejected = quote_name(f"{stream.name}$malformed")

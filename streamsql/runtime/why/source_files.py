@@ -7,7 +7,7 @@ import glob
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -129,15 +129,55 @@ def _set_old_aside(listed: Listing, stream: Stream) -> None:
         del listed.matching[place]
 
 
-def files_read(checkpoint: Checkpoint) -> set[str]:
-    """The local paths of all files that a query has read, as its checkpoint's logs have them."""
-    read: set[str] = set()
+def changed_since(files: Mapping[str, float], read: Mapping[str, int]) -> list[str]:
+    """The files that were changed after they had been read. files: the time of their last change, in seconds;
+    read: the same in milliseconds, as it was when they were read; whole seconds are compared where it has no
+    more.
+    """
+    changed = []
+    for place, at in files.items():
+        unit = 1 if read.get(place, 0) % 1_000 else 1_000
+        if place in read and int(at * 1_000) // unit > read[place] // unit:
+            changed.append(place)
+    return changed
+
+
+@dataclass(frozen=True)
+class SinkLog:
+    """The log that a file sink keeps in its folder. files: the local paths that it lists; changed: when it
+    was written last, in seconds since 1970.
+    """
+
+    files: frozenset[str]
+    changed: float
+
+
+def listed_by_sink(folder: str) -> SinkLog | None:
+    """The log of the file sink that has written a folder; None without one. Entries of compacted logs
+    stay.
+    """
+    place = os.path.join(folder, "_spark_metadata")
+    try:
+        names = [n for n in os.listdir(place) if n.removesuffix(".compact").isdigit()]
+        texts = [open(os.path.join(place, n), encoding="utf-8").read() for n in names]  # noqa: SIM115
+        changed = max(os.stat(os.path.join(place, n)).st_mtime for n in names)
+    except (OSError, ValueError):
+        return None
+    return SinkLog(frozenset(path for text in texts for path, _ in _entries(text)), changed)
+
+
+def files_read(checkpoint: Checkpoint) -> dict[str, int]:
+    """The local paths of all files that a query has read, as its checkpoint's logs have them, and the times
+    of their last change as it was then, in milliseconds.
+    """
+    read: dict[str, int] = {}
     root = f"{checkpoint.root}/sources"
     for source in _names(checkpoint, root):
         for log in _names(checkpoint, f"{root}/{source}"):
             number = log.removesuffix(".compact")
             if number.isdigit():
-                read.update(_paths(checkpoint, f"{root}/{source}/{log}"))
+                for path, changed in _logged(checkpoint, f"{root}/{source}/{log}"):
+                    read[path] = max(changed, read.get(path, 0))
     return read
 
 
@@ -148,14 +188,20 @@ def _names(checkpoint: Checkpoint, folder: str) -> list[str]:
         return []
 
 
-def _paths(checkpoint: Checkpoint, log: str) -> Iterator[str]:
+def _logged(checkpoint: Checkpoint, log: str) -> Iterator[tuple[str, int]]:
     try:
-        lines = checkpoint.files.read(log).decode("utf-8").split("\n")[1:]
+        text = checkpoint.files.read(log).decode("utf-8")
     except (OSError, ValueError):
         return
-    for line in lines:
+    yield from _entries(text)
+
+
+def _entries(text: str) -> Iterator[tuple[str, int]]:
+    """The files of a log of Spark's, below the line with its version: local path, time of the last change."""
+    for line in text.split("\n")[1:]:
         try:
             entry: Any = json.loads(line)
-            yield unquote(urlsplit(entry["path"]).path)
-        except (ValueError, KeyError, TypeError):
+            changed = entry.get("timestamp", entry.get("modificationTime", 0))
+            yield unquote(urlsplit(entry["path"]).path), int(changed)
+        except (ValueError, KeyError, TypeError, AttributeError):
             continue

@@ -240,7 +240,7 @@ def _unread(evidence: Evidence, stream: Stream) -> tuple[int, str] | None:
     """(how many files or messages were not read, the word for them)."""
     files = evidence.files(stream)
     if files is not None:
-        left = set(files.matching) - evidence.read
+        left = files.matching.keys() - evidence.read.keys()
         what = "INSERT" if stream.connector == "values" else "file"
         return (len(left), what) if left else None
     offsets = evidence.offsets(stream)
@@ -351,7 +351,7 @@ def all_read_before(evidence: Evidence) -> Verdict | None:
         sentence=f"nothing new: all that the source has was read before this start, {count(rows, 'row')} in "
         f"{count(len(before), 'micro-batch')}",
         facts=tuple(facts),
-        proposal=proposals.restart(evidence, "FROM BEGINNING"),
+        proposal=proposals.restart(evidence, "FROM BEGINNING") if evidence.rows_out == 0 else "",
     )
 
 

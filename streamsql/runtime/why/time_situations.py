@@ -6,6 +6,7 @@ from typing import Any
 
 from streamsql.definitions import Stream
 from streamsql.language.tokens import quote_name
+from streamsql.query_facts import Amount
 from streamsql.runtime.queries.run import GOING_ON
 from streamsql.runtime.why import proposals
 from streamsql.runtime.why.event_times import event_times
@@ -18,7 +19,18 @@ from streamsql.runtime.why.verdict import Fact, Verdict, count
 
 def window_not_closed(evidence: Evidence) -> Verdict | None:
     """(f) Append mode holds groups back until the watermark has passed their end; (j) sessions likewise."""
-    groups = open_groups(evidence) if evidence.silent else None
+    return closing_window(evidence) if evidence.silent else None
+
+
+def held_before(evidence: Evidence) -> Verdict | None:
+    """The same of a query that has read nothing since its start: its groups are those of the runs before."""
+    running = evidence.running
+    return closing_window(evidence) if running and evidence.goes_on and not evidence.took_input else None
+
+
+def closing_window(evidence: Evidence) -> Verdict | None:
+    """What closes the next group that append mode holds back; None if there is none."""
+    groups = open_groups(evidence)
     if groups is None:
         return None
     what = count(groups.rows, "session" if groups.session else "group")
@@ -29,7 +41,7 @@ def window_not_closed(evidence: Evidence) -> Verdict | None:
             sentence=f"{what} of {evidence.title} {_are(groups.rows)} open: append mode emits a group once "
             "the watermark has passed its end",
             facts=(*facts, ("open groups", groups.rows)),
-            proposal=proposals.shown_now(evidence),
+            proposal=proposals.state_shown(evidence) if evidence.rows_out else proposals.shown_now(evidence),
         )
     holder = _holder(evidence)
     needed = groups.first + int(holder.delay * 1_000)
@@ -132,7 +144,9 @@ def _closing(evidence: Evidence, groups: OpenGroups | None, time: EventTime, lea
     stream = time.stream
     if stream is None or stream.connector != "values":
         ended = not evidence.plan.transient and evidence.status == "finished"
-        return proposals.flushed(evidence) if ended else proposals.shown_now(evidence)
+        if ended:
+            return proposals.flushed(evidence)
+        return proposals.state_shown(evidence) if evidence.rows_out else proposals.shown_now(evidence)
     end = max(groups.first or 0, 0) if groups else 0
     end = max(end, 0 if end else least)
     moment = end + int(time.delay * 1_000)
@@ -178,11 +192,34 @@ def moving_on(evidence: Evidence) -> str:
 
 
 def rows_late(evidence: Evidence) -> Verdict | None:
-    """(h) Rows came behind the watermark and were dropped."""
-    if not evidence.late or not (evidence.silent or _all_late(evidence)):
+    """(h) Rows came behind the watermark and were dropped, and nothing else comes out."""
+    if not evidence.account.late or not (evidence.silent or _all_late(evidence)):
         return None
+    facts, change, missed = late_facts(evidence)
+    return Verdict(
+        situation="ROWS_LATE",
+        sentence=f"{came_late(evidence)}{missed}, and {were(evidence.account.late)} dropped",
+        facts=facts,
+        proposal=proposals.replaced(evidence, change) if change is not None else "",
+    )
+
+
+def came_late(evidence: Evidence) -> str:
+    """How many rows came late, as the beginning of a sentence."""
+    return f"{evidence.account.late.of('row')} came behind the watermark"
+
+
+def were(amount: Amount) -> str:
+    """The verb for an amount of rows, in the past."""
+    return "was" if amount.number == 1 else "were"
+
+
+def late_facts(evidence: Evidence) -> tuple[tuple[Fact, ...], Stream | None, str]:
+    """(the facts about late rows, the stream with a delay that keeps them, by how much they missed the
+    watermark). None for a stream whose delay cannot be told.
+    """
     worst = _worst_miss(evidence)
-    facts = [*clock(evidence), ("late rows dropped", evidence.late_rows)]
+    facts = [*clock(evidence), ("late rows", evidence.account.late)]
     if worst:
         facts.append(("behind the watermark by at most", length(worst)))
     stream = next((t.stream for t in evidence.event_times if t.stream and t.stream.connector), None)
@@ -194,19 +231,11 @@ def rows_late(evidence: Evidence) -> Verdict | None:
     if evidence.plan.late is not None:
         facts.append(("kept in", evidence.plan.late.sink.name))
     elif not evidence.plan.transient and not evidence.query.together:
-        facts.append(("the rows", f"SELECT * FROM LATE ROWS OF QUERY {quote_name(evidence.name)};"))
-    proposal = ""
+        facts.append(("the late rows", f"SELECT * FROM LATE ROWS OF QUERY {quote_name(evidence.name)};"))
+    change = None
     if stream and needed:
-        delay = interval(needed).removeprefix("INTERVAL ").lower()
-        proposal = proposals.replaced(evidence, proposals.with_delay(stream, delay))
-    missed = f", by up to {length(worst)}" if worst else ""
-    return Verdict(
-        situation="ROWS_LATE",
-        sentence=f"{evidence.at_least}{count(evidence.late, 'row')} came behind the watermark{missed}, and "
-        f"{'was' if evidence.late == 1 else 'were'} dropped",
-        facts=tuple(facts),
-        proposal=proposal,
-    )
+        change = proposals.with_delay(stream, interval(needed).removeprefix("INTERVAL ").lower())
+    return tuple(facts), change, f", by up to {length(worst)}" if worst else ""
 
 
 def _needed_delay(

@@ -17,8 +17,9 @@ def waiting_for(running: Running, places: Places) -> str:
     if running.over:
         return ""
     reports = running.reports
-    if not (reports.rows_in or reports.took_input):
-        return "data" if reports.looked or running.is_refresh else FIRST_MICRO_BATCH
+    if not reports.took_input:
+        waits = reports.looked or running.is_refresh or reports.before.streams
+        return "data" if waits else FIRST_MICRO_BATCH
     last = reports.newest(1)
     state = last[-1].get("stateOperators", []) if last else []
     held = [op for op in state if op.get("numRowsTotal", 0)]
@@ -35,7 +36,7 @@ def waiting_for(running: Running, places: Places) -> str:
 
 def _has_given_nothing(stream: Stream, running: Running, places: Places) -> bool:
     """Whether no row of a stream has been read, as far as Spark's description tells which source it is."""
-    rows = [n for text, n in running.reports.by_source.items() if is_source_of(stream, text, places)]
+    rows = [n for text, n in running.reports.account.streams if is_source_of(stream, text, places)]
     return bool(rows) and not sum(rows)
 
 

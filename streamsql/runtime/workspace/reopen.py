@@ -138,6 +138,7 @@ def _words(parts: SessionParts, store: Store) -> tuple[str, ...]:
         ("stream", len(catalog.streams)),
         ("sink", sum(not s.is_live for s in catalog.sinks.values())),
         ("live table", live),
+        ("view", sum(not is_table(view) for _, view in parts.temporary.statements())),
         ("function", len(catalog.functions)),
     )
     there = [f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds if n]

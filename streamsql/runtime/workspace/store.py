@@ -41,7 +41,7 @@ class Past:
     """The last known state of a query: its status, since when, and its newest failures, oldest first.
 
     console: how the console ended with which it stopped, LEFT or LOST; empty if it stopped by itself; told:
-    whether a prompt has said so.
+    whether a prompt has said so. on_purpose: a STOP QUERY that names it has stopped it.
     """
 
     status: str
@@ -51,6 +51,7 @@ class Past:
     failures: tuple[Failure, ...] = ()
     console: str = ""
     told: bool = False
+    on_purpose: bool = False
 
     @property
     def reason(self) -> str:
@@ -232,4 +233,5 @@ def past_of(running: Running, failures: Iterable[Failure], console: str = "") ->
     if status in GOING_ON and console:
         return Past("stopped", since, "", batch, tuple(failures), console)
     error = running.fault.message if running.fault else ""
-    return Past(status, since, error, batch, tuple(failures))
+    on_purpose = running.on_purpose and status == "stopped"
+    return Past(status, since, error, batch, tuple(failures), on_purpose=on_purpose)
