@@ -5,6 +5,7 @@ error class for a code, which Spark's documentation lists.
 """
 
 MALFORMED_MESSAGE = "MALFORMED_MESSAGE"
+HEADER_MISMATCH = "HEADER_MISMATCH"
 OUTPUT_MODE = "OUTPUT_MODE_NOT_SUPPORTED"
 ROW_OF_EACH_KEY = "ROW_OF_EACH_KEY"
 
@@ -57,6 +58,7 @@ CODES = {
     "EDITOR_NOT_STARTED": "the editor could not be started",
     "FILE_NOT_READ": "a file cannot be read",
     "FILE_NOT_WRITTEN": "a file cannot be written",
+    HEADER_MISMATCH: "the header of a csv file is not that of the columns of its stream",
     "FIXED_COLUMNS": "the columns of the connector are fixed",
     "FOLDER_IN_USE": "a folder holds what another query or program has written",
     "FOREIGN_STREAM": "a query reads a stream that Spark knows and the console does not",
@@ -155,6 +157,7 @@ NOTES = {
     "COLUMNS_INFERRED": "the columns of a stream, as read from its source when it was created",
     "COLUMNS_RENAMED": "columns of one name are printed under names of their own",
     "ODD_VALUES": "a few values of a column do not have the type of the others",
+    "CSV_OPTIONS": "how the fields of csv files are quoted and encoded, as their lines show",
     "COLUMN_OMITTED": "a column is left out, because Spark does not distinguish it from another",
     "DAMAGED_MICRO_BATCH": "a micro-batch is incomplete in the log of a checkpoint",
     "DELAY_TOO_LONG": "the delay of a watermark is many times as long as the latest row needs",
@@ -217,6 +220,7 @@ NOTES = {
     "TRIGGER_TOO_SHORT": "the trigger interval of a query is shorter than its micro-batches take",
     "UNBOUNDED_STATE": "the state of a query grows without bound",
     "VIEW_NOT_RESTORED": "a temporary view could not be created again when Spark started",
+    "WINDOWS_IN_UTC": "windows begin by UTC, and not by the session time zone",
     "WATERMARK_UNUSED": "a watermark closes no group, as event time is not among the keys",
     "WINDOW_TABLE": "a window table, in the words of Spark",
     "WORKSPACE_NOT_WRITTEN": "the workspace could not be written",

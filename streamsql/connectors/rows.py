@@ -31,9 +31,24 @@ def mode_of(stream: Stream) -> str:
     return _MODES.get(stream.malformed) or stream.option("mode", "PERMISSIVE").upper()
 
 
+def binds_by_name(stream: Stream) -> bool:
+    """Whether a csv file whose header is not that of the columns is an error. Spark takes the columns by
+    their position; it compares the header with them, unless enforceSchema is true.
+    """
+    header = stream.option("header").casefold() == "true"
+    return stream.connector == "csv" and header and stream.option("enforceSchema").casefold() != "true"
+
+
+def options_of(stream: Stream) -> tuple[tuple[str, str], ...]:
+    """The options of a stream, under which Spark compares the header of csv files with the columns."""
+    if binds_by_name(stream) and stream.columns and not stream.option("enforceSchema"):
+        return (*stream.options, ("enforceSchema", "false"))
+    return stream.options
+
+
 def as_said(stream: Stream) -> tuple[tuple[str, str], ...]:
     """The options of a stream, with the parse mode that ON MALFORMED implies."""
-    return (*stream.options, ("mode", mode_of(stream))) if stream.malformed else stream.options
+    return (*options_of(stream), ("mode", mode_of(stream))) if stream.malformed else options_of(stream)
 
 
 def are_told(stream: Stream) -> bool:
@@ -48,7 +63,7 @@ def at_rest(format: str, stream: Stream, path: str) -> Node:
     read, and FILE, its file.
     """
     schema = schema_text((Column(MALFORMED, "STRING"), *stream.columns))
-    reader = with_options(static(format), stream.options, skip=_OWN_OPTIONS)
+    reader = with_options(static(format), options_of(stream), skip=_OWN_OPTIONS)
     reader = reader.call("schema", schema).call("option", "columnNameOfCorruptRecord", MALFORMED)
     if format == "csv":
         reader = reader.call("option", "columnPruning", "false")
@@ -65,7 +80,7 @@ def read(format: str, stream: Stream) -> Node:
     corrupt = declared or MALFORMED
     # In front: Spark takes the last columns for those of the folders (partition=…).
     schema = schema_text(columns if declared else (Column(MALFORMED, "STRING"), *columns))
-    reader = with_options(read_stream(format).call("schema", schema), stream.options, skip=_OWN_OPTIONS)
+    reader = with_options(read_stream(format).call("schema", schema), options_of(stream), skip=_OWN_OPTIONS)
     if format == "csv":  # else a row counts as bad for some queries only, by the columns that they read
         reader = reader.call("option", "columnPruning", "false")
     frame = reader.call("option", "columnNameOfCorruptRecord", corrupt).call("load", stream.option("path"))

@@ -14,6 +14,7 @@ from streamsql.definitions import Sink, Stream
 from streamsql.errors import InputFault, Note, RuleFault
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.stand_ins import given_stream, kept_sink, without_source
@@ -23,6 +24,8 @@ from streamsql.runtime.engine.analysis_errors import USE_TIME
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.preflight.csv_headers import check_headers
+from streamsql.runtime.preflight.csv_inference import exact_columns, with_quoting
 from streamsql.runtime.preflight.file_names import check_file_names
 from streamsql.runtime.preflight.function_kinds import WHAT
 from streamsql.runtime.preflight.local_paths import check_path
@@ -48,14 +51,11 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
     if plan.infer is not None or not parts.config.stand_ins:
         entry = with_schema(entry)
     if plan.infer is not None:
-        infer = connector(Name(entry.connector)).infer(entry)
-        plan = replace(plan, stream=entry, infer=infer)
-        columns = _with_event_time(parts, plan, _infer(parts, plan, statement))
-        entry = replace(entry, columns=columns, inferred=True)
-        check_watermark(entry.watermark, columns)
-        listed = ", ".join(f"{c.name} {c.type}" for c in entry.columns)
-        notes = (Note("COLUMNS_INFERRED", f"columns of {name}, as inferred and recorded: {listed}"),)
+        entry, notes = _inferred(parts, replace(plan, stream=entry), statement)
     _check_types(parts, entry)
+    if not parts.config.stand_ins:
+        again = isinstance(statement, CreateStream) and statement.or_replace
+        check_headers(entry, plan.path, "CREATE OR REPLACE" if again else "CREATE")
     if parts.config.stand_ins:
         entry = given_stream(entry)
     if entry.connector == "values":
@@ -116,9 +116,37 @@ def _infer(parts: SessionParts, plan: plans.DefineStream, statement: Statement) 
     return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
 
 
+def _inferred(
+    parts: SessionParts, plan: plans.DefineStream, statement: Statement
+) -> tuple[Stream, tuple[Note, ...]]:
+    """(the stream of a statement without columns, with those that its source shows; notes about them)."""
+    entry, notes = plan.stream, tuple[Note, ...]()
+    source = connector(Name(entry.connector))
+    if entry.connector == "csv" and (lines := source.records(entry)) is not None:
+        try:
+            entry, notes = with_quoting(entry, _frame(parts, lines))
+        except Exception as error:
+            raise translate(error, statement) from error
+    plan = replace(plan, stream=entry, infer=source.infer(entry))
+    columns = _with_event_time(parts, plan, _infer(parts, plan, statement))
+    if entry.connector == "csv":
+        texts = source.infer(replace(entry, options=(*entry.options, ("inferSchema", "false"))))
+        assert texts is not None
+        columns, changed = exact_columns(columns, _frame(parts, texts))
+        notes += changed
+    check_watermark(entry.watermark, columns)
+    listed = ", ".join(f"{c.name} {c.type}" for c in columns)
+    inferred = Note("COLUMNS_INFERRED", f"columns of {entry.name}, as inferred and recorded: {listed}")
+    return replace(entry, columns=columns, inferred=True), (inferred, *notes)
+
+
+def _frame(parts: SessionParts, node: Node) -> Any:
+    return evaluate(node, parts.env((Assign("", node),)))
+
+
 def _schema(parts: SessionParts, frame: Node) -> list[Any]:
     """The fields of a DataFrame."""
-    return list(evaluate(frame, parts.env((Assign("", frame),))).schema.fields)
+    return list(_frame(parts, frame).schema.fields)
 
 
 def _with_event_time(
