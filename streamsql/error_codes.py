@@ -5,7 +5,6 @@ error class for a code, which Spark's documentation lists.
 """
 
 MALFORMED_MESSAGE = "MALFORMED_MESSAGE"
-HEADER_MISMATCH = "HEADER_MISMATCH"
 OUTPUT_MODE = "OUTPUT_MODE_NOT_SUPPORTED"
 ROW_OF_EACH_KEY = "ROW_OF_EACH_KEY"
 
@@ -58,7 +57,7 @@ CODES = {
     "EDITOR_NOT_STARTED": "the editor could not be started",
     "FILE_NOT_READ": "a file cannot be read",
     "FILE_NOT_WRITTEN": "a file cannot be written",
-    HEADER_MISMATCH: "the header of a csv file is not that of the columns of its stream",
+    "HEADER_MISMATCH": "the header of a csv file is not that of the columns of its stream",
     "FIXED_COLUMNS": "the columns of the connector are fixed",
     "FOLDER_IN_USE": "a folder holds what another query or program has written",
     "FOREIGN_STREAM": "a query reads a stream that Spark knows and the console does not",
@@ -156,6 +155,7 @@ NOTES = {
     "CODE_CHANGED": "the Python code of a query has changed since its checkpoint was written",
     "COLUMNS_INFERRED": "the columns of a stream, as read from its source when it was created",
     "COLUMNS_RENAMED": "columns of one name are printed under names of their own",
+    "OLD_DEFINITION": "running queries go on with what a statement has changed, as it was before",
     "ODD_VALUES": "a few values of a column do not have the type of the others",
     "CSV_OPTIONS": "how the fields of csv files are quoted and encoded, as their lines show",
     "COLUMN_OMITTED": "a column is left out, because Spark does not distinguish it from another",

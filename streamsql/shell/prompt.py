@@ -32,7 +32,7 @@ from streamsql.guard import informing, internal
 from streamsql.output.messages import Messages
 from streamsql.output.window import window
 from streamsql.shell.echo import no_echo, set_echo
-from streamsql.shell.editing import History, is_complete
+from streamsql.shell.editing import History, drops_all_queries, is_complete, open_sign
 from streamsql.shell.greeting import PROMPT
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
 from streamsql.shell.interrupt import Interrupt
@@ -185,7 +185,7 @@ class Prompt:
             key_bindings=self._keys(),
             bottom_toolbar=self.toolbar,
             refresh_interval=1.0,
-            prompt_continuation=lambda width, number, wrapped: "." * (width - 1) + " ",
+            prompt_continuation=self._continuation,
             enable_open_in_editor=True,
             enable_suspend=True,
             tempfile_suffix=".sql",
@@ -234,6 +234,11 @@ class Prompt:
             event.app.editing_mode = EditingMode.EMACS if vi else EditingMode.VI
 
         return keys
+
+    def _continuation(self, width: int, number: int, wrapped: int) -> str:
+        """What stands before a further line: the sign that its beginning is inside of, as psql has it."""
+        lines = self.prompt.default_buffer.text.split("\n")[:number]
+        return informing(lambda: f"{open_sign(lines) or '.' * (width - 2)}> ".rjust(width), "... ")
 
     def toolbar(self) -> StyleAndTextTuples:
         """The toolbar: Spark's state, the running and failed queries, their rate. Does not call Spark."""
@@ -348,6 +353,9 @@ class Prompt:
                 if self.may_leave():
                     return 0
                 continue
+            if not self._agrees(text):
+                text = ""
+                continue
             if not self.desk().execute(text) and (self._detaches() or self.may_leave()):
                 return 0
             text, self.desk().next_text = self.desk().next_text, ""
@@ -366,6 +374,21 @@ class Prompt:
         after = next((n for n, key in enumerate(reversed(ahead)) if key.key == Keys.ControlC), len(ahead))
         store_typeahead(keys, ahead[len(ahead) - after :])
         return after < len(ahead)
+
+    def _agrees(self, text: str) -> bool:
+        """Whether the typed text may run: asks the user before DROP QUERY ALL."""
+        queries = [q.name for q in self.desk().session.catalog.queries.values() if not q.owner]
+        if len(queries) < 2 or not drops_all_queries(text):
+            return True
+        question = f"drop {', '.join(queries)} with their checkpoints and rows? [y/N] "
+        try:
+            with self.messages.terminal.prompting(sys.stdout):
+                return prompt(question, pre_run=self._end_if_told, **self.options).strip().casefold() in (
+                    "y",
+                    "yes",
+                )
+        except (EOFError, KeyboardInterrupt):
+            return False
 
     def may_leave(self) -> bool:
         """Whether to leave: asks the user if queries run, unless a signal ends the console."""

@@ -228,8 +228,8 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
     name = statement.targets[0]
     streaming = lowered.shape.streaming
     catalog = context.catalog
-    taking = [catalog.sinks] if streaming else [catalog.sinks, catalog.streams]
-    entries = [entry.name for entries in taking for entry in entries.values()]
+    sinks, streams = list(catalog.sinks.values()), list(catalog.streams.values())
+    entries = [s.name for s in sinks] + ([] if streaming else [s.name for s in streams])
     like = did_you_mean(name.value, entries)
     # The tables of a Connect server are not all in the catalog.
     misspelt = like and name.value.casefold() not in context.catalog.tables and context.server is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import urllib.parse
 
-from streamsql.error_codes import HEADER_MISMATCH, MALFORMED_MESSAGE
+from streamsql.error_codes import MALFORMED_MESSAGE
 from streamsql.runtime.engine.kafka_errors import Words
 
 _FILE = re.compile(r"FAILED_READ_FILE\.(\w+)\][^\n]*?(?:reading file|read the file:?|file) (\S+?)\.?(?:\s|$)")
@@ -45,7 +45,7 @@ def file_words(text: str, *, of_query: bool = True) -> Words | None:
         if lengths:
             detail = f"the header has {lengths.group(1)} names, and the stream {lengths.group(2)} columns"
         fact = f"the header of {file} is not that of the columns of the stream"
-        return Words(fact, detail, _BY_HEADER, HEADER_MISMATCH)
+        return Words(fact, detail, _BY_HEADER, "HEADER_MISMATCH")
     row = _ROW.search(text)
     if row:
         shown = row.group(1).strip()

@@ -12,6 +12,7 @@ from streamsql.connectors.option_values import not_kept, placed
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import InputFault, Note, RuleFault
+from streamsql.guard import informing
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Statement
 from streamsql.language.statements.stream import CreateStream
@@ -23,6 +24,12 @@ from streamsql.results import Done, Result
 from streamsql.runtime.engine.analysis_errors import USE_TIME
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.old_definitions import (
+    callers_of_function,
+    go_on,
+    readers_of_stream,
+    still_called,
+)
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.preflight.csv_headers import check_headers
 from streamsql.runtime.preflight.csv_inference import exact_columns, with_quoting
@@ -60,6 +67,8 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
         entry = given_stream(entry)
     if entry.connector == "values":
         notes = (*notes, *_without_rows(parts, name))
+    before = informing(lambda: readers_of_stream(parts, name), [])
+    notes = (*notes, *go_on(before, f"the stream {name}"))
     plan = replace(plan, stream=placed(entry) if parts.store else entry)
     parts.update(plan.applied)
     return Done((*notes, *_not_kept(parts, entry)), f"stream {name} created")
@@ -187,9 +196,11 @@ def _define_function(parts: SessionParts, plan: plans.DefineFunction, statement:
     if plan.exists(parts.catalog):
         return Done(message=f"function {plan.function.name} already exists")
     others = [f for k, f in parts.catalog.functions.items() if k != key]
+    before = informing(lambda: callers_of_function(parts, key), [])
     entry = parts.modules.find(plan.function, plan.target, parts.variables.get("here", ""), others)
     parts.update(replace(plan, function=entry).applied)
-    return Done(message=f"{WHAT[entry.kind]} {entry.name} created")
+    what = WHAT[entry.kind]
+    return Done(go_on(before, f"the {what} {entry.name}"), f"{what} {entry.name} created")
 
 
 def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result:
@@ -197,6 +208,7 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
         none = f"is no {plan.kind} {plan.name}" if plan.name else f"are no {plan.kind}"
         return Done(message=f"there {none}")
     kind, removed = plan.kind, list[tuple[str, str]]()
+    notes = informing(lambda: still_called(parts, plan), ())
     try:
         for field, name in plan.entries:
             if field == "queries":
@@ -213,7 +225,7 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
     tables = [name for field, name in removed if field == "sinks" and "$" not in name]
     if kind in ("query", "queries") and tables:
         too = f", with the live table{'s' * (len(tables) > 1)} {', '.join(tables)}"
-    return Done(message=f"{kind} {plan.name} dropped{too}")
+    return Done(notes, f"{kind} {plan.name} dropped{too}")
 
 
 def _forget_function(parts: SessionParts, name: str) -> str:

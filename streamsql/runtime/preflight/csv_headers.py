@@ -15,7 +15,6 @@ from pathlib import Path
 
 from streamsql.connectors.rows import binds_by_name
 from streamsql.definitions import Stream
-from streamsql.error_codes import HEADER_MISMATCH
 from streamsql.errors import InputFault
 from streamsql.language.statements.base import Column, Name
 from streamsql.runtime.checkpoints.checkpoint_files import local_path
@@ -54,7 +53,7 @@ def check_headers(stream: Stream, path: Name | None, create: str) -> None:
         hint=f"{own}; or {BY_POSITION}",
         proposal=f"{create}{proposed};" if alike else "",
         span=path.span if path else None,
-        code=HEADER_MISMATCH,
+        code="HEADER_MISMATCH",
     )
 
 
