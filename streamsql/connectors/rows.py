@@ -15,6 +15,8 @@ from streamsql.language.statements.base import Column
 from streamsql.language.tokens import quote_name
 
 REJECTED_COLUMNS = (Column("payload", "STRING"), Column("file", "STRING"))
+FILLED = "filled"
+"""The metric that says for each of read_columns how many rows have a value."""
 PAYLOAD, FILE = "_malformed_payload", "_malformed_file"
 _OWN_OPTIONS = ("path", "mode", "columnNameOfCorruptRecord")
 # What ON MALFORMED says, as Spark's modes.
@@ -24,6 +26,12 @@ _MODES = {"fail": "FAILFAST", "skip": "DROPMALFORMED", "into": "DROPMALFORMED"}
 def corrupt_column(stream: Stream) -> str:
     """The name under which Spark would show a row that it cannot read."""
     return stream.option("columnNameOfCorruptRecord", "_corrupt_record")
+
+
+def read_columns(stream: Stream) -> tuple[str, ...]:
+    """The columns of a stream that are read from its rows, without that for what cannot be read."""
+    columns = stream.rejected or stream.columns
+    return tuple(c.name for c in columns if c.name.casefold() != corrupt_column(stream).casefold())
 
 
 def mode_of(stream: Stream) -> str:
@@ -86,16 +94,16 @@ def read(format: str, stream: Stream) -> Node:
     frame = reader.call("option", "columnNameOfCorruptRecord", corrupt).call("load", stream.option("path"))
     bad = f"{quote_name(corrupt)} IS NOT NULL"
     # Spark tells a row as unreadable by the columns that a query reads: here all of them, in each reading.
-    names = [quote_name(c.name) for c in columns if c.name != corrupt] or [quote_name(corrupt)]
-    others, unset = ", ".join(names), " AND ".join(f"{name} IS NULL" for name in names)
+    names = [quote_name(name) for name in read_columns(stream) or (corrupt,)]
     if stream.rejected:
-        row = f"CAST(struct({others}) AS STRING)"
+        row = f"CAST(struct({', '.join(names)}) AS STRING)"
         payload = expr(f"coalesce({quote_name(corrupt)}, {row}) AS payload")
         # The second condition holds for each row: with it a query that reads no payload is read the same way.
         frame = frame.call("where", expr(f"{bad} AND length({row}) > 0"))
         return frame.call("select", payload, expr("_metadata.file_path AS file"))
     if stream.counted:
-        counts = [f"count_if({bad}) AS rows", f"count_if({unset}) AS others"]
+        filled = ", ".join(f"count({name})" for name in names)
+        counts = [f"count_if({bad}) AS rows", f"array({filled}) AS {FILLED}"]
         frame = frame.call("observe", f"{COUNTED} {stream.name}", *map(expr, counts))
     if mode_of(stream) == "DROPMALFORMED":
         frame = frame.call("where", expr(f"NOT ({bad})"))

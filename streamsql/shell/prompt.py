@@ -383,12 +383,10 @@ class Prompt:
         question = f"drop {', '.join(queries)} with their checkpoints and rows? [y/N] "
         try:
             with self.messages.terminal.prompting(sys.stdout):
-                return prompt(question, pre_run=self._end_if_told, **self.options).strip().casefold() in (
-                    "y",
-                    "yes",
-                )
+                answer = prompt(question, pre_run=self._end_if_told, **self.options)
         except (EOFError, KeyboardInterrupt):
             return False
+        return answer.strip().casefold() in ("y", "yes")
 
     def may_leave(self) -> bool:
         """Whether to leave: asks the user if queries run, unless a signal ends the console."""

@@ -81,6 +81,8 @@ def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
     """A note on a delay that is shorter than the lateness which other queries, or earlier runs of this one,
     have measured, or many times as long.
     """
+    if not any(op.kind in _STATEFUL for op in running.plan.shape.ops):
+        return  # it drops no late rows
     for stream in running.plan.reads.streams:
         if stream.watermark is None or not stream.connector:
             continue
