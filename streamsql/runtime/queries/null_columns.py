@@ -39,8 +39,8 @@ def follow_null_columns(streams: Sequence[Stream], events: Events) -> Callable[[
 
 
 def _line(stream: str, columns: list[str]) -> str:
-    one = len(columns) == 1
-    return (
-        f"{', '.join(columns)} of {stream} {'is' if one else 'are'} NULL in every row of the first micro-batch; "
-        f"PREVIEW USING … shows how {'it is' if one else 'they are'} named and typed in the source"
-    )
+    listed, are, they = ", ".join(columns), "is", "it is"
+    if len(columns) > 1:
+        are, they = "are", "they are"
+    first = f"{listed} of {stream} {are} NULL in every row of the first micro-batch"
+    return f"{first}; PREVIEW USING … shows how {they} named and typed in the source"
