@@ -1,4 +1,4 @@
-"""CREATE and DROP of streams, sinks and functions; EMPTY TRASH."""
+"""CREATE and DROP of streams, sinks and functions; EMPTY TRASH and UNDROP."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from streamsql.errors import InputFault, Note, RuleFault
 from streamsql.guard import informing
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.language.statements.query import DropQuery
 from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
@@ -40,6 +41,7 @@ from streamsql.runtime.preflight.python_code_checks import check_code
 from streamsql.runtime.preflight.registry_subjects import with_schema
 from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.queries.start import forget_query
+from streamsql.runtime.workspace import dropped
 from streamsql.runtime.workspace.owned_folders import claim, empty_trash, into_trash, is_owned, remove
 
 
@@ -209,10 +211,13 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
         return Done(message=f"there {none}")
     kind, removed = plan.kind, list[tuple[str, str]]()
     notes = informing(lambda: still_called(parts, plan), ())
+    kept = _kept_in_trash(parts, plan, statement)
     try:
         for field, name in plan.entries:
             if field == "queries":
-                forget_query(parts, name)
+                forget_query(parts, name, files=kept is None)
+                if kept is not None:
+                    dropped.put(kept, Path(parts.places.query(name)))
             elif field == "sinks":
                 parts.live.forget(name.casefold())
             elif field == "functions":
@@ -225,7 +230,33 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
     tables = [name for field, name in removed if field == "sinks" and "$" not in name]
     if kind in ("query", "queries") and tables:
         too = f", with the live table{'s' * (len(tables) > 1)} {', '.join(tables)}"
-    return Done(notes, f"{kind} {plan.name} dropped{too}")
+    back = "; UNDROP; brings it back" if len(plan.entries) == 1 else "; UNDROP; brings them back"
+    return Done(notes, f"{kind} {plan.name} dropped{too}{back if kept is not None else ''}")
+
+
+def _kept_in_trash(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Path | None:
+    """The folder in the trash that takes what DROP QUERY removes; None for other statements."""
+    if not isinstance(statement, DropQuery):
+        return None
+    names = {name.casefold() for field, name in plan.entries if field == "queries"}
+    return dropped.begin(
+        parts, [q for key, q in parts.catalog.queries.items() if key in names and not q.owner]
+    )
+
+
+def _undrop(parts: SessionParts, statement: session_statements.Undrop) -> Result:
+    if parts.store is None:
+        return Done(message="this console has no workspace and no trash")
+    names = dropped.undrop(parts)
+    if not names:
+        return Done(message="no dropped query is in the trash")
+    again = (
+        f"START QUERY {quote_name(names[0])}; resumes it"
+        if len(names) == 1
+        else "START QUERY ALL; resumes them"
+    )
+    parts.workspace.save()
+    return Done(message=f"{', '.join(names)} restored; {again}")
 
 
 def _forget_function(parts: SessionParts, name: str) -> str:
@@ -253,4 +284,5 @@ PLANS: Answers = {
 }
 DIRECT: Answers = {
     session_statements.EmptyTrash: _empty_trash,
+    session_statements.Undrop: _undrop,
 }

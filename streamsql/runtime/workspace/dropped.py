@@ -1,0 +1,73 @@
+"""What DROP QUERY removes, kept in the trash of the workspace, and how UNDROP brings it back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from streamsql.definitions import Query
+from streamsql.errors import NameFault, Source
+from streamsql.language.parser import parse, split_script
+from streamsql.runtime.embedded.durable_files import move, write_file
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.workspace.owned_folders import TRASH, claim, free, is_owned, private_folder, remove
+from streamsql.runtime.workspace.reopen import take_up
+
+_PREFIX = "dropped-"
+_STATEMENTS = "dropped.sql"
+
+
+def begin(parts: SessionParts, queries: Sequence[Query]) -> Path | None:
+    """A folder in the trash for queries that are about to be dropped, with their statements; None without a
+    workspace. Raises OSError.
+    """
+    if parts.store is None:
+        return None
+    trash = parts.store.folder / TRASH
+    private_folder(trash)
+    folder = free(trash / f"{_PREFIX}{datetime.now():%Y%m%d-%H%M%S}")
+    claim(folder)
+    sinks = parts.catalog.sinks
+    texts = [query.sql(sinks.get(query.sinks[0].casefold())) for query in queries]
+    text = "".join(f"{text};\n\n" for text in texts)
+    write_file(folder / _STATEMENTS, lambda out: out.write(text.encode()))
+    return folder
+
+
+def put(folder: Path, generations: Path) -> None:
+    """Move the generations of a query that has stopped into the folder. Raises OSError."""
+    if is_owned(generations):
+        move(generations, folder / generations.name)
+
+
+def undrop(parts: SessionParts) -> list[str]:
+    """Define the queries again that were dropped last, with their checkpoints and rows; none of them runs.
+    Returns their names, () when there is nothing in the trash. Raises NameFault when a name is in use.
+    """
+    store = parts.store
+    folders = (
+        sorted((store.folder / TRASH).glob(f"{_PREFIX}*"), key=lambda f: f.stat().st_mtime) if store else []
+    )
+    folders = [folder for folder in folders if is_owned(folder) and (folder / _STATEMENTS).is_file()]
+    if not folders or store is None:
+        return []
+    folder = folders[-1]
+    before = set(parts.catalog.queries)
+    text = (folder / _STATEMENTS).read_text("utf-8")
+    for written in split_script(Source(str(folder / _STATEMENTS), text)):
+        statement = parse(written, literal=True)
+        name = getattr(statement, "name", None)
+        if name is not None and name.value.casefold() in {*parts.catalog.queries, *parts.catalog.sinks}:
+            raise NameFault(
+                f"there is a query or live table {name.value} now",
+                hint=f"DROP QUERY {name.value}; then UNDROP;",
+                code="ALREADY_EXISTS",
+            )
+        take_up(statement, parts, store)
+    for moved in sorted(folder.iterdir()):
+        if moved.is_dir():
+            move(moved, Path(parts.places.folder, "queries", moved.name))
+    remove(folder)
+    queries = parts.catalog.queries
+    return [query.name for key, query in queries.items() if key not in before and not query.owner]
