@@ -36,10 +36,9 @@ def is_complete(text: str) -> bool:
 
 def open_sign(lines: list[str]) -> str:
     """The quote, or `*` of a comment, that is open at the end of the lines of a statement; "" for none."""
-    from streamsql.language.tokens import scan
+    from streamsql.language.lexical import opened
 
-    _, sign, _ = scan("\n".join(lines))
-    return "*" if sign == "/*" else sign if sign != "--" else ""
+    return opened("\n".join(lines)).replace("/*", "*")
 
 
 def drops_all_queries(text: str) -> bool:

@@ -229,14 +229,15 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
     streaming = lowered.shape.streaming
     catalog = context.catalog
     sinks, streams = list(catalog.sinks.values()), list(catalog.streams.values())
-    entries = [s.name for s in sinks] + ([] if streaming else [s.name for s in streams])
-    like = did_you_mean(name.value, entries)
+    written = [sink.name for sink in sinks]
+    like = did_you_mean(name.value, (*written, *(stream.name for stream in streams)))
+    written += [] if streaming else [stream.name for stream in streams]
     # The tables of a Connect server are not all in the catalog.
     misspelt = like and name.value.casefold() not in context.catalog.tables and context.server is None
     if misspelt or (statement.has_clauses and not streaming):
         raise NameFault(
             f"there is no sink {name.value}",
-            hint=like or f"CREATE SINK {name.value} USING … first",
+            hint=did_you_mean(name.value, written) or f"CREATE SINK {name.value} USING … first",
             span=name.span,
             code="UNKNOWN_SINK",
         )

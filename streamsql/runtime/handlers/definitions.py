@@ -250,11 +250,9 @@ def _undrop(parts: SessionParts, statement: session_statements.Undrop) -> Result
     names = dropped.undrop(parts)
     if not names:
         return Done(message="no dropped query is in the trash")
-    again = (
-        f"START QUERY {quote_name(names[0])}; resumes it"
-        if len(names) == 1
-        else "START QUERY ALL; resumes them"
-    )
+    again = "START QUERY ALL; resumes them"
+    if len(names) == 1:
+        again = f"START QUERY {quote_name(names[0])}; resumes it"
     parts.workspace.save()
     return Done(message=f"{', '.join(names)} restored; {again}")
 

@@ -43,15 +43,16 @@ def put(folder: Path, generations: Path) -> None:
 
 def undrop(parts: SessionParts) -> list[str]:
     """Define the queries again that were dropped last, with their checkpoints and rows; none of them runs.
-    Returns their names, () when there is nothing in the trash. Raises NameFault when a name is in use.
+    Returns their names, [] when there is nothing in the trash. Raises NameFault when a name is in use.
     """
     store = parts.store
-    folders = (
-        sorted((store.folder / TRASH).glob(f"{_PREFIX}*"), key=lambda f: f.stat().st_mtime) if store else []
-    )
-    folders = [folder for folder in folders if is_owned(folder) and (folder / _STATEMENTS).is_file()]
-    if not folders or store is None:
+    if store is None:
         return []
+    found = (store.folder / TRASH).glob(f"{_PREFIX}*")
+    folders = [folder for folder in found if is_owned(folder) and (folder / _STATEMENTS).is_file()]
+    if not folders:
+        return []
+    folders.sort(key=lambda folder: folder.stat().st_mtime)
     folder = folders[-1]
     before = set(parts.catalog.queries)
     text = (folder / _STATEMENTS).read_text("utf-8")
