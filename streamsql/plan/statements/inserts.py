@@ -98,18 +98,18 @@ def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context)
     return _insert_query(statement, statement.targets, parts, context)
 
 
-def target_names(catalog: Catalog) -> list[str]:
-    """The names that an INSERT may have as its target."""
-    kinds = (catalog.sinks, catalog.streams, catalog.tables)
+def target_names(catalog: Catalog, *, streams: bool = True) -> list[str]:
+    """The names that an INSERT may have as its target. streams: also of rows that are there."""
+    kinds = (catalog.sinks, catalog.streams if streams else {}, catalog.tables)
     return [entry.name for entries in kinds for entry in entries.values()]
 
 
-def no_target(name: Name, catalog: Catalog) -> NameFault:
-    """The error for a name that is neither a sink nor a table."""
+def no_target(name: Name, catalog: Catalog, *, streams: bool = True) -> NameFault:
+    """The error for a name that is neither a sink nor a table. streams: whether it may be that of a stream."""
     written = quote_name(name.value)
     return NameFault(
         f"there is no sink or table {name.value}",
-        hint=did_you_mean(name.value, target_names(catalog))
+        hint=did_you_mean(name.value, target_names(catalog, streams=streams))
         or f"CREATE SINK {written} USING … or CREATE TABLE {written} (…) first",
         span=name.span,
         code="UNKNOWN_SINK",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from streamsql.errors import Note
 from streamsql.language.tokens import quote_name
 from streamsql.plan.basic_plans import Drop
+from streamsql.plan.lowering.shape import STATEFUL
 from streamsql.plan.streaming.readers import queries_over
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import GOING_ON
@@ -60,8 +61,12 @@ def with_setting(parts: SessionParts, key: str) -> tuple[Note, ...]:
     """A note about the running queries that keep a setting of Spark as it was when they started."""
     if not key.casefold().startswith("spark.sql."):
         return ()
-    began = " FROM BEGINNING" if key.casefold() in _OF_CHECKPOINT else ""
-    return go_on(_running(parts, (query.name for query in parts.catalog.queries.values())), key, began)
+    names = _running(parts, (query.name for query in parts.catalog.queries.values()))
+    if key.casefold() not in _OF_CHECKPOINT:
+        return go_on(names, key)
+    ops = {name: parts.queries.all[name.casefold()].plan.shape.ops for name in names}
+    stateful = [name for name in names if any(op.kind in STATEFUL for op in ops[name])]
+    return go_on(stateful, key, " FROM BEGINNING")
 
 
 def go_on(names: list[str], what: str, began: str = "") -> tuple[Note, ...]:

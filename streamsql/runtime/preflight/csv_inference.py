@@ -134,7 +134,7 @@ def exact_columns(columns: tuple[Column, ...], texts: Any) -> tuple[tuple[Column
 def _changed(field: Any, text: str) -> Note:
     """The note about a column that stays a STRING, and one of the texts for which it does."""
     kind = field.dataType.simpleString().upper()
-    return Note("ODD_VALUES", f"{field.name} stays STRING: a {kind} does not keep {quoted(text)} as it is")
+    return Note("ODD_VALUES", f"{field.name} stays STRING: as {kind}, {quoted(text)} would be changed")
 
 
 def with_quoting(stream: Stream, frame: Any) -> tuple[Stream, tuple[Note, ...]]:

@@ -12,6 +12,7 @@ from streamsql.guard import informing
 from streamsql.language.durations import seconds
 from streamsql.language.durations import shown as duration_shown
 from streamsql.language.tokens import quote_name
+from streamsql.plan.lowering.shape import STATEFUL
 from streamsql.plan.streaming.advice import ADVICE, MOST, windows_of
 from streamsql.runtime.engine.row_values import zone_of
 from streamsql.runtime.parts import SessionParts
@@ -20,7 +21,6 @@ from streamsql.runtime.why.event_times import measured_of
 from streamsql.runtime.why.moments import interval, length, shown
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
-_STATEFUL = ("aggregate", "distinct", "distinct_on", "join", "stateful")
 MANY = 100
 """Shuffle partitions that are worth a word where there are few processors."""
 
@@ -81,7 +81,7 @@ def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
     """A note on a delay that is shorter than the lateness which other queries, or earlier runs of this one,
     have measured, or many times as long.
     """
-    if not any(op.kind in _STATEFUL for op in running.plan.shape.ops):
+    if not any(op.kind in STATEFUL for op in running.plan.shape.ops):
         return  # it drops no late rows
     for stream in running.plan.reads.streams:
         if stream.watermark is None or not stream.connector:
@@ -132,7 +132,7 @@ def _apart(parts: SessionParts, running: Running) -> Iterator[Note]:
 
 
 def _partitions(parts: SessionParts, running: Running) -> Iterator[Note]:
-    stateful = any(op.kind in _STATEFUL for op in running.plan.shape.ops)
+    stateful = any(op.kind in STATEFUL for op in running.plan.shape.ops)
     if not stateful:
         return
     number, cores = int(parts.spark.conf.get(_PARTITIONS, "200")), parts.spark.sparkContext.defaultParallelism

@@ -59,10 +59,11 @@ def undrop(parts: SessionParts) -> list[str]:
     for written in split_script(Source(str(folder / _STATEMENTS), text)):
         statement = parse(written, literal=True)
         name = getattr(statement, "name", None)
-        if name is not None and name.value.casefold() in {*parts.catalog.queries, *parts.catalog.sinks}:
+        taken = (parts.catalog.queries, parts.catalog.sinks, parts.catalog.streams)
+        if name is not None and any(name.value.casefold() in entries for entries in taken):
             raise NameFault(
-                f"there is a query or live table {name.value} now",
-                hint=f"DROP QUERY {name.value}; then UNDROP;",
+                f"there is another {name.value} now",
+                hint=f"drop it first, then UNDROP; brings back the query {name.value}",
                 code="ALREADY_EXISTS",
             )
         take_up(statement, parts, store)
