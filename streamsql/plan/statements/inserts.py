@@ -105,7 +105,7 @@ def target_names(catalog: Catalog, *, streams: bool = True) -> list[str]:
 
 
 def no_target(name: Name, catalog: Catalog, *, streams: bool = True) -> NameFault:
-    """The error for a name that is neither a sink nor a table. streams: whether it may be that of a stream."""
+    """The error for a name that is neither a sink nor a table. streams: whether a stream may be meant."""
     written = quote_name(name.value)
     return NameFault(
         f"there is no sink or table {name.value}",

@@ -9,6 +9,7 @@ from pathlib import Path
 from streamsql.definitions import Query
 from streamsql.errors import NameFault, Source
 from streamsql.language.parser import parse, split_script
+from streamsql.language.statements.base import Statement
 from streamsql.runtime.embedded.durable_files import move, write_file
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.workspace.owned_folders import TRASH, claim, free, is_owned, private_folder, remove
@@ -55,17 +56,17 @@ def undrop(parts: SessionParts) -> list[str]:
     folders.sort(key=lambda folder: folder.stat().st_mtime)
     folder = folders[-1]
     before = set(parts.catalog.queries)
-    text = (folder / _STATEMENTS).read_text("utf-8")
-    for written in split_script(Source(str(folder / _STATEMENTS), text)):
-        statement = parse(written, literal=True)
-        name = getattr(statement, "name", None)
-        taken = (parts.catalog.queries, parts.catalog.sinks, parts.catalog.streams)
-        if name is not None and any(name.value.casefold() in entries for entries in taken):
+    source = Source(str(folder / _STATEMENTS), (folder / _STATEMENTS).read_text("utf-8"))
+    statements = [parse(written, literal=True) for written in split_script(source)]
+    taken = (parts.catalog.queries, parts.catalog.sinks, parts.catalog.streams)
+    for name in (name for name in map(_name_of, statements) if name):
+        if any(name.casefold() in entries for entries in taken):
             raise NameFault(
-                f"there is another {name.value} now",
-                hint=f"drop it first, then UNDROP; brings back the query {name.value}",
+                f"there is another {name} now",
+                hint=f"drop it first, then UNDROP; brings back the query {name}",
                 code="ALREADY_EXISTS",
             )
+    for statement in statements:
         take_up(statement, parts, store)
     for moved in sorted(folder.iterdir()):
         if moved.is_dir():
@@ -73,3 +74,9 @@ def undrop(parts: SessionParts) -> list[str]:
     remove(folder)
     queries = parts.catalog.queries
     return [query.name for key, query in queries.items() if key not in before and not query.owner]
+
+
+def _name_of(statement: Statement) -> str:
+    """The name of the query that a statement starts."""
+    name = getattr(statement, "query_name", None) or getattr(statement, "name", None)
+    return name.value if name is not None else ""
