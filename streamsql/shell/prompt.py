@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, ThreadedCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.filters import is_searching
+from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -224,6 +225,10 @@ class Prompt:
             pasted = event.data.replace("\r\n", "\n").replace("\r", "\n")
             event.current_buffer.insert_text(pasted.replace("\t", "    "))
 
+        @keys.add("q", filter=Condition(self._view_just_ended))
+        def _(event: KeyPressEvent) -> None:
+            self.messages.terminal.view_ended = 0.0
+
         @keys.add("f3")
         def _(event: KeyPressEvent) -> None:
             self.multiline = not self.multiline
@@ -234,6 +239,11 @@ class Prompt:
             event.app.editing_mode = EditingMode.EMACS if vi else EditingMode.VI
 
         return keys
+
+    def _view_just_ended(self) -> bool:
+        """Whether a q is for a view that has ended by itself while it was typed."""
+        since = time.monotonic() - self.messages.terminal.view_ended
+        return since < SOON and not self.prompt.default_buffer.text
 
     def _continuation(self, width: int, number: int, wrapped: int) -> str:
         """What stands before a further line: the sign that its beginning is inside of, as psql has it."""
@@ -264,7 +274,9 @@ class Prompt:
             parts.append((4, "", "SHOW LIVE TABLES;"))
         vi = self.prompt.editing_mode == EditingMode.VI
         modes = ("vi · " if vi else "") + ("Esc Enter runs" if self.multiline else "end with ;")
-        return _that_fit([*parts, (5, "", modes), (6, "", "HELP;")], window().columns)
+        goes_on = "\n" in self.prompt.default_buffer.text and not self.multiline
+        rank, modes = (0, "; and Enter run it") if goes_on else (5, modes)
+        return _that_fit([*parts, (rank, "", modes), (6, "", "HELP;")], window().columns)
 
     # ---- the loop -------------------------------------------------------------------------
 
