@@ -369,6 +369,14 @@ def test_no_row_of_csv_is_changed_by_what_is_proposed(console: Console, tmp_path
         assert f"(path '{tmp_path}/{name}', {options}header 'true')" in shown.proposal
         console.run(f"CREATE STREAM own_{name} USING csv OPTIONS (path '{tmp_path}/{name}', header 'true');")
         own = console.rows(f"SELECT * FROM own_{name};")
+        declared = f"CREATE STREAM declared_{name} ({columns}) USING csv OPTIONS (path '{tmp_path}/{name}');"
+        noted = [n.text for n in console.run(declared)[-1].notes if n.code == "CSV_OPTIONS"]
+        shown_options = options.removesuffix(", ").replace(
+            ", multiLine 'true'", "" if name == "utf16" else ", multiLine 'true'"
+        )
+        assert [text.partition(" with ")[2] for text in noted] == [f"OPTIONS ({shown_options})"][
+            : bool(options)
+        ]
         for read in (taken(console, shown), own):
             assert [tuple("" if v is None else str(v) for v in row[: len(header)]) for row in read] == [
                 tuple(row) for row in rows

@@ -32,7 +32,7 @@ from streamsql.runtime.handlers.old_definitions import (
     still_called,
 )
 from streamsql.runtime.parts import SessionParts
-from streamsql.runtime.preflight.csv_headers import check_headers
+from streamsql.runtime.preflight.csv_headers import check_headers, quoting_notes
 from streamsql.runtime.preflight.csv_inference import exact_columns, with_quoting
 from streamsql.runtime.preflight.file_names import check_file_names
 from streamsql.runtime.preflight.function_kinds import WHAT
@@ -65,6 +65,8 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
     if not parts.config.stand_ins:
         again = isinstance(statement, CreateStream) and statement.or_replace
         check_headers(entry, plan.path, "CREATE OR REPLACE" if again else "CREATE")
+        looked_at = entry
+        notes = notes or informing(lambda: quoting_notes(looked_at), ())
     if parts.config.stand_ins:
         entry = given_stream(entry)
     if entry.connector == "values":

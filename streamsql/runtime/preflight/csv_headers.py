@@ -1,6 +1,7 @@
-"""Compares the headers of local csv files with the columns of a stream, before Spark reads the files.
+"""Looks into local csv files before Spark reads them: compares their headers with the columns of a stream,
+and tells how their fields are quoted.
 
-Spark compares them, too, when it reads a file (enforceSchema 'false'), and so those of files that land later.
+Spark compares headers, too, when it reads a file (enforceSchema 'false'), and so those of files that land later.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from pathlib import Path
 
 from streamsql.connectors.rows import binds_by_name
 from streamsql.definitions import Stream
-from streamsql.errors import InputFault
+from streamsql.errors import InputFault, Note
 from streamsql.language.statements.base import Column, Name
+from streamsql.language.tokens import quote
+from streamsql.plan.statements.csv_guesses import decoded, quoting
+from streamsql.plan.statements.previews import SAMPLE
 from streamsql.runtime.checkpoints.checkpoint_files import local_path
 from streamsql.text_files import open_text
 
@@ -55,6 +59,33 @@ def check_headers(stream: Stream, path: Name | None, create: str) -> None:
         span=path.span if path else None,
         code="HEADER_MISMATCH",
     )
+
+
+def quoting_notes(stream: Stream) -> tuple[Note, ...]:
+    """A note about options that the first lines of a local csv file show, and the stream does not have: for a
+    stream with declared columns, which is otherwise not looked into. Raises OSError.
+    """
+    folder = local_path(stream.option("path"))
+    if stream.connector != "csv" or folder is None:
+        return ()
+    file = next(_files(stream, Path(folder)), None)
+    if file is None or file.suffix in _PACKED:
+        return ()
+    with file.open("rb") as opened:
+        lines = [line.rstrip(b"\r\n") for line in islice(opened, SAMPLE)]
+    given = {key.casefold() for key, _ in stream.options}
+    texts, encoding = decoded(lines)
+    options = {"encoding": encoding} if encoding and not given & {"encoding", "charset"} else {}
+    sign = stream.option("sep") or stream.option("delimiter") or ","
+    options |= quoting(texts, sign, given, stream.option("quote", '"')[:1]).options
+    if not options:
+        return ()
+    listed = ", ".join(f"{name} {quote(value)}" for name, value in options.items())
+    text = f"as its lines show, {file} is read right with OPTIONS ({listed})"
+    return (Note("CSV_OPTIONS", text),)
+
+
+_PACKED = frozenset((".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"))
 
 
 def _files(stream: Stream, folder: Path) -> Iterator[Path]:
