@@ -1,7 +1,7 @@
 """Looks into local csv files before Spark reads them: compares their headers with the columns of a stream,
 and tells how their fields are quoted.
 
-Spark compares headers, too, when it reads a file (enforceSchema 'false'), and so those of files that land later.
+Spark compares headers, too, when it reads a file (enforceSchema 'false'), and so those that land later.
 """
 
 from __future__ import annotations
