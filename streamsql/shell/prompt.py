@@ -248,7 +248,8 @@ class Prompt:
     def _continuation(self, width: int, number: int, wrapped: int) -> str:
         """What stands before a further line: the sign that its beginning is inside of, as psql has it."""
         lines = self.prompt.default_buffer.text.split("\n")[:number]
-        return informing(lambda: f"{open_sign(lines) or '.' * (width - 2)}> ".rjust(width), "... ")
+        sign = informing(lambda: open_sign(lines), "")
+        return f"{sign}> ".rjust(width) if sign else "." * (width - 1) + " "
 
     def toolbar(self) -> StyleAndTextTuples:
         """The toolbar: Spark's state, the running and failed queries, their rate. Does not call Spark."""
