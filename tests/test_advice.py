@@ -267,7 +267,8 @@ def test_queries_that_go_on_with_an_old_definition_are_named(console: Console) -
         f"STOP QUERY c; START QUERY c; {new} (and so for the others)"
     ]
     console.run("RESET spark.sql.shuffle.partitions; RESET spark.sql.ansi.enabled;")
-    assert said("SET streamsql.width = 80;") == []
+    assert said("SET streamsql.null = '-';") == []
+    console.run("RESET streamsql.null;")
     assert said("CREATE STREAM other (n INT) USING values;") == []
     assert said(f"CREATE OR REPLACE {create}") == [
         "c, f still run with the stream s as it was before: "

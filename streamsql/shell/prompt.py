@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from prompt_toolkit import PromptSession, prompt
+from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app_or_none
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, ThreadedCompleter
@@ -394,12 +394,16 @@ class Prompt:
         if len(queries) < 2 or not drops_all_queries(text):
             return True
         question = f"drop {', '.join(queries)} with their checkpoints and rows? [y/N] "
+        return self._answer(question) in ("y", "yes")
+
+    def _answer(self, question: str) -> str:
+        """What the user answers, in lower case; "" for Ctrl-C and Ctrl-D."""
         try:
             with self.messages.terminal.prompting(sys.stdout):
-                answer = prompt(question, pre_run=self._end_if_told, **self.options)
+                asked: PromptSession[str] = PromptSession(**self.options)
+                return asked.prompt(question, pre_run=self._end_if_told).strip().casefold()
         except (EOFError, KeyboardInterrupt):
-            return False
-        return answer.strip().casefold() in ("y", "yes")
+            return ""
 
     def may_leave(self) -> bool:
         """Whether to leave: asks the user if queries run, unless a signal ends the console."""
@@ -411,11 +415,7 @@ class Prompt:
         one = summary.running == 1
         choices = "stop and leave, detach, or stay? [y/d/N] " if self.detach else "stop and leave? [y/N] "
         question = f"{summary.running} {'query' if one else 'queries'} running; {choices}"
-        try:
-            with self.messages.terminal.prompting(sys.stdout):
-                answer = prompt(question, pre_run=self._end_if_told, **self.options).strip().casefold()
-        except (EOFError, KeyboardInterrupt):
-            return False
+        answer = self._answer(question)
         if self.detach and answer in ("d", "detach"):
             return self._detach()
         return answer in ("y", "yes", "s", "stop")
