@@ -247,6 +247,7 @@ def test_windows_that_do_not_begin_at_midnight(console: Console, zone: str, size
     assert (words in said[0]) if words else (said == [])
 
 
+@pytest.mark.slow
 def test_queries_that_go_on_with_an_old_definition_are_named(console: Console) -> None:
     create = "STREAM s (id STRING, n INT) USING values;"
     console.run(

@@ -23,6 +23,8 @@ from streamsql.results import Preview, Rows
 from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.statement_runner import Desk
 
+ROOMS = ("streamsql/connectors/", "streamsql/plan/statements/", "streamsql/runtime/preflight/")
+
 
 def look(console: Console, statement: str) -> Preview:
     """What a PREVIEW gives; its proposal makes a stream that is read as what was shown."""
@@ -358,6 +360,7 @@ CSV = {
 ENCODINGS = {"latin": "latin-1", "utf16": "utf-16"}
 
 
+@pytest.mark.slow
 def test_no_row_of_csv_is_changed_by_what_is_proposed(console: Console, tmp_path: Path) -> None:
     """Each field comes back as its text, with PREVIEW's stream and with CREATE without columns."""
     for name, (text, columns, options) in CSV.items():
@@ -409,6 +412,7 @@ def test_a_header_in_another_order_is_an_error(console: Console, tmp_path: Path)
     assert "pathGlobFilter" in mixed.value.hint and not mixed.value.proposal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["", ", maxFilesPerTrigger '1'"])
 def test_rows_of_csv_equal_those_of_a_batch_read_by_name(
     console: Console, tmp_path: Path, option: str

@@ -99,6 +99,7 @@ def said(console: Opened, statement: str) -> str:
     return result.message
 
 
+@pytest.mark.slow
 def test_what_drop_query_drops_comes_back(opened: Open, tmp_path: Path) -> None:
     """With its checkpoint and rows: only what has landed since is read."""
     (tmp_path / "in").mkdir()
