@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -22,7 +23,7 @@ from streamsql.language.tokens import quote
 from streamsql.plan.statements.csv_guesses import decoded, quoting
 from streamsql.plan.statements.previews import SAMPLE
 from streamsql.runtime.checkpoints.checkpoint_files import local_path
-from streamsql.text_files import open_text
+from streamsql.text_files import PACKED, open_text
 
 MOST = 1_000
 """The number of files whose headers are compared; Spark compares the others when it reads them."""
@@ -102,6 +103,8 @@ def _recursive(stream: Stream) -> bool:
 
 def _header(stream: Stream, file: Path) -> list[str]:
     """The fields of the first record of a file; none where it cannot be read here."""
+    if file.suffix in _PACKED and file.suffix != PACKED or stream.option("lineSep"):
+        return []
     encoding = stream.option("encoding") or stream.option("charset") or "utf-8"
     comment = stream.option("comment")
     try:
@@ -112,7 +115,7 @@ def _header(stream: Stream, file: Path) -> list[str]:
             return next(
                 csv.reader(records, delimiter=sign, quotechar=stream.option("quote", '"') or None), []
             )
-    except (OSError, EOFError, LookupError, TypeError, csv.Error):
+    except (OSError, EOFError, LookupError, TypeError, csv.Error, zlib.error):
         return []
 
 
