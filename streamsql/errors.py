@@ -175,16 +175,24 @@ class InputFault(StreamsqlError):
 
 class EngineFault(StreamsqlError):
     """relation: the name in FROM that Spark does not know; "" where the error is another one. fragment: the
-    part of the statement that Spark names, "" for none; unread: whether Spark's parser could not read it.
+    part of the statement that Spark names, "" for none; unread: whether Spark's parser could not read it;
+    suggests: whether the hint is a list of columns that Spark suggests.
     """
 
     code = "SPARK_ERROR"
 
     def __init__(
-        self, message: str, *, relation: str = "", fragment: str = "", unread: bool = False, **parts: Any
+        self,
+        message: str,
+        *,
+        relation: str = "",
+        fragment: str = "",
+        unread: bool = False,
+        suggests: bool = False,
+        **parts: Any,
     ) -> None:
         super().__init__(message, **parts)
-        self.relation, self.fragment, self.unread = relation, fragment, unread
+        self.relation, self.fragment, self.unread, self.suggests = relation, fragment, unread, suggests
 
 
 class QueryFault(StreamsqlError):

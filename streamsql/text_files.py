@@ -9,11 +9,11 @@ PACKED = ".gz"
 
 
 def open_text(path: Path, mode: str, *, packed: bool | None = None, **options: Any) -> TextIO:
-    """Open a file of text in UTF-8. mode: r or w; packed: whether it is compressed, None for what its name
-    says; options: those of open, without the buffering.
+    """Open a file of text, in UTF-8 by default. mode: r or w; packed: whether it is compressed, None for what
+    its name says; options: those of open, without the buffering.
     """
     if path.suffix.casefold() == PACKED if packed is None else packed:
         import gzip  # few files are
 
-        return cast(TextIO, gzip.open(path, f"{mode}t", encoding="utf-8", **options))
-    return cast(TextIO, path.open(mode, encoding="utf-8", **options))
+        return cast(TextIO, gzip.open(path, f"{mode}t", **{"encoding": "utf-8", **options}))
+    return cast(TextIO, path.open(mode, **{"encoding": "utf-8", **options}))

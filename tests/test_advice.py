@@ -221,6 +221,63 @@ def test_advice_at_a_start_ends_when_it_is_typed(console: Console) -> None:
 
 
 @pytest.mark.parametrize(
+    ("zone", "size", "words"),
+    [
+        (
+            "Asia/Kolkata",
+            "1 day",
+            "00:00 UTC, which is 05:30 in Asia/Kolkata: GROUP BY date_trunc('DAY', ts)",
+        ),
+        ("Asia/Kolkata", "1 hour", "window(ts, '1 hour', '1 hour', '30 minutes') begins at midnight there"),
+        ("UTC", "7 days", "00:00 UTC on Thursday, which is 00:00 in UTC: GROUP BY date_trunc('WEEK', ts)"),
+        ("UTC", "1 day", ""),
+        ("Asia/Tokyo", "1 hour", ""),
+    ],
+)
+def test_windows_that_do_not_begin_at_midnight(console: Console, zone: str, size: str, words: str) -> None:
+    console.run("CREATE STREAM w (ts TIMESTAMP) USING values WITH WATERMARK ts DELAY OF 1 MINUTE;")
+    console.run(f"SET spark.sql.session.timeZone = '{zone}';")
+    try:
+        [started] = console.run(
+            f"CREATE LIVE TABLE t AS SELECT window.start AS w, count(*) AS n FROM w GROUP BY window(ts, '{size}');"
+        )
+    finally:
+        console.run("RESET spark.sql.session.timeZone;")
+    said = [n.text for n in started.notes if n.code == "WINDOWS_IN_UTC"]
+    assert (words in said[0]) if words else (said == [])
+
+
+@pytest.mark.slow
+def test_queries_that_go_on_with_an_old_definition_are_named(console: Console) -> None:
+    create = "STREAM s (id STRING, n INT) USING values;"
+    console.run(
+        f"""CREATE {create} CREATE LIVE TABLE c AS SELECT id, count(*) AS n FROM s GROUP BY id;
+        CREATE LIVE TABLE f AS SELECT id FROM s; CREATE LIVE TABLE stopped AS SELECT n FROM s; STOP QUERY stopped;"""
+    )
+
+    def said(statement: str) -> list[str]:
+        return [n.text for n in console.run(statement)[-1].notes if n.code == "OLD_DEFINITION"]
+
+    new = "starts with the new one"
+    assert said("SET spark.sql.shuffle.partitions = 2;") == [
+        "c still runs with spark.sql.shuffle.partitions as it was before: "
+        f"STOP QUERY c; START QUERY c FROM BEGINNING; {new}"
+    ]
+    assert said("SET spark.sql.ansi.enabled = false;") == [
+        "c, f still run with spark.sql.ansi.enabled as it was before: "
+        f"STOP QUERY c; START QUERY c; {new} (and so for the others)"
+    ]
+    console.run("RESET spark.sql.shuffle.partitions; RESET spark.sql.ansi.enabled;")
+    assert said("SET streamsql.null = '-';") == []
+    console.run("RESET streamsql.null;")
+    assert said("CREATE STREAM other (n INT) USING values;") == []
+    assert said(f"CREATE OR REPLACE {create}") == [
+        "c, f still run with the stream s as it was before: "
+        f"STOP QUERY c; START QUERY c; {new} (and so for the others)"
+    ]
+
+
+@pytest.mark.parametrize(
     "statement",
     [
         "CREATE LIVE TABLE t AS SELECT id FROM a WHERE id > 1",

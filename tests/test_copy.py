@@ -34,24 +34,25 @@ def copy(console: Console, statement: str) -> str:
     return words.getvalue().strip()
 
 
-ROWS = [(1, 'a "b", c', 0.5), (2, None, None), (3, "", 1.5)]
+ROWS = [(1, 'a "b", c', 0.5), (2, None, None), (3, "", 1.5), (4, 'x\n"y"\t\\t', 2.0)]
 
 
 def test_a_table_goes_into_files_and_comes_back(console: Console, tmp_path: Path) -> None:
     console.run(
         "CREATE TABLE kept (id INT, s STRING, d DOUBLE) USING parquet;"
-        """INSERT INTO kept VALUES (1, 'a "b", c', 0.5), (2, NULL, NULL), (3, '', 1.5);"""
+        """INSERT INTO kept VALUES (1, 'a "b", c', 0.5), (2, NULL, NULL), (3, '', 1.5),"""
+        " (4, concat('x', char(10), '\"y\"', char(9), char(92), 't'), 2.0);"
     )
     for format in ("csv", "tsv", "json", "jsonl", "parquet"):
         path = tmp_path / f"f.{format}"
-        assert copy(console, f"COPY kept TO '{path}';") == f"3 rows copied to {path}"
+        assert copy(console, f"COPY kept TO '{path}';") == f"4 rows copied to {path}"
         console.run("CREATE TABLE back (id INT, s STRING, d DOUBLE);")
-        assert copy(console, f"COPY back FROM '{path}';") == "3 rows copied into back"
-        # Spark reads an empty text of these as NULL.
-        rows = [*ROWS[:2], (3, None, 1.5)] if format in ("csv", "tsv") else ROWS
-        assert console.rows("SELECT * FROM back ORDER BY id;") == rows, format
+        assert copy(console, f"COPY back FROM '{path}';") == "4 rows copied into back"
+        assert console.rows("SELECT * FROM back ORDER BY id;") == ROWS, format
         console.run("DROP TABLE back;")
-    assert (tmp_path / "f.csv").read_text() == 'id,s,d\n1,"a ""b"", c",0.5\n2,,\n3,"",1.5\n'
+    assert (
+        tmp_path / "f.csv"
+    ).read_text() == 'id,s,d\n1,"a ""b"", c",0.5\n2,,\n3,"",1.5\n4,"x\n""y""\t\\t",2.0\n'
     other = tmp_path / "g.csv"
     short = f"\\copy (SELECT id, s FROM kept WHERE id < 3) TO '{other}' (DELIMITER ';')"
     statement = expand(short, Preferences())

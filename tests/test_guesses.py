@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from streamsql.plan.statements.schema_guesses import (
-    Leaf,
-    event_time,
-    fields,
-    has_header,
-    in_order,
-    separator,
-    stream_name,
-)
+from streamsql.plan.statements.csv_guesses import decoded, fields, has_header, quoting, separator
+from streamsql.plan.statements.schema_guesses import Leaf, event_time, in_order, stream_name
 
 
 @pytest.mark.parametrize(
@@ -47,6 +40,36 @@ def test_the_separator_makes_equally_many_fields(lines: list[str], sign: str) ->
 )
 def test_a_header_names_and_does_not_come_again(lines: list[str], typed: bool, header: bool) -> None:
     assert has_header(fields(lines, ","), typed) is header
+
+
+@pytest.mark.parametrize(
+    ("lines", "options"),
+    [
+        (["a,b", '1,"x"'], {}),
+        (['1,"a ""b"""', "2,c"], {"escape": '"'}),
+        (['1,"a \\"b\\" ""c"""', "2,c"], {}),
+        (['1,"two', 'lines"', "2,one"], {"multiLine": "true"}),
+        (['1,"inches', "2,one", "3,two"], {}),
+        (['1,""', "2,"], {"nullValue": "\\N"}),
+        (['1,""', "2,x"], {}),
+        (['1,"two ""', 'lines"""', "2,one"], {"multiLine": "true", "escape": '"'}),
+    ],
+)
+def test_quotes_are_told_from_the_lines(lines: list[str], options: dict[str, str]) -> None:
+    found = quoting(lines, ",", ())
+    assert found.options == options
+    assert quoting(lines, ",", ("escape", "multiline", "nullvalue")).options == {}
+    assert len({len(row) for row in fields(found.records, ",")}) == 1 or not options
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "encoding"),
+    [("id,Müller", "utf-8", ""), ("id,Müller", "latin-1", "ISO-8859-1"), ("id,Müller", "utf-16", "UTF-16")],
+)
+def test_the_encoding_is_told_from_the_bytes(text: str, codec: str, encoding: str) -> None:
+    texts, told = decoded([text.encode(codec)])
+    assert told == encoding
+    assert texts == ([] if encoding == "UTF-16" else [text])
 
 
 def leaf(name: str, kind: str, *values: Any) -> Leaf:

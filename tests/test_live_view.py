@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,16 @@ def test_a_chart_over_texts_has_bars_the_largest_on_top() -> None:
     assert len(lines) == 6
     assert lines[1].strip() == "(6 smaller, not drawn)"
     assert lines[2].endswith("█ 4.0")
+
+
+def test_several_values_of_one_x_are_added_up() -> None:
+    rows = [("a", 1, None), ("b", 2, None), ("a", Decimal("2.5"), None), ("b", 3, None)]
+    lines = chart(rows, 40, 6, axes=("k", "n"))
+    assert [line.split()[-1] for line in lines[:2]] == ["5", "3.5"]
+    assert lines[-1].strip() == "x: sum of n   y: k"
+    hours = [(hour, 10, kind) for hour in range(3) for kind in ("x", "x", "y")]
+    assert "sum of n" in chart(hours, 60, 12, axes=("h", "n"))[-1]
+    assert "sum" not in "".join(chart(hours[::3] + hours[2::3], 60, 12, axes=("h", "n")))
 
 
 def test_an_endless_number_is_not_drawn() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import socket
 import threading
@@ -21,6 +22,8 @@ from streamsql.output.printer import Printer
 from streamsql.results import Preview, Rows
 from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.statement_runner import Desk
+
+ROOMS = ("streamsql/connectors/", "streamsql/plan/statements/", "streamsql/runtime/preflight/")
 
 
 def look(console: Console, statement: str) -> Preview:
@@ -317,31 +320,109 @@ def test_describe_connector(console: Console) -> None:
     assert "org.apache.spark:spark-sql-kafka-0-10_2.13:" in shown["package", ""][2]
 
 
-def test_most_values_decide_the_type_and_the_odd_ones_are_named(console: Console, tmp_path: Path) -> None:
-    """One odd value of a hundred."""
-    lines = [f"2024-05-01T12:00:{n % 60:02}Z,{n},{n if n % 2 else 'x'}" for n in range(99)]
-    folder = write(tmp_path / "visits", "a.csv", "ts,n,mixed", *lines, "yesterday,n/a,1")
-    shown = look(console, f"PREVIEW USING csv OPTIONS (path '{folder}', header 'true');")
-    assert shown.proposal == (
-        "CREATE STREAM visits (ts TIMESTAMP, n BIGINT, mixed STRING)\n  USING csv\n"
-        f"  OPTIONS (path '{folder}', header 'true')\n  ON MALFORMED SKIP\n  WITH WATERMARK ts DELAY '10 minutes';"
-    )
-    skipped = "ON MALFORMED SKIP leaves their rows out and counts them"
-    assert list(notes_of(shown)) == [
-        f"ts is TIMESTAMP in most of 100 records, but not 'yesterday'; {skipped}",
-        f"n is BIGINT in most of 100 records, but not 'n/a'; {skipped}",
-    ]
-    assert len(taken(console, shown)) == 99
-
-
 def test_a_type_that_many_values_have_is_told(console: Console, tmp_path: Path) -> None:
-    """Ten odd values of a hundred: the column stays a STRING, and the note says what it could be."""
-    lines = [f"{'soon' if n % 10 == 9 else f'2024-05-01T12:00:{n % 60:02}Z'},{n}" for n in range(100)]
-    folder = write(tmp_path / "calls", "a.csv", "ts,n", *lines)
-    shown = look(console, f"PREVIEW USING csv OPTIONS (path '{folder}', header 'true');")
-    assert shown.proposal.startswith("CREATE STREAM calls (ts STRING, n INT)")
-    assert "MALFORMED" not in shown.proposal
-    assert (
-        "ts stays STRING: many of 100 records have a TIMESTAMP, but not 'soon'; "
-        "with ON MALFORMED SKIP it can be a TIMESTAMP"
-    ) in list(notes_of(shown))
+    """One or ten odd values of a hundred: the column stays a STRING, and no row is left out."""
+    for name, every in (("calls", 10), ("visits", 100)):
+        lines = [f"{'soon' if n % every == 9 else f'2024-05-01T12:00:{n % 60:02}Z'},{n}" for n in range(100)]
+        folder = write(tmp_path / name, "a.csv", "ts,n", *lines)
+        shown = look(console, f"PREVIEW USING csv OPTIONS (path '{folder}', header 'true');")
+        assert shown.proposal == (
+            f"CREATE STREAM {name} (ts STRING, n INT)\n  USING csv\n  OPTIONS (path '{folder}', header 'true')\n"
+            "  WITH WATERMARK try_to_timestamp(ts) AS event_time DELAY '10 minutes';"
+        )
+        assert (
+            "ts stays STRING: many of 100 records have a TIMESTAMP, but not 'soon'; "
+            "as a TIMESTAMP, ON MALFORMED SKIP leaves their rows out"
+        ) in list(notes_of(shown))
+        assert len(taken(console, shown)) == 100
+
+
+CSV = {
+    "zeros": (
+        "zip,phone,big,mixed,nano,ratio\n00501,+49301,12345678901234567890,1,2024-05-01 10:00:00.1234567,0.1\n"
+        "10001,49302,2,C2,2024-05-01 10:00:00.5,12.345678901234567890\n",
+        "zip STRING, phone STRING, big DECIMAL(20,0), mixed STRING, nano STRING, ratio STRING",
+        "",
+    ),
+    "quotes": (
+        'id,txt,more\n1,"a, ""b"" c",\n2,plain,""\n',
+        "id INT, txt STRING, more STRING",
+        "escape '\"', nullValue '\\\\N', ",
+    ),
+    "lines": (
+        'id,note\n1,"two\n""lines"""\n2,one\n',
+        "id INT, note STRING",
+        "multiLine 'true', escape '\"', ",
+    ),
+    "latin": ("id,name\n1,Müller\n", "id INT, name STRING", "encoding 'ISO-8859-1', "),
+    "utf16": ("id,name\n1,Müller\n", "id INT, name STRING", "encoding 'UTF-16', multiLine 'true', "),
+}
+ENCODINGS = {"latin": "latin-1", "utf16": "utf-16"}
+
+
+@pytest.mark.slow
+def test_no_row_of_csv_is_changed_by_what_is_proposed(console: Console, tmp_path: Path) -> None:
+    """Each field comes back as its text, with PREVIEW's stream and with CREATE without columns."""
+    for name, (text, columns, options) in CSV.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.csv").write_bytes(text.encode(ENCODINGS.get(name, "utf-8")))
+        header, *rows = csv.reader(StringIO(text))
+        shown = look(console, f"PREVIEW USING csv OPTIONS (path '{tmp_path}/{name}');")
+        assert columns in " ".join(shown.proposal.split()), name
+        assert f"(path '{tmp_path}/{name}', {options}header 'true')" in shown.proposal
+        console.run(f"CREATE STREAM own_{name} USING csv OPTIONS (path '{tmp_path}/{name}', header 'true');")
+        own = console.rows(f"SELECT * FROM own_{name};")
+        declared = f"CREATE STREAM declared_{name} ({columns}) USING csv OPTIONS (path '{tmp_path}/{name}');"
+        noted = [n.text for n in console.run(declared)[-1].notes if n.code == "CSV_OPTIONS"]
+        shown_options = options.removesuffix(", ").replace(
+            ", multiLine 'true'", "" if name == "utf16" else ", multiLine 'true'"
+        )
+        assert [text.partition(" with ")[2] for text in noted] == [f"OPTIONS ({shown_options})"][
+            : bool(options)
+        ]
+        for read in (taken(console, shown), own):
+            assert [tuple("" if v is None else str(v) for v in row[: len(header)]) for row in read] == [
+                tuple(row) for row in rows
+            ], name
+    assert console.rows("SELECT more FROM quotes ORDER BY id;") == [(None,), ("",)]
+
+
+def test_a_header_in_another_order_is_an_error(console: Console, tmp_path: Path) -> None:
+    """At CREATE, with the statement in the order of the header; and at a file that lands later."""
+    folder = write(tmp_path / "in", "1.csv", "id,first,last", "1,Ann,Lee")
+    options = f"USING csv OPTIONS (path '{folder}', header 'true'"
+    with pytest.raises(
+        StreamsqlError, match="the header of .*1.csv is not that of the columns of p"
+    ) as order:
+        console.run(f"CREATE STREAM p (id INT, last STRING, first STRING) {options});")
+    assert order.value.code == "HEADER_MISMATCH"
+    assert order.value.detail == "the header: id, first, last\nthe columns: id, last, first"
+    console.run(order.value.proposal)
+    with pytest.raises(StreamsqlError) as renamed:
+        console.run(f"CREATE STREAM r (nr INT, first STRING, last STRING) {options});")
+    assert renamed.value.proposal.startswith("CREATE STREAM r (id INT, first STRING, last STRING)")
+    console.run(f"CREATE STREAM r (nr INT, first STRING, last STRING) {options}, enforceSchema 'true');")
+    assert console.rows("SELECT * FROM r;") == console.rows("SELECT * FROM p;") == [(1, "Ann", "Lee")]
+    write(folder, "2.csv", "id,last,first", "2,Ray,Bob")
+    with pytest.raises(StreamsqlError, match="the header of .*2.csv is not that of the columns") as later:
+        console.rows("SELECT * FROM p;")
+    assert later.value.code == "HEADER_MISMATCH"
+    with pytest.raises(StreamsqlError, match="is not that of the columns of p") as mixed:
+        console.run(f"CREATE OR REPLACE STREAM p {options});")
+    assert "pathGlobFilter" in mixed.value.hint and not mixed.value.proposal
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["", ", maxFilesPerTrigger '1'"])
+def test_rows_of_csv_equal_those_of_a_batch_read_by_name(
+    console: Console, tmp_path: Path, option: str
+) -> None:
+    """Spark's own batch read with inferred names, the columns chosen by name."""
+    for number in range(3):
+        lines = [f'{number},"t ""{number}""",0{number},{number}.5' for _ in range(3)]
+        write(tmp_path / "in", f"{number}.csv", "id,txt,code,x", *lines)
+    console.run(f"CREATE STREAM s USING csv OPTIONS (path '{tmp_path}/in', header 'true'{option});")
+    batch = "SELECT CAST(id AS INT), txt, code, CAST(x AS DOUBLE) FROM read_files_as_they_are"
+    frame = console.session.parts.spark.read.options(header=True, escape='"').csv(f"{tmp_path}/in")
+    frame.createOrReplaceTempView("read_files_as_they_are")
+    assert sorted(console.rows("SELECT id, txt, code, x FROM s;")) == sorted(console.rows(batch + ";"))

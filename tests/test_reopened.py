@@ -19,7 +19,7 @@ from streamsql.cli.hosting_loop import HostingLoop
 from streamsql.errors import Source, StreamsqlError
 from streamsql.language.parser import parse, split_script
 from streamsql.output.error_text import format_error
-from streamsql.results import Result, Rows, Text
+from streamsql.results import Done, Result, Rows, Text
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
@@ -90,6 +90,45 @@ CREATE LIVE TABLE counts AS SELECT word, count(*) AS n FROM short GROUP BY word;
 INSERT INTO out AS QUERY copied SELECT word FROM short;
 """
 ROWS = "INSERT INTO words VALUES ('cat', '2024-05-01 12:02:00'), ('dog', '2024-05-01 12:07:00');"
+
+
+def said(console: Opened, statement: str) -> str:
+    """What a statement answers."""
+    result = console.run(statement)[-1]
+    assert isinstance(result, Done)
+    return result.message
+
+
+@pytest.mark.slow
+def test_what_drop_query_drops_comes_back(opened: Open, tmp_path: Path) -> None:
+    """With its checkpoint and rows: only what has landed since is read."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text('{"id": "x", "n": 1}\n{"id": "y", "n": 2}\n')
+    console = opened()
+    console.run(
+        f"""CREATE STREAM a (id STRING, n INT) USING json OPTIONS (path '{tmp_path}/in');
+        CREATE LIVE TABLE t1 AS SELECT id, sum(n) AS n FROM a GROUP BY id;
+        CREATE LIVE TABLE t2 AS SELECT n FROM a;
+        AWAIT QUERY ALL IDLE;"""
+    )
+    assert said(console, "DROP QUERY ALL;").endswith("with the live tables t1, t2; UNDROP; brings them back")
+    (tmp_path / "in" / "b.json").write_text('{"id": "y", "n": 5}\n')
+    console = opened()
+    assert console.rows("SHOW QUERIES;") == []
+    assert said(console, "UNDROP;") == "t1, t2 restored; START QUERY ALL; resumes them"
+    assert sorted(console.rows("SELECT * FROM t1;")) == [("x", 1), ("y", 2)]
+    console.run("START QUERY ALL; AWAIT QUERY ALL IDLE;")
+    assert sorted(console.rows("SELECT * FROM t1;")) == [("x", 1), ("y", 7)]
+    assert sorted(console.rows("SELECT * FROM t2;")) == [(1,), (2,), (5,)]
+    console.run("DROP QUERY t2; CREATE STREAM t2 (n INT) USING values;")
+    with pytest.raises(StreamsqlError) as taken:
+        console.run("UNDROP;")
+    assert taken.value.code == "ALREADY_EXISTS"
+    console.run("DROP STREAM t2;")
+    assert said(console, "UNDROP;") == "t2 restored; START QUERY t2; resumes it"
+    assert said(console, "UNDROP;") == "no dropped query is in the trash"
+    console.run("DROP QUERY ALL; EMPTY TRASH;")
+    assert said(console, "UNDROP;") == "no dropped query is in the trash"
 
 
 def test_all_is_there_again_without_spark(opened: Open, tmp_path: Path) -> None:

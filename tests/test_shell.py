@@ -26,7 +26,7 @@ from streamsql.language.statements.base import Column
 from streamsql.output.printer import Printer
 from streamsql.results import Live
 from streamsql.shell.completion.complete import complete
-from streamsql.shell.editing import History, is_complete
+from streamsql.shell.editing import History, is_complete, open_sign
 from streamsql.shell.interrupt import Interrupt
 from streamsql.shell.progress import in_one_line
 from streamsql.shell.prompt import Prompt
@@ -114,6 +114,33 @@ def test_without_a_folder_for_it_the_history_is_that_of_the_prompt(tmp_path: Pat
     history.append_string("SELECT 1;")
     assert history.get_strings() == ["SELECT 1;"]
     assert list(history.load_history_strings()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "sign"),
+    [
+        ("SELECT 'a", "'"),
+        ('SELECT "a', '"'),
+        ("SELECT /* a", "*"),
+        ("SELECT 1 -- 'a", ""),
+        ("SELECT 'a'", ""),
+    ],
+)
+def test_an_open_quote_or_comment_is_told(line: str, sign: str) -> None:
+    assert open_sign([line]) == sign
+
+
+def test_drop_query_all_asks(console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    console.run(
+        "CREATE STREAM s (n INT) USING values; CREATE LIVE TABLE a AS SELECT n FROM s;"
+        "CREATE LIVE TABLE b AS SELECT n FROM s;"
+    )
+    with typing(console, "DROP QUERY ALL;\rn\r\x04y\r", tmp_path, monkeypatch) as printed:
+        assert "dropped" not in printed
+    assert len(console.rows("SHOW QUERIES;")) == 2
+    with typing(console, "DROP QUERY ALL;\ry\r\x04", tmp_path, monkeypatch) as printed:
+        assert "queries a, b dropped" in printed
+    assert console.rows("SHOW QUERIES;") == []
 
 
 @contextmanager

@@ -148,6 +148,18 @@ def test_tests_of_packages_in_a_folder_are_not_its_own(tmp_path: Path, capsys: A
     assert capsys.readouterr().out == f"{tmp_path / 'sub' / 'a.test.sql'}:1: a\n"
 
 
+def test_a_script_that_is_missing_is_said(tmp_path: Path, capsys: Any) -> None:
+    from streamsql.cli.main import main
+
+    (tmp_path / "a.test.sql").write_text("TEST 'a' BEGIN KILL; END TEST;")
+    assert main(["test", "--list", "--no-config", str(tmp_path / "a.test.sql")]) == 0
+    said = f"there is no script {tmp_path / 'a.sql'} for the tests to run first; -f FILE names another"
+    assert said in capsys.readouterr().err
+    (tmp_path / "a.sql").write_text("CREATE STREAM s (n INT) USING values;")
+    assert main(["test", "--list", "--no-config", str(tmp_path / "a.test.sql")]) == 0
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_the_command_ends_with_the_code_of_its_tests(tmp_path: Path) -> None:

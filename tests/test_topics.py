@@ -61,7 +61,20 @@ def test_help_lists_and_finds_topics(session: Session) -> None:
     listed = ask(session, "HELP;")
     assert isinstance(listed, Rows)
     first = [row[0] for row in listed.rows]
-    assert [t for t in first if t.startswith("HELP ")] == [f"HELP {name}" for name in topics()]
+    assert sorted(t for t in first if t.startswith("HELP ")) == [f"HELP {name}" for name in topics()]
+    titles = dict(listed.sections)
+    assert list(titles.values()) == [
+        "begin with",
+        "read",
+        "keep",
+        "look",
+        "write",
+        "operate",
+        "test",
+        "topics",
+    ]
+    assert first[0] == "HELP usage"
+    assert ask(session, "HELP psql;") == ask(session, "HELP switching from psql;")
     assert ("DROP SINK", "removes the definition of a sink; the data that was written is kept") in listed.rows
     assert max(len(row[1]) for row in listed.rows) < 140  # one sentence
     page = ask(session, "HELP output modes;")

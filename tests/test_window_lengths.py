@@ -61,6 +61,23 @@ def test_what_is_refused_is_what_spark_refuses(console: Console, spark: Any, cal
 
 
 @pytest.mark.parametrize(
+    ("window", "unit"),
+    [
+        ("s GROUP BY window(at, '1 month')", "MONTH"),
+        ("s GROUP BY window(at, '1 year 2 months')", "YEAR"),
+        ("TUMBLE(TABLE s, DESCRIPTOR(at), INTERVAL 1 MONTH) GROUP BY window_start, window_end", "MONTH"),
+    ],
+)
+def test_a_window_of_months_is_a_group_by_date_trunc(console: Console, window: str, unit: str) -> None:
+    console.run("CREATE STREAM s (at TIMESTAMP) USING values; INSERT INTO s VALUES ('2024-05-17');")
+    with pytest.raises(StreamsqlError, match="no fixed length") as refused:
+        console.run(f"SELECT count(*) FROM {window};")
+    assert refused.value.detail == "Spark requires a fixed length for windows"
+    assert refused.value.hint == f"GROUP BY date_trunc('{unit}', at)"
+    assert console.rows(f"SELECT count(*) AS n FROM s {refused.value.hint};") == [(1,)]
+
+
+@pytest.mark.parametrize(
     ("relation", "hint"),
     [
         ("s GROUP BY window(at, '1 minute', '5 minutes')", "window(at, '5 minutes', '1 minute')"),

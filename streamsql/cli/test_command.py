@@ -16,7 +16,7 @@ from streamsql.output.colors import is_terminal, wants_color
 from streamsql.output.printer import Printer
 from streamsql.runtime.engine.cancel import CancelToken
 from streamsql.runtime.engine.settings import Settings, rules_setting
-from streamsql.testing.cases import Case, chosen, collect, files_of_tests
+from streamsql.testing.cases import Case, chosen, collect, files_of_tests, script_of
 from streamsql.testing.reports import TapReport, TextReport, junit
 from streamsql.testing.runner import Outcome, run_cases
 from streamsql.testing.sessions import SessionFactory
@@ -74,6 +74,8 @@ def run_tests(options: argparse.Namespace) -> int:
             return NOT_RUN
         if not cases:
             raise UsageFault(f"no test matches {options.k}", hint="--list lists the tests")
+        for script in _missing_scripts(cases):
+            printer.warn(f"there is no script {script} for the tests to run first; -f FILE names another")
         if sessions is None:
             _list(cases)
             return 0
@@ -81,6 +83,12 @@ def run_tests(options: argparse.Namespace) -> int:
     finally:
         if sessions is not None:
             sessions.close()
+
+
+def _missing_scripts(cases: list[Case]) -> list[str]:
+    """The scripts that do not exist, of files of tests that define nothing themselves."""
+    files = dict.fromkeys(case.source.name for case in cases if not case.pipelines and not case.before)
+    return [str(script) for script in map(script_of, files) if script]
 
 
 def _preferences(options: argparse.Namespace) -> tuple[Preferences, ConfigFile]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from streamsql.catalog import Catalog
-from streamsql.errors import NameFault, did_you_mean
+from streamsql.errors import NameFault
 from streamsql.language.query import read_query
 from streamsql.language.spark_syntax import queries_of
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.explain import Explain
 from streamsql.language.statements.spark import Spark
-from streamsql.plan.resolver import Resolver
-
-_SHOWN = 12
+from streamsql.plan.resolver import Resolver, hint_of_columns
 
 
 class UnknownColumns:
@@ -32,11 +30,10 @@ class UnknownColumns:
         for query in queries_of(statement):
             for span, known in Resolver(catalog).missing(read_query(query.text)):
                 name = query.text[span.start : span.end]
-                listed = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
                 faults.append(
                     NameFault(
                         f"there is no column {name}",
-                        hint=did_you_mean(name.rpartition(".")[2], known) or f"columns: {listed}",
+                        hint=hint_of_columns(name, known),
                         span=query.origin.span(span),
                         code="UNKNOWN_COLUMN",
                     )

@@ -21,7 +21,10 @@ class Csv(FileConnector):
         OptionSpec("inferSchema", "infer column types, not only names", "boolean"),
         OptionSpec("preferDate", "infer dates before timestamps", "boolean"),
         OptionSpec(
-            "enforceSchema", "use the declared columns without comparing them with the header", "boolean"
+            "enforceSchema",
+            "take the columns by position, without comparing them with the header",
+            "boolean",
+            default="false",
         ),
         OptionSpec("ignoreLeadingWhiteSpace", "remove blanks before a field", "boolean"),
         OptionSpec("ignoreTrailingWhiteSpace", "remove blanks after a field", "boolean"),

@@ -22,9 +22,10 @@ def _duration_pairs(text: str) -> list[tuple[str, str]]:
     return pairs if not text[at:].strip() else []
 
 
-def duration_of(node: Node) -> str:
+def duration_of(node: Node, *, time: str = "") -> str:
     """A Duration node as Spark's interval text: `10 minutes`. Raises RuleFault for months and negative
     durations: a watermark delay or trigger interval has a fixed length (Spark guide, withWatermark).
+    time: the event time of a window, if the duration is the length of one.
     """
     interval = node.get("Interval")
     if node.has("NumberPart"):
@@ -44,21 +45,30 @@ def duration_of(node: Node) -> str:
             span=node.span,
             code="BAD_DURATION",
         )
-    _check_duration(pairs, node)
+    _check_duration(pairs, node, time)
     return " ".join(_as_spark_reads(number, unit) for number, unit in pairs)
 
 
-def _check_duration(pairs: list[tuple[str, str]], node: Node) -> None:
+def _check_duration(pairs: list[tuple[str, str]], node: Node, time: str) -> None:
     _check_units(pairs, node.span, "")
     if sum(float(number) * _SECONDS[_unit(unit)] for number, unit in pairs) < 0:
         raise RuleFault(
             "a delay cannot be negative", hint="write 0 seconds or more", span=node.span, code="BAD_DURATION"
         )
-    _check_units(pairs, node.span, "watermark delays and trigger intervals")
+    if time:
+        _check_units(pairs, node.span, "windows", _by_calendar(pairs, time))
+    fixed = "watermark delays and trigger intervals"
+    _check_units(pairs, node.span, fixed, "write it in days, such as INTERVAL 30 DAYS")
 
 
-def _check_units(pairs: list[tuple[str, str]], span: Span, what: str) -> None:
-    """what: that for which Spark requires a fixed length, "" if it does not."""
+def _by_calendar(pairs: list[tuple[str, str]], time: str) -> str:
+    """The clause that groups by months or years, which no window does."""
+    years = any(_unit(unit) == "year" for _, unit in pairs)
+    return f"GROUP BY date_trunc('{'YEAR' if years else 'MONTH'}', {time})"
+
+
+def _check_units(pairs: list[tuple[str, str]], span: Span, what: str, hint: str = "") -> None:
+    """what: that for which Spark requires a fixed length, "" if it does not; hint: what to write instead."""
     for _, unit in pairs:
         if _unit(unit) not in _SECONDS:
             raise SyntaxFault(
@@ -72,21 +82,21 @@ def _check_units(pairs: list[tuple[str, str]], span: Span, what: str) -> None:
         raise RuleFault(
             "a month or a year has no fixed length",
             detail=f"Spark requires a fixed length for {what}",
-            hint="write it in days, such as INTERVAL 30 DAYS",
+            hint=hint,
             span=span,
             code="BAD_DURATION",
         )
 
 
-def window_length(text: str, span: Span, *, session: bool) -> float | None:
+def window_length(text: str, span: Span, *, session: bool, time: str = "ts") -> float | None:
     """The seconds of a literal in window() or session_window(); None for a text that is no duration, which
-    Spark reads. session: months may be in it. Raises SyntaxFault or RuleFault for a unit that Spark does not
-    read there.
+    Spark reads. session: months may be in it; time: the event time. Raises SyntaxFault or RuleFault for a
+    unit that Spark does not read there.
     """
     pairs = _duration_pairs(_INTERVAL.sub("", text))
     if not pairs:
         return None
-    _check_units(pairs, span, "" if session else "windows")
+    _check_units(pairs, span, "" if session else "windows", _by_calendar(pairs, time))
     parts = [(f"{number} {unit}", _as_spark_reads(number, unit)) for number, unit in pairs]
     unread = next((written for written, full in parts if written.lower() != full), "")
     if unread:

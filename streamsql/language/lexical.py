@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from streamsql.errors import Span, StreamsqlError, nearest
 from streamsql.language.reference import keywords
-from streamsql.language.tokens import Token, split, tokenize, unquote
+from streamsql.language.tokens import Token, scan, split, tokenize, unquote
 
 
 def is_ended(text: str) -> bool:
@@ -17,6 +17,12 @@ def is_ended(text: str) -> bool:
     except StreamsqlError:
         return False  # a quote or comment is not closed
     return bool(tokens) and tokens[-1].text == ";" and all(piece.closed for piece in split(tokens))
+
+
+def opened(text: str) -> str:
+    """The sign of the quote or comment that is open at the end of a text; "" for none and for `--`."""
+    _, sign, _ = scan(text)
+    return "" if sign == "--" else sign
 
 
 _COMMAND = re.compile(r"\\(?:\?|!|[A-Za-z]+\+?)(?:[ \t][^\n\\]*)?\s*\Z")

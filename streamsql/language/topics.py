@@ -88,6 +88,10 @@ def _read(page: str) -> Topic:
 
 
 def topic(words: str) -> Topic | None:
-    """The topic of that name, in any case; `watermark` also gives `watermarks`, `mode` gives None."""
+    """The topic of that name, in any case; `watermark` also gives `watermarks`, `psql` also `switching from
+    psql`, `mode` gives None.
+    """
     asked = re.sub(r"[\s_]+", " ", words).casefold()
-    return next((t for name, t in topics().items() if asked in (name, name.removesuffix("s"))), None)
+    pages = topics()
+    names = (asked, f"{asked}s", f"switching from {asked}")
+    return next((pages[name] for name in names if name in pages), None)

@@ -38,11 +38,15 @@ def chart(
     title, a legend and what is not drawn, then the axes and what they show. axes: the columns of x and y.
 
     x: a number, date, time, or a window (placed at its start); other types are drawn as bars. Rows without
-    x or y are omitted.
+    x or y are omitted; several values of y for one x and one line are added up.
     """
     points = [(place(x), y, name) for x, y, name in rows if x is not None and is_number(y)]
     if not points:
         return [title, "(no rows to draw yet)"][not title :]
+    sums = _added_up(points)
+    if axes and len(sums) < len(points):
+        axes = (axes[0], f"sum of {axes[1]}")
+    points = sums
     height -= bool(axes)
     if not all(isinstance(x, (int, float, dt.datetime, dt.date)) for x, _, _ in points):
         bars, smaller = _bars(points, width, height - bool(title) - 1)
@@ -60,6 +64,15 @@ def chart(
         drawn = _lines(shown, names, width, height - sum(map(bool, heads)))
     below = f"x: {axes[0]}{_days(drawn_points)}   y: {axes[1]}" if axes else ""
     return _lines_of(heads, drawn, width) + ([_centred(below, width)] if below else [])
+
+
+def _added_up(points: list[Point]) -> list[Point]:
+    """One point for each x of each line: the sum of its values."""
+    sums: dict[tuple[Any, Any], Any] = {}
+    for x, y, name in points:
+        before = sums.get((x, name), 0)
+        sums[x, name] = before + y if isinstance(before, (type(y), int)) else float(before) + float(y)
+    return [(x, y, name) for (x, name), y in sums.items()]
 
 
 def _lines_of(heads: list[str], drawn: str, width: int) -> list[str]:

@@ -28,6 +28,8 @@ class Terminal:
         """The newest error, also of what happens in the background."""
         self.told: set[str] = set()
         """The notes that are told once, however often their expression is typed."""
+        self.view_ended = 0.0
+        """When a view has ended by itself, in seconds of time.monotonic(): the q that follows is for it."""
         self.timed = False
         """Whether messages begin with the time: they go to the log of a server."""
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from streamsql.catalog import Catalog
 from streamsql.connectors.registry import connectors
 from streamsql.definitions import Sink, Stream
-from streamsql.errors import Span, StreamsqlError
+from streamsql.errors import EngineFault, Span, StreamsqlError, did_you_mean
 from streamsql.language.query import ConsoleRelation, Query, read_query
 from streamsql.language.query_columns import UNKNOWN, Columns, NameAndType, QueryColumns
+from streamsql.language.spark_syntax import queries_of
+from streamsql.language.statements.base import Statement
 from streamsql.plan.lowering.window_tables import COLUMNS as OF_WINDOW_TABLE
 
-__all__ = ["Columns", "NameAndType", "Resolver", "Tables"]
+__all__ = ["Columns", "NameAndType", "Resolver", "Tables", "hint_of_columns", "list_columns"]
 
 Tables = Callable[[str], Sequence[NameAndType]]
 """Returns the columns of a live table or a table of Spark by its name; () when they are not known."""
@@ -93,3 +95,27 @@ class Resolver:
         columns = self.of_name(named.value)
         added = tuple((name, "TIMESTAMP") for name in OF_WINDOW_TABLE)
         return Columns((*columns.known, *added), columns.complete)
+
+
+_SHOWN = 12
+"""The number of columns that a hint lists."""
+
+
+def hint_of_columns(name: str, known: Sequence[str]) -> str:
+    """What to write instead of a column that does not exist: the nearest of those that do, else a list of
+    them. name: as it is written.
+    """
+    listed = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
+    return did_you_mean(name.rpartition(".")[2], known) or f"columns: {listed}"
+
+
+def list_columns(fault: StreamsqlError, statement: Statement, catalog: Catalog) -> None:
+    """Let the hint of an error about a column, which lists the few that Spark suggests, list those of the
+    relation.
+    """
+    if not isinstance(fault, EngineFault) or not fault.suggests:
+        return
+    for query in queries_of(statement):
+        for span, known in Resolver(catalog).missing(read_query(query.text)):
+            if fault.span is not None and query.origin.span(span) == fault.span and known:
+                fault.hint = hint_of_columns(query.text[span.start : span.end], known)

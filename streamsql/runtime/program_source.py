@@ -49,11 +49,12 @@ def program_text(
     modules = modules_text(source.functions)
     imports, helpers = _helpers(source.steps, modules)
     begin = f"{imports}from pyspark.sql import SparkSession, functions as F\n"
-    start = f"{modules}{_session(settings, packages(source.steps))}\n"
+    session = _session(settings, packages(source.steps))
     if not helpers:
-        return f"{begin}\n{start}{source.body()}"
-    # What was asked for stands first. Who pastes the program has what main() returns.
-    main = indented(start + source.body(waits=False))
+        return f"{begin}\n{modules}spark = {session}\n{source.body()}"
+    # What was asked for stands first, and the settings last. Who pastes the program has what main() returns.
+    helpers += f"\n\ndef session():\n{indented(f'return {session}')}"
+    main = indented(f"{modules}spark = session()\n\n{source.body(waits=False)}")
     returned, names, waits = source.value
     text = f"def main():\n{main}    return {returned}\n\n\n# The helpers of main()\n{helpers}\n"
     return f"{begin}\n\n{text}{names} = main()\n{waits}"
@@ -287,14 +288,14 @@ def _helpers(steps: Program, modules: str) -> tuple[str, str]:
 
 
 def _session(settings: Settings, packages: dict[str, str]) -> str:
-    """The session of a program, with its settings and packages."""
+    """The expression of the session of a program, with its settings and packages."""
     start = settings.start_conf().items()
     conf = {k: v for k, v in start if k.startswith("spark.sql.") and redact_option(k, v) == v}
     for key, value in packages.items():
         conf[key] = ",".join(v for v in (settings.start_conf().get(key), value) if v)
     options = "".join(f"\n    .config({k!r}, {redact_option(k, v)!r})" for k, v in conf.items())
     remote = f".remote({settings.master!r})" if settings.master.startswith(CONNECT) else ""
-    return f"spark = (\n    SparkSession.builder{remote}{options}\n    .getOrCreate()\n)\n"
+    return f"(\n    SparkSession.builder{remote}{options}\n    .getOrCreate()\n)\n"
 
 
 def spark_plan(frame: Any, mode: str) -> str:

@@ -17,6 +17,7 @@ from streamsql.language.dialects.translation import Translation
 from streamsql.language.statements.base import Statement
 from streamsql.language.statements.session import Clear, Exit
 from streamsql.plan import planner, plans
+from streamsql.plan.resolver import list_columns
 from streamsql.plan.sink_relations import read_of_sink
 from streamsql.results import Leave, Result, Started, Text
 from streamsql.runtime import script_queries, session_summary
@@ -159,6 +160,7 @@ class StatementSession:
             if may_be_lost(error) and parts.engine.has_ended(losses):
                 raise spark_lost(memory=parts.engine.memory_was_full) from error
             fault = translate(error, statement, parts.catalog.relation_names())
+            informing(lambda: list_columns(fault, statement, parts.catalog), None)
             unread = fault.relation if isinstance(fault, EngineFault) else ""
             raise read_of_sink(parts.catalog, unread, fault.span) or fault from error
 

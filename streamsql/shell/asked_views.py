@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import sys
 import threading
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -66,6 +67,8 @@ class AskedViews:
                 view.run()
             if isinstance(view, RepeatedView):
                 return
+            if view.ended_itself:
+                self._printer.terminal.view_ended = time.monotonic()
             last = view.final()
             self._printer.lines_as_they_are((*last.lines, *last.footer))
             if view.message:

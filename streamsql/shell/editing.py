@@ -11,7 +11,7 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from streamsql.errors import InputFault
+from streamsql.errors import InputFault, Source, StreamsqlError
 from streamsql.output.messages import Messages
 from streamsql.shell.echo import echo
 
@@ -32,6 +32,27 @@ def is_complete(text: str) -> bool:
     if last.lstrip().startswith(SIGNS):
         return True
     return is_ended(last) or ("\\" in last and trailing_command(last) is not None)
+
+
+def open_sign(lines: list[str]) -> str:
+    """The quote, or `*` of a comment, that is open at the end of the lines of a statement; "" for none."""
+    from streamsql.language.lexical import opened
+
+    return opened("\n".join(lines)).replace("/*", "*")
+
+
+def drops_all_queries(text: str) -> bool:
+    """Whether DROP QUERY ALL is one of the statements of a text."""
+    if "drop" not in text.casefold():
+        return False
+    from streamsql.language.parser import parse, split_script
+    from streamsql.language.statements.query import DropQuery
+
+    try:
+        statements = [parse(written, {}, literal=True) for written in split_script(Source("sql", text))]
+    except StreamsqlError:
+        return False  # its error is shown when it runs
+    return any(isinstance(statement, DropQuery) and not statement.name for statement in statements)
 
 
 def edit(text: str, messages: Messages, file: str = "") -> str:

@@ -65,7 +65,7 @@ class LiveView:
         self.told = ""
         """What the key w or + has done, for the line below the footer."""
         self.helping = False
-        self.next_is_typed = False
+        self.next_is_typed = self.ended_itself = False
         self._typed: list[KeyPress] = []
         self._wake = threading.Event()
         self._again = False
@@ -122,7 +122,7 @@ class LiveView:
                 self._app.invalidate()
                 enough = self.live.enough and self.last.snapshot.total >= self.live.enough
                 if (over or enough or (self.next_is_typed and self._has_shown(self.last))) and not self._done:
-                    self._done = True
+                    self._done = self.ended_itself = True
                     self._leave()
             self._wake.wait(self.every)
             self._wake.clear()

@@ -9,16 +9,17 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from prompt_toolkit import PromptSession, prompt
+from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app_or_none
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, ThreadedCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.filters import is_searching
+from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -32,7 +33,7 @@ from streamsql.guard import informing, internal
 from streamsql.output.messages import Messages
 from streamsql.output.window import window
 from streamsql.shell.echo import no_echo, set_echo
-from streamsql.shell.editing import History, is_complete
+from streamsql.shell.editing import History, drops_all_queries, is_complete, open_sign
 from streamsql.shell.greeting import PROMPT
 from streamsql.shell.highlighting import PLAIN, STYLE, SqlLexer
 from streamsql.shell.interrupt import Interrupt
@@ -185,7 +186,7 @@ class Prompt:
             key_bindings=self._keys(),
             bottom_toolbar=self.toolbar,
             refresh_interval=1.0,
-            prompt_continuation=lambda width, number, wrapped: "." * (width - 1) + " ",
+            prompt_continuation=self._continuation,
             enable_open_in_editor=True,
             enable_suspend=True,
             tempfile_suffix=".sql",
@@ -224,6 +225,10 @@ class Prompt:
             pasted = event.data.replace("\r\n", "\n").replace("\r", "\n")
             event.current_buffer.insert_text(pasted.replace("\t", "    "))
 
+        @keys.add("q", filter=Condition(self._view_just_ended))
+        def _(event: KeyPressEvent) -> None:
+            self.messages.terminal.view_ended = 0.0
+
         @keys.add("f3")
         def _(event: KeyPressEvent) -> None:
             self.multiline = not self.multiline
@@ -234,6 +239,17 @@ class Prompt:
             event.app.editing_mode = EditingMode.EMACS if vi else EditingMode.VI
 
         return keys
+
+    def _view_just_ended(self) -> bool:
+        """Whether a q is for a view that has ended by itself while it was typed."""
+        since = time.monotonic() - self.messages.terminal.view_ended
+        return since < SOON and not self.prompt.default_buffer.text
+
+    def _continuation(self, width: int, number: int, wrapped: int) -> str:
+        """What stands before a further line: the sign that its beginning is inside of, as psql has it."""
+        lines = self.prompt.default_buffer.text.split("\n")[:number]
+        sign = informing(lambda: open_sign(lines), "")
+        return f"{sign}> ".rjust(width) if sign else "." * (width - 1) + " "
 
     def toolbar(self) -> StyleAndTextTuples:
         """The toolbar: Spark's state, the running and failed queries, their rate. Does not call Spark."""
@@ -264,7 +280,9 @@ class Prompt:
             parts.append((4, "", "SHOW LIVE TABLES;"))
         vi = self.prompt.editing_mode == EditingMode.VI
         modes = ("vi · " if vi else "") + ("Esc Enter runs" if self.multiline else "end with ;")
-        return _that_fit([*parts, (5, "", modes), (6, "", "HELP;")], window().columns)
+        goes_on = "\n" in self.prompt.default_buffer.text and not self.multiline
+        rank, modes = (0, "; and Enter run it") if goes_on else (5, modes)
+        return _that_fit([*parts, (rank, "", modes), (6, "", "HELP;")], window().columns)
 
     # ---- the loop -------------------------------------------------------------------------
 
@@ -353,6 +371,9 @@ class Prompt:
                 if self.may_leave():
                     return 0
                 continue
+            if not self._agrees(text):
+                text = ""
+                continue
             if not self.desk().execute(text) and (self._detaches() or self.may_leave()):
                 return 0
             text, self.desk().next_text = self.desk().next_text, ""
@@ -372,6 +393,23 @@ class Prompt:
         store_typeahead(keys, ahead[len(ahead) - after :])
         return after < len(ahead)
 
+    def _agrees(self, text: str) -> bool:
+        """Whether the typed text may run: asks the user before DROP QUERY ALL."""
+        queries = [q.name for q in self.desk().session.catalog.queries.values() if not q.owner]
+        if len(queries) < 2 or not drops_all_queries(text):
+            return True
+        question = f"drop {', '.join(queries)} with their checkpoints and rows? [y/N] "
+        return self._answer(question) in ("y", "yes")
+
+    def _answer(self, question: str) -> str:
+        """What the user answers, in lower case; "" for Ctrl-C and Ctrl-D."""
+        try:
+            with self.messages.terminal.prompting(sys.stdout):
+                asked: PromptSession[str] = PromptSession(**self.options)
+                return asked.prompt(question, pre_run=self._end_if_told).strip().casefold()
+        except (EOFError, KeyboardInterrupt):
+            return ""
+
     def may_leave(self) -> bool:
         """Whether to leave: asks the user if queries run, unless a signal ends the console."""
         if self.leaving or self._lost_terminal():
@@ -382,11 +420,7 @@ class Prompt:
         one = summary.running == 1
         choices = "stop and leave, detach, or stay? [y/d/N] " if self.detach else "stop and leave? [y/N] "
         question = f"{summary.running} {'query' if one else 'queries'} running; {choices}"
-        try:
-            with self.messages.terminal.prompting(sys.stdout):
-                answer = prompt(question, pre_run=self._end_if_told, **self.options).strip().casefold()
-        except (EOFError, KeyboardInterrupt):
-            return False
+        answer = self._answer(question)
         if self.detach and answer in ("d", "detach"):
             return self._detach()
         return answer in ("y", "yes", "s", "stop")

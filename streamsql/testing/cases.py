@@ -92,10 +92,13 @@ def collect(files: Iterable[str], pipelines: Sequence[str]) -> Collection:
 
 def _beside(file: str) -> tuple[Source, ...]:
     """The script that a file of tests is named after, if there is one."""
-    if not file.endswith(ENDING):
-        return ()
-    script = Path(file.removesuffix(ENDING) + ".sql")
-    return (read_file(str(script)),) if script.is_file() else ()
+    script = script_of(file)
+    return (read_file(str(script)),) if script and script.is_file() else ()
+
+
+def script_of(file: str) -> Path | None:
+    """The path of the script that a file of tests is named after; None for a file of another name."""
+    return Path(file.removesuffix(ENDING) + ".sql") if file.endswith(ENDING) else None
 
 
 def _collect(source: Source, pipelines: tuple[Source, ...], collection: Collection) -> None:

@@ -1,4 +1,4 @@
-"""SET, RESET, DEFINE, SOURCE, HELP, SHOW CONNECTORS, EMPTY TRASH, CLEAR and EXIT."""
+"""SET, RESET, DEFINE, SOURCE, HELP, SHOW CONNECTORS, EMPTY TRASH, UNDROP, CLEAR and EXIT."""
 
 from __future__ import annotations
 
@@ -134,6 +134,13 @@ class ShowCreateTables(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class EmptyTrash(Statement):
+    topic: ClassVar[str] = "workspace"
+    of_pipeline: ClassVar[bool] = False
+    changes_workspace: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undrop(Statement):
     topic: ClassVar[str] = "workspace"
     of_pipeline: ClassVar[bool] = False
     changes_workspace: ClassVar[bool] = True

@@ -11,6 +11,8 @@ from streamsql.errors import Span
 
 CHANGES = "changes"
 """The kind of the operation that gives the rows before and after each change of a stream of changes."""
+STATEFUL = frozenset(("aggregate", "distinct", "distinct_on", "join", "stateful"))
+"""The kinds of operations that keep state."""
 KEPT = "__kept"
 """The hidden column that says whether a row of a group is in the result."""
 

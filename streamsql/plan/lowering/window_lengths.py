@@ -22,9 +22,12 @@ def check_lengths(expression: Expression, own: Container[str]) -> None:
         _check_hop(call)
     if call.call not in TIME_WINDOWS:
         return
-    lengths, session = call.arguments()[1:], call.call == "session_window"
+    time, *lengths = call.arguments()
+    session = call.call == "session_window"
     seconds = [
-        window_length(e.literal, e.span, session=session) if isinstance(e.literal, str) else None
+        window_length(e.literal, e.span, session=session, time=time.text)
+        if isinstance(e.literal, str)
+        else None
         for e in lengths
     ]
     for length, known in list(zip(lengths, seconds, strict=True))[:2]:
@@ -32,12 +35,12 @@ def check_lengths(expression: Expression, own: Container[str]) -> None:
             raise RuleFault("a window has a length above 0", span=length.span, code="BAD_DURATION")
     size, slide = (*seconds, None, None)[:2]
     if not session and size is not None and slide is not None and slide > size:
-        time, long, short = call.arguments()[0].text, lengths[1], lengths[0]
+        long, short = lengths[1], lengths[0]
         raise slide_above_size(
             short.text,
             long.text,
             first="length",
-            hint=f"window({time}, {long.text}, {short.text})",
+            hint=f"window({time.text}, {long.text}, {short.text})",
             span=long.span,
         )
 

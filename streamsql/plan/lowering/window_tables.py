@@ -77,7 +77,7 @@ def window_table(text: str, node: Node) -> WindowTable:
     column = time.get("ColumnName")
     assert column
     stamp = text[column.span.start : column.span.end]
-    lengths = [_length(part) for part in call.all("WindowLength")]
+    lengths = [_length(part, stamp) for part in call.all("WindowLength")]
     if kind == "CUMULATE":
         source, descriptor = (text[n.span.start : n.span.end] for n in (data, time))
         tumble = f"TUMBLE({source}, {descriptor}, INTERVAL {quote(lengths[-1][1])})"
@@ -102,11 +102,11 @@ def window_table(text: str, node: Node) -> WindowTable:
     return WindowTable(kind, window, keys, node.span)
 
 
-def _length(node: Node) -> tuple[str, str]:
-    """(the name of `NAME => …` or "", Spark's interval text)."""
+def _length(node: Node, time: str) -> tuple[str, str]:
+    """(the name of `NAME => …` or "", Spark's interval text). time: the event time of the window."""
     argument, duration = node.get("Argument"), node.get("Duration")
     assert duration
-    return (argument.text("Word").upper() if argument else ""), duration_of(duration)
+    return (argument.text("Word").upper() if argument else ""), duration_of(duration, time=time)
 
 
 def _by_name(kind: str, lengths: list[tuple[str, str]], node: Node) -> dict[str, str]:

@@ -98,18 +98,18 @@ def _insert_select(statement: Insert, sinks: tuple[Sink, ...], context: Context)
     return _insert_query(statement, statement.targets, parts, context)
 
 
-def target_names(catalog: Catalog) -> list[str]:
-    """The names that an INSERT may have as its target."""
-    kinds = (catalog.sinks, catalog.streams, catalog.tables)
+def target_names(catalog: Catalog, *, streams: bool = True) -> list[str]:
+    """The names that an INSERT may have as its target. streams: also of rows that are there."""
+    kinds = (catalog.sinks, catalog.streams if streams else {}, catalog.tables)
     return [entry.name for entries in kinds for entry in entries.values()]
 
 
-def no_target(name: Name, catalog: Catalog) -> NameFault:
-    """The error for a name that is neither a sink nor a table."""
+def no_target(name: Name, catalog: Catalog, *, streams: bool = True) -> NameFault:
+    """The error for a name that is neither a sink nor a table. streams: whether a stream may be meant."""
     written = quote_name(name.value)
     return NameFault(
         f"there is no sink or table {name.value}",
-        hint=did_you_mean(name.value, target_names(catalog))
+        hint=did_you_mean(name.value, target_names(catalog, streams=streams))
         or f"CREATE SINK {written} USING … or CREATE TABLE {written} (…) first",
         span=name.span,
         code="UNKNOWN_SINK",
@@ -228,14 +228,16 @@ def _insert_table(statement: Insert, lowered: Lowered, sources: Sources, context
     name = statement.targets[0]
     streaming = lowered.shape.streaming
     catalog = context.catalog
-    entries = [s.name for s in catalog.sinks.values()] + [s.name for s in catalog.streams.values()]
-    like = did_you_mean(name.value, entries)
+    sinks, streams = list(catalog.sinks.values()), list(catalog.streams.values())
+    written = [sink.name for sink in sinks]
+    like = did_you_mean(name.value, (*written, *(stream.name for stream in streams)))
+    written += [] if streaming else [stream.name for stream in streams]
     # The tables of a Connect server are not all in the catalog.
     misspelt = like and name.value.casefold() not in context.catalog.tables and context.server is None
     if misspelt or (statement.has_clauses and not streaming):
         raise NameFault(
             f"there is no sink {name.value}",
-            hint=like or f"CREATE SINK {name.value} USING … first",
+            hint=did_you_mean(name.value, written) or f"CREATE SINK {name.value} USING … first",
             span=name.span,
             code="UNKNOWN_SINK",
         )

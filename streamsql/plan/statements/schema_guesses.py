@@ -1,60 +1,19 @@
-"""Infers the clauses of a CREATE STREAM from the first records of a source: separator, header, event time,
-and a name for the stream.
+"""Infers the clauses of a CREATE STREAM from the first records of a source: types, event time, and a name for
+the stream; csv_guesses has the options of csv.
 
 Pure functions of the lines and values that were read. Spark infers the types.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streamsql.language.statements.base import Column, Fragment, Name, Watermark
 from streamsql.language.tokens import NOT_A_NAME, quote, quote_name
-
-SEPARATORS = (",", ";", "\t", "|")
-# The percentage of lines that must have the same number of fields.
-_ALIKE = 90
-
-
-def separator(lines: Sequence[str], quoting: str = '"') -> str:
-    """The separator of delimited lines: the one that splits nearly all lines into the same number of fields,
-    at least two, and into the most fields; empty if there is none.
-    """
-    best, most = "", 1
-    for sign in SEPARATORS:
-        counts = [len(row) for row in fields(lines, sign, quoting)]
-        usual = max(set(counts), key=counts.count, default=0)
-        if usual > most and counts.count(usual) * 100 >= len(counts) * _ALIKE:
-            best, most = sign, usual
-    return best
-
-
-def fields(lines: Iterable[str], sign: str, quoting: str = '"') -> list[list[str]]:
-    """The fields of delimited lines; an unclosed quote ends at the end of its line."""
-    return [row for line in lines for row in csv.reader([line], delimiter=sign, quotechar=quoting or None)]
-
-
-_TITLE = re.compile(r"[^\W\d][\w .:/()#%-]{0,63}\Z")
-
-
-def has_header(rows: Sequence[Sequence[str]], typed: bool) -> bool:
-    """Whether the first row is a header. typed: without the first row, some column is not a string."""
-    if not rows or not all(_TITLE.match(cell.strip()) for cell in rows[0]):
-        return False
-    if len(set(rows[0])) < len(rows[0]):
-        return False
-    if typed:
-        return True
-    # All columns are strings: the names in a header do not occur again in their columns.
-    below = [row for row in rows[1:] if row != rows[0]]
-    return bool(below) and all(
-        cell not in {row[at] for row in below if at < len(row)} for at, cell in enumerate(rows[0])
-    )
 
 
 def in_order(names: Iterable[str], texts: Iterable[str]) -> list[str]:
@@ -166,9 +125,9 @@ def time_expression(column: str, texts: Sequence[str]) -> str:
     return moment[1] if moment else ""
 
 
-def event_time(leaves: Iterable[Leaf], taken: Iterable[str]) -> Watermark | None:
+def event_time(leaves: Iterable[Leaf], taken: Iterable[str], odd: Collection[str] = ()) -> Watermark | None:
     """A watermark on the column that is most likely the event time, or None. taken: the names of all columns,
-    which a computed column must not have.
+    which a computed column must not have; odd: columns of which some values are no times.
     """
     ranked = []
     for place, leaf in enumerate(leaves):
@@ -183,6 +142,8 @@ def event_time(leaves: Iterable[Leaf], taken: Iterable[str]) -> Watermark | None
         return Watermark(Name(leaf.path[0]), delay)
     used = {t.casefold() for t in taken}
     name = next(n for n in ("event_time", *(f"event_time_{i}" for i in range(2, 99))) if n not in used)
+    if leaf.path[0] in odd and expression.startswith("to_timestamp"):
+        expression = f"try_{expression}"
     return Watermark(Name(name), delay, Fragment(expression))
 
 
@@ -241,22 +202,21 @@ def _rank(leaf: Leaf, kind: str) -> tuple[int, int, int]:
     return tier, len(leaf.path), int(kind != "time")
 
 
-MOSTLY = 0.95
-"""The part of the values of a column that decides its type."""
 MANY = 0.8
 """The share of the values of a column whose type is told, though the column stays a STRING."""
 _SHAPES = (
-    ("TIMESTAMP", _ISO),
+    # A TIMESTAMP of Spark has six digits behind the seconds.
+    ("TIMESTAMP", re.compile(rf"(?!.*\.\d{{6}}\d*[1-9]){_ISO.pattern}")),
     ("DATE", _DAY),
-    ("BIGINT", re.compile(r"-?\d{1,18}\Z")),
-    ("DOUBLE", re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?\Z")),
+    ("BIGINT", re.compile(r"(0|-?[1-9]\d{0,17})\Z")),
+    ("DOUBLE", re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{0,2})?\Z")),
 )
 
 
 @dataclass(frozen=True)
 class Typed:
-    """A column with the type of most of its values. odd: those that do not have it; of: the number of all;
-    many: the type that many values have, but too few for the column to have it.
+    """A column with the type of all its values. many: the type that many of them have, but not all, so that
+    the column stays a STRING; odd: those that do not have it; of: the number of all.
     """
 
     column: Column
@@ -266,8 +226,8 @@ class Typed:
 
 
 def typed(columns: Sequence[Column], values: dict[str, Sequence[Any]], *, numbers: bool) -> tuple[Typed, ...]:
-    """The columns, where texts of which all or most are timestamps or dates get these types. numbers: also
-    texts of which most are numbers.
+    """The columns, where texts of which all are timestamps or dates get these types. numbers: whether a type
+    of numbers that many texts have is told.
     """
     shapes = _SHAPES if numbers else _SHAPES[:2]
     return tuple(_typed(column, values.get(column.name, ()), shapes) for column in columns)
@@ -275,14 +235,13 @@ def typed(columns: Sequence[Column], values: dict[str, Sequence[Any]], *, number
 
 def _typed(column: Column, seen: Sequence[Any], shapes: Sequence[tuple[str, re.Pattern[str]]]) -> Typed:
     texts = [v for v in seen if isinstance(v, str) and v]
+    as_it_is = Typed(Column(column.name, column.type))
     if column.type != "STRING" or not texts:
-        return Typed(Column(column.name, column.type))
-    many = None
+        return as_it_is
     for kind, shape in shapes:
         odd = [v for v in texts if not shape.match(v)]
-        if many is None and len(odd) <= len(texts) * (1 - MANY):
-            many = Typed(Column(column.name, column.type), tuple(dict.fromkeys(odd)), len(texts), kind)
-        all_of_times = not odd and kind in ("TIMESTAMP", "DATE")
-        if all_of_times or 0 < len(odd) <= len(texts) * (1 - MOSTLY):
-            return Typed(Column(column.name, kind), tuple(dict.fromkeys(odd)), len(texts))
-    return many if many and many.odd else Typed(Column(column.name, column.type))
+        if not odd and kind in ("TIMESTAMP", "DATE"):
+            return Typed(Column(column.name, kind))
+        if 0 < len(odd) <= len(texts) * (1 - MANY):
+            return replace(as_it_is, odd=tuple(dict.fromkeys(odd)), of=len(texts), many=kind)
+    return as_it_is

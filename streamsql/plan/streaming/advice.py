@@ -27,7 +27,7 @@ _NOON = 12 * 60
 def advice(text: str, shape: Shape, mode: str, streams: Iterable[Stream]) -> tuple[Note, ...]:
     """Notes on a query that is about to start. mode: the output mode that is tried first."""
     read = list(streams)
-    windows = list(_windows(text))
+    windows = list(windows_of(text))
     notes = [
         *_first_window(windows, shape, mode, read),
         *_unbounded_join(text, shape, read),
@@ -39,7 +39,7 @@ def advice(text: str, shape: Shape, mode: str, streams: Iterable[Stream]) -> tup
     return tuple(notes[:MOST])
 
 
-def _windows(text: str) -> Iterator[Expression]:
+def windows_of(text: str) -> Iterator[Expression]:
     """The calls of window() that a query groups by."""
     try:
         body = read_query(text).body

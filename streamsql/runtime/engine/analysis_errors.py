@@ -31,7 +31,7 @@ _FIRST_SCHEMAS = {
 @dataclass(frozen=True)
 class Explained:
     """message: the fact, with details behind it; span: a better place than the one that Spark tells;
-    relation: see EngineFault.
+    relation, suggests: see EngineFault.
     """
 
     message: str
@@ -39,6 +39,7 @@ class Explained:
     proposal: str = ""
     span: Span | None = None
     relation: str = ""
+    suggests: bool = False
 
 
 def explained(
@@ -58,11 +59,12 @@ def explained(
 
     if condition.startswith("UNRESOLVED_COLUMN"):
         name, near = named("objectName"), named("proposal").split(", ")
-        listed = f"columns: {', '.join(n for n in near if n)}" if near[0] else ""
-        listed = _COLUMNS_OF_OTHERS.get(name.casefold(), listed)
-        if place_of_relation(text, name):
-            listed = f"struct({name}.*) is a whole row of it"
-        return Explained(f"there is no column {name}", did_you_mean(name, near) or listed)
+        more = ", …" if len(near) >= _SUGGESTED else ""
+        listed = f"columns: {', '.join(n for n in near if n)}{more}" if near[0] else ""
+        hint = did_you_mean(name, near) or _COLUMNS_OF_OTHERS.get(name.casefold(), listed)
+        if hint == listed and place_of_relation(text, name):
+            hint = f"struct({name}.*) is a whole row of it"
+        return Explained(f"there is no column {name}", hint, suggests=hint == listed)
     if condition == "TABLE_OR_VIEW_NOT_FOUND":
         name = named("relationName").removeprefix(_DEFAULT)
         schema, _, table = name.rpartition(".")
@@ -128,6 +130,8 @@ def explained(
     return Explained(message)
 
 
+_SUGGESTED = 5
+"""The number of columns that Spark suggests at most."""
 USE_TIME = "SET spark.sql.timeType.enabled = true; switches it on"
 _COLUMNS_OF_OTHERS = {
     "rowpartition": "ROWPARTITION of ksqlDB is _partition of a stream USING kafka",

@@ -30,7 +30,7 @@ class SparkLost(Event):
 
 @dataclass(frozen=True)
 class ClusterNews(Event):
-    """A message about Spark or its cluster, of one line."""
+    """A message about Spark, its cluster or what a query reads, of one line."""
 
     words: str
 

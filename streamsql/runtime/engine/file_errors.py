@@ -10,6 +10,12 @@ from streamsql.runtime.engine.kafka_errors import Words
 
 _FILE = re.compile(r"FAILED_READ_FILE\.(\w+)\][^\n]*?(?:reading file|read the file:?|file) (\S+?)\.?(?:\s|$)")
 _ROW = re.compile(r"MALFORMED_RECORD_IN_PARSING[^\n]*?record parsing: (.*?)\.\s*\n?Parse Mode", re.DOTALL)
+_HEADER = re.compile(r"CSV header does not conform to the schema\.\s+Header: (.*)\s+Schema: (.*)")
+_LENGTHS = re.compile(r"Header length: (\d+), schema size: (\d+)")
+_BY_HEADER = (
+    "a stream reads files with one header: move the file to a folder of its own, for another stream; "
+    "or OPTIONS (enforceSchema 'true'), which takes the columns by their position"
+)
 SKIP_ROWS = "ON MALFORMED SKIP or INTO sink skips such rows; SELECT * FROM name$malformed shows them"
 _CAUSES = (
     ("Permission denied", "permission denied"),
@@ -33,6 +39,13 @@ def file_words(text: str, *, of_query: bool = True) -> Words | None:
     if match is None:
         return None
     file = _plain(match.group(2))
+    header, lengths = _HEADER.search(text), _LENGTHS.search(text)
+    if header or lengths:
+        detail = f"the header: {header.group(1)}\nthe columns: {header.group(2)}" if header else ""
+        if lengths:
+            detail = f"the header has {lengths.group(1)} names, and the stream {lengths.group(2)} columns"
+        fact = f"the header of {file} is not that of the columns of the stream"
+        return Words(fact, detail, _BY_HEADER, "HEADER_MISMATCH")
     row = _ROW.search(text)
     if row:
         shown = row.group(1).strip()

@@ -208,6 +208,7 @@ def _of_pyspark(error: Any, text: str, known: Iterable[str]) -> StreamsqlError:
         span=words.span or span,
         condition=condition,
         relation=words.relation,
+        suggests=words.suggests,
         fragment=_fragment(error) or _named_in(parameters, text),
         unread=isinstance(error, ParseException),
     )

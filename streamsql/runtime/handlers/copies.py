@@ -118,8 +118,32 @@ def _read(spark: Any, schema: Any, path: Path, form: FileForm) -> Any:
         return reader.option("multiLine", form.format == "json").json(place)
     delimiter = "\t" if form.format == "tsv" else form.delimiter
     header = _has_header(path, delimiter, schema.names) if form.header is None else form.header
-    reader = reader.options(header=header, sep=delimiter, escape='"' if form.format == "csv" else "\\")
-    return reader.option("nullValue", "\\N" if form.format == "tsv" else "").csv(place)
+    # A NULL is a field without a character, which Spark reads as nullValue: a text that no file has.
+    reader = reader.options(header=header, sep=delimiter, nullValue="\0")
+    if form.format == "csv":
+        return reader.options(escape='"', multiLine=True).csv(place)
+    return _unescaped(reader.schema(_texts(schema)).option("quote", "").csv(place), schema)
+
+
+def _texts(schema: Any) -> Any:
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    return StructType([StructField(name, StringType()) for name in schema.names])
+
+
+def _unescaped(frame: Any, schema: Any) -> Any:
+    """The values of fields of tsv, in which `\\N` is NULL and line ends, tabs and backslashes are escaped."""
+    from pyspark.sql import functions as F
+
+    values = []
+    for number, field in enumerate(schema.fields):
+        written = F.col(f"c{number}")
+        text = F.coalesce(written, F.lit(""))
+        for escape, sign in (("\\\\", "\0"), ("\\t", "\t"), ("\\n", "\n"), ("\\r", "\r"), ("\0", "\\")):
+            text = F.replace(text, F.lit(escape), F.lit(sign))
+        null = F.coalesce(written == "\\N", F.lit(False))
+        values.append(F.when(~null, text).cast(field.dataType).alias(field.name))
+    return frame.toDF(*(f"c{number}" for number in range(len(values)))).select(*values)
 
 
 def _has_header(path: Path, delimiter: str, names: list[str]) -> bool:

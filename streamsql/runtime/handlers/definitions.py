@@ -1,4 +1,4 @@
-"""CREATE and DROP of streams, sinks and functions; EMPTY TRASH."""
+"""CREATE and DROP of streams, sinks and functions; EMPTY TRASH and UNDROP."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from streamsql.connectors.option_values import not_kept, placed
 from streamsql.connectors.registry import connector
 from streamsql.definitions import Sink, Stream
 from streamsql.errors import InputFault, Note, RuleFault
+from streamsql.guard import informing
 from streamsql.language.statements import session as session_statements
 from streamsql.language.statements.base import Column, Name, Statement
+from streamsql.language.statements.query import DropQuery
+from streamsql.language.statements.stream import CreateStream
 from streamsql.language.tokens import quote_name
 from streamsql.plan import plans
 from streamsql.plan.stand_ins import given_stream, kept_sink, without_source
@@ -22,7 +25,15 @@ from streamsql.results import Done, Result
 from streamsql.runtime.engine.analysis_errors import USE_TIME
 from streamsql.runtime.engine.spark_errors import translate
 from streamsql.runtime.handlers import Answers
+from streamsql.runtime.handlers.old_definitions import (
+    callers_of_function,
+    go_on,
+    readers_of_stream,
+    still_called,
+)
 from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.preflight.csv_headers import check_headers, quoting_notes
+from streamsql.runtime.preflight.csv_inference import exact_columns, with_quoting
 from streamsql.runtime.preflight.file_names import check_file_names
 from streamsql.runtime.preflight.function_kinds import WHAT
 from streamsql.runtime.preflight.local_paths import check_path
@@ -30,6 +41,7 @@ from streamsql.runtime.preflight.python_code_checks import check_code
 from streamsql.runtime.preflight.registry_subjects import with_schema
 from streamsql.runtime.preflight.schema_files import with_schema_file
 from streamsql.runtime.queries.start import forget_query
+from streamsql.runtime.workspace import dropped
 from streamsql.runtime.workspace.owned_folders import claim, empty_trash, into_trash, is_owned, remove
 
 
@@ -48,18 +60,19 @@ def _define_stream(parts: SessionParts, plan: plans.DefineStream, statement: Sta
     if plan.infer is not None or not parts.config.stand_ins:
         entry = with_schema(entry)
     if plan.infer is not None:
-        infer = connector(Name(entry.connector)).infer(entry)
-        plan = replace(plan, stream=entry, infer=infer)
-        columns = _with_event_time(parts, plan, _infer(parts, plan, statement))
-        entry = replace(entry, columns=columns, inferred=True)
-        check_watermark(entry.watermark, columns)
-        listed = ", ".join(f"{c.name} {c.type}" for c in entry.columns)
-        notes = (Note("COLUMNS_INFERRED", f"columns of {name}, as inferred and recorded: {listed}"),)
+        entry, notes = _inferred(parts, replace(plan, stream=entry), statement)
     _check_types(parts, entry)
+    if not parts.config.stand_ins:
+        again = isinstance(statement, CreateStream) and statement.or_replace
+        check_headers(entry, plan.path, "CREATE OR REPLACE" if again else "CREATE")
+        looked_at = entry
+        notes = notes or informing(lambda: quoting_notes(looked_at), ())
     if parts.config.stand_ins:
         entry = given_stream(entry)
     if entry.connector == "values":
         notes = (*notes, *_without_rows(parts, name))
+    before = informing(lambda: readers_of_stream(parts, name), [])
+    notes = (*notes, *go_on(before, f"the stream {name}"))
     plan = replace(plan, stream=placed(entry) if parts.store else entry)
     parts.update(plan.applied)
     return Done((*notes, *_not_kept(parts, entry)), f"stream {name} created")
@@ -116,9 +129,37 @@ def _infer(parts: SessionParts, plan: plans.DefineStream, statement: Statement) 
     return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
 
 
+def _inferred(
+    parts: SessionParts, plan: plans.DefineStream, statement: Statement
+) -> tuple[Stream, tuple[Note, ...]]:
+    """(the stream of a statement without columns, with those that its source shows; notes about them)."""
+    entry, notes = plan.stream, tuple[Note, ...]()
+    source = connector(Name(entry.connector))
+    if entry.connector == "csv" and (lines := source.records(entry)) is not None:
+        try:
+            entry, notes = with_quoting(entry, _frame(parts, lines))
+        except Exception as error:
+            raise translate(error, statement) from error
+    plan = replace(plan, stream=entry, infer=source.infer(entry))
+    columns = _with_event_time(parts, plan, _infer(parts, plan, statement))
+    if entry.connector == "csv":
+        texts = source.infer(replace(entry, options=(*entry.options, ("inferSchema", "false"))))
+        assert texts is not None
+        columns, changed = exact_columns(columns, _frame(parts, texts))
+        notes += changed
+    check_watermark(entry.watermark, columns)
+    listed = ", ".join(f"{c.name} {c.type}" for c in columns)
+    inferred = Note("COLUMNS_INFERRED", f"columns of {entry.name}, as inferred and recorded: {listed}")
+    return replace(entry, columns=columns, inferred=True), (inferred, *notes)
+
+
+def _frame(parts: SessionParts, node: Node) -> Any:
+    return evaluate(node, parts.env((Assign("", node),)))
+
+
 def _schema(parts: SessionParts, frame: Node) -> list[Any]:
     """The fields of a DataFrame."""
-    return list(evaluate(frame, parts.env((Assign("", frame),))).schema.fields)
+    return list(_frame(parts, frame).schema.fields)
 
 
 def _with_event_time(
@@ -159,9 +200,11 @@ def _define_function(parts: SessionParts, plan: plans.DefineFunction, statement:
     if plan.exists(parts.catalog):
         return Done(message=f"function {plan.function.name} already exists")
     others = [f for k, f in parts.catalog.functions.items() if k != key]
+    before = informing(lambda: callers_of_function(parts, key), [])
     entry = parts.modules.find(plan.function, plan.target, parts.variables.get("here", ""), others)
     parts.update(replace(plan, function=entry).applied)
-    return Done(message=f"{WHAT[entry.kind]} {entry.name} created")
+    what = WHAT[entry.kind]
+    return Done(go_on(before, f"the {what} {entry.name}"), f"{what} {entry.name} created")
 
 
 def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result:
@@ -169,10 +212,14 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
         none = f"is no {plan.kind} {plan.name}" if plan.name else f"are no {plan.kind}"
         return Done(message=f"there {none}")
     kind, removed = plan.kind, list[tuple[str, str]]()
+    notes = informing(lambda: still_called(parts, plan), ())
+    kept = _kept_in_trash(parts, plan, statement)
     try:
         for field, name in plan.entries:
             if field == "queries":
-                forget_query(parts, name)
+                forget_query(parts, name, files=kept is None)
+                if kept is not None:
+                    dropped.put(kept, Path(parts.places.query(name)))
             elif field == "sinks":
                 parts.live.forget(name.casefold())
             elif field == "functions":
@@ -185,7 +232,31 @@ def _drop(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Result
     tables = [name for field, name in removed if field == "sinks" and "$" not in name]
     if kind in ("query", "queries") and tables:
         too = f", with the live table{'s' * (len(tables) > 1)} {', '.join(tables)}"
-    return Done(message=f"{kind} {plan.name} dropped{too}")
+    back = "; UNDROP; brings it back" if len(plan.entries) == 1 else "; UNDROP; brings them back"
+    return Done(notes, f"{kind} {plan.name} dropped{too}{back if kept is not None else ''}")
+
+
+def _kept_in_trash(parts: SessionParts, plan: plans.Drop, statement: Statement) -> Path | None:
+    """The folder in the trash that takes what DROP QUERY removes; None for other statements."""
+    if not isinstance(statement, DropQuery):
+        return None
+    names = {name.casefold() for field, name in plan.entries if field == "queries"}
+    return dropped.begin(
+        parts, [q for key, q in parts.catalog.queries.items() if key in names and not q.owner]
+    )
+
+
+def _undrop(parts: SessionParts, statement: session_statements.Undrop) -> Result:
+    if parts.store is None:
+        return Done(message="this console has no workspace and no trash")
+    names = dropped.undrop(parts)
+    if not names:
+        return Done(message="no dropped query is in the trash")
+    again = "START QUERY ALL; resumes them"
+    if len(names) == 1:
+        again = f"START QUERY {quote_name(names[0])}; resumes it"
+    parts.workspace.save()
+    return Done(message=f"{', '.join(names)} restored; {again}")
 
 
 def _forget_function(parts: SessionParts, name: str) -> str:
@@ -213,4 +284,5 @@ PLANS: Answers = {
 }
 DIRECT: Answers = {
     session_statements.EmptyTrash: _empty_trash,
+    session_statements.Undrop: _undrop,
 }

@@ -121,18 +121,42 @@ def _help(parts: SessionParts, statement: session_statements.Help) -> Result:
 
 
 def _contents(texts: dict[str, str]) -> Rows:
-    """The list of all statements and topics. texts: the description of each statement, by its rule."""
-    heads: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+    """The list of all statements, by what they are for, and of the topics. texts: the description of each
+    statement, by its rule.
+    """
+    pages = [(f"HELP {t.name}", t.summary) for t in topics().values()]
+    first = [page for page in pages if page[0] == "HELP usage"]
+    heads: dict[str, list[tuple[str, str]]] = {group: [] for group in (*_GROUPS, "operate", "test")}
     for rule, text in texts.items():
         sentence = text.partition(". ")[0].removesuffix(".")
         name = _NAME.match(sentence)
         assert name is not None, rule
-        heads[STATEMENTS[rule].topic == "testing"].append((name[0], sentence[name.end() + 1 :]))
-    statements, tests = sorted(heads[False]), sorted(heads[True])
-    pages = [(f"HELP {t.name}", t.summary) for t in topics().values()]
-    titles = ((0, "statements"), (len(statements), "tests"), (len(statements + tests), "topics"))
-    shown = table(("statement or topic", "description"), [*statements, *tests, *pages])
-    return replace(shown, sections=titles)
+        heads[_group(rule, name[0])].append((name[0], sentence[name.end() + 1 :]))
+    parts = {"begin with": first} | {group: sorted(rows) for group, rows in heads.items()}
+    parts["topics"] = [page for page in pages if page not in first]
+    rows, titles = list[tuple[str, str]](), list[tuple[int, str]]()
+    for title, entries in parts.items():
+        titles.append((len(rows), title))
+        rows += entries
+    return replace(table(("statement or topic", "description"), rows), sections=tuple(titles))
+
+
+_GROUPS = {
+    "read": ("STREAM", "PREVIEW", "SELECT", "FUNCTION", "CONNECTOR", "CONNECTORS", "TOPICS"),
+    "keep": ("LIVE",),
+    "look": ("SHOW", "DESCRIBE", "WATCH", "WHY", "VERIFY", "EXPLAIN", "SUMMARIZE"),
+    "write": ("SINK", "INSERT", "EXECUTE", "COPY"),
+}
+"""What statements are for → words of their names; the others operate queries and the console."""
+
+
+def _group(rule: str, name: str) -> str:
+    """The group of a statement: that of its first word, else of another one."""
+    if STATEMENTS[rule].topic == "testing":
+        return "test"
+    words = name.split()
+    found = (group for word in words for group, known in _GROUPS.items() if word in known)
+    return next(found, "operate")
 
 
 _NAME = re.compile(r"[A-Z]+( ([A-Z]+|…))*(?= )")

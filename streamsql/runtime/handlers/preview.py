@@ -32,15 +32,9 @@ from streamsql.runtime.preflight.kafka_topics import check_topics
 from streamsql.runtime.preflight.local_paths import check_path
 from streamsql.runtime.preflight.python_code_checks import check_code
 from streamsql.runtime.preflight.registry_subjects import with_schema
+from streamsql.runtime.preflight.samples import Seen, first_texts
 from streamsql.runtime.preflight.schema_files import with_schema_file
-from streamsql.runtime.preflight.schema_inference import (
-    Seen,
-    first_texts,
-    of_frame,
-    of_lines,
-    of_messages,
-    suggested,
-)
+from streamsql.runtime.preflight.schema_inference import of_frame, of_lines, of_messages, suggested
 from streamsql.runtime.queries.start import start_query
 from streamsql.runtime.workspace.owned_folders import remove
 

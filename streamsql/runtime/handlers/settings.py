@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from streamsql.config.preferences import PREFIX, SPECS, is_preference, spec_of
 from streamsql.errors import NameFault, did_you_mean, nearest
+from streamsql.guard import informing
 from streamsql.language.statements.base import Name
 from streamsql.language.statements.session import Define, Reset, Set
 from streamsql.results import Done, Result
 from streamsql.runtime.engine.spark_classes import SWITCH
 from streamsql.runtime.handlers import Answers
 from streamsql.runtime.handlers.info_table import table
+from streamsql.runtime.handlers.old_definitions import with_setting
 from streamsql.runtime.parts import SessionParts
 from streamsql.secrets import redact_option
 
@@ -35,7 +37,8 @@ def _set(parts: SessionParts, statement: Set) -> Result:
             code="UNKNOWN_SETTING",
         )
     _set_in_spark(parts, key, statement.value)
-    return Done(message=f"{key} = {redact_option(key, statement.value)}")
+    notes = informing(lambda: with_setting(parts, key), ())
+    return Done(notes, f"{key} = {redact_option(key, statement.value)}")
 
 
 def _set_in_spark(parts: SessionParts, key: str, value: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import urllib.parse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from streamsql.connectors.registry import connector
@@ -14,56 +12,30 @@ from streamsql.definitions import Stream
 from streamsql.errors import InputFault, Note
 from streamsql.language.statements.base import Column, Name
 from streamsql.language.tokens import quote
+from streamsql.plan.statements.csv_guesses import separator
 from streamsql.plan.statements.previews import SAMPLE
 from streamsql.plan.statements.schema_guesses import (
     Leaf,
     Typed,
     event_time,
-    fields,
-    has_header,
     in_order,
-    separator,
     typed,
 )
+from streamsql.runtime.preflight.csv_inference import of_csv, of_csv_files
+from streamsql.runtime.preflight.samples import Seen, as_frame, first_file, first_texts
 
-MOST_TEXT = 4_000_000
-"""The largest number of characters of records that are read."""
-MOST_FILE = 64_000_000
-"""The largest size in bytes of a file that is read as a whole, because its records have several lines."""
 # The replacement character of invalid UTF-8, and control characters that a text does not contain.
 _BINARY = re.compile(r"[\ufffd\x00-\x08\x0e-\x1f]")
 _CORRUPT = "_corrupt_record"
 
 
-@dataclass(frozen=True)
-class Seen:
-    """The inferred schema. types: a StructType; values: the rows that were read; options: to be added to
-    the stream; missed: the number of records that could not be read; order: the order of the columns.
-    """
-
-    types: Any
-    values: Sequence[Sequence[Any]]
-    options: tuple[tuple[str, str], ...] = ()
-    notes: tuple[Note, ...] = ()
-    missed: int = 0
-    order: tuple[str, ...] = ()
-
-
-def first_texts(frame: Any) -> list[str]:
-    """The first records of a DataFrame of texts, within the limits."""
-    first = frame.limit(SAMPLE).withColumnRenamed(frame.columns[0], "value")
-    before = "sum(length(value)) OVER (ORDER BY monotonically_increasing_id()) - length(value)"
-    taken = first.selectExpr("value", f"{before} AS before").where(f"before < {MOST_TEXT}")
-    return [row[0] for row in taken.collect() if row[0] and row[0].strip()]
-
-
 def of_lines(stream: Stream, frame: Any) -> Seen | None:
     """The schema of lines of files, in the format of their connector; None when there are none."""
-    texts = first_texts(frame)
+    if stream.connector == "csv":
+        return of_csv_files(stream, frame)
+    texts = [text for text in first_texts(frame) if text.strip()]
     if not texts:
         return None
-    if stream.connector == "csv":
-        return of_csv(stream, texts, frame.sparkSession)
     # A list, or an object that begins on a line of its own, is not one record a line.
     long = texts[0].lstrip().startswith("[") or texts[0].strip() == "{"
     seen = (_of_long_json(stream, frame) if long else None) or of_json(stream, texts, frame.sparkSession)
@@ -111,7 +83,7 @@ def of_frame(frame: Any) -> Seen | None:
 
 def of_json(stream: Stream, texts: list[str], spark: Any) -> Seen | None:
     """The schema of JSON objects; None when no text is one."""
-    frame = spark.read.options(**dict(stream.options)).json(_as_frame(texts, spark))
+    frame = spark.read.options(**dict(stream.options)).json(as_frame(texts, spark))
     types, values = _without_corrupt(frame)
     if not types.fields:
         return None
@@ -119,10 +91,6 @@ def of_json(stream: Stream, texts: list[str], spark: Any) -> Seen | None:
     text = f"{wrong} of the first {len(texts)} records are not JSON objects, or are empty"
     notes = (Note("MALFORMED_RECORDS", text),) if wrong else ()
     return Seen(types, values, (), notes, wrong, tuple(in_order([f.name for f in types.fields], texts)))
-
-
-def _as_frame(texts: Sequence[str], spark: Any) -> Any:
-    return spark.createDataFrame([(t,) for t in texts], "value STRING")
 
 
 def _without_corrupt(frame: Any) -> tuple[Any, list[tuple[Any, ...]]]:
@@ -138,47 +106,13 @@ def _without_corrupt(frame: Any) -> tuple[Any, list[tuple[Any, ...]]]:
 
 def _of_long_json(stream: Stream, frame: Any) -> Seen | None:
     """The schema of the first file, read as JSON objects of several lines, or as a list of them."""
-    first = next(iter(frame.inputFiles()), "")
-    local = urllib.parse.unquote(first.removeprefix("file://").removeprefix("file:"))
-    if not first or (os.path.exists(local) and os.path.getsize(local) > MOST_FILE):
+    first = first_file(frame)
+    if not first:
         return None
     option = ("multiLine", "true")
     options = {k: v for k, v in (*stream.options, option) if k.casefold() != "path"}
     types, values = _without_corrupt(frame.sparkSession.read.options(**options).json(first))
     return Seen(types, values, (option,)) if types.fields else None
-
-
-def of_csv(stream: Stream, texts: list[str], spark: Any, *, header: bool = True) -> Seen:
-    """The schema of delimited lines; separator and header are inferred if they are not given.
-
-    header: whether the first line may be one.
-    """
-    given, guessed = {k.casefold() for k, _ in stream.options}, dict[str, str]()
-    notes: tuple[Note, ...] = ()
-    quoting = stream.option("quote", '"')[:1]
-    sign = stream.option("sep") or stream.option("delimiter")
-    if not given & {"sep", "delimiter"}:
-        sign = separator(texts, quoting)
-        if sign not in ("", ","):
-            guessed["sep"] = sign
-    lines = _as_frame(texts, spark)
-
-    def read(**options: str) -> Any:
-        reader = spark.read.options(inferSchema="true").options(**dict(stream.options))
-        return reader.options(**guessed).options(**options).csv(lines)
-
-    if header and "header" not in given:
-        typed = _kinds(read(header="true")) != _kinds(read())
-        if has_header(fields(texts[:100], sign if len(sign) == 1 else ",", quoting), typed):
-            guessed["header"] = "true"
-            text = "the first line looks like names; OPTIONS (header 'false') when it is data"
-            notes = (Note("HEADER_GUESSED", text),)
-    frame = read()
-    return Seen(frame.schema, [tuple(row) for row in frame.collect()], tuple(guessed.items()), notes)
-
-
-def _kinds(frame: Any) -> list[str]:
-    return [f.dataType.simpleString() for f in frame.schema.fields]
 
 
 def type_sql(kind: Any) -> str:
@@ -215,7 +149,7 @@ def suggested(stream: Stream, seen: Seen, folders: Sequence[Any] = ()) -> tuple[
     # A number in quotes is no number in JSON.
     guesses = typed(tuple(columns.values()), values, numbers="csv" in (stream.connector, stream.format))
     for guess in guesses:
-        if guess.odd and not guess.many:
+        if guess.many in ("TIMESTAMP", "DATE"):
             name = guess.column.name
             values[name] = [None if v in guess.odd else v for v in values[name]]
     named = tuple(t.column for t in guesses)
@@ -225,26 +159,17 @@ def suggested(stream: Stream, seen: Seen, folders: Sequence[Any] = ()) -> tuple[
         # A source that knows its columns itself does not need them.
         columns=() if connector(Name(stream.connector)).open_options else named,
         options=(*stream.options, *seen.options),
-        watermark=event_time(leaves, [c.name for c in named]),
+        watermark=event_time(leaves, [c.name for c in named], odd=[t.column.name for t in guesses if t.many]),
     )
-    odd = [t for t in guesses if t.odd]
-    if not all(t.many for t in odd) and proposal.columns and proposal.may_be_malformed:
-        proposal = replace(proposal, malformed="skip")
-    return proposal, (*notes, *(_odd_values(t, proposal.malformed) for t in odd))
+    return proposal, (*notes, *(_odd_values(t) for t in guesses if t.many))
 
 
-def _odd_values(typed: Typed, malformed: str) -> Note:
-    """The note about values that do not have the type of most of their column."""
-    column, shown = typed.column, ", ".join(quote(v) for v in typed.odd[:3])
-    more = ", …" if len(typed.odd) > 3 else ""
-    if typed.many:
-        text = f"{column.name} stays {column.type}: many of {typed.of} records have a {typed.many}, but not "
-        return Note("ODD_VALUES", f"{text}{shown}{more}; with ON MALFORMED SKIP it can be a {typed.many}")
-    text = f"{column.name} is {column.type} in most of {typed.of} records, but not {shown}{more}"
-    return Note(
-        "ODD_VALUES",
-        text + ("; ON MALFORMED SKIP leaves their rows out and counts them" if malformed else ""),
-    )
+def _odd_values(typed: Typed) -> Note:
+    """The note about values that do not have the type of the others in their column."""
+    shown = ", ".join(quote(v) for v in typed.odd[:3]) + (", …" if len(typed.odd) > 3 else "")
+    of, kind = f"many of {typed.of} records", typed.many
+    text = f"{typed.column.name} stays STRING: {of} have a {kind}, but not {shown}"
+    return Note("ODD_VALUES", f"{text}; as a {kind}, ON MALFORMED SKIP leaves their rows out")
 
 
 def _leaves(path: tuple[str, ...], kind: str, type: Any, values: Sequence[Any]) -> Iterator[Leaf]:

@@ -20,7 +20,7 @@ def check_table(spark: Any, catalog: Catalog, sink: Sink, statement: Statement) 
     if sink.connector != "table" or spark.catalog.tableExists(sink.name):
         return
     span = statement.targets[0].span if isinstance(statement, Insert) else statement.span
-    raise no_target(Name(sink.name, span), catalog)
+    raise no_target(Name(sink.name, span), catalog, streams=False)
 
 
 def check_table_of_query(spark: Any, query: str, sink: Sink, span: Span | None) -> None:

@@ -20,6 +20,7 @@ from streamsql.plan.changes import Changes
 from streamsql.plan.streaming.rules import Choice
 from streamsql.runtime.checkpoints.query_marker import Folder, check_unchanged, facts_now, write_marker
 from streamsql.runtime.engine.cancel import CancelToken
+from streamsql.runtime.engine.events import Events
 from streamsql.runtime.engine.package_loader import is_there
 from streamsql.runtime.live.recorded_progress import Recorded, of_checkpoint, of_late_rows
 from streamsql.runtime.preflight.connectivity import check_servers
@@ -39,6 +40,7 @@ from streamsql.runtime.queries.new_generations import (
     in_use,
     record_checkpoint,
 )
+from streamsql.runtime.queries.null_columns import follow_null_columns
 from streamsql.runtime.queries.parts import QueryParts
 from streamsql.runtime.queries.progress import Output, TableOutput
 from streamsql.runtime.queries.run import BUSY, GOING_ON, Running
@@ -205,7 +207,7 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
         beside = lambda running: write_late(parts, running, env)  # noqa: E731
         committed = -1 if plan.transient else of_checkpoint(folder).written
         running = parts.queries.launch(plan, env, choice, facts, code, beside, folder)
-        _follow_files(running)
+        _follow_files(running, parts.events)
         running.notes = (*notes, *running.notes)
         running.reports.output = output or running.reports.output
     if not plan.transient:
@@ -214,11 +216,16 @@ def _start(parts: QueryParts, plan: plans.Run, replaces: bool) -> Running:
     return running
 
 
-def _follow_files(running: Running) -> None:
-    """Fail a query that reads a file with a name that Spark takes for a pattern."""
+def _follow_files(running: Running, events: Events) -> None:
+    """Fail a query that reads a file with a name that Spark takes for a pattern; say which columns have no
+    value.
+    """
     plan = running.plan
-    reported = follow_file_names(running.name, plan.reads.streams, plan.checkpoint, running.fail)
-    if reported is not None:
+    followers = (
+        follow_file_names(running.name, plan.reads.streams, plan.checkpoint, running.fail),
+        follow_null_columns(plan.reads.streams, events),
+    )
+    for reported in filter(None, followers):
         running.reports.tell(reported)
 
 

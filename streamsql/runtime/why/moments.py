@@ -72,7 +72,8 @@ def brief(seconds: float) -> str:
 
 
 def interval(seconds: float) -> str:
-    """At least that length, as an INTERVAL of the largest unit that fits: INTERVAL 15 MINUTES."""
+    """At least that length, as people choose it: INTERVAL 4 DAYS rather than 304342 SECONDS."""
     whole = max(1, -int(-seconds // 1))
-    unit, size = next((u, s) for u, s in _UNITS if whole % s == 0)
-    return f"INTERVAL {whole // size} {unit.upper()}{'' if whole == size else 'S'}"
+    unit, size = next((u, s) for u, s in _UNITS if whole % s == 0 or whole >= 2 * s)
+    number = -(-whole // size)
+    return f"INTERVAL {number} {unit.upper()}{'' if number == 1 else 'S'}"

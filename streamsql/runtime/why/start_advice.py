@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from itertools import islice
 from statistics import median
@@ -9,15 +10,17 @@ from statistics import median
 from streamsql.errors import Note
 from streamsql.guard import informing
 from streamsql.language.durations import seconds
+from streamsql.language.durations import shown as duration_shown
 from streamsql.language.tokens import quote_name
-from streamsql.plan.streaming.advice import ADVICE, MOST
+from streamsql.plan.lowering.shape import STATEFUL
+from streamsql.plan.streaming.advice import ADVICE, MOST, windows_of
+from streamsql.runtime.engine.row_values import zone_of
 from streamsql.runtime.parts import SessionParts
 from streamsql.runtime.queries.run import Running
 from streamsql.runtime.why.event_times import measured_of
 from streamsql.runtime.why.moments import interval, length, shown
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
-_STATEFUL = ("aggregate", "distinct", "distinct_on", "join", "stateful")
 MANY = 100
 """Shuffle partitions that are worth a word where there are few processors."""
 
@@ -41,12 +44,45 @@ def _all(parts: SessionParts, running: Running) -> Iterator[Note]:
     yield from _trigger(parts, running)
     yield from _delay(parts, running)
     yield from _apart(parts, running)
+    yield from _in_utc(parts, running)
+
+
+_DAY = 86_400
+_CALENDAR = {_DAY: ("DAY", "days"), 7 * _DAY: ("WEEK", "weeks from Monday on")}
+
+
+def _in_utc(parts: SessionParts, running: Running) -> Iterator[Note]:
+    """Windows of hours, days or weeks that do not begin when those of the session time zone do: Spark counts
+    all windows from 1970-01-01 00:00 UTC, which was a Thursday.
+    """
+    zone = str(parts.spark.conf.get("spark.sql.session.timeZone"))
+    ahead = dt.datetime.now(zone_of(zone)).utcoffset() or dt.timedelta()
+    offset = round(ahead.total_seconds())
+    for window in windows_of(running.plan.query.text):
+        time, written, *others = window.arguments()
+        size = seconds(str(written.literal)) if isinstance(written.literal, str) else 0.0
+        aside = offset % size if size >= 3_600 else 0.0
+        if others or not (aside or size == 7 * _DAY):
+            continue
+        unit, units = _CALENDAR.get(round(size), ("", ""))
+        own = f"GROUP BY date_trunc('{unit}', {time.text}) makes {units} of the session time zone"
+        if not unit:
+            start = f"{round((-offset) % size / 60)} minutes"
+            own = f"window({time.text}, {written.text}, {written.text}, '{start}') begins at midnight there"
+        begin = f"{dt.time(offset % _DAY // 3_600, offset % 3_600 // 60):%H:%M} in {zone}"
+        moment = "00:00 UTC on Thursday" if size == 7 * _DAY else "00:00 UTC"
+        length_of = duration_shown(str(written.literal))
+        text = f"windows of {length_of} begin at {moment}, which is {begin}: {own}"
+        yield Note("WINDOWS_IN_UTC", text)
+        return
 
 
 def _delay(parts: SessionParts, running: Running) -> Iterator[Note]:
     """A note on a delay that is shorter than the lateness which other queries, or earlier runs of this one,
     have measured, or many times as long.
     """
+    if not any(op.kind in STATEFUL for op in running.plan.shape.ops):
+        return  # it drops no late rows
     for stream in running.plan.reads.streams:
         if stream.watermark is None or not stream.connector:
             continue
@@ -96,7 +132,7 @@ def _apart(parts: SessionParts, running: Running) -> Iterator[Note]:
 
 
 def _partitions(parts: SessionParts, running: Running) -> Iterator[Note]:
-    stateful = any(op.kind in _STATEFUL for op in running.plan.shape.ops)
+    stateful = any(op.kind in STATEFUL for op in running.plan.shape.ops)
     if not stateful:
         return
     number, cores = int(parts.spark.conf.get(_PARTITIONS, "200")), parts.spark.sparkContext.defaultParallelism

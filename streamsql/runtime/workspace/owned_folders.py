@@ -143,7 +143,7 @@ def into_trash(workspace: Path, folder: Path) -> Path:
     trash = workspace / TRASH
     private_folder(trash)
     name = f"{folder.parent.name}-{folder.name}-{datetime.now():%Y%m%d-%H%M%S}"
-    return folder.rename(_free(trash / name))
+    return folder.rename(free(trash / name))
 
 
 def empty_trash(workspace: Path) -> tuple[int, list[str]]:
@@ -162,7 +162,7 @@ def _folders(folder: Path) -> Iterable[Path]:
     return sorted(folder.iterdir())
 
 
-def _free(path: Path) -> Path:
+def free(path: Path) -> Path:
     """A path that does not exist yet, with a number if necessary."""
     numbered = (path.with_name(f"{path.name}.{n}") for n in range(1, 1000))
     return path if not os.path.lexists(path) else next(p for p in numbered if not os.path.lexists(p))

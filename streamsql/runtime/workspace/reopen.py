@@ -63,7 +63,7 @@ def reopen(parts: SessionParts) -> Reopened:
     parts.queries.failures = {name: list(past.failures) for name, past in store.past.items()}
     for written in statements:
         try:
-            _take_up(parse(written, literal=True), parts, store)
+            take_up(parse(written, literal=True), parts, store)
         except Exception as error:  # an unreadable statement does not affect the others
             store.unread.append(written.text.rstrip(";") + ";")
             kept = f"kept in {store.folder / CATALOG}: {_start(written.text)}"
@@ -102,7 +102,7 @@ def _follow(parts: SessionParts, store: Store) -> Reopened:
         reading = replace(parts, current=new)
         for written in store.statements():
             try:
-                _take_up(parse(written, literal=True), reading, store)
+                take_up(parse(written, literal=True), reading, store)
             except Exception as error:
                 warnings.append(f"{translate(error).message}: {_start(written.text)}")
         parts.current.update(lambda catalog: new.snapshot)
@@ -155,7 +155,7 @@ def _stopped(parts: SessionParts) -> tuple[str, ...]:
     return tuple(name for name, known in past.items() if known.console and not known.told)
 
 
-def _take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
+def take_up(statement: Statement, parts: SessionParts, store: Store) -> None:
     """Add a definition to the catalog without executing its statement. Raises faults."""
     if isinstance(statement, Set):
         assert statement.key is not None and statement.value is not None

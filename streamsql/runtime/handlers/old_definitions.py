@@ -1,0 +1,96 @@
+"""The running queries that a change does not reach: a query goes on with what it was started with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamsql.errors import Note
+from streamsql.language.tokens import quote_name
+from streamsql.plan.basic_plans import Drop
+from streamsql.plan.lowering.shape import STATEFUL
+from streamsql.plan.streaming.readers import queries_over
+from streamsql.runtime.parts import SessionParts
+from streamsql.runtime.queries.run import GOING_ON
+
+_OF_CHECKPOINT = (
+    "spark.sql.shuffle.partitions",
+    "spark.sql.streaming.aggregation.stateformatversion",
+    "spark.sql.streaming.flatmapgroupswithstate.stateformatversion",
+    "spark.sql.streaming.join.stateformatversion",
+    "spark.sql.streaming.multiplewatermarkpolicy",
+    "spark.sql.streaming.statestore.compression.codec",
+    "spark.sql.streaming.statestore.providerclass",
+    "spark.sql.streaming.statestore.rocksdb.formatversion",
+)
+"""Settings that Spark keeps in a checkpoint (OffsetSeqMetadata), in lower case: only a new one has others."""
+_SHOWN = 5
+
+
+def readers_of_stream(parts: SessionParts, name: str) -> list[str]:
+    """The running queries that read a stream; none if it is not in the catalog."""
+    if name.casefold() not in parts.catalog.streams:
+        return []
+    return _running(parts, (query.name for query in queries_over(name, parts.catalog)))
+
+
+def callers_of_function(parts: SessionParts, name: str) -> list[str]:
+    """The running queries that call a function."""
+    called = name.casefold()
+    return _running(
+        parts,
+        (
+            running.name
+            for running in list(parts.queries.all.values())
+            if any(f.name.casefold() == called for f in running.plan.reads.functions)
+        ),
+    )
+
+
+def still_called(parts: SessionParts, plan: Drop) -> tuple[Note, ...]:
+    """Notes about the running queries that call a function which is dropped."""
+    notes = []
+    for field, function in plan.entries:
+        names = callers_of_function(parts, function) if field == "functions" else []
+        if names:
+            call = f"{', '.join(names)} still call{'s' if len(names) == 1 else ''} {function}"
+            notes.append(Note("OLD_DEFINITION", f"{call}, and cannot be started again without it"))
+    return tuple(notes)
+
+
+def with_setting(parts: SessionParts, key: str) -> tuple[Note, ...]:
+    """A note about the running queries that keep a setting of Spark as it was when they started."""
+    if not key.casefold().startswith("spark.sql."):
+        return ()
+    names = _running(parts, (query.name for query in parts.catalog.queries.values()))
+    if key.casefold() not in _OF_CHECKPOINT:
+        return go_on(names, key)
+    ops = {name: parts.queries.all[name.casefold()].plan.shape.ops for name in names}
+    stateful = [name for name in names if any(op.kind in STATEFUL for op in ops[name])]
+    return go_on(stateful, key, " FROM BEGINNING")
+
+
+def go_on(names: list[str], what: str, began: str = "") -> tuple[Note, ...]:
+    """A note that running queries go on with what a statement has changed as it was before, and what starts
+    them with the new one; none without such queries. began: the clause that START QUERY needs.
+    """
+    if not names:
+        return ()
+    listed = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    first = quote_name(names[0])
+    others = " (and so for the others)" if len(names) > 1 else ""
+    text = (
+        f"{listed} still run{'s' if len(names) == 1 else ''} with {what} as it was before: "
+        f"STOP QUERY {first}; START QUERY {first}{began}; starts with the new one{others}"
+    )
+    return (Note("OLD_DEFINITION", text),)
+
+
+def _running(parts: SessionParts, names: Iterable[str]) -> list[str]:
+    """Those of the queries that run now, without stages of others."""
+    known = parts.catalog.queries
+    found = []
+    for name in dict.fromkeys(names):
+        running, query = parts.queries.all.get(name.casefold()), known.get(name.casefold())
+        if running is not None and query is not None and not query.owner and running.status() in GOING_ON:
+            found.append(query.name)
+    return found
