@@ -19,7 +19,7 @@ from streamsql.language.statements.base import Statement
 from streamsql.runtime.engine.settings import Settings
 from streamsql.runtime.session import Session
 from streamsql.runtime.session_config import Config
-from streamsql.runtime.workspace.reopen import _take_up, reopen
+from streamsql.runtime.workspace.reopen import take_up, reopen
 from streamsql.runtime.workspace.store import Store
 from streamsql.secrets import is_secret_key
 
@@ -135,7 +135,7 @@ def defined(session: Session, text: str) -> Statement:
     assert len(written) == 1
     statement = parse(written[0], {})
     assert session.parts.store is not None
-    _take_up(statement, session.parts, session.parts.store)
+    take_up(statement, session.parts, session.parts.store)
     return statement
 
 
