@@ -172,7 +172,7 @@ def test_findings_of_a_script_without_faults_are_none() -> None:
         == []
     )
     outcome = run_main("--format", "sarif", "-e", "SHOW STREAMS;")
-    assert (outcome.code, outcome.err) == (2, "error: --format sarif needs --check\n")
+    assert (outcome.code, outcome.err) == (2, "error[USAGE]: --format sarif needs --check\n")
 
 
 @pytest.mark.usefixtures("processes")
@@ -180,7 +180,7 @@ def test_a_statement_that_cannot_be_tokenized_stops_no_script_that_goes_on() -> 
     script = "CREATE STREAM a USING rate;\nSHOW CREATE STREAM 'a;\nDROP STREAM a;"
     outcome = run_process("--on-error", "continue", "-e", script)
     assert outcome.code == 1
-    assert "-e:2:20: error: the quote is not closed" in outcome.err
+    assert "-e:2:20: error[SYNTAX_ERROR]: the quote is not closed" in outcome.err
     assert outcome.err.endswith("stream a dropped\n")
     stopped = run_process("-e", script)
     assert (stopped.code, "created" in stopped.err) == (1, False)
@@ -349,9 +349,9 @@ def test_colours_only_when_asked_for_where_there_is_no_terminal() -> None:
     assert "\x1b" not in "".join(map(str, run_process("-e", script)))
     outcome = run_process("--color", "always", "-e", script)
     assert "| \x1b[1mname\x1b[0m" in outcome.out
-    assert "\x1b[1;31merror:\x1b[0m there is no statement FOO" in outcome.err
+    assert "\x1b[1;31merror[UNKNOWN_STATEMENT]:\x1b[0m there is no statement FOO" in outcome.err
     outcome = run_process("--color", "always", "missing.sql")
-    assert (outcome.code, outcome.err.startswith("\x1b[1;31merror:\x1b[0m cannot read")) == (2, True)
+    assert (outcome.code, outcome.err.startswith("\x1b[1;31merror[USAGE]:\x1b[0m cannot read")) == (2, True)
 
 
 @pytest.mark.slow

@@ -183,7 +183,7 @@ def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
     line = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m streamsql -e 'SHOW STREAMS;'"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("error: the current folder no longer exists\n")
+    assert done.stderr.startswith("error[USAGE]: the current folder no longer exists\n")
 
 
 def test_files_and_statements_may_be_mixed(check: Check, tmp_path: Path) -> None:

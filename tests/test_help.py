@@ -8,6 +8,7 @@ import pytest
 
 from streamsql.catalog import Catalog
 from streamsql.cli.dry_run import Checker
+from streamsql.error_codes import CODES
 from streamsql.errors import Source
 from streamsql.language.grammar import load
 from streamsql.language.parser import parse, split_script
@@ -70,3 +71,8 @@ def test_a_page_begins_with_examples_and_names_a_duration_once() -> None:
     # What the window wraps is indented.
     assert max(len(line) for line in pages.splitlines() if not line.startswith("    ")) <= 110
     assert "third" in page("WATCH")
+
+
+def test_help_of_a_code_says_what_it_means() -> None:
+    assert page("UNKNOWN_STREAM") == f"UNKNOWN_STREAM: {CODES['UNKNOWN_STREAM']}"
+    assert page("nothing_wrong").startswith("NOTHING_WRONG: ")

@@ -151,7 +151,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a catalog with an open quote": (
         also(marked, lambda: catalog("SELECT 'open"), lambda: put("run/queries/q/.streamsql.json", "{}")),
-        "w/catalog.sql:3:8: error: the quote is not closed",
+        "w/catalog.sql:3:8: error[SYNTAX_ERROR]: the quote is not closed",
     ),
     "a catalog with an open comment": (
         also(marked, lambda: catalog("/* open"), lambda: put("run/live/t/.streamsql.json", "{}")),

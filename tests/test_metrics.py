@@ -92,7 +92,7 @@ def test_addresses_and_mistakes(console: Console) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         asked = run_process("--no-config", "--metrics", str(port), "-e", "SHOW STREAMS;")
-    said = f"error: the metrics endpoint 127.0.0.1:{port} cannot be opened: address already in use\n"
+    said = f"error[BAD_ADDRESS]: the metrics endpoint 127.0.0.1:{port} cannot be opened: address already in use\n"
     assert (asked.code, asked.err.startswith(said)) == (2, True), asked.err
     opened = run_process("--no-config", "--metrics", "0", "-e", "SHOW STREAMS;")
     assert opened.code == 0 and opened.err.startswith("metrics: http://127.0.0.1:"), opened.err

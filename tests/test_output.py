@@ -303,7 +303,7 @@ def test_words_and_errors_with_data_in_them_do_not_steer_a_terminal() -> None:
     made = printer()
     made.show(Done(message="\x1b[2J done"))
     made.error(NameFault("there is no \x1b]0;x\x07"))
-    assert written(made)[1] == "\\x1b[2J done\nerror: there is no \\x1b]0;x\\x07\n"
+    assert written(made)[1] == "\\x1b[2J done\nerror[UNKNOWN_NAME]: there is no \\x1b]0;x\\x07\n"
 
 
 def test_a_change_of_preferences_is_obeyed_at_the_next_result() -> None:
@@ -361,7 +361,7 @@ def test_an_error_in_colours_is_the_same_text() -> None:
     made = printer(width=80, color="always")
     made.error(error)
     shown = made.words.getvalue()  # type: ignore[attr-defined]
-    assert shown.startswith("a.sql:1:8: \x1b[1;31merror:\x1b[0m there is no stream error: x\n")
+    assert shown.startswith("a.sql:1:8: \x1b[1;31merror[UNKNOWN_NAME]:\x1b[0m there is no stream error: x\n")
     assert "\n  |        \x1b[1;31m^\x1b[0m\n\x1b[36mdetail:\x1b[0m one\n" in shown
     assert "\x1b[36mhint:\x1b[0m SHOW STREAMS;" in shown
     assert unpainted(shown) == format_error(error) + "\n"
@@ -662,7 +662,7 @@ def test_messages_break_between_words_in_a_window() -> None:
     words = made.words.getvalue()  # type: ignore[attr-defined]
     assert words == (
         "warning: the workspace\n  /home/someone/a/rather/long/folder/name\n  is held by another console\n"
-        "error: there is no stream\n  words-and-times\nhint: SHOW STREAMS; lists the streams\n"
+        "error[UNKNOWN_NAME]: there is no stream\n  words-and-times\nhint: SHOW STREAMS; lists the streams\n"
     )
     made.warn(
         "a proposal has INTERVAL 1 DAY and then '10 minutes' or '2024-05-01 12:00:00'; it's the query's"

@@ -133,14 +133,14 @@ def test_an_unknown_key_is_warned_about_and_passed_over(tmp_path: Path) -> None:
     [
         (
             'null = "x"\nformat = "cvs"\n',
-            ":2:1: error: format is table, csv, tsv, json, jsonl, markdown or vertical, not cvs\n"
+            ":2:1: error[BAD_CONFIG]: format is table, csv, tsv, json, jsonl, markdown or vertical, not cvs\n"
             '2 | format = "cvs"\n  | ^^^^^^\nhint: did you mean csv?',
         ),
-        ("\nmax_cell = true", ":2:1: error: max_cell is one value, not true or false"),
-        ("format = [1]", ":1:1: error: format is one value, not a list"),
-        ("a = 1\nb = = 2\n", ":2:5: error: this is not TOML: invalid value\n2 | b = = 2\n  |     ^"),
-        ("spark = 3", ":1:1: error: spark is a table of settings"),
-        ("[spark]\nsql.x = [1]", ":2:5: error: x is one value, not a list"),
+        ("\nmax_cell = true", ":2:1: error[BAD_CONFIG]: max_cell is one value, not true or false"),
+        ("format = [1]", ":1:1: error[BAD_CONFIG]: format is one value, not a list"),
+        ("a = 1\nb = = 2\n", ":2:5: error[BAD_CONFIG]: this is not TOML: invalid value\n2 | b = = 2\n  |     ^"),
+        ("spark = 3", ":1:1: error[BAD_CONFIG]: spark is a table of settings"),
+        ("[spark]\nsql.x = [1]", ":2:5: error[BAD_CONFIG]: x is one value, not a list"),
     ],
 )
 def test_a_config_file_that_cannot_be_used_says_where(text: str, shown: str, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_flag_is_above_the_file_and_set_above_both(tmp_path: Path) -> None:
     outcome = run_process("--config", path, "-e", "SET streamsql.format = jsonl; SET streamsql.format;")
     assert outcome.out == '{"key": "streamsql.format", "value": "jsonl", "from": "SET"}\n'
     outcome = run_process("--config", path, "--no-config", "-e", SHOW)
-    assert (outcome.code, outcome.err) == (2, "error: --config and --no-config exclude each other\n")
+    assert (outcome.code, outcome.err) == (2, "error[USAGE]: --config and --no-config exclude each other\n")
 
 
 @pytest.mark.slow
@@ -201,11 +201,11 @@ def test_the_config_file_of_the_config_folder(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.usefixtures("processes")
 def test_a_config_file_that_is_not_there_or_broken_ends_with_2(tmp_path: Path) -> None:
     outcome = run_process("--config", "missing.toml", "-e", SHOW, cwd=tmp_path)
-    assert (outcome.code, outcome.err) == (2, "error: cannot read missing.toml: no such file or directory\n")
+    assert (outcome.code, outcome.err) == (2, "error[BAD_CONFIG]: cannot read missing.toml: no such file or directory\n")
     path = config(tmp_path, "max_cell = 'wide'\n")
     outcome = run_process("--check", "--config", path, "-e", SHOW)
     assert outcome.code == 2
-    assert outcome.err.startswith(f"{path}:1:1: error: max_cell is a whole number, 0 or more, not wide\n")
+    assert outcome.err.startswith(f"{path}:1:1: error[BAD_CONFIG]: max_cell is a whole number, 0 or more, not wide\n")
 
 
 @pytest.mark.usefixtures("processes")
@@ -247,7 +247,7 @@ def test_set_lists_preferences_and_reset_gives_them_back() -> None:
         ("SET streamsql.fromat = csv;", "there is no setting streamsql.fromat"),
         ("SET streamsql.fromat;", "did you mean streamsql.format?"),
         ("RESET streamsql.fromat;", "did you mean streamsql.format?"),
-        ("SET streamsql.format = cvs;", "-e:1:5: error: format is table, csv,"),
+        ("SET streamsql.format = cvs;", "-e:1:5: error[BAD_SETTING]: format is table, csv,"),
         ("SET format = csv;", "did you mean streamsql.format?"),
         ("SET streamsql.master = local;", "master is chosen when the console starts"),
     ],

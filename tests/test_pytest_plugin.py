@@ -57,9 +57,9 @@ def test_sql_tests_are_items_with_file_and_line(pytester: pytest.Pytester, spark
     ran.stdout.fnmatch_lines(
         [
             ">       streamsql.run(*",
-            "E *AssertionError: streamsql.run:1:8: error: counts is not as expected: 1 missing",
+            "E *AssertionError: streamsql.run:1:8: error[[]NOT_AS_EXPECTED]: counts is not as expected: 1 missing",
             "E       hint: GIVEN words VALUES ('a');",
-            "words.test.sql:10:10: error: counts is not as expected: 1 missing, 1 too many",
+            "words.test.sql:10:10: error[[]NOT_AS_EXPECTED]: counts is not as expected: 1 missing, 1 too many",
             "| missing  | cat    |   2 |",
             "FAILED words.test.sql::one too few*",
         ]
@@ -79,7 +79,7 @@ def test_failures_are_run_again_and_the_first_one_ends_a_run(pytester: pytest.Py
     again = run(*ARGUMENTS, "-v", "--lf")
     again.assert_outcomes(failed=1)
     again.stdout.fnmatch_lines(
-        ["some.test.sql::second FAILED*", "some.test.sql:4:*: error: t is not as expected*"]
+        ["some.test.sql::second FAILED*", "some.test.sql:4:*: error[[]NOT_AS_EXPECTED]: t is not as expected*"]
     )
     one = run(*ARGUMENTS, "-q", "-k", "fourth or first", "-rA", "-p", "no:cacheprovider")
     one.assert_outcomes(passed=1, failed=1, deselected=2)
@@ -91,5 +91,5 @@ def test_items_are_collected_without_spark(pytester: pytest.Pytester) -> None:
     listed = pytester.runpytest_inprocess(*ARGUMENTS, "--collect-only", "-q", "-k", "few", "words.test.sql")
     listed.stdout.fnmatch_lines(["words.test.sql::one too few", "1/2 tests collected (1 deselected)*"])
     broken = pytester.runpytest_inprocess(*ARGUMENTS, "broken.test.sql")
-    broken.stdout.fnmatch_lines(["broken.test.sql:1:25: error: expected EMPTY, found EMTPY"])
+    broken.stdout.fnmatch_lines(["broken.test.sql:1:25: error[[]SYNTAX_ERROR]: expected EMPTY, found EMTPY"])
     assert broken.ret == pytest.ExitCode.INTERRUPTED

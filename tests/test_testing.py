@@ -93,25 +93,25 @@ def test_what_does_not_hold_is_shown_with_its_rows(factory: SessionFactory) -> N
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
-        ("none.test.sql", None, "error: cannot read none.test.sql: no such file or directory\n"),
-        ("empty.test.sql", "", "empty.test.sql:1:1: error: empty.test.sql has no TEST\n"),
+        ("none.test.sql", None, "error[USAGE]: cannot read none.test.sql: no such file or directory\n"),
+        ("empty.test.sql", "", "empty.test.sql:1:1: error[MISSING_TEST]: empty.test.sql has no TEST\n"),
         (
             "open.test.sql",
             "TEST 'a' BEGIN EXPECT t EMPTY;",
-            "open.test.sql:1:6: error: the TEST is not closed\n",
+            "open.test.sql:1:6: error[UNCLOSED_TEST]: the TEST is not closed\n",
         ),
         (
             "next.test.sql",
             "TEST 'a' BEGIN EXPECT t EMPTY;\nTEST 'b' BEGIN EXPECT t EMPTY; END TEST;",
-            "next.test.sql:1:6: error: the TEST is not closed\n",
+            "next.test.sql:1:6: error[UNCLOSED_TEST]: the TEST is not closed\n",
         ),
         (
             "twice.test.sql",
             "TEST 'a' BEGIN KILL; END TEST; TEST 'a' BEGIN KILL; END TEST;",
-            "error: there is already a test 'a', in line 1\n",
+            "error[DUPLICATE_NAME]: there is already a test 'a', in line 1\n",
         ),
         ("word.test.sql", "TEST 'a' BEGIN EXPECT t EMTPY; END TEST;", "hint: did you mean EMPTY?\n"),
-        ("bare.test.sql", "TEST 'a' BEGIN END TEST;", "error: the TEST has no statements\n"),
+        ("bare.test.sql", "TEST 'a' BEGIN END TEST;", "error[SYNTAX_ERROR]: the TEST has no statements\n"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_told_with_its_place(

@@ -52,7 +52,7 @@ def test_a_second_prompt_is_told_and_works_in_a_folder_of_its_own(tmp_path: Path
         second.until(held.replace(" ", r"\s+"))  # its lines end where the window does
         second.until(r"^sql>")
         third = Terminal(tmp_path, "-w", str(tmp_path / "data" / "streamsql" / "workspace"))
-        third.until(r"error: the workspace\s.*\sis\s+held\s+by.*hint: another folder: -w DIR")
+        third.until(r"error\[\w+\]: the workspace\s.*\sis\s+held\s+by.*hint: another folder: -w DIR")
         assert third.exit_code() == 2
     finally:
         for terminal in (first, second, third):

@@ -79,7 +79,7 @@ class Reporter:
         """Report an error that has a place."""
         self.findings.append(Finding.of_error(error))
         if not self.format:
-            self.printer.error(error, coded=True)
+            self.printer.error(error)
 
     def note(self, note: Note, source: Source, span: Span) -> None:
         """Report a note about a part of a script."""

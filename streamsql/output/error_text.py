@@ -9,25 +9,23 @@ from streamsql.secrets import HIDDEN, redact_text
 MAX_LINE = 160
 
 
-def format_error(error: StreamsqlError, width: int = 0, *, coded: bool = False) -> str:
-    """The error as lines of text: place, fact, source line with caret, detail, hint.
+def format_error(error: StreamsqlError, width: int = 0) -> str:
+    """The error as lines of text: place, code, fact, source line with caret, detail, hint. The code is Spark's
+    error class, or the console's own.
 
-    width: the width of the window for the source line, in cells; 0 for none. coded: with the console's own
-    code, too, not only with Spark's.
+    width: the width of the window for the source line, in cells; 0 for none.
     """
     where, block = "", ""
     if error.source is not None and error.span is not None:
         number, column = error.source.line_column(error.span.start)
         where = f"{error.source.name}:{number}:{column}: "
         block = _block(error.source, error.span.start, error.span.end, width)
-    code = error.code if coded else error.condition
-    condition = f"[{code}]" if code else ""
     values = secret_values(error.source.text) if error.source is not None else set()
 
     def clean(text: str) -> str:
         return redact_text(without_values(text, values))
 
-    text = f"{where}error{condition}: {clean(error.message)}{block}"
+    text = f"{where}error[{error.code}]: {clean(error.message)}{block}"
     if error.detail:
         text += "\ndetail: " + clean(error.detail).replace("\n", "\n        ")
     if error.hint:

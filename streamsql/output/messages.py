@@ -52,12 +52,12 @@ class Messages:
         """Print a warning, even if quiet."""
         self._word(f"warning: {message}")
 
-    def error(self, error: StreamsqlError, *, coded: bool = False) -> None:
-        """Print an error. coded: see format_error."""
+    def error(self, error: StreamsqlError) -> None:
+        """Print an error."""
         from streamsql.output.error_text import format_error
 
         self.terminal.last_error = error
-        text = self._when() + self._wrapped(harmless(format_error(error, self._columns(), coded=coded)))
+        text = self._when() + self._wrapped(harmless(format_error(error, self._columns())))
         with self.terminal.held():
             self.out.flush()
             print(paint_error(text) if self._color(self.words) else text, file=self.words, flush=True)

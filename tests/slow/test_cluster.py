@@ -74,7 +74,7 @@ def test_a_cluster_is_checked_before_anything_starts(tmp_path: Path) -> None:
     refused = run_process("--no-config", "--master", "sc://h:15002", "-e", "SELECT 1;", cwd=tmp_path)
     assert (refused.code, refused.err) == (
         2,
-        "error: the address of a Spark Connect server is no master\nhint: --remote sc://HOST:PORT\n",
+        "error[NO_CONNECT]: the address of a Spark Connect server is no master\nhint: --remote sc://HOST:PORT\n",
     )
 
 
@@ -112,7 +112,7 @@ def test_a_server_that_is_no_master_is_told_from_one(answer: bytes | None, word:
 def test_a_prompt_whose_session_cannot_open_ends_with_the_reason(tmp_path: Path) -> None:
     prompt = Terminal(tmp_path, "-w", "w", "--no-config", "--master", "spark://localhost")
     try:
-        prompt.until(r"error: spark://localhost names no port\s+hint: spark://localhost:7077")
+        prompt.until(r"error\[NO_CONNECT\]: spark://localhost names no port\s+hint: spark://localhost:7077")
         assert prompt.exit_code() == 2
         assert "Traceback" not in prompt.scrollback
     finally:

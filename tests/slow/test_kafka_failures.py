@@ -210,7 +210,7 @@ def test_a_topic_to_write_into_that_is_not_there_is_said_at_once(kafka: Broker, 
         began = time.monotonic()
         error = said(console, statement)
         assert time.monotonic() - began < 5
-        assert "error: Kafka has no topic copies-of-itt to write to" in error
+        assert "error[MISSING_TOPIC]: Kafka has no topic copies-of-itt to write to" in error
         assert "its brokers do not create topics automatically" in error
         assert f"hint: did you mean {copies}?" in error
     assert console.rows("SHOW QUERIES;") == []

@@ -269,7 +269,7 @@ def test_a_registry_that_goes_away_is_no_malformed_message(
         began = time.monotonic()
         error = said(console, statement)
         assert time.monotonic() - began < 0.5
-        assert "error: the schema registry of the stream s cannot be reached" in error
+        assert "the schema registry of the stream s cannot be reached" in error
         assert f"{registry.url.removeprefix('http://')}: connection refused" in error
 
 
@@ -300,7 +300,7 @@ def test_a_schema_is_registered_once_and_fits_what_is_there(
     assert len(registry.subjects[subject]) == 2
     assert len(posted) == 2  # before the start, and not for each row
     error = said(console, "DROP QUERY q;" + insert("SELECT n AS k FROM v"))
-    assert f"error: the schema of the rows is not compatible with the subject {subject}" in error
+    assert f"the schema of the rows is not compatible with the subject {subject}" in error
     assert f'incompatible with an earlier schema for subject "{subject}"' in error
     assert "MISSING_UNION_BRANCH" in error
     assert console.rows("SHOW QUERIES;") == []
@@ -316,11 +316,11 @@ def test_a_schema_of_ones_own_and_one_that_is_there(
     own = record(("k", "string"), ("n", ["null", "long"], None), name="Mine") | {"namespace": "shop"}
     console.run(ROWS + writing(kafka, topic, registry, autoRegister="false"))
     error = said(console, insert("SELECT * FROM v"))
-    assert f"error: the schema registry has no subject {subject}" in error
+    assert f"the schema registry has no subject {subject}" in error
     console.run(writing(kafka, topic, registry, autoRegister="false", avroSchema=json.dumps(own)))
     registry.register(subject, record(("other", "int")))
     error = said(console, insert("SELECT * FROM v"))
-    assert f"error: the subject {subject} does not have this schema, and autoRegister is false" in error
+    assert f"the subject {subject} does not have this schema, and autoRegister is false" in error
     registry.register(subject, own)
     rows = [{"k": "ann", "n": 1}, {"k": "bob", "n": None}]
     console.run(insert("SELECT * FROM v") + "DROP QUERY q;")
@@ -329,16 +329,16 @@ def test_a_schema_of_ones_own_and_one_that_is_there(
     assert deserialized(kafka, registry, topic) == rows + rows
     assert not any("POST" in a and a.endswith("versions") for a in registry.asked)
     error = said(console, "DROP QUERY q;" + insert("SELECT k, n AS count FROM v"))
-    assert "error: the Avro schema has no field count" in error
+    assert "the Avro schema has no field count" in error
     assert "its fields: k, n" in error
     error = said(console, insert("SELECT n FROM v"))
-    assert "error: the Avro schema needs a column k: string" in error
+    assert "the Avro schema needs a column k: string" in error
     console.run(writing(kafka, topic, registry, subject="elsewhere"))
     for column, why in (
         ("n AS `a-b`", "a-b is not a valid name in Avro"),
         ("INTERVAL 1 DAY AS i", "Avro cannot hold the column i"),
     ):
-        assert f"error: {why}" in said(console, insert(f"SELECT {column} FROM v"))
+        assert f"{why}" in said(console, insert(f"SELECT {column} FROM v"))
     console.run(insert("SELECT k FROM v"))
     assert registry.newest("elsewhere")["name"] == "elsewhere"
 
@@ -351,7 +351,7 @@ def test_several_sinks_of_one_query(kafka: Broker, console: Console, registry: R
     registry.register(f"{two}-value", record(("k", "int")))
     both = "INSERT INTO o, p AS QUERY q SELECT * FROM v; AWAIT QUERY q IDLE;"
     error = said(console, both)  # before anything starts
-    assert f"error: the schema of the rows is not compatible with the subject {two}-value" in error
+    assert f"the schema of the rows is not compatible with the subject {two}-value" in error
     registry.subjects[f"{two}-value"].clear()
     console.run(both + "INSERT INTO v VALUES ('cid', 3); AWAIT QUERY q IDLE;")
     for topic in (one, two):
@@ -371,7 +371,7 @@ def test_a_login_is_needed_and_never_shown(
     try:
         key = "schemaRegistry.basic.auth.user.info"
         error = said(console, source(kafka, topic, "", schemaRegistry=registry.url))
-        assert f"error: the schema registry {registry.url} refuses the login" in error
+        assert f"the schema registry {registry.url} refuses the login" in error
         assert "Unauthorized" in error
         wrong = said(
             console, source(kafka, topic, "", schemaRegistry=registry.url, **{key: "ann:not-sesame"})
@@ -380,7 +380,7 @@ def test_a_login_is_needed_and_never_shown(
         assert "not-sesame" not in wrong
         address = registry.url.replace("//", f"//{LOGIN}@")
         wrong = said(console, source(kafka, topic, "", schemaRegistry=address))
-        assert "error: the address of a schema registry must not contain a login" in wrong
+        assert "the address of a schema registry must not contain a login" in wrong
         assert LOGIN not in wrong
         login = {key: LOGIN}
         console.run(
@@ -469,10 +469,10 @@ def test_options_that_do_not_go_together(
 def test_a_subject_or_a_column_that_is_not_there(kafka: Broker, console: Console, registry: Registry) -> None:
     registry.register("clicks-value", record(("user", "string"), ("n", "int")))
     error = said(console, source(kafka, "click", "", schemaRegistry=registry.url))
-    assert "error: the schema registry has no subject click-value\n" in error.replace("\n1 |", "\n")
+    assert "the schema registry has no subject click-value\n" in error.replace("\n1 |", "\n")
     assert "it has clicks-value" in error
     error = said(console, source(kafka, "clicks", "(usr STRING)", schemaRegistry=registry.url))
-    assert "error: the schema of the payload has no field usr" in error
+    assert "the schema of the payload has no field usr" in error
     assert "hint: did you mean user?" in error
 
 

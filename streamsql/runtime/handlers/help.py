@@ -12,6 +12,7 @@ from streamsql.connectors.base import TRIGGERS, Connector, OptionSpec
 from streamsql.connectors.packages import PACKAGES
 from streamsql.connectors.registry import connector, connectors
 from streamsql.definitions import PAYLOAD_FORMATS, Sink, Stream
+from streamsql.error_codes import CODES, NOTES, VERDICTS
 from streamsql.errors import NameFault, did_you_mean
 from streamsql.language.grammar import load
 from streamsql.language.statements import preview
@@ -111,6 +112,9 @@ def _help(parts: SessionParts, statement: session_statements.Help) -> Result:
     page = topic(asked)
     if page:
         return Text(text=page.page(), prose=True)
+    code = asked.upper()
+    if meaning := next((codes[code] for codes in (CODES, NOTES, VERDICTS) if code in codes), ""):
+        return Text(text=f"{code}: {meaning}", prose=True)
     wanted = [(s, h, r) for s, h, r in entries if f" {asked}" in f" {_plain(s)}"]
     if not wanted:
         known = [*(_head(s) for s, _, _ in entries), *(name.upper() for name in topics())]
