@@ -9,7 +9,7 @@ from streamsql.language.tokens import Token, quote, quote_name, tokenize, unquot
 
 def with_paths(text: str, full: Callable[[str], str], exists: Callable[[str], bool]) -> str:
     """The statement with other paths: those of an option path, and of a relation such as csv.`data/a.csv`, if
-    there are such files. full: the path that takes the place of one; exists: whether there are files of a path.
+    there are such files. full: the path that takes the place of one; exists: whether a path has files.
     """
     changed, end = "", 0
     for token, path in _paths(tokenize(text, strict=False), full, exists):
