@@ -22,9 +22,8 @@ def _paths(
     tokens: list[Token], full: Callable[[str], str], exists: Callable[[str], bool]
 ) -> Iterator[tuple[Token, str]]:
     """Each token that is a path, and what it becomes."""
-    of_options = (
-        next((t.upper for t in tokens if t.upper in ("AS", "USING")), "") == "USING"
-    )  # it has no query
+    first = next((t.upper for t in tokens if t.upper in ("AS", "USING")), "")
+    of_options = first == "USING"  # then it has no query, in which a column may be called path
     for at, token in enumerate(tokens):
         before = [t for t in tokens[max(0, at - 2) : at] if t.text != "="]
         path = unquote(token) if token.kind in ("string", "quoted") else ""
