@@ -22,7 +22,7 @@ from streamsql.output.frames import NEVER_CUT, View, frame, one_line
 from streamsql.query_facts import Account
 from streamsql.results import Done, Live, Why
 from streamsql.runtime.checkpoints.batch_history import Kept
-from streamsql.runtime.engine.full_paths import with_full_paths
+from streamsql.runtime.engine.temporary_views import with_full_paths
 from streamsql.runtime.metrics.query_metrics import QueryMetrics
 from streamsql.runtime.queries.progress import account_of
 from streamsql.runtime.workspace.folder import Workspace

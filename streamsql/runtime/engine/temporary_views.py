@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable
 from typing import Any
 
 from streamsql.catalog import CurrentCatalog
-from streamsql.errors import EngineFault, Note, StreamsqlError
+from streamsql.connectors.option_values import in_full
+from streamsql.errors import EngineFault, Note, Source, StreamsqlError
 from streamsql.language.names_read import relations_of
+from streamsql.language.parser import parse
+from streamsql.language.script import split_script
 from streamsql.language.spark_definitions import Definition, definition_of
 from streamsql.language.statements.base import Statement
+from streamsql.language.view_paths import with_paths
 from streamsql.runtime.engine.kept_tables import is_table
 from streamsql.runtime.engine.spark_errors import translate
 
@@ -18,6 +23,15 @@ Make = Callable[[Statement, Any, bool], None]
 
 class Deferred(Exception):
     """A view that calls Python of the workspace: it is created only when a statement names it."""
+
+
+def with_full_paths(statement: Statement) -> Statement:
+    """The statement of a view with absolute paths: the workspace may be opened from another folder."""
+    text = with_paths(statement.text, in_full, lambda path: bool(glob.glob(path)))
+    if text == statement.text:
+        return statement
+    (written,) = split_script(Source("catalog.sql", f"{text};"))
+    return parse(written, {}, literal=True)
 
 
 class TemporaryViews:
@@ -38,7 +52,7 @@ class TemporaryViews:
         """Record an executed statement that created or dropped a view or table of the default schema."""
         if definition.creates and "." not in definition.creates:
             name = definition.creates.casefold()
-            self._statements[name] = statement
+            self._statements[name] = with_full_paths(statement)
             self._missing.discard(name)
         if definition.drops:
             self.forget(definition.drops)

@@ -36,7 +36,6 @@ from streamsql.plan.lowering.state_tables import reads_state
 from streamsql.plan.statements.staged import REFUSED
 from streamsql.plan.statements.stale_views import table_of
 from streamsql.results import Done, Result, Rows, Text, counted
-from streamsql.runtime.engine.full_paths import with_full_paths
 from streamsql.runtime.engine.kept_tables import COLLATION, definition_now, exists_before, is_table
 from streamsql.runtime.engine.row_fetch import fetch, rows_written
 from streamsql.runtime.engine.row_files import write_rows
@@ -198,8 +197,6 @@ def _remember(parts: SessionParts, plan: plans.Collect, statement: Statement) ->
     elif plan.defines.creates and "." not in plan.defines.creates and is_table(statement):
         now = definition_now(parts.spark, plan.defines.creates)
         parts.temporary.remember(now or statement, plan.defines)
-    elif plan.defines.creates:
-        parts.temporary.remember(with_full_paths(statement), plan.defines)
     else:
         parts.temporary.remember(statement, plan.defines)
 

@@ -1,0 +1,35 @@
+"""The paths of files in the statement of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from streamsql.language.tokens import Token, quote, quote_name, tokenize, unquote
+
+
+def with_paths(text: str, full: Callable[[str], str], exists: Callable[[str], bool]) -> str:
+    """The statement with other paths: those of an option path, and of a relation such as csv.`data/a.csv`, if
+    there are such files. full: the path that takes the place of one; exists: whether a path has files.
+    """
+    changed, end = "", 0
+    for token, path in _paths(tokenize(text, strict=False), full, exists):
+        changed += text[end : token.start] + path
+        end = token.end
+    return changed + text[end:]
+
+
+def _paths(
+    tokens: list[Token], full: Callable[[str], str], exists: Callable[[str], bool]
+) -> Iterator[tuple[Token, str]]:
+    """Each token that is a path, and what it becomes."""
+    first = next((t.upper for t in tokens if t.upper in ("AS", "USING")), "")
+    of_options = first == "USING"  # then it has no query, in which a column may be called path
+    for at, token in enumerate(tokens):
+        before = [t for t in tokens[max(0, at - 2) : at] if t.text != "="]
+        path = unquote(token) if token.kind in ("string", "quoted") else ""
+        if not path or not before:
+            continue
+        if token.kind == "string" and of_options and before[-1].text.strip("'\"`").casefold() == "path":
+            yield token, quote(full(path))
+        elif token.kind == "quoted" and before[-1].text == "." and before[0].kind == "word" and exists(path):
+            yield token, quote_name(full(path))
